@@ -1,0 +1,46 @@
+"""Errors named after the promise that was broken. Each message is one line that a user can act on."""
+
+
+class KfbenchError(Exception):
+    """Anything that kfbench refuses or finds broken."""
+
+
+class InvalidRecords(KfbenchError, ValueError):
+    """Arrays that do not describe records: wrong type, lengths that disagree, bytes outside a buffer."""
+
+
+class IllegalCombination(KfbenchError, ValueError):
+    """A combination that no Kafka version allows, such as zstd in v1."""
+
+
+class WouldLose(KfbenchError, ValueError):
+    """The format cannot carry something in the records, and `lossy=True` was not given."""
+
+
+class CorruptLog(KfbenchError):
+    """Bytes that break a promise of the log.
+
+    position: byte in the log where the batch starts; field: what is wrong there; promise: the rule it breaks.
+    """
+
+    def __init__(self, position: int, field: str, promise: str, source: str | None = None) -> None:
+        self.position = position
+        self.field = field
+        self.promise = promise
+        self.source = source
+        super().__init__(f"{source + ': ' if source else ''}batch at byte {position}: {field}: {promise}")
+
+    def __reduce__(self) -> tuple[type, tuple[int, str, str, str | None]]:
+        return type(self), (self.position, self.field, self.promise, self.source)
+
+
+class InvalidConfig(KfbenchError, ValueError):
+    """A TOML file, an option or a column mapping that cannot be used; names the file and the key."""
+
+
+class RunError(KfbenchError):
+    """A stored run that exists already, is unfinished, or has another schema version."""
+
+
+class MissingTool(KfbenchError):
+    """Something this machine lacks; the message says how to get it."""
