@@ -1,0 +1,38 @@
+"""Compression as Kafka frames it, by other means than kfbench's own."""
+
+import gzip
+
+import cramjam
+
+from tests.reference import lz4, snappy
+from tests.reference.model import RefusedError
+
+
+def compress(codec: str, data: bytes, magic: int) -> bytes:
+    match codec:
+        case "none":
+            return data
+        case "gzip":
+            return gzip.compress(data, mtime=0)
+        case "snappy":
+            return snappy.compress_xerial(data)
+        case "lz4":
+            return lz4.compress(data, magic)
+        case "zstd" if magic > 1:
+            return bytes(cramjam.zstd.compress(data))
+    raise RefusedError(f"{codec} in magic {magic}")
+
+
+def decompress(codec: str, data: bytes, magic: int) -> bytes:
+    match codec:
+        case "none":
+            return data
+        case "gzip":
+            return gzip.decompress(data)
+        case "snappy":
+            return snappy.decompress(data)
+        case "lz4":
+            return lz4.decompress(data, magic)
+        case "zstd" if magic > 1:
+            return bytes(cramjam.zstd.decompress(data))
+    raise RefusedError(f"{codec} in magic {magic}")

@@ -1,0 +1,24 @@
+"""A segment of mixed magics: the byte at offset 16 of every batch says which format it is."""
+
+import struct
+
+from tests.reference import v01, v23
+from tests.reference.model import Batch, RefusedError
+
+
+def decode(data: bytes) -> tuple[list[Batch], int]:
+    """The batches and how many bytes of an incomplete last one are left."""
+    batches = []
+    at = 0
+    while len(data) - at >= 17:
+        (size,) = struct.unpack_from(">i", data, at + 8)
+        if size < 14:
+            raise RefusedError(f"size {size}")
+        if size > len(data) - at - 12:
+            break
+        magic = data[at + 16]
+        if magic > 3:
+            raise RefusedError(f"magic {magic}")
+        batches.append((v01 if magic < 2 else v23).decode_one(data, at))
+        at += batches[-1].size_bytes
+    return batches, len(data) - at

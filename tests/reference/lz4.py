@@ -1,0 +1,115 @@
+"""lz4 frames as Kafka has them: independent blocks, no content checksum, a wrong header checksum in v0."""
+
+import struct
+from dataclasses import dataclass
+
+from tests.reference.model import RefusedError
+from tests.reference.xxh32 import xxh32
+
+MAGIC = bytes.fromhex("04224d18")
+STORED = 1 << 31
+
+
+def header_checksum(descriptor: bytes, magic: int) -> int:
+    """The second byte of xxHash32 over the frame descriptor; Kafka's magic 0 hashed the frame magic too."""
+    return xxh32((MAGIC if magic == 0 else b"") + descriptor) >> 8 & 0xFF
+
+
+def compress(data: bytes, magic: int = 2) -> bytes:
+    """Stored blocks of 64 KiB."""
+    descriptor = bytes([0x60, 0x40])
+    out = MAGIC + descriptor + bytes([header_checksum(descriptor, magic)])
+    for at in range(0, len(data), 65536):
+        block = data[at : at + 65536]
+        out += struct.pack("<I", len(block) | STORED) + block
+    return out + struct.pack("<I", 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    data: bytes
+    block_independent: bool
+    has_content_checksum: bool
+    block_max_bytes: int
+    block_bytes: list[int]
+    header_checksum: int
+    descriptor: bytes
+
+
+def read_frame(data: bytes) -> Frame:
+    """The first frame; what follows it is not read, as in Kafka's reader."""
+    if data[:4] != MAGIC or len(data) < 7:
+        raise RefusedError("no lz4 frame")
+    flags, sizes = data[4], data[5]
+    at = 6
+    if flags >> 6 != 1 or flags & 0b1:
+        raise RefusedError(f"lz4 flags {flags:#04x}")
+    if flags & 0b1000:
+        at += 8
+    descriptor = data[4:at]
+    checksum = data[at]
+    at += 1
+    blocks: list[bytes] = []
+    while True:
+        if len(data) - at < 4:
+            raise RefusedError("lz4 frame without an end mark")
+        (size,) = struct.unpack_from("<I", data, at)
+        at += 4
+        if not size:
+            break
+        length = size & ~STORED
+        if length > len(data) - at:
+            raise RefusedError(f"lz4 block of {length} bytes")
+        block = data[at : at + length]
+        at += length
+        if flags & 0b10000:
+            if struct.unpack_from("<I", data, at)[0] != xxh32(block):
+                raise RefusedError("lz4 block checksum")
+            at += 4
+        blocks.append(block if size & STORED else _block(block))
+    content = b"".join(blocks)
+    if flags & 0b100 and struct.unpack_from("<I", data, at)[0] != xxh32(content):
+        raise RefusedError("lz4 content checksum")
+    return Frame(
+        data=content, block_independent=bool(flags & 0b100000), has_content_checksum=bool(flags & 0b100),
+        block_max_bytes=1 << (8 + 2 * (sizes >> 4 & 7)), block_bytes=[len(block) for block in blocks],
+        header_checksum=checksum, descriptor=descriptor,
+    )  # fmt: skip
+
+
+def decompress(data: bytes, magic: int) -> bytes:
+    frame = read_frame(data)
+    if not frame.block_independent:
+        raise RefusedError("lz4 blocks that depend on one another")
+    if magic > 0 and frame.header_checksum != header_checksum(frame.descriptor, magic):
+        raise RefusedError("lz4 header checksum")
+    return frame.data
+
+
+def _length(data: bytes, at: int, value: int) -> tuple[int, int]:
+    if value == 15:
+        while True:
+            value += data[at]
+            at += 1
+            if data[at - 1] != 255:
+                break
+    return value, at
+
+
+def _block(data: bytes) -> bytes:
+    out = bytearray()
+    at = 0
+    while at < len(data):
+        token = data[at]
+        literals, at = _length(data, at + 1, token >> 4)
+        out += data[at : at + literals]
+        at += literals
+        if at >= len(data):
+            break
+        distance = int.from_bytes(data[at : at + 2], "little")
+        length, at = _length(data, at + 2, token & 15)
+        if not 0 < distance <= len(out):
+            raise RefusedError(f"match {distance} bytes back at {len(out)}")
+        for _ in range(length + 4):
+            out.append(out[-distance])
+    return bytes(out)

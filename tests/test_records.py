@@ -1,0 +1,315 @@
+"""Records and Shapes: checked once, immutable, and Arrow's buffers without a copy."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from kfbench.errors import InvalidRecords
+from kfbench.records import Records, Shapes
+from tests import strategies
+from tests.reference.model import Message
+
+VALUES = [b"one", None, b"", b"x" * 300]
+
+
+def shapes(n: int = 3, **changes: Any) -> Shapes:
+    columns: dict[str, Any] = {
+        "timestamps_ms": np.arange(n),
+        "offsets": np.arange(n),
+        "key_lengths": np.full(n, -1),
+        "value_lengths": np.full(n, 2),
+    }
+    return Shapes(**columns | changes)
+
+
+def records(n: int = 3, **changes: Any) -> Records:
+    parts: dict[str, Any] = {
+        "shapes": shapes(n),
+        "key_data": b"",
+        "key_starts": np.zeros(n, np.int64),
+        "value_data": bytes(range(2 * n)),
+        "value_starts": np.arange(n) * 2,
+    }
+    return Records(**parts | changes)
+
+
+def build(messages: tuple[Message, ...]) -> Records:
+    return Records.from_lists(
+        [message.value for message in messages],
+        keys=[message.key for message in messages],
+        timestamps_ms=[message.timestamp_ms for message in messages],
+        headers=[message.headers for message in messages],
+        offsets=[message.offset for message in messages],
+    )
+
+
+@given(strategies.message_lists())
+def test_lists_come_back(messages: tuple[Message, ...]) -> None:
+    built = build(messages)
+    assert len(built) == len(messages)
+    for i, message in enumerate(messages):
+        assert (built.key(i), built.value(i)) == (message.key, message.value)
+        assert built.headers(i) == list(message.headers)
+        assert (built.offsets[i], built.timestamps_ms[i]) == (message.offset, message.timestamp_ms)
+
+
+@given(strategies.message_lists())
+def test_totals_count_bytes_and_no_nulls(messages: tuple[Message, ...]) -> None:
+    shape = build(messages).shapes
+    assert shape.key_bytes == sum(len(message.key or b"") for message in messages)
+    assert shape.value_bytes == sum(len(message.value or b"") for message in messages)
+    pairs = [pair for message in messages for pair in message.headers]
+    assert shape.header_bytes == sum(len(name.encode()) + len(content or b"") for name, content in pairs)
+    assert shape.payload_bytes == shape.key_bytes + shape.value_bytes + shape.header_bytes
+    assert shape.has_headers == any(message.headers for message in messages)
+
+
+@given(strategies.message_lists())
+def test_arrow_round_trip(messages: tuple[Message, ...]) -> None:
+    built = build(messages)
+    table = built.to_arrow()
+    table.validate(full=True)
+    assert Records.from_arrow(table) == built
+    assert table.column("value").to_pylist() == [message.value for message in messages]
+    assert table.column("key").to_pylist() == [message.key for message in messages]
+
+
+def test_defaults() -> None:
+    built = Records.from_lists(VALUES)
+    assert [built.key(i) for i in range(4)] == [None] * 4
+    assert built.timestamps_ms.tolist() == [-1] * 4
+    assert built.offsets.tolist() == [0, 1, 2, 3]
+    assert [built.headers(i) for i in range(4)] == [[]] * 4
+    assert not built.shapes.has_headers
+
+
+def test_column_types() -> None:
+    built = Records.from_lists(VALUES, headers=[[("a", None)]] * 4)
+    kinds = {field.name: getattr(built.shapes, field.name).dtype for field in dataclasses.fields(Shapes)}
+    assert kinds == {
+        "timestamps_ms": np.int64, "offsets": np.int64, "key_lengths": np.int32, "value_lengths": np.int32,
+        "header_bounds": np.int64, "header_key_lengths": np.int32, "header_value_lengths": np.int32,
+    }  # fmt: skip
+    assert built.shapes.header_bounds is not None
+    assert len(built.shapes.header_bounds) == 5
+
+
+@pytest.mark.parametrize("difference", ["key", "value", "timestamp", "offset", "header", "null for empty"])
+def test_unequal(difference: str) -> None:
+    message = Message(offset=3, timestamp_ms=5, key=b"k", value=b"", headers=(("h", b"1"),))
+    changes: dict[str, dict[str, Any]] = {
+        "key": {"key": b"K"},
+        "value": {"value": b"v"},
+        "timestamp": {"timestamp_ms": 6},
+        "offset": {"offset": 4},
+        "header": {"headers": (("h", b"2"),)},
+        "null for empty": {"value": None},
+    }
+    other = dataclasses.replace(message, **changes[difference])
+    assert build((message,)) == build((message,))
+    assert build((message,)) != build((other,))
+
+
+def test_equal_whatever_the_buffers_look_like() -> None:
+    scattered = records(value_data=b"....45..01..23", value_starts=[8, 12, 4])
+    assert scattered == Records.from_lists([b"01", b"23", b"45"], timestamps_ms=[0, 1, 2])
+    assert scattered.to_arrow().column("value").to_pylist() == [b"01", b"23", b"45"]
+
+
+def with_headers(bounds: list[int], keys: list[int], values: list[int]) -> dict[str, Any]:
+    return {"header_bounds": bounds, "header_key_lengths": keys, "header_value_lengths": values}
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"offsets": np.arange(2)}, "offsets"),
+        ({"key_lengths": np.full(3, -2)}, "key_lengths"),
+        ({"value_lengths": np.array([0, -1, -7])}, "value_lengths"),
+        ({"key_lengths": np.full(3, 2**31)}, "key_lengths"),
+        ({"timestamps_ms": np.array([2**64 - 1, 0, 0], np.uint64)}, "timestamps_ms"),
+        ({"timestamps_ms": np.array([0.5, 1.0, 2.0])}, "timestamps_ms"),
+        ({"timestamps_ms": np.zeros((3, 1), np.int64)}, "timestamps_ms"),
+        ({"offsets": np.array([True, False, True])}, "offsets"),
+        ({"header_bounds": [0, 1, 1, 1]}, "header_bounds"),
+        (with_headers([0, 2, 1, 2], [1, 1], [1, 1]), "header_bounds"),
+        (with_headers([1, 1, 1, 1], [1], [1]), "header_bounds"),
+        (with_headers([0, 1, 1], [1], [1]), "header_bounds"),
+        (with_headers([0, 1, 1, 1], [-1], [1]), "header_key_lengths"),
+        (with_headers([0, 1, 1, 1], [1], [-2]), "header_value_lengths"),
+        (with_headers([0, 1, 1, 1], [1], []), "header_value_lengths"),
+    ],
+)
+def test_shapes_refuse(changes: dict[str, Any], names: str) -> None:
+    with pytest.raises(InvalidRecords, match=names) as refusal:
+        shapes(**changes)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"value_starts": [0, 2, 5]}, "value_starts"),
+        ({"value_starts": [0, 2, -1]}, "value_starts"),
+        ({"value_starts": [0, 2, 2**63 - 1]}, "value_starts"),
+        ({"value_starts": [0, 2]}, "value_starts"),
+        ({"value_data": b""}, "value_starts"),
+        ({"value_data": "text"}, "value_data"),
+        ({"value_data": np.zeros((8, 8), np.uint8)[:, ::2]}, "value_data"),
+        ({"key_starts": [0, 0]}, "key_starts"),
+    ],
+)
+def test_records_refuse(changes: dict[str, Any], names: str) -> None:
+    with pytest.raises(InvalidRecords, match=names) as refusal:
+        records(**changes)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"values": [b"a", "b"]},
+        {"values": [b"a", 3]},
+        {"values": [b"a", b"b"], "keys": [b"k"]},
+        {"values": [b"a", b"b"], "timestamps_ms": [1]},
+        {"values": [b"a", b"b"], "timestamps_ms": ["now", "then"]},
+        {"values": [b"a", b"b"], "offsets": [0, 1, 2]},
+        {"values": [b"a", b"b"], "headers": [[]]},
+        {"values": [b"a"], "headers": [[(None, b"x")]]},
+        {"values": [b"a"], "headers": [[("k", "not bytes")]]},
+        {"values": [b"a"], "headers": [[("only a key",)]]},
+        {"values": [b"a"], "headers": [[("\ud800", b"a lone surrogate")]]},
+    ],
+)
+def test_lists_refuse(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRecords) as refusal:
+        Records.from_lists(**arguments)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_nulls_start_is_not_looked_at() -> None:
+    built = records(key_starts=[2**62, -5, 7])
+    assert [built.key(i) for i in range(3)] == [None] * 3
+    table = built.to_arrow()
+    table.validate(full=True)
+    assert table.column("key").to_pylist() == [None] * 3
+
+
+def test_frozen() -> None:
+    built = Records.from_lists(VALUES, headers=[[("a", b"b")]] * 4)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        built.key_data = built.value_data  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        built.shapes.offsets = built.shapes.timestamps_ms  # type: ignore[misc]
+    for holder in (built, built.shapes):
+        for field in dataclasses.fields(holder):
+            column = getattr(holder, field.name)
+            if isinstance(column, np.ndarray):
+                assert not column.flags.writeable, field.name
+                with pytest.raises(ValueError, match="read-only"):
+                    column[...] = 0
+
+
+def test_a_callers_index_arrays_are_not_shared() -> None:
+    lengths, starts = np.full(3, 2, np.int32), np.arange(3) * 2
+    built = records(shapes=shapes(value_lengths=lengths), value_starts=starts)
+    lengths[:] = 10**9
+    starts[:] = 10**9
+    assert [built.value(i) for i in range(3)] == [b"\0\1", b"\2\3", b"\4\5"]
+
+
+def test_callers_bytes_are_shared() -> None:
+    data = np.arange(6, dtype=np.uint8)
+    assert np.shares_memory(records(value_data=data).value_data, data)
+    assert records(value_data=memoryview(bytearray(range(6)))).value(2) == b"\4\5"
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string(), pa.large_string()])
+def test_arrow_buffers_are_taken_as_they_are(kind: pa.DataType) -> None:
+    array = pa.array([b"one", None, b"", b"four"]).cast(kind)
+    built = Records.from_arrow(pa.table({"value": array}))
+    assert [built.value(i) for i in range(4)] == [b"one", None, b"", b"four"]
+    theirs = array.buffers()[2]
+    assert built.value_data.ctypes.data == theirs.address
+    back = built.to_arrow().column("value").chunk(0)
+    assert back.buffers()[2].address == theirs.address
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_a_sliced_arrow_array(kind: pa.DataType) -> None:
+    array = pa.array([b"skipped", b"one", None, b"", b"four", b"skipped"], kind).slice(1, 4)
+    keys = pa.array([b"x", None, b"k1", b"k2", None, b"x"], kind).slice(1, 4)
+    built = Records.from_arrow(pa.record_batch({"value": array, "key": keys}))
+    assert [built.value(i) for i in range(4)] == [b"one", None, b"", b"four"]
+    assert [built.key(i) for i in range(4)] == [None, b"k1", b"k2", None]
+    assert built.value_data.ctypes.data == array.buffers()[2].address
+    assert built.to_arrow().slice(1, 2).column("value").to_pylist() == [None, b""]
+    assert Records.from_arrow(built.to_arrow().slice(1, 3)).value(2) == b"four"
+
+
+def test_a_chunked_arrow_column() -> None:
+    column = pa.chunked_array([[b"a", None], [], [b"bc"]], pa.binary())
+    headers = pa.chunked_array(
+        [[[("h", b"1")], None], [], [[("h", None), ("h", b"")]]],
+        pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    )
+    built = Records.from_arrow(pa.table({"value": column, "headers": headers}))
+    assert [built.value(i) for i in range(3)] == [b"a", None, b"bc"]
+    assert [built.headers(i) for i in range(3)] == [[("h", b"1")], [], [("h", None), ("h", b"")]]
+
+
+def test_sliced_headers() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    headers = pa.array([[("x", b"x"), ("y", b"y")], [("a", b"1")], [], [("b", None)]], kind)
+    table = pa.table({"value": pa.array([b"0", b"1", b"2", b"3"]), "headers": headers})
+    built = Records.from_arrow(table.slice(1))
+    assert [built.headers(i) for i in range(3)] == [[("a", b"1")], [], [("b", None)]]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_arrow_timestamps_become_milliseconds(unit: str) -> None:
+    stamps = pa.array([1_700_000_000_000, 0], pa.timestamp("ms")).cast(pa.timestamp(unit, "UTC"))
+    built = Records.from_arrow(pa.table({"value": pa.array([b"a", b"b"]), "timestamp_ms": stamps}))
+    assert built.timestamps_ms.tolist() == [1_700_000_000_000, 0]
+
+
+def test_an_empty_table() -> None:
+    for table in (Records.from_lists([]).to_arrow(), pa.table({"value": pa.array([], pa.binary())})):
+        built = Records.from_arrow(table)
+        assert len(built) == 0
+        assert built.shapes.payload_bytes == 0
+
+
+STRUCTS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ({"key": pa.array([b"a"])}, "value"),
+        ({"value": pa.array([1])}, "value"),
+        ({"value": pa.array([b"a"]), "key": pa.array([1.5])}, "key"),
+        ({"value": pa.array([b"a"]), "timestamp_ms": pa.array([None], pa.int64())}, "timestamp_ms"),
+        ({"value": pa.array([b"a"]), "timestamp_ms": pa.array([1.5])}, "timestamps_ms"),
+        ({"value": pa.array([b"a"]), "headers": pa.array([b"a"])}, "headers"),
+        ({"value": pa.array([b"a"]), "headers": pa.array([[b"a"]])}, "headers"),
+        ({"value": pa.array([b"a"]), "headers": pa.array([[(None, b"x")]], STRUCTS)}, "header_key"),
+    ],
+)
+def test_arrow_refuses(columns: dict[str, Any], names: str) -> None:
+    with pytest.raises(InvalidRecords, match=names) as refusal:
+        Records.from_arrow(pa.table(columns))
+    assert "\n" not in str(refusal.value)
+
+
+def test_indices_count_from_the_end_and_stop_at_it() -> None:
+    built = Records.from_lists([b"a", b"b"], headers=[[], [("h", b"")]])
+    assert built.value(-1) == b"b"
+    assert built.headers(-1) == [("h", b"")]
+    for read in (built.key, built.value, built.headers):
+        with pytest.raises(IndexError):
+            read(2)
