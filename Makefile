@@ -1,0 +1,52 @@
+# `make report` and `make test` need Python 3.11 or newer and nothing else; the rest is set up in .venv by tools/setup.sh.
+PROFILE ?= default
+PYTEST_ARGS ?=
+UV ?= uv
+PY = .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup report test lint bench figures readme lock clean
+
+help:
+	@echo "make report    set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
+	@echo "make test      set up, lint, check types and imports, run the tests"
+	@echo "make lint      ruff, mypy and the import contracts alone"
+	@echo "make figures   print the speed figures beside their targets"
+	@echo "make bench     run every asv benchmark once (a smoke test, not a measurement)"
+	@echo "make readme    put the newest published table and picture into README.md"
+	@echo "make lock      resolve requirements.lock anew (needs uv)"
+	@echo "make clean     remove caches; keeps .venv, runs and reports"
+
+setup:
+	@PYTHON='$(PYTHON)' sh tools/setup.sh
+
+report: setup
+	$(PY) -m kfbench run $(PROFILE)
+
+lint: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+
+test: lint
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+bench: setup
+	$(PY) -m asv machine --yes
+	$(PY) -m asv run --quick --show-stderr --python=same
+
+figures: setup
+	$(PY) benchmarks/figures.py
+
+readme: setup
+	$(PY) tools/readme.py
+
+# Universal: one lock for every platform and Python from 3.11; pip checks the hashes.
+lock:
+	$(UV) pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock
+
+clean:
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .asv artifacts spark-warehouse
+	find kfbench tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} +

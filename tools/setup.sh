@@ -1,0 +1,57 @@
+#!/bin/sh
+# Brings .venv to what requirements.lock names, with kfbench itself installed in place. `make` runs it before everything;
+# copies of the lock and of pyproject.toml inside .venv tell a finished set-up from an interrupted one.
+set -eu
+cd "$(dirname "$0")/.."
+
+fail() {
+    printf 'set-up: %s\n' "$*" >&2
+    exit 1
+}
+
+new_enough='import sys; sys.exit(sys.version_info < (3, 11))'
+
+find_python() {
+    tried=
+    bare=
+    for candidate in "$@"; do
+        version=$("$candidate" -c 'import platform; print(platform.python_version())' 2>/dev/null) || continue
+        tried="${tried:+$tried, }$candidate is $version"
+        "$candidate" -c "$new_enough" || continue
+        if "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
+            python=$candidate
+            return
+        fi
+        bare=$candidate
+    done
+    if [ -n "$bare" ]; then
+        fail "$bare lacks venv or ensurepip; install them (Debian, Ubuntu: apt install python3-venv) and run make again"
+    fi
+    fail "Python 3.11 or newer is needed (${tried:-none found}); install it, or name one: make PYTHON=/path/to/python ..."
+}
+
+if ! .venv/bin/python -c "$new_enough" 2>/dev/null || ! [ -e .venv/bin/pip ]; then
+    if [ -n "${PYTHON:-}" ]; then
+        find_python "$PYTHON"
+    else
+        find_python python3 python3.14 python3.13 python3.12 python3.11
+    fi
+    rm -rf .venv
+    "$python" -m venv .venv || fail "$python -m venv .venv failed"
+fi
+
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0
+
+if ! cmp -s requirements.lock .venv/kfbench.lock; then
+    echo "set-up: installing the locked packages into .venv (some minutes the first time)" >&2
+    .venv/bin/python -m pip install --quiet --progress-bar off --require-hashes -r requirements.lock ||
+        fail "the locked packages could not be installed; pip says why above"
+    cp requirements.lock .venv/kfbench.lock
+fi
+
+# The path is part of the stamp: an editable install points at the place where it was made.
+if ! { pwd && cat pyproject.toml; } | cmp -s - .venv/kfbench.project; then
+    .venv/bin/python -m pip install --quiet --progress-bar off --no-deps --no-build-isolation --editable . ||
+        fail "kfbench itself could not be installed; pip says why above"
+    { pwd && cat pyproject.toml; } > .venv/kfbench.project
+fi
