@@ -1,0 +1,26 @@
+"""Workloads by name: each module here without a leading underscore defines `WORKLOADS`, a family of them."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType
+
+from kfbench.workloads._workload import BLOCK_RECORDS, Sample, Workload
+
+__all__ = ["BLOCK_RECORDS", "WORKLOADS", "Sample", "Workload"]
+
+
+def _discover() -> Mapping[str, Workload]:
+    found: dict[str, Workload] = {}
+    for module in sorted(iter_modules(__path__), key=lambda each: each.name):
+        if module.name.startswith("_"):
+            continue
+        family: Mapping[str, Workload] = import_module(f"{__name__}.{module.name}").WORKLOADS
+        taken = found.keys() & family.keys()
+        if taken:
+            raise ImportError(f"{module.name}: the workload {sorted(taken)[0]} exists already")
+        found |= family
+    return MappingProxyType(found)
+
+
+WORKLOADS: Mapping[str, Workload] = _discover()

@@ -1,0 +1,77 @@
+"""What a workload promises, and what it gives.
+
+Laws (tests/workloads/test_workloads.py holds every workload to them):
+1. Records are seeded by fixed blocks of 65,536: record i is the same in every slice that holds it, so that
+   partitioning, retries and machines cannot change a result.
+2. `shapes` costs no payload: the bytes are made when `records` is first asked for.
+3. `bounds` are the workload's own batches, clipped to the slice.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.batches import BatchFields
+from kfbench.records import Records, Shapes
+
+BLOCK_RECORDS: Final = 65_536
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A slice: shapes, batch bounds int64[batches + 1], the batches' fields, payload on demand."""
+
+    shapes: Shapes
+    bounds: NDArray[np.int64]
+    batch_fields: BatchFields
+    payload: Callable[[], Records] = field(repr=False)
+
+    @cached_property
+    def records(self) -> Records:
+        return self.payload()
+
+
+class Workload(Protocol):
+    """A named recipe for records; a value object, cheap to pickle."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
+        """The records start ... start + records - 1 of the endless sequence that `seed` names."""
+        ...
+
+
+def block_slices(start: int, records: int) -> Iterator[tuple[int, int, int]]:
+    """(block, first record in the block, how many) of each block that the slice touches."""
+    stop = start + records
+    while start < stop:
+        block, first = divmod(start, BLOCK_RECORDS)
+        count = min(BLOCK_RECORDS - first, stop - start)
+        yield block, first, count
+        start += count
+
+
+def draw_words(seed: int, purpose: int, *, start: int, records: int, words: int) -> NDArray[np.uint64]:
+    """uint64[records, words]: the draws of these records and no others.
+
+    Every record takes the same number of draws, so the generator can jump to the first: a slice of a block
+    of 100 KiB values does not make the block's other six gigabytes.
+    """
+    drawn = np.empty((records, words), np.dtype("<u8"))
+    done = 0
+    for block, first, count in block_slices(start, records):
+        stream = np.random.PCG64(np.random.SeedSequence([seed, block, purpose]))
+        stream.advance(first * words)
+        drawn[done : done + count] = np.random.Generator(stream).integers(
+            0, 2**64 - 1, size=(count, words), dtype=np.uint64, endpoint=True
+        )
+        done += count
+    return drawn

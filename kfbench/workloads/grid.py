@@ -1,0 +1,170 @@
+"""The grid: every property of the records is an axis, so that one can be varied while the others stand still.
+
+Assumed, not taken from a source: batches follow one another at the same base time (a batch's bytes depend on
+its own records only); timestamps rise within a batch from its base by `timestamp_spread_ms`, evenly with
+jitter; which values are null is drawn independently.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.batches import BatchFields
+from kfbench.errors import InvalidConfig
+from kfbench.layouts import NULL_LENGTH
+from kfbench.records import Records, Shapes
+from kfbench.workloads._payload import PAYLOADS, Part, names, pattern
+from kfbench.workloads._workload import Sample, draw_words
+
+TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream each: axes do not disturb each other
+START_OF_2026_MS: Final = 1_767_225_600_000
+APPEND_DELAY_MS: Final = 5
+PRODUCER_ID: Final = 4_711
+
+
+def _axis(default: object, meaning: str, *, unit: str = "", low: float = 0, high: float = 2**31 - 1) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "unit": unit, "low": low, "high": high})
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridPoint:
+    """One point of the grid; each field is an axis. Raises InvalidConfig, naming the axis."""
+
+    name: ClassVar[str] = "grid"
+    summary: ClassVar[str] = (
+        "one axis a property: batch size, key, value, timestamp spread, headers, payload, nulls"
+    )
+
+    batch_size: int = _axis(100, "records a batch", unit="records", low=1)
+    key_bytes: int = _axis(16, "length of every key; null (-1) for no key", unit="bytes", low=NULL_LENGTH)
+    value_bytes: int = _axis(
+        100, "length of every value; null (-1) for tombstones", unit="bytes", low=NULL_LENGTH
+    )
+    timestamp_spread_ms: int = _axis(0, "last timestamp of a batch minus its first", unit="ms", high=2**62)
+    headers: int = _axis(0, "headers a record", unit="headers", high=1_000)
+    payload: str = _axis("template", "what keys and values are made of: " + ", ".join(PAYLOADS))
+    null_share: float = _axis(0.0, "share of the records whose value is null", high=1.0)
+    header_key_bytes: int = _axis(12, "length of every header key", unit="bytes", low=0)
+    header_value_bytes: int = _axis(
+        20, "length of every header value; null (-1)", unit="bytes", low=NULL_LENGTH
+    )
+    offset_stride: int = _axis(1, "step between offsets; above 1: the holes of compaction", low=1)
+    base_timestamp_ms: int = _axis(
+        START_OF_2026_MS, "first timestamp of each batch; -1 for none", unit="ms", low=-1, high=2**62
+    )
+    producer: bool = _axis(False, "idempotent producer: id, epoch and base sequence are set")
+    append_time: bool = _axis(False, "log append time, 5 ms after the batch's last record")
+
+    def __post_init__(self) -> None:
+        for axis in fields(self):
+            value, wanted = getattr(self, axis.name), type(axis.default)
+            if wanted is float and type(value) is int:
+                object.__setattr__(self, axis.name, float(value))
+            elif type(value) is not wanted:
+                raise InvalidConfig(f"{axis.name}: {wanted.__name__} is wanted, not {value!r}")
+            if wanted in (int, float) and not axis.metadata["low"] <= value <= axis.metadata["high"]:
+                raise InvalidConfig(
+                    f"{axis.name}: {value} is not within {axis.metadata['low']} to {axis.metadata['high']}"
+                )
+        if self.payload not in PAYLOADS:
+            raise InvalidConfig(f"payload: {self.payload!r} is not one of {', '.join(PAYLOADS)}")
+        if self.batch_size == 1 and self.timestamp_spread_ms:
+            raise InvalidConfig(
+                f"timestamp_spread_ms: one record a batch has no spread, not {self.timestamp_spread_ms}"
+            )
+        if self.value_bytes == NULL_LENGTH and self.null_share:
+            raise InvalidConfig("null_share: every value is null already (value_bytes is null)")
+
+    @property
+    def axes(self) -> Mapping[str, int | float | str | bool]:
+        return {axis.name: getattr(self, axis.name) for axis in fields(self)}
+
+    def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
+        """The records start ... start + records - 1; a slice may begin and end inside a batch."""
+        if records < 0 or start < 0 or seed < 0:
+            raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
+        number = np.arange(start, start + records)
+        value_lengths = np.full(records, self.value_bytes, np.int32)
+        if self.null_share:
+            value_lengths[_uniform(seed, NULLS, start, records) < self.null_share] = NULL_LENGTH
+        shapes = Shapes(
+            timestamps_ms=self.base_timestamp_ms + self._spread(number, seed, start),
+            offsets=number * self.offset_stride,
+            key_lengths=np.full(records, self.key_bytes, np.int32),
+            value_lengths=value_lengths,
+            header_bounds=np.arange(records + 1) * self.headers,
+            header_key_lengths=np.full(records * self.headers, self.header_key_bytes, np.int32),
+            header_value_lengths=np.full(records * self.headers, self.header_value_bytes, np.int32),
+        )
+        first = -start % self.batch_size  # the slice may begin inside a batch
+        inner = np.arange(first or self.batch_size, records, self.batch_size)
+        bounds = np.concatenate([[0], inner, [records]]) if records else np.zeros(1, np.int64)
+        return Sample(
+            shapes=shapes,
+            bounds=bounds,
+            batch_fields=self._batch_fields(number[bounds[:-1]], shapes, bounds),
+            payload=lambda: self._records(shapes, seed, start),
+        )
+
+    def _spread(self, number: NDArray[np.int64], seed: int, start: int) -> NDArray[np.int64]:
+        """Milliseconds after the batch's base: 0 for the first record, the whole spread for the last."""
+        if not self.timestamp_spread_ms:
+            return np.zeros(len(number), np.int64)
+        k, last = number % self.batch_size, self.batch_size - 1
+        jitter = np.where((k == 0) | (k == last), 0.0, _uniform(seed, TIMESTAMPS, start, len(number)))
+        spread = np.floor((k + jitter) / last * self.timestamp_spread_ms).astype(np.int64)
+        return np.where(k == last, self.timestamp_spread_ms, spread)
+
+    def _batch_fields(
+        self, first: NDArray[np.int64], shapes: Shapes, bounds: NDArray[np.int64]
+    ) -> BatchFields:
+        columns: dict[str, Any] = {}
+        if self.producer:
+            columns |= {"producer_id": PRODUCER_ID, "producer_epoch": 0, "base_sequence": first % 2**31}
+        if self.append_time:
+            last = shapes.timestamps_ms[bounds[1:] - 1]
+            columns |= {"timestamp_type": 1, "append_time_ms": last + APPEND_DELAY_MS}
+        return BatchFields(**columns)
+
+    def _records(self, shapes: Shapes, seed: int, start: int) -> Records:
+        records = len(shapes)
+        none = np.zeros(0, np.uint8), np.zeros(records, np.int64)
+
+        def column(
+            part: Part, purpose: int, length: int, each: int = 1
+        ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+            if length <= 0 or not each:
+                return none[0], np.zeros(records * each, np.int64)
+            made = pattern(part, self.payload, length).make(
+                seed, purpose, start=start * each, records=records * each
+            )
+            return made.reshape(-1), np.arange(records * each) * length
+
+        key_data, key_starts = column("key", KEYS, self.key_bytes)
+        # Null values leave gaps in the buffer: a record's bytes do not depend on which others are null.
+        value_data, value_starts = none if self.null_share == 1 else column("value", VALUES, self.value_bytes)
+        header_data, header_starts = column("header", HEADERS, self.header_value_bytes, self.headers)
+        header_names = names("x-header-", self.header_key_bytes, self.headers)
+        return Records(
+            shapes=shapes,
+            key_data=key_data,
+            key_starts=key_starts,
+            value_data=value_data,
+            value_starts=value_starts,
+            header_key_data=np.frombuffer(b"".join(header_names), np.uint8),
+            header_key_starts=np.tile(np.arange(self.headers) * self.header_key_bytes, records),
+            header_value_data=header_data,
+            header_value_starts=header_starts,
+        )
+
+
+def _uniform(seed: int, purpose: int, start: int, records: int) -> NDArray[np.float64]:
+    """float64[records] in [0, 1)."""
+    drawn = draw_words(seed, purpose, start=start, records=records, words=1)[:, 0]
+    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+WORKLOADS: Final = {"grid": GridPoint()}
