@@ -1,0 +1,59 @@
+"""kfbench: what a Kafka record format costs, in bytes and in CPU, and what a better one would save."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kfbench.batches import BatchFields, DecodedLog, EncodedLog
+    from kfbench.codecs import CODECS
+    from kfbench.errors import KfbenchError
+    from kfbench.formats import FORMATS
+    from kfbench.log import read_log, write_log
+    from kfbench.measure.size import compare
+    from kfbench.records import Records, Shapes
+    from kfbench.workloads import WORKLOADS
+
+__version__ = "0.1.0"
+
+# Resolved when they are asked for, so that `kfbench --help` compiles nothing.
+_HOMES = {
+    "Records": "records",
+    "Shapes": "records",
+    "BatchFields": "batches",
+    "EncodedLog": "batches",
+    "DecodedLog": "batches",
+    "KfbenchError": "errors",
+    "CODECS": "codecs",
+    "FORMATS": "formats",
+    "WORKLOADS": "workloads",
+    "read_log": "log",
+    "write_log": "log",
+    "compare": "measure.size",
+}
+
+__all__ = [
+    "CODECS",
+    "FORMATS",
+    "WORKLOADS",
+    "BatchFields",
+    "DecodedLog",
+    "EncodedLog",
+    "KfbenchError",
+    "Records",
+    "Shapes",
+    "compare",
+    "read_log",
+    "write_log",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kfbench' has no attribute {name!r}")
+    value = getattr(import_module(f"kfbench.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

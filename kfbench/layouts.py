@@ -8,6 +8,8 @@ from typing import Final
 
 import numpy as np
 
+UNSET: Final = np.iinfo(np.int64).min  # "derive it": no offset and no timestamp has this value
+
 # Every entry of every format starts alike, which is what lets a reader tell them apart.
 ENTRY: Final = np.dtype(
     [
@@ -82,6 +84,8 @@ FIXED_HEADER_BIT: Final = 1 << 8  # v3, ours
 LEGACY_ATTRIBUTES_MASK: Final = CODEC_MASK | TIMESTAMP_TYPE_BIT
 V2_ATTRIBUTES_MASK: Final = 0x7F
 V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT
+
+MIN_LENGTH: Final = 14  # below this length field nothing can be skipped: no batch follows (LogInputStream)
 
 NULL_LENGTH: Final = -1
 NO_TIMESTAMP: Final = -1

@@ -195,8 +195,9 @@ class _Items(NamedTuple):
         sizes = np.where(null, 0, self.lengths)
         bounds = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=bounds[1:])
-        first = int(self.starts[0]) if len(self.starts) else 0
-        if np.array_equal(self.starts[sizes > 0], (bounds[:-1] + first)[sizes > 0]):
+        held = sizes > 0  # an empty item's start may be anything
+        first = int(self.starts[held][0]) if held.any() else 0
+        if np.array_equal(self.starts[held], (bounds[:-1] + first)[held]):
             data, bounds = self.data, bounds + first
         else:
             index = np.repeat(self.starts - bounds[:-1], sizes) + np.arange(bounds[-1])
@@ -413,7 +414,7 @@ class Records:
         bounds = self.shapes.columns[4]
         i = range(len(self))[i]
         names, contents = self._items("header_key"), self._items("header_value")
-        return [((names[j] or b"").decode(), contents[j]) for j in range(int(bounds[i]), int(bounds[i + 1]))]
+        return [((names[j] or b"").decode(errors="replace"), contents[j]) for j in range(int(bounds[i]), int(bounds[i + 1]))]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Records):

@@ -1,12 +1,12 @@
 """Numba kernels: bare loops over arrays, many batches a call, the output last, nothing allocated.
 
-Kernels that encode trust their input, which `Records` has checked; kernels that read trust nothing but array bounds
-that they check themselves.
+Kernels that encode trust their input, which `Records` has checked. Kernels that read trust nothing but the bounds of
+their arrays, and check every length before they use it.
 """
 
 from kfbench.kernels._jit import CACHE_FOLDER, FAST_CRC, cached_in_our_folder
 
 with cached_in_our_folder():
-    from kfbench.kernels import crc
+    from kfbench.kernels import batch, crc, frames, legacy, limit
 
-__all__ = ["CACHE_FOLDER", "FAST_CRC", "crc"]
+__all__ = ["CACHE_FOLDER", "FAST_CRC", "batch", "crc", "frames", "legacy", "limit"]

@@ -1,0 +1,228 @@
+"""What formats take beside records, and what they give: batch plans, header fields, encoded and decoded logs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.layouts import (
+    NO_PARTITION_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    UNSET,
+)
+from kfbench.records import Bytes, Int64, Records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CREATE_TIME, APPEND_TIME = 0, 1
+TIMESTAMP_TYPES: Final = ("create", "append")
+
+FIELDS: Final = np.dtype(
+    [
+        ("base_offset", np.int64),  # UNSET: the first record's
+        ("last_offset", np.int64),  # UNSET: the last record's
+        ("base_timestamp_ms", np.int64),  # UNSET: the first record's, or the delete horizon
+        ("max_timestamp_ms", np.int64),  # UNSET: the records' maximum, or the append time
+        ("append_time_ms", np.int64),
+        ("delete_horizon_ms", np.int64),
+        ("producer_id", np.int64),
+        ("base_sequence", np.int32),
+        ("partition_leader_epoch", np.int32),
+        ("producer_epoch", np.int16),
+        ("timestamp_type", np.int8),
+        ("is_transactional", np.bool_),
+        ("is_control", np.bool_),
+    ],
+    align=True,
+)
+FIELD_DEFAULTS: Final[Mapping[str, Any]] = {
+    "base_offset": UNSET,
+    "last_offset": UNSET,
+    "base_timestamp_ms": UNSET,
+    "max_timestamp_ms": UNSET,
+    "append_time_ms": NO_TIMESTAMP,
+    "delete_horizon_ms": NO_TIMESTAMP,
+    "producer_id": NO_PRODUCER_ID,
+    "base_sequence": NO_SEQUENCE,
+    "partition_leader_epoch": NO_PARTITION_LEADER_EPOCH,
+    "producer_epoch": NO_PRODUCER_EPOCH,
+    "timestamp_type": CREATE_TIME,
+    "is_transactional": False,
+    "is_control": False,
+}
+
+# One row a batch, as a reader sees it: the columns of DecodedLog.batches (codec and timestamp type become names there).
+BATCH: Final = np.dtype(
+    [
+        ("position", np.int64),
+        ("size_bytes", np.int64),
+        ("magic", np.int8),
+        ("crc", np.uint32),
+        ("attributes", np.int16),
+        ("codec", np.int8),
+        ("timestamp_type", np.int8),
+        ("base_offset", np.int64),
+        ("last_offset", np.int64),
+        ("count", np.int64),
+        ("base_timestamp_ms", np.int64),
+        ("max_timestamp_ms", np.int64),
+        ("partition_leader_epoch", np.int32),
+        ("producer_id", np.int64),
+        ("producer_epoch", np.int16),
+        ("base_sequence", np.int32),
+        ("last_sequence", np.int32),
+        ("is_transactional", np.bool_),
+        ("is_control", np.bool_),
+        ("delete_horizon_ms", np.int64),
+        ("records_size_bytes", np.int64),
+        ("canonical", np.bool_),
+    ]
+)
+
+
+def plan(records: int, batch_size: int | ArrayLike) -> Int64:
+    """Where batches begin and end among `records` records: int64[batches + 1] from 0 to `records`.
+
+    batch_size: records a batch (the last may be smaller), or such boundaries (equal neighbours: an empty batch).
+    """
+    if np.ndim(batch_size) == 0:
+        size = int(batch_size)  # type: ignore[arg-type]
+        if size < 1:
+            raise InvalidRecords(f"batch_size: {size} is below 1")
+        bounds = np.append(np.arange(0, records, size, np.int64), np.int64(records))
+    else:
+        bounds = np.array(batch_size, np.int64)
+        if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):
+            raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
+    bounds.flags.writeable = False
+    return bounds
+
+
+class BatchFields:
+    """Header fields that a caller may set, one column each: a scalar for all batches, or an array with one item a batch.
+
+    Lengths, deltas and checksums belong to the encoder and cannot be set. Offsets and timestamps of the header
+    (base_offset, last_offset, base_timestamp_ms, max_timestamp_ms) are derived from the records unless given: after
+    compaction, or for an empty batch, they say more than the records do. append_time_ms makes a batch log append time;
+    the records' own timestamps are then written as the producer gave them, and readers see the append time.
+    Raises InvalidRecords.
+    """
+
+    def __init__(self, **columns: ArrayLike) -> None:
+        if unknown := columns.keys() - FIELD_DEFAULTS.keys():
+            raise InvalidRecords(f"batch_fields: no field {', '.join(sorted(unknown))}; there are {', '.join(FIELD_DEFAULTS)}")
+        given = {name: np.asarray(values) for name, values in columns.items()}
+        sizes = {len(values) for values in given.values() if values.ndim}
+        if len(sizes) > 1 or any(values.ndim > 1 for values in given.values()):
+            raise InvalidRecords("batch_fields: each column needs one item, or one a batch")
+        self.rows: NDArray[np.void] = np.zeros(sizes.pop() if sizes else 1, FIELDS)
+        for name, default in FIELD_DEFAULTS.items():
+            values = given.get(name, np.asarray(default))
+            kind = FIELDS[name]
+            if kind != np.bool_ and values.size:
+                if values.dtype.kind not in "iub":
+                    raise InvalidRecords(f"{name}: integers are wanted, not {values.dtype}")
+                limits = np.iinfo(kind)
+                if values.min() < limits.min or values.max() > limits.max:
+                    raise InvalidRecords(f"{name}: a value does not fit {kind}")
+            self.rows[name] = values
+        if "append_time_ms" in given and "timestamp_type" not in given:
+            self.rows["timestamp_type"] = self.rows["append_time_ms"] != NO_TIMESTAMP
+        if np.any(self.rows["timestamp_type"] >> 1):
+            raise InvalidRecords("timestamp_type: 0 (create) or 1 (append) is wanted")
+        self.rows.flags.writeable = False
+
+    @classmethod
+    def of(cls, rows: NDArray[np.void]) -> Self:
+        """From rows of FIELDS."""
+        return cls(**{name: rows[name] for name in FIELD_DEFAULTS})
+
+    def over(self, batches: int) -> NDArray[np.void]:
+        """One row, or one a batch: what the kernels take. Raises InvalidRecords when the numbers disagree."""
+        if len(self.rows) not in (1, batches):
+            raise InvalidRecords(f"batch_fields: {len(self.rows)} items for {batches} batches")
+        return self.rows
+
+    def set_fields(self) -> set[str]:
+        """The names of the fields that differ from their default in any batch."""
+        return {name for name, default in FIELD_DEFAULTS.items() if np.any(self.rows[name] != default)}
+
+
+NO_FIELDS: Final = BatchFields()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedLog:
+    """Batches as bytes: data uint8[size], positions int64[batches + 1] (where each begins, and the end)."""
+
+    data: Bytes
+    positions: Int64
+    losses: Mapping[str, int] = field(default_factory=dict)  # what lossy=True left out, and how many
+
+    def __len__(self) -> int:
+        return len(self.positions) - 1
+
+    def __bytes__(self) -> bytes:
+        return self.data.tobytes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodedLog:
+    """A log as read: records, where each batch's records begin (bounds int64[batches + 1]) and the batch headers.
+
+    records.timestamps_ms are what a consumer sees; create_timestamps_ms what the producer wrote (they differ under log
+    append time). errors: damaged batches that were left out (on_error="skip"). trailing_bytes: an incomplete last
+    batch, which is no error in Kafka.
+    """
+
+    records: Records
+    bounds: Int64
+    create_timestamps_ms: Int64
+    rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when they are asked for
+    errors: Sequence[CorruptLog] = ()
+    trailing_bytes: int = 0
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        return len(self.bounds) - 1
+
+    @cached_property
+    def batch_rows(self) -> NDArray[np.void]:
+        """One BATCH row a batch."""
+        return self.rows()
+
+    @cached_property
+    def batches(self) -> "pd.DataFrame":
+        """One row a batch, Kafka's field names in snake case. Absent fields of v0 and v1 read -1."""
+        import pandas as pd
+
+        from kfbench.codecs import CODEC_NAMES
+
+        frame = pd.DataFrame({name: self.batch_rows[name] for name in BATCH.names or ()})
+        frame["codec"] = np.array(CODEC_NAMES, object)[frame["codec"]]
+        frame["timestamp_type"] = np.array(TIMESTAMP_TYPES, object)[frame["timestamp_type"]]
+        return frame
+
+    @property
+    def batch_fields(self) -> BatchFields:
+        """The header fields, ready to encode the same batches anew."""
+        rows = self.batch_rows
+        fields = np.zeros(len(rows), FIELDS)
+        for name in FIELD_DEFAULTS.keys() & set(BATCH.names or ()):
+            fields[name] = rows[name]
+        fields["append_time_ms"] = np.where(rows["timestamp_type"] == APPEND_TIME, rows["max_timestamp_ms"], NO_TIMESTAMP)
+        return BatchFields.of(fields)
+
+    @property
+    def source_records(self) -> Records:
+        """The records with the timestamps that their producer wrote: what an encoder needs to write the same bytes."""
+        shapes = replace(self.records.shapes, timestamps_ms=self.create_timestamps_ms)
+        return replace(self.records, shapes=shapes)

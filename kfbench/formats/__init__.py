@@ -1,0 +1,19 @@
+"""Record formats by name. A module here without a leading underscore that defines FORMATS is found by itself."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Final
+
+from kfbench.formats._entries import Entries
+from kfbench.formats._format import Capabilities, Format
+
+FORMATS: Final = MappingProxyType(
+    {
+        found.name: found
+        for module in sorted(info.name for info in iter_modules(__path__) if not info.name.startswith("_"))
+        for found in import_module(f"{__name__}.{module}").FORMATS
+    }
+)
+
+__all__ = ["FORMATS", "Capabilities", "Entries", "Format"]

@@ -1,0 +1,185 @@
+"""What v2 and v3 share: batches with a header of their own and records of varints (`DefaultRecordBatch`)."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench import layouts
+from kfbench.batches import BATCH, FIELD_DEFAULTS, DecodedLog
+from kfbench.codecs import CODEC_NAMES, CODECS, Codec, joined
+from kfbench.errors import InvalidRecords
+from kfbench.formats._damage import Damage, OnError
+from kfbench.formats._format import Capabilities, Format, chunks, gathered
+from kfbench.kernels import batch as kernels
+from kfbench.kernels import status
+from kfbench.records import Bytes, Int64, Records, Shapes
+
+ALL: Final = Capabilities(
+    timestamps=True, headers=True, empty_batches=True, batch_fields=frozenset(FIELD_DEFAULTS), codecs=tuple(CODECS)
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BatchedFormat(Format):
+    """v2, or v3 with its features: attribute bits that are set in every batch."""
+
+    name: str
+    magic: int
+    summary: str
+    features: int = 0
+    capabilities: Capabilities = ALL
+
+    def _bound(self, shapes: Shapes, batches: int) -> int:
+        return (
+            batches * layouts.MAX_BATCH_OVERHEAD
+            + len(shapes) * layouts.MAX_RECORD_OVERHEAD
+            + shapes.header_count * layouts.MAX_HEADER_OVERHEAD
+            + shapes.payload_bytes
+        )
+
+    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> None:
+        self._encode(records, bounds, rows, 0, out, positions)
+
+    def _encode(
+        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: int, out: Bytes, positions: Int64
+    ) -> Int64:
+        bodies = np.empty(len(bounds) - 1, np.int64)
+        _refuse(*kernels.encode(records.columns, bounds, rows, self.magic, self.features, codec, out, positions, bodies))
+        return bodies
+
+    def _compressed(
+        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: Codec, level: int | None, out: Bytes | None
+    ) -> tuple[Bytes, Int64]:
+        pieces = []
+        for lo, hi in chunks(bounds, records.shapes):
+            part, part_rows = bounds[lo : hi + 1], rows if len(rows) == 1 else rows[lo:hi]
+            sizes, positions = np.empty(hi - lo, np.int64), np.empty(hi - lo + 1, np.int64)
+            self._sizes(records.shapes, part, part_rows, sizes)
+            plain = np.empty(int(sizes.sum()), np.uint8)
+            bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
+            payload, payload_bounds = joined(
+                [
+                    codec.compress(plain[body:end], level) if body < end else b""
+                    for body, end in zip(bodies.tolist(), positions[1:].tolist(), strict=True)
+                ]
+            )
+            data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
+            new_positions = np.empty_like(positions)
+            _refuse(*kernels.assemble(plain, positions, bodies, payload, payload_bounds, data, new_positions))
+            pieces.append((data, new_positions))
+        return gathered(pieces, out)
+
+    def _sizes(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void], out: Int64) -> None:
+        kernels.sizes(shapes.columns, bounds, rows, self.magic, self.features, out)
+
+    def _parts(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void]) -> dict[str, int]:
+        out = np.zeros(len(kernels.PARTS), np.int64)
+        kernels.breakdown(shapes.columns, bounds, rows, self.magic, self.features, out)
+        return dict(zip(kernels.PARTS, out.tolist(), strict=True))
+
+    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, limit_bytes: int) -> DecodedLog:
+        batches = len(positions) - 1
+        damage = Damage(positions, on_error)
+        codecs, counts, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64), np.empty(batches, np.int64)
+        kernels.survey(data, positions, self.magic, layouts.V3_ATTRIBUTES_MASK, codecs, counts, bodies, damage.state)
+        source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
+        least = layouts.MIN_RECORD_BYTES
+        damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // least)] = status.COUNT
+        n = int(counts[damage.state == status.SOUND].sum())
+
+        timestamps, offsets, key_starts, value_starts, header_counts = (np.empty(n, np.int64) for _ in range(5))
+        key_lengths, value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
+        any_append = bool(np.any(_attributes(data, positions, damage.state) & layouts.TIMESTAMP_TYPE_BIT))
+        created = np.empty(n, np.int64) if any_append else timestamps
+        bounds, canonical = np.empty(batches + 1, np.int64), np.empty(batches, np.bool_)
+        kernels.index(
+            data, positions, self.magic, source, starts, ends, damage.state,
+            timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts,
+            bounds, canonical,
+        )  # fmt: skip
+        errors = damage.errors()
+
+        n = int(bounds[-1])
+        header_bounds = np.zeros(n + 1, np.int64)
+        np.cumsum(header_counts[:n], out=header_bounds[1:])
+        m = int(header_bounds[-1])
+        names, contents = np.empty(m, np.int32), np.empty(m, np.int32)
+        name_starts, content_starts = np.empty(m, np.int64), np.empty(m, np.int64)
+        if m:
+            kernels.index_headers(
+                source, value_starts, value_lengths, header_bounds, names, name_starts, contents, content_starts
+            )
+        for column in (timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts):
+            column.flags.writeable = False
+        for column in (header_bounds, names, name_starts, contents, content_starts):
+            column.flags.writeable = False
+        records = Records(
+            shapes=Shapes(
+                timestamps_ms=timestamps[:n],
+                offsets=offsets[:n],
+                key_lengths=key_lengths[:n],
+                value_lengths=value_lengths[:n],
+                header_bounds=header_bounds,
+                header_key_lengths=names,
+                header_value_lengths=contents,
+            ),
+            key_data=source,
+            key_starts=key_starts[:n],
+            value_data=source,
+            value_starts=value_starts[:n],
+            header_key_data=source,
+            header_key_starts=name_starts,
+            header_value_data=source,
+            header_value_starts=content_starts,
+        )
+        sound = np.flatnonzero(damage.state == status.SOUND)
+        return DecodedLog(
+            records=records,
+            bounds=np.append(bounds[:-1][sound], bounds[-1:]),
+            create_timestamps_ms=created[:n],
+            rows=partial(_rows, data, positions, self.magic, sound, (ends - starts)[sound], canonical[sound]),
+            errors=errors,
+        )
+
+    def _plain(
+        self, data: Bytes, positions: Int64, codecs: NDArray[np.int8], bodies: Int64, damage: Damage, limit_bytes: int
+    ) -> tuple[Bytes, Int64, Int64]:
+        """(source, starts, ends): where each batch's records lie uncompressed; `data` itself if all do."""
+        sound = damage.state == status.SOUND
+        starts, ends = bodies, np.where(sound, positions[1:], bodies)
+        if not np.any(codecs[sound]):
+            return data, starts, ends
+        parts = []
+        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
+            piece = data[start:end]
+            if codec and damage.state[b] == status.SOUND:
+                parts.append(damage.decompress(CODECS[CODEC_NAMES[codec]], piece, b, limit_bytes))
+            else:
+                parts.append(piece.tobytes())
+        source, cuts = joined(parts)
+        return source, cuts[:-1], cuts[1:]
+
+
+def _attributes(data: Bytes, positions: Int64, state: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """The low byte of each sound batch's attributes, uint8."""
+    at = layouts.position(layouts.V2_HEADER, "attributes") + 1
+    return data[positions[:-1][state == status.SOUND] + at]
+
+
+def _rows(
+    data: Bytes, positions: Int64, magic: int, sound: Int64, records_bytes: Int64, canonical: NDArray[np.bool_]
+) -> NDArray[np.void]:
+    rows = np.zeros(len(sound), BATCH)
+    kernels.describe(data, positions, magic, sound, rows)
+    rows["records_size_bytes"], rows["canonical"] = records_bytes, canonical
+    return rows
+
+
+def _refuse(problem: int, batch: int) -> None:
+    if problem == kernels.OFFSET_TOO_FAR:
+        raise InvalidRecords(f"offsets: batch {batch} spans more than an int32 can hold")
+    if problem == kernels.BATCH_TOO_LARGE:
+        raise InvalidRecords(f"batch {batch} is larger than its int32 length can say")

@@ -1,0 +1,49 @@
+"""What is broken in a log while it is read, and what to say of it."""
+
+from typing import Final, Literal
+
+import numpy as np
+
+from kfbench.codecs import Codec, Undecodable
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.kernels import status
+from kfbench.records import Bytes, Int64
+
+OnError = Literal["raise", "skip"]
+CHOICES: Final = ("raise", "skip")
+
+
+def check_choice(on_error: str) -> None:
+    """Raises InvalidRecords."""
+    if on_error not in CHOICES:
+        raise InvalidRecords(f'on_error: "raise" or "skip" is wanted, not {on_error!r}')
+
+
+class Damage:
+    """The state of each batch: int8, one of `kernels.status`."""
+
+    def __init__(self, positions: Int64, on_error: OnError) -> None:
+        check_choice(on_error)
+        self.positions, self.on_error = positions, on_error
+        self.state = np.zeros(len(positions) - 1, np.int8)
+        self._reasons: dict[int, str] = {}
+
+    def decompress(self, codec: Codec, payload: Bytes, batch: int, limit_bytes: int) -> bytes:
+        """The plain bytes; nothing, and a reason, where the codec refuses."""
+        try:
+            return codec.decompress(payload, limit_bytes)
+        except Undecodable as error:
+            self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
+            return b""
+
+    def errors(self) -> list[CorruptLog]:
+        """One error a broken batch, in order. Raises the first with on_error="raise"."""
+        found: list[CorruptLog] = []
+        for batch in np.flatnonzero(self.state).tolist():
+            field, promise = status.PROMISES[int(self.state[batch])]
+            if batch in self._reasons:
+                promise = f"{promise}: {self._reasons[batch]}"
+            found.append(CorruptLog(int(self.positions[batch]), field, promise))
+            if self.on_error == "raise":
+                raise found[0]
+        return found

@@ -1,0 +1,42 @@
+"""The entries of a log: what lies between one length and the next, whatever the format."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.errors import CorruptLog
+from kfbench.formats._damage import OnError, check_choice
+from kfbench.kernels import frames
+from kfbench.records import Bytes, Int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entries:
+    """positions int64[entries + 1], magics int8[entries], and how the walk ended.
+
+    broken: a length that cannot be skipped, after which nothing is found. trailing_bytes: an incomplete last entry,
+    which is no error (`LogInputStream`).
+    """
+
+    positions: Int64
+    magics: NDArray[np.int8]
+    broken: CorruptLog | None
+    trailing_bytes: int
+
+    @classmethod
+    def of(cls, data: Bytes) -> Self:
+        entries, stop, stopped = frames.count(data)
+        positions, magics = np.empty(entries + 1, np.int64), np.empty(entries, np.int8)
+        frames.walk(data, positions, magics)
+        broken = CorruptLog(stop, "length", "too small to be skipped: nothing after it can be found") if stopped else None
+        trailing_bytes = 0 if broken else len(data) - stop
+        return cls(positions=positions, magics=magics, broken=broken, trailing_bytes=trailing_bytes)
+
+    def errors(self, on_error: OnError) -> list[CorruptLog]:
+        """The end of the walk as an error, if it is one; raised with on_error="raise"."""
+        check_choice(on_error)
+        if self.broken and on_error == "raise":
+            raise self.broken
+        return [self.broken] if self.broken else []

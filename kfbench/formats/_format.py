@@ -1,0 +1,206 @@
+"""What a format is, and the laws that each one keeps.
+
+1. `size` is exact: equal to the bytes that `encode` writes without a codec, for every batch.
+2. `decode(encode(x)) == x` for all that `capabilities` lists. What a format cannot carry is refused (`WouldLose`), or
+   left out when `lossy=True` asks for it, and then counted in `EncodedLog.losses`.
+3. `breakdown` names where each byte went and adds up to `size`.
+4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer; under a codec the decompressed bytes are.
+5. No input makes a reader crash, hang, read out of bounds, or allocate past its limit.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kfbench import codecs
+from kfbench.batches import FIELD_DEFAULTS, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
+from kfbench.codecs import Codec
+from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
+from kfbench.formats._entries import Entries
+from kfbench.formats._damage import OnError
+from kfbench.layouts import NO_TIMESTAMP
+from kfbench.records import Bytes, Int64, Records, Shapes, as_bytes
+
+CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a format can carry. Header fields are those of `BatchFields`."""
+
+    timestamps: bool
+    headers: bool
+    empty_batches: bool
+    batch_fields: frozenset[str]
+    codecs: tuple[str, ...]
+
+
+class Format(ABC):
+    """A record format: bytes from records and records from bytes.
+
+    Public arguments throughout: batch_size is a number of records or an int64 array of boundaries; batch_fields the
+    header fields to set; codec and level by Kafka's names.
+    """
+
+    name: str
+    magic: int
+    summary: str
+    capabilities: Capabilities
+
+    def encode(
+        self,
+        records: Records,
+        batch_size: int | ArrayLike = 100,
+        codec: str = "none",
+        level: int | None = None,
+        batch_fields: BatchFields | None = None,
+        lossy: bool = False,
+        out: Bytes | None = None,
+    ) -> EncodedLog:
+        """Writes the records in batches.
+
+        out: a uint8 buffer to write into, so that a caller can reuse it; it must hold the result. Raises
+        IllegalCombination (a codec that the format does not have), WouldLose, InvalidRecords.
+        """
+        self.check_codec(codec, level)
+        bounds = plan(len(records), batch_size)
+        fields = batch_fields or NO_FIELDS
+        rows = fields.over(len(bounds) - 1)
+        losses = self._losses(records.shapes, bounds, fields)
+        if losses and not lossy:
+            what = ", ".join(f"{name} ({number:,})" for name, number in losses.items())
+            raise WouldLose(f"{self.name} cannot carry {what}; lossy=True leaves that out")
+        if codec == "none":
+            target = self._target(out, self._bound(records.shapes, len(bounds) - 1), lambda: self.size(records, bounds, fields))
+            positions = np.empty(len(bounds), np.int64)
+            self._write(records, bounds, rows, target, positions)
+            data = target[: positions[-1]]
+        else:
+            data, positions = self._compressed(records, bounds, rows, codecs.find(codec), level, out)
+        return EncodedLog(data=data, positions=positions, losses=losses)
+
+    def size(
+        self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
+    ) -> Int64:
+        """The exact bytes of each batch without a codec, int64[batches]: those of `encode(..., lossy=True)`."""
+        shapes = _shapes(records)
+        bounds = plan(len(shapes), batch_size)
+        out = np.empty(len(bounds) - 1, np.int64)
+        self._sizes(shapes, bounds, (batch_fields or NO_FIELDS).over(len(out)), out)
+        return out
+
+    def breakdown(
+        self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
+    ) -> dict[str, int]:
+        """Where the bytes go, by field and over all batches; adds up to `size(...).sum()`."""
+        shapes = _shapes(records)
+        bounds = plan(len(shapes), batch_size)
+        return self._parts(shapes, bounds, (batch_fields or NO_FIELDS).over(len(bounds) - 1))
+
+    def losses(
+        self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
+    ) -> dict[str, int]:
+        """What the format cannot carry, and how many of each: empty when it can carry it all."""
+        shapes = _shapes(records)
+        return self._losses(shapes, plan(len(shapes), batch_size), batch_fields or NO_FIELDS)
+
+    def decode(
+        self, data: Any, on_error: OnError = "raise", limit_bytes: int = codecs.DEFAULT_LIMIT_BYTES
+    ) -> DecodedLog:
+        """Reads a log of this format alone. Keys and values stay where they are: views of `data` where it is plain.
+
+        on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limit_bytes: the
+        most that one batch may decompress to.
+        """
+        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        entries = Entries.of(data)
+        log = self.decode_at(data, entries.positions, on_error, limit_bytes)
+        return replace(log, errors=[*log.errors, *entries.errors(on_error)], trailing_bytes=entries.trailing_bytes)
+
+    @abstractmethod
+    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, limit_bytes: int) -> DecodedLog:
+        """Reads the entries data[positions[i]:positions[i + 1]]."""
+
+    @abstractmethod
+    def _bound(self, shapes: Shapes, batches: int) -> int:
+        """No encoding of these records is larger."""
+
+    @abstractmethod
+    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> None:
+        """Writes plain batches."""
+
+    @abstractmethod
+    def _compressed(
+        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: Codec, level: int | None, out: Bytes | None
+    ) -> tuple[Bytes, Int64]:
+        """Writes compressed batches: (data, positions)."""
+
+    @abstractmethod
+    def _sizes(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void], out: Int64) -> None: ...
+
+    @abstractmethod
+    def _parts(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void]) -> dict[str, int]: ...
+
+    def check_codec(self, codec: str, level: int | None = None) -> None:
+        """Raises IllegalCombination for a codec or a level that this format cannot have."""
+        codecs.find(codec, level)
+        if codec not in self.capabilities.codecs:
+            raise IllegalCombination(f"{self.name} has no {codec} (codecs: {', '.join(self.capabilities.codecs)})")
+
+    def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
+        can, losses = self.capabilities, dict[str, int]()
+        if not can.timestamps:
+            losses["timestamps"] = int(np.count_nonzero(shapes.timestamps_ms != NO_TIMESTAMP))
+        if not can.headers:
+            losses["headers"] = shapes.header_count
+        if not can.empty_batches:
+            losses["empty batches"] = int(np.count_nonzero(np.diff(bounds) == 0))
+        rows = fields.over(len(bounds) - 1)
+        weight = (len(bounds) - 1) // len(rows) if len(rows) else 0
+        for name in sorted(fields.set_fields() - can.batch_fields):
+            losses[name] = int(np.count_nonzero(rows[name] != FIELD_DEFAULTS[name])) * weight
+        return {name: number for name, number in losses.items() if number}
+
+    @staticmethod
+    def _target(out: Bytes | None, bound: int, exact: Callable[[], Int64]) -> Bytes:
+        if out is None:
+            return np.empty(bound, np.uint8)
+        if out.dtype != np.uint8 or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
+            raise InvalidRecords("out: a writeable, contiguous, one-dimensional uint8 array is wanted")
+        if len(out) < bound and len(out) < (needed := int(exact().sum())):
+            raise InvalidRecords(f"out: {len(out)} bytes, {needed} are needed")
+        return out
+
+    def __repr__(self) -> str:
+        return f"<Format {self.name}: {self.summary}>"
+
+
+def _shapes(records: Records | Shapes) -> Shapes:
+    return records.shapes if isinstance(records, Records) else records
+
+
+def chunks(bounds: Int64, shapes: Shapes) -> Iterator[tuple[int, int]]:
+    """Batches [lo, hi) that hold about CHUNK_BYTES of payload together, so that memory stays bounded under a codec."""
+    payload = np.zeros(len(shapes) + 1, np.int64)
+    np.cumsum(np.maximum(shapes.key_lengths, 0) + np.maximum(shapes.value_lengths, 0).astype(np.int64), out=payload[1:])
+    ends, lo = payload[bounds], 0
+    while lo < len(bounds) - 1:
+        hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + CHUNK_BYTES, side="right")) - 1)
+        yield lo, hi
+        lo = hi
+
+
+def gathered(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Bytes, Int64]:
+    """Pieces of (data, positions) as one, in `out` if it is given."""
+    sizes = [len(data) for data, _ in pieces]
+    total = sum(sizes)
+    if out is not None and len(out) < total:
+        raise InvalidRecords(f"out: {len(out)} bytes, {total} are needed")
+    data = np.concatenate([data for data, _ in pieces], out=None if out is None else out[:total]) if pieces else np.zeros(0, np.uint8)
+    starts = np.cumsum([0, *sizes])
+    positions = [positions[:-1] + start for (_, positions), start in zip(pieces, starts, strict=False)]
+    return data, np.concatenate([*positions, starts[-1:]]).astype(np.int64)

@@ -1,0 +1,34 @@
+"""v0: the message of Kafka 0.8 and 0.9 (`LegacyRecord`, magic 0). 26 bytes a record beside key and value.
+
+| field | type | |
+|---|---|---|
+| offset | i64 | set by the broker |
+| size | i32 | bytes after this field |
+| crc | u32 | CRC-32 (IEEE) of magic..end |
+| magic | i8 | 0 |
+| attributes | i8 | bits 0-2: codec (0 none, 1 gzip, 2 snappy, 3 lz4) |
+| keyLength, key | i32, bytes | -1: null |
+| valueLength, value | i32, bytes | -1: null |
+
+A compressed set is one message with a null key whose value is the compressed set; inner offsets are absolute, and its
+own offset is the last inner one, so a broker that assigns offsets has to recompress. No timestamps, no headers. The
+lz4 frame's header checksum also covers the frame's magic, a fault that v1 mended.
+"""
+
+from kfbench.formats._format import Capabilities
+from kfbench.formats._messages import MessageFormat
+
+FORMATS = (
+    MessageFormat(
+        name="v0",
+        magic=0,
+        summary="Kafka 0.8-0.9 messages, absolute offsets, no timestamps",
+        capabilities=Capabilities(
+            timestamps=False,
+            headers=False,
+            empty_batches=False,
+            batch_fields=frozenset({"base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms"}),
+            codecs=("none", "gzip", "snappy", "lz4"),
+        ),
+    ),
+)

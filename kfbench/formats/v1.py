@@ -1,0 +1,36 @@
+"""v1: v0 with a timestamp (KIP-32) and relative offsets in compressed sets (KIP-31). 34 bytes a record.
+
+As v0, but magic is 1, `timestamp i64` stands between attributes and keyLength, and attributes bit 3 is the timestamp
+type (0 create time, 1 log append time).
+
+Inside a compressed set offsets count from the set's base offset: absolute = wrapper - last inner + inner, so a broker
+sets the wrapper's offset and touches nothing else. The wrapper's timestamp is the largest inner one, or the append time,
+which readers then give for every inner message.
+"""
+
+from kfbench.formats._format import Capabilities
+from kfbench.formats._messages import MessageFormat
+
+FORMATS = (
+    MessageFormat(
+        name="v1",
+        magic=1,
+        summary="Kafka 0.10 messages: timestamps (KIP-32), relative offsets (KIP-31)",
+        capabilities=Capabilities(
+            timestamps=True,
+            headers=False,
+            empty_batches=False,
+            batch_fields=frozenset(
+                {
+                    "base_offset",
+                    "last_offset",
+                    "base_timestamp_ms",
+                    "max_timestamp_ms",
+                    "timestamp_type",
+                    "append_time_ms",
+                }
+            ),
+            codecs=("none", "gzip", "snappy", "lz4"),
+        ),
+    ),
+)

@@ -1,0 +1,524 @@
+"""Kernels of the batch formats: v2 (`DefaultRecordBatch`, `DefaultRecord`) and v3 (KIP-931 and its ablations).
+
+`features` are the attribute bits above v2's: without a record attributes byte, with a header of fixed width.
+"""
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels import status
+from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.crc import crc32c
+from kfbench.kernels.intrinsics import (
+    get_i8,
+    get_i16,
+    get_i32,
+    get_i64,
+    get_u8,
+    get_u32,
+    move,
+    put_i16,
+    put_i32,
+    put_i64,
+    put_u8,
+)
+from kfbench.kernels.varint import (
+    get_varint,
+    get_varlong,
+    length_bytes,
+    put_bytes,
+    put_nullable,
+    put_uvarint,
+    put_varint,
+    uvarint_bytes,
+    varint_bytes,
+    zigzag,
+)
+
+_V2, _V3, _TAIL = layouts.V2_HEADER, layouts.V3_HEADER, layouts.V3_FIXED_TAIL
+at_ = layouts.position
+LENGTH, EPOCH, MAGIC, CRC = (at_(_V2, name) for name in ("length", "partition_leader_epoch", "magic", "crc"))
+ATTRIBUTES = at_(_V2, "attributes")
+V2_LAST, V2_BASE_TIME, V2_MAX_TIME = (
+    at_(_V2, name) for name in ("last_offset_delta", "base_timestamp_ms", "max_timestamp_ms")
+)
+V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE = (
+    at_(_V2, name) for name in ("producer_id", "producer_epoch", "base_sequence")
+)
+V2_COUNT, V2_SIZE = at_(_V2, "count"), _V2.itemsize
+V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE = (
+    at_(_V3, name) for name in ("producer_id", "producer_epoch", "base_sequence")
+)
+V3_SIZE = _V3.itemsize
+TAIL_LAST, TAIL_BASE_TIME, TAIL_MAX_TIME = (
+    V3_SIZE + at_(_TAIL, name) for name in ("last_offset_delta", "base_timestamp_ms", "max_timestamp_ms")
+)
+TAIL_COUNT, TAIL_SIZE = V3_SIZE + at_(_TAIL, "count"), V3_SIZE + _TAIL.itemsize
+AFTER_LENGTH = LENGTH + 4
+CODEC_MASK, APPEND, TRANSACTIONAL = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT
+CONTROL, HORIZON = layouts.CONTROL_BIT, layouts.DELETE_HORIZON_BIT
+BARE, FIXED = layouts.NO_RECORD_ATTRIBUTES_BIT, layouts.FIXED_HEADER_BIT
+INT32_MAX, UNSET = 2**31 - 1, layouts.UNSET
+ONE = np.uint64(1)
+OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE = 0, 1, 2  # why an encoder stopped
+
+# Where each byte of a batch goes, in wire order; the columns of `breakdown`.
+PARTS = (
+    "batch_header",
+    "length",
+    "attributes",
+    "timestamp_delta",
+    "offset_delta",
+    "key_length",
+    "key",
+    "value_length",
+    "value",
+    "header_count",
+    "header_key_length",
+    "header_key",
+    "header_value_length",
+    "header_value",
+)
+
+
+@leaf
+def _outline(timestamps, offsets, first, end, row, magic, features):  # type: ignore[no-untyped-def]
+    """(base offset, last offset delta, base time, max time, header size) of the records first to end - 1."""
+    base_offset, last_offset = row.base_offset, row.last_offset
+    base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
+    if base_offset == UNSET:
+        base_offset = offsets[first] if first < end else np.int64(0)
+    if last_offset == UNSET:
+        last_offset = offsets[end - ONE] if first < end else base_offset
+    if base_time == UNSET:
+        base_time = np.int64(layouts.NO_TIMESTAMP)
+        if row.delete_horizon_ms >= 0:
+            base_time = row.delete_horizon_ms
+        elif first < end:
+            base_time = timestamps[first]
+    if max_time == UNSET:
+        max_time = np.int64(layouts.NO_TIMESTAMP)
+        if row.timestamp_type:
+            max_time = row.append_time_ms
+        elif first < end:
+            max_time = timestamps[first]
+            for i in range(first, end):
+                max_time = max(max_time, timestamps[i])
+    last_delta = last_offset - base_offset
+    size = V2_SIZE
+    if magic == 3:
+        size = TAIL_SIZE
+        if not features & FIXED:
+            size = V3_SIZE + varint_bytes(last_delta) + varint_bytes(base_time) + varint_bytes(max_time - base_time) + 4
+    return base_offset, last_delta, base_time, max_time, size
+
+
+@leaf
+def _put_header(out, at, row, magic, attributes, base_offset, last_delta, base_time, max_time, count):  # type: ignore[no-untyped-def]
+    """Everything but length and checksum; gives where the records begin."""
+    put_i64(out, at, base_offset)
+    put_i32(out, at + EPOCH, row.partition_leader_epoch)
+    put_u8(out, at + MAGIC, np.uint8(magic))
+    put_i16(out, at + ATTRIBUTES, np.int16(attributes))
+    if magic == 2:
+        put_i32(out, at + V2_LAST, np.int32(last_delta))
+        put_i64(out, at + V2_BASE_TIME, base_time)
+        put_i64(out, at + V2_MAX_TIME, max_time)
+        put_i64(out, at + V2_PRODUCER, row.producer_id)
+        put_i16(out, at + V2_PRODUCER_EPOCH, row.producer_epoch)
+        put_i32(out, at + V2_SEQUENCE, row.base_sequence)
+        put_i32(out, at + V2_COUNT, np.int32(count))
+        return at + V2_SIZE
+    put_i64(out, at + V3_PRODUCER, row.producer_id)
+    put_i16(out, at + V3_PRODUCER_EPOCH, row.producer_epoch)
+    put_i32(out, at + V3_SEQUENCE, row.base_sequence)
+    if attributes & FIXED:
+        put_i32(out, at + TAIL_LAST, np.int32(last_delta))
+        put_i64(out, at + TAIL_BASE_TIME, base_time)
+        put_i64(out, at + TAIL_MAX_TIME, max_time)
+        put_i32(out, at + TAIL_COUNT, np.int32(count))
+        return at + TAIL_SIZE
+    at = put_varint(out, at + V3_SIZE, last_delta)
+    at = put_varint(out, at, base_time)
+    at = put_varint(out, at, max_time - base_time)
+    put_i32(out, at, np.int32(count))
+    return at + 4
+
+
+@leaf
+def _attributes(row, codec, features, count):  # type: ignore[no-untyped-def]
+    bits = features
+    if count:  # an empty batch has nothing to compress
+        bits |= codec
+    if row.timestamp_type:
+        bits |= APPEND
+    if row.is_transactional:
+        bits |= TRANSACTIONAL
+    if row.is_control:
+        bits |= CONTROL
+    if row.delete_horizon_ms >= 0:
+        bits |= HORIZON
+    return bits
+
+
+@kernel
+def encode(columns, bounds, fields, magic, features, codec, out, positions, bodies):  # type: ignore[no-untyped-def]
+    """Writes batches one after another; with a codec their records are still plain, and length and checksum unset.
+
+    out must hold the bound that `layouts` states. Fills positions int64[batches + 1] and bodies int64[batches] (where
+    the records begin). Gives (problem, batch): OK, or why that batch cannot be written.
+    """
+    (timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
+     keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
+     ) = columns  # fmt: skip
+    marks = 0 if features & BARE else 1
+    any_headers = len(header_key_lengths) > 0
+    at = 0
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, last_delta, base_time, max_time, _ = _outline(timestamps, offsets, first, end, row, magic, features)
+        start = at
+        positions[b] = start
+        bits = _attributes(row, codec, features, np.int64(end - first))
+        at = _put_header(out, at, row, magic, bits, base_offset, last_delta, base_time, max_time, np.int64(end - first))
+        bodies[b] = at
+        far = last_delta + 2**31
+        for i in range(first, end):
+            time_delta = zigzag(timestamps[i] - base_time)
+            delta = offsets[i] - base_offset
+            far |= delta + 2**31
+            offset_delta = zigzag(delta)
+            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+            size = (
+                marks + uvarint_bytes(time_delta) + uvarint_bytes(offset_delta)
+                + length_bytes(key_length) + max(key_length, 0) + length_bytes(value_length) + max(value_length, 0)
+            )  # fmt: skip
+            headers = np.int64(0)
+            if any_headers:
+                h0, h1 = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
+                headers = np.int64(h1 - h0)
+                for h in range(h0, h1):
+                    name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+                    size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
+            at = put_varint(out, at, size + length_bytes(headers))
+            put_u8(out, at, np.uint8(0))  # written over where records carry no attributes
+            at = put_uvarint(out, at + marks, time_delta)
+            at = put_uvarint(out, at, offset_delta)
+            at = put_nullable(out, at, keys, key_starts[i], key_length)
+            at = put_nullable(out, at, values, value_starts[i], value_length)
+            if headers == 0:
+                put_u8(out, at, np.uint8(0))
+                at += 1
+            else:
+                at = put_varint(out, at, headers)
+                for h in range(np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])):
+                    name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+                    at = put_bytes(out, put_varint(out, at, name), header_keys, header_key_starts[h], name)
+                    at = put_nullable(out, at, header_values, header_value_starts[h], content)
+        if far >> 32:
+            return OFFSET_TOO_FAR, b
+        if at - start - AFTER_LENGTH > INT32_MAX:
+            return BATCH_TOO_LARGE, b
+        if codec == 0 or first == end:
+            _seal(out, start, at)
+    positions[len(bounds) - 1] = at
+    return OK, 0
+
+
+@leaf
+def _seal(out, start, end):  # type: ignore[no-untyped-def]
+    put_i32(out, start + LENGTH, np.int32(end - start - AFTER_LENGTH))
+    put_i32(out, start + CRC, np.int32(crc32c(out, start + ATTRIBUTES, end)))
+
+
+@kernel
+def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, positions):  # type: ignore[no-untyped-def]
+    """Compressed batches from plain ones: each header of `plain`, then its slice of `payload`, sealed."""
+    at = 0
+    for b in range(len(bodies)):
+        positions[b] = start = at
+        header = bodies[b] - plain_positions[b]
+        size = payload_bounds[b + 1] - payload_bounds[b]
+        move(out, at, plain, plain_positions[b], header)
+        move(out, at + header, payload, payload_bounds[b], size)
+        at += header + size
+        if at - start - AFTER_LENGTH > INT32_MAX:
+            return BATCH_TOO_LARGE, b
+        _seal(out, start, at)
+    positions[len(bodies)] = at
+    return OK, 0
+
+
+@kernel
+def sizes(columns, bounds, fields, magic, features, out):  # type: ignore[no-untyped-def]
+    """The uncompressed bytes of each batch, int64[batches], without writing it."""
+    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
+    marks = 0 if features & BARE else 1
+    any_headers = len(header_key_lengths) > 0
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, _, base_time, _, total = _outline(timestamps, offsets, first, end, row, magic, features)
+        if not any_headers:
+            for i in range(first, end):
+                time_delta = timestamps[i] - base_time
+                folded = (time_delta << 1) ^ (time_delta >> 63)  # negative where the delta takes all 64 bits
+                delta = offsets[i] - base_offset
+                far = (delta << 1) ^ (delta >> 63)
+                key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+                size = (
+                    3 + marks
+                    + (folded > 0x7F) + (folded > 0x3FFF) + (folded > 0x1FFFFF) + (folded > 0xFFFFFFF)
+                    + (folded > 0x7FFFFFFFF) + (folded > 0x3FFFFFFFFFF) + (folded > 0x1FFFFFFFFFFFF)
+                    + (folded > 0xFFFFFFFFFFFFFF) + 9 * (folded < 0)
+                    + (far > 0x7F) + (far > 0x3FFF) + (far > 0x1FFFFF) + (far > 0xFFFFFFF)
+                    + length_bytes(key_length) + max(key_length, 0)
+                    + length_bytes(value_length) + max(value_length, 0)
+                )  # fmt: skip
+                total += size + length_bytes(size)
+        else:
+            for i in range(first, end):
+                key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+                h0, h1 = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
+                size = (
+                    marks + varint_bytes(timestamps[i] - base_time) + varint_bytes(offsets[i] - base_offset)
+                    + length_bytes(key_length) + max(key_length, 0)
+                    + length_bytes(value_length) + max(value_length, 0) + length_bytes(np.int64(h1 - h0))
+                )  # fmt: skip
+                for h in range(h0, h1):
+                    name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+                    size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
+                total += size + length_bytes(size)
+        out[b] = total
+
+
+@kernel
+def breakdown(columns, bounds, fields, magic, features, out):  # type: ignore[no-untyped-def]
+    """Where the bytes go: int64[len(PARTS)], in the order of PARTS, summed over the batches."""
+    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
+    marks = 0 if features & BARE else 1
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, _, base_time, _, header = _outline(timestamps, offsets, first, end, row, magic, features)
+        out[0] += header
+        for i in range(first, end):
+            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+            time_bytes, offset_bytes = varint_bytes(timestamps[i] - base_time), varint_bytes(offsets[i] - base_offset)
+            h0, h1 = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
+            size = (
+                marks + time_bytes + offset_bytes + length_bytes(key_length) + max(key_length, 0)
+                + length_bytes(value_length) + max(value_length, 0) + length_bytes(np.int64(h1 - h0))
+            )  # fmt: skip
+            out[2] += marks
+            out[3] += time_bytes
+            out[4] += offset_bytes
+            out[5] += length_bytes(key_length)
+            out[6] += max(key_length, 0)
+            out[7] += length_bytes(value_length)
+            out[8] += max(value_length, 0)
+            out[9] += length_bytes(np.int64(h1 - h0))
+            for h in range(h0, h1):
+                name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+                out[10] += length_bytes(name)
+                out[11] += name
+                out[12] += length_bytes(content)
+                out[13] += max(content, 0)
+                size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
+            out[1] += length_bytes(size)
+
+
+@leaf
+def _read_header(data, at, end, magic):  # type: ignore[no-untyped-def]
+    """(attributes, last offset delta, base time, max time, count, where records begin, short): trusted up to `end`."""
+    bits = np.int64(get_i16(data, at + ATTRIBUTES))
+    if magic == 2:
+        return (
+            bits, np.int64(get_i32(data, at + V2_LAST)), get_i64(data, at + V2_BASE_TIME),
+            get_i64(data, at + V2_MAX_TIME), np.int64(get_i32(data, at + V2_COUNT)), at + V2_SIZE, True,
+        )  # fmt: skip
+    if bits & FIXED:
+        if at + TAIL_SIZE > end:
+            return bits, np.int64(0), np.int64(0), np.int64(0), np.int64(0), end + 1, True
+        return (
+            bits, np.int64(get_i32(data, at + TAIL_LAST)), get_i64(data, at + TAIL_BASE_TIME),
+            get_i64(data, at + TAIL_MAX_TIME), np.int64(get_i32(data, at + TAIL_COUNT)), at + TAIL_SIZE, True,
+        )  # fmt: skip
+    last_delta, body, short1 = get_varint(data, at + V3_SIZE, end)
+    base_time, body, short2 = get_varlong(data, body, end)
+    max_delta, body, short3 = get_varlong(data, body, end)
+    if body + 4 > end:
+        return bits, last_delta, base_time, base_time, np.int64(0), end + 1, True
+    count = np.int64(get_i32(data, body))
+    return bits, last_delta, base_time, base_time + max_delta, count, body + 4, short1 and short2 and short3
+
+
+@kernel
+def survey(data, positions, magic, known_bits, codecs, counts, bodies, state):  # type: ignore[no-untyped-def]
+    """Reads each batch header; for compressed batches checks the CRC, so that nothing damaged is decompressed.
+
+    positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 and state int8 (see `status`).
+    """
+    least = V2_SIZE if magic == 2 else V3_SIZE
+    for b in range(len(state)):
+        at, end = positions[b], positions[b + 1]
+        codecs[b], counts[b], bodies[b], state[b] = 0, 0, end, status.SOUND
+        if get_i8(data, at + MAGIC) != magic:
+            state[b] = status.MAGIC
+            continue
+        if end - at < least:
+            state[b] = status.SIZE
+            continue
+        bits, _, _, _, count, body, _ = _read_header(data, at, end, magic)
+        codec = bits & CODEC_MASK
+        if codec != 0 or body > end:
+            if get_u32(data, at + CRC) != np.uint32(crc32c(data, at + ATTRIBUTES, end)):
+                state[b] = status.CRC
+                continue
+        if body > end:
+            state[b] = status.BATCH_HEADER
+        elif codec > 4:
+            state[b] = status.CODEC
+        elif magic == 3 and bits & ~known_bits:
+            state[b] = status.ATTRIBUTES
+        elif count < 0:
+            state[b] = status.COUNT
+        else:
+            codecs[b] = codec if count else 0
+            counts[b], bodies[b] = count, body
+
+
+@kernel
+def index(data, positions, magic, source, starts, ends, state,
+          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts,
+          bounds, canonical):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Reads the records of each sound batch into columns; no byte of payload is moved.
+
+    source[starts[b]:ends[b]] are the plain records of batch b (`data` itself where nothing is compressed). timestamps
+    are a consumer's, created the producer's (one array may serve for both where no batch has log append time).
+    A batch that breaks a promise gets its state and no record. Fills bounds int64[batches + 1], canonical bool.
+    """
+    r = np.int64(0)
+    bounds[0] = 0
+    for b in range(len(state)):
+        canonical[b] = False
+        if state[b] == status.SOUND:
+            at, end = positions[b], positions[b + 1]
+            bits, _, base_time, max_time, count, _, plain_header = _read_header(data, at, end, magic)
+            if bits & CODEC_MASK == 0 or count == 0:
+                if get_u32(data, at + CRC) != np.uint32(crc32c(data, at + ATTRIBUTES, end)):
+                    state[b] = status.CRC
+            if state[b] == status.SOUND:
+                problem, short = _index_batch(
+                    source, starts[b], ends[b], r, count, bits, get_i64(data, at), base_time, max_time,
+                    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts,
+                )  # fmt: skip
+                state[b] = problem
+                if problem == status.SOUND:
+                    r += count
+                    unknown = bits & ~layouts.V2_ATTRIBUTES_MASK if magic == 2 else 0
+                    canonical[b] = short and plain_header and unknown == 0 and (count > 0 or starts[b] == ends[b])
+        bounds[b + 1] = r
+
+
+@leaf
+def _index_batch(source, p, end, r, count, bits, base_offset, base_time, max_time,
+                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts):  # type: ignore[no-untyped-def]  # fmt: skip
+    """(state, whether every varint is as short as can be and every record attribute 0)."""
+    marks = 0 if bits & BARE else 1
+    append = bits & APPEND
+    short = True
+    if count == 0:  # Kafka ignores whatever follows
+        return status.SOUND, True
+    for q in range(np.uint64(r), np.uint64(r + count)):
+        size, p, s0 = get_varint(source, p, end)
+        stop = p + size
+        if p > end or size < marks or stop > end:
+            return status.RECORD_LENGTH, False
+        if marks:
+            short &= get_u8(source, p) == 0
+            p += 1
+        delta, p, s1 = get_varlong(source, p, stop)
+        if p > stop:
+            return status.TIMESTAMP_DELTA, False
+        created[q] = base_time + delta
+        timestamps[q] = max_time if append else base_time + delta
+        delta, p, s2 = get_varint(source, p, stop)
+        if p > stop:
+            return status.OFFSET_DELTA, False
+        offsets[q] = base_offset + delta
+        length, p, s3 = get_varint(source, p, stop)
+        if length > stop - p:
+            return status.KEY_LENGTH, False
+        key_lengths[q], key_starts[q] = max(length, -1), p  # any negative length is null to Kafka
+        short &= length >= -1
+        p += max(length, 0)
+        length, p, s4 = get_varint(source, p, stop)
+        if length > stop - p:
+            return status.VALUE_LENGTH, False
+        value_lengths[q], value_starts[q] = max(length, -1), p  # any negative length is null to Kafka
+        short &= length >= -1
+        p += max(length, 0)
+        headers, p, s5 = get_varint(source, p, stop)
+        if headers < 0 or headers > (stop - p) >> 1:  # a header takes two bytes at least
+            return status.HEADER_COUNT, False
+        header_counts[q] = headers
+        short &= s0 and s1 and s2 and s3 and s4 and s5
+        for _ in range(headers):
+            length, p, s6 = get_varint(source, p, stop)
+            if length < 0 or length > stop - p:
+                return status.HEADER_KEY_LENGTH, False
+            p += length
+            length, p, s7 = get_varint(source, p, stop)
+            if length > stop - p:
+                return status.HEADER_VALUE_LENGTH, False
+            p += max(length, 0)
+            short &= s6 and s7 and length >= -1
+        if p != stop:
+            return status.RECORD_LENGTH, False
+    return (status.SOUND, short) if p == end else (status.TRAILING, False)
+
+
+@kernel
+def index_headers(source, value_starts, value_lengths, header_bounds,
+                  key_lengths, key_starts, content_lengths, content_starts):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Reads the headers of records that `index` has checked: they follow the value."""
+    end = len(source)
+    for i in range(len(value_starts)):
+        if header_bounds[i] == header_bounds[i + 1]:
+            continue
+        _, p, _ = get_varint(source, value_starts[i] + max(np.int64(value_lengths[i]), 0), end)
+        for h in range(header_bounds[i], header_bounds[i + 1]):
+            length, p, _ = get_varint(source, p, end)
+            key_lengths[h], key_starts[h] = length, p
+            length, p, _ = get_varint(source, p + length, end)
+            content_lengths[h], content_starts[h] = max(length, -1), p
+            p += max(length, 0)
+
+
+@kernel
+def describe(data, positions, magic, sound, rows):  # type: ignore[no-untyped-def]
+    """Fills one BATCH row for each batch number in `sound`; the columns that need the records are the caller's."""
+    for i in range(len(sound)):
+        at, end = positions[sound[i]], positions[sound[i] + 1]
+        row = rows[i]
+        bits, last_delta, base_time, max_time, count, _, _ = _read_header(data, at, end, magic)
+        row.position, row.size_bytes, row.magic = at, end - at, magic
+        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
+        row.timestamp_type = 1 if bits & APPEND else 0
+        row.base_offset = get_i64(data, at)
+        row.last_offset = row.base_offset + last_delta
+        row.count, row.base_timestamp_ms, row.max_timestamp_ms = count, base_time, max_time
+        row.partition_leader_epoch = get_i32(data, at + EPOCH)
+        producer, epoch, sequence = V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE
+        if magic == 3:
+            producer, epoch, sequence = V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE
+        row.producer_id = get_i64(data, at + producer)
+        row.producer_epoch = get_i16(data, at + epoch)
+        first = np.int64(get_i32(data, at + sequence))
+        row.base_sequence = first
+        # Sequences wrap from int32's maximum to 0 (DefaultRecordBatch.incrementSequence).
+        row.last_sequence = -1 if first == -1 else (first + last_delta) & INT32_MAX
+        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+        row.delete_horizon_ms = base_time if bits & HORIZON else np.int64(layouts.NO_TIMESTAMP)

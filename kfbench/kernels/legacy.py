@@ -1,0 +1,273 @@
+"""Kernels of the message formats: v0 and v1 (`LegacyRecord`, `AbstractLegacyRecordBatch`).
+
+A plain message stands for itself; a compressed set is one wrapper message whose value is the compressed inner set.
+"""
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels import status
+from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.crc import crc32
+from kfbench.kernels.intrinsics import get_i8, get_i32, get_i64, get_u8, get_u32, move, put_i32, put_i64, put_u8
+from kfbench.kernels.varint import put_bytes
+
+_V1 = layouts.V1_MESSAGE
+LENGTH, CRC, MAGIC, ATTRIBUTES, TIMESTAMP = (
+    layouts.position(_V1, name) for name in ("length", "crc", "magic", "attributes", "timestamp_ms")
+)
+KEY_V0, KEY_V1 = layouts.V0_MESSAGE.itemsize, _V1.itemsize
+AFTER_LENGTH = LENGTH + 4
+FIXED_V0, FIXED_V1 = layouts.LEGACY_FIXED_BYTES
+CODEC_MASK, APPEND, UNSET = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT, layouts.UNSET
+NULL, NO_TIMESTAMP = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP
+INT32_MAX = 2**31 - 1
+ONE = np.uint64(1)
+OK, MESSAGE_TOO_LARGE = 0, 1
+
+PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "key_length", "key", "value_length", "value")
+PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # a message, with v1's timestamp; 0: as long as it is
+
+
+@leaf
+def _put_message(out, at, offset, magic, attributes, timestamp, keys, key_start, key_length, values, value_start, value_length):  # type: ignore[no-untyped-def]  # fmt: skip
+    put_i64(out, at, offset)
+    put_u8(out, at + MAGIC, np.uint8(magic))
+    put_u8(out, at + ATTRIBUTES, np.uint8(attributes))
+    p = at + KEY_V0
+    if magic:
+        put_i64(out, at + TIMESTAMP, timestamp)
+        p = at + KEY_V1
+    put_i32(out, p, np.int32(key_length))
+    p = put_bytes(out, p + 4, keys, key_start, max(key_length, 0))
+    put_i32(out, p, np.int32(value_length))
+    p = put_bytes(out, p + 4, values, value_start, max(value_length, 0))
+    put_i32(out, at + LENGTH, np.int32(p - at - AFTER_LENGTH))
+    put_i32(out, at + CRC, np.int32(crc32(out, at + MAGIC, p)))
+    return p
+
+
+@kernel
+def encode(columns, bounds, fields, magic, inner, out, positions):  # type: ignore[no-untyped-def]
+    """Writes each record as a message: as they stand in the log, or (inner) as they stand inside a wrapper.
+
+    Inside a v1 wrapper offsets count from the batch's base offset (KIP-31) and timestamps are the producer's. Control
+    batches have no place in these formats and are left out. Fills positions int64[batches + 1].
+    """
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    keys, key_starts, values, value_starts = columns[7:11]
+    at = 0
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        positions[b] = at
+        if row.is_control or first == end:
+            continue
+        append = magic == 1 and row.timestamp_type == 1
+        attributes = APPEND if append else 0
+        base = np.int64(0)
+        if inner and magic == 1:
+            base = offsets[first] if row.base_offset == UNSET else row.base_offset
+        for i in range(first, end):
+            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+            if key_length + value_length > INT32_MAX - FIXED_V1:
+                return MESSAGE_TOO_LARGE, b
+            timestamp = row.append_time_ms if append and not inner else timestamps[i]
+            at = _put_message(out, at, offsets[i] - base, magic, attributes, timestamp,
+                              keys, key_starts[i], key_length, values, value_starts[i], value_length)  # fmt: skip
+    positions[len(bounds) - 1] = at
+    return OK, 0
+
+
+@kernel
+def wrap(columns, bounds, fields, magic, codec, payload, payload_bounds, out, positions):  # type: ignore[no-untyped-def]
+    """One wrapper message a batch around its slice of `payload`; nothing where the slice is empty."""
+    timestamps, offsets = columns[:2]
+    at = 0
+    for b in range(len(bounds) - 1):
+        positions[b] = at
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        size = payload_bounds[b + 1] - payload_bounds[b]
+        if size == 0:
+            continue
+        if size > INT32_MAX - FIXED_V1:
+            return MESSAGE_TOO_LARGE, b
+        row = fields[b if len(fields) > 1 else 0]
+        attributes, timestamp = codec, row.max_timestamp_ms
+        if magic == 1 and row.timestamp_type == 1:
+            attributes |= APPEND
+            timestamp = row.append_time_ms
+        elif timestamp == UNSET:
+            timestamp = timestamps[first]
+            for i in range(first, end):
+                timestamp = max(timestamp, timestamps[i])
+        last = offsets[end - ONE] if row.last_offset == UNSET else row.last_offset
+        at = _put_message(out, at, last, magic, attributes, timestamp,
+                          payload, 0, np.int64(NULL), payload, payload_bounds[b], size)  # fmt: skip
+    positions[len(bounds) - 1] = at
+    return OK, 0
+
+
+@kernel
+def sizes(columns, bounds, fields, magic, out):  # type: ignore[no-untyped-def]
+    """The uncompressed bytes of each batch, int64[batches]."""
+    key_lengths, value_lengths = columns[2], columns[3]
+    fixed = FIXED_V1 if magic else FIXED_V0
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        total = np.int64(0)
+        if not fields[b if len(fields) > 1 else 0].is_control:
+            for i in range(first, end):
+                total += fixed + max(np.int64(key_lengths[i]), 0) + max(np.int64(value_lengths[i]), 0)
+        out[b] = total
+
+
+@leaf
+def _check(data, at, end, magic):  # type: ignore[no-untyped-def]
+    """The state of the message data[at:end]: long enough for its magic, sound by its CRC, lengths that add up."""
+    key = at + (KEY_V1 if magic else KEY_V0)
+    if key + 8 > end:
+        return status.SIZE
+    if get_u32(data, at + CRC) != np.uint32(crc32(data, at + MAGIC, end)):
+        return status.CRC
+    length = np.int64(get_i32(data, key))
+    if length < NULL or length > end - key - 8:
+        return status.KEY_LENGTH
+    value = key + 4 + max(length, 0)
+    length = np.int64(get_i32(data, value))
+    if length < NULL or value + 4 + max(length, 0) != end:
+        return status.VALUE_LENGTH
+    return status.SOUND
+
+
+@kernel
+def survey(data, positions, magic, codecs, bodies, state):  # type: ignore[no-untyped-def]
+    """Checks each message. Fills codecs int8, bodies int64 (where a wrapper's payload begins) and state int8."""
+    for b in range(len(state)):
+        at, end = positions[b], positions[b + 1]
+        codecs[b], bodies[b] = 0, at
+        if get_i8(data, at + MAGIC) != magic:
+            state[b] = status.MAGIC
+            continue
+        problem = _check(data, at, end, magic)
+        codec = get_u8(data, at + ATTRIBUTES) & CODEC_MASK
+        if problem == status.SOUND and codec:
+            key = at + (KEY_V1 if magic else KEY_V0)
+            value = key + 4 + max(np.int64(get_i32(data, key)), 0)
+            if codec > 3:
+                problem = status.CODEC
+            elif get_i32(data, value) == NULL:
+                problem = status.WRAPPER_VALUE
+            else:
+                codecs[b], bodies[b] = codec, value + 4
+        state[b] = problem
+
+
+@kernel
+def count(source, starts, ends, codecs, state, counts):  # type: ignore[no-untyped-def]
+    """Counts and checks the messages of each set source[starts[b]:ends[b]]; an incomplete last one is no error."""
+    for b in range(len(state)):
+        counts[b] = 0
+        if state[b] != status.SOUND:
+            continue
+        if codecs[b] == 0:
+            counts[b] = 1
+            continue
+        at, end, messages = starts[b], ends[b], 0
+        while end - at >= AFTER_LENGTH:
+            length = np.int64(get_i32(source, at + LENGTH))
+            stop = at + AFTER_LENGTH + length
+            if length < layouts.MIN_LENGTH:
+                state[b] = status.RECORD_LENGTH
+                break
+            if stop > end:
+                break
+            inner = get_i8(source, at + MAGIC)
+            if inner < 0 or inner > 1:
+                state[b] = status.MAGIC
+                break
+            problem = _check(source, at, stop, inner)
+            if problem != status.SOUND:
+                state[b] = status.INNER_CRC if problem == status.CRC else problem
+                break
+            if get_u8(source, at + ATTRIBUTES) & CODEC_MASK:
+                state[b] = status.NESTED
+                break
+            messages += 1
+            at = stop
+        if state[b] == status.SOUND and messages == 0:
+            state[b] = status.EMPTY_SET
+        if state[b] == status.SOUND:
+            counts[b] = messages
+
+
+@kernel
+def index(data, positions, source, starts, codecs, counts, state,
+          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Reads the messages that `survey` and `count` have found sound into columns; fills bounds int64[batches + 1].
+
+    A v1 wrapper gives the absolute offset of its last inner message; 0 means that inner offsets count from 0.
+    """
+    r = np.int64(0)
+    bounds[0] = 0
+    for b in range(len(state)):
+        p, wrapper = starts[b], positions[b]
+        first = r
+        for q in range(np.uint64(r), np.uint64(r + counts[b])):
+            stop = p + AFTER_LENGTH + np.int64(get_i32(source, p + LENGTH))
+            offsets[q] = get_i64(source, p)
+            key = p + KEY_V0
+            created[q] = NO_TIMESTAMP
+            if get_i8(source, p + MAGIC):
+                created[q] = get_i64(source, p + TIMESTAMP)
+                key = p + KEY_V1
+            length = np.int64(get_i32(source, key))
+            key_lengths[q], key_starts[q] = length, key + 4
+            value = key + 4 + max(length, 0)
+            value_lengths[q], value_starts[q] = get_i32(source, value), value + 4
+            timestamps[q] = created[q]
+            p = stop
+        r += counts[b]
+        if codecs[b] and r > first and get_i8(data, wrapper + MAGIC):
+            last_inner, last = offsets[r - 1], get_i64(data, wrapper)
+            if last and last < last_inner:
+                state[b] = status.WRAPPER_OFFSET
+                r = first
+            else:
+                append = get_u8(data, wrapper + ATTRIBUTES) & APPEND
+                for q in range(np.uint64(first), np.uint64(r)):
+                    if last:
+                        offsets[q] += last - last_inner
+                    if append:
+                        timestamps[q] = get_i64(data, wrapper + TIMESTAMP)
+        bounds[b + 1] = r
+
+
+@kernel
+def describe(data, positions, magic, sound, bounds, offsets, rows):  # type: ignore[no-untyped-def]
+    """Fills one BATCH row for each entry number in `sound`, which holds the records bounds[i] to bounds[i + 1]."""
+    for b in range(len(sound)):
+        at, end = positions[sound[b]], positions[sound[b] + 1]
+        row = rows[b]
+        bits = np.int16(get_u8(data, at + ATTRIBUTES))
+        row.position, row.size_bytes, row.magic = at, end - at, magic
+        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
+        row.timestamp_type = 1 if magic and bits & APPEND else 0
+        row.count = bounds[b + 1] - bounds[b]
+        row.base_offset = offsets[bounds[b]]
+        row.last_offset = offsets[bounds[b + 1] - 1]
+        row.max_timestamp_ms = get_i64(data, at + TIMESTAMP) if magic else np.int64(NO_TIMESTAMP)
+        row.base_timestamp_ms = row.producer_id = row.delete_horizon_ms = -1
+        row.partition_leader_epoch = row.base_sequence = row.last_sequence = -1
+        row.producer_epoch = -1
+        row.is_transactional = row.is_control = False
+        row.canonical = bits & ~(layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK) == 0
+
+
+@kernel
+def copy_entries(data, starts, ends, out):  # type: ignore[no-untyped-def]
+    """Copies data[starts[b]:ends[b]] one after another."""
+    at = 0
+    for b in range(len(starts)):
+        move(out, at, data, starts[b], ends[b] - starts[b])
+        at += ends[b] - starts[b]

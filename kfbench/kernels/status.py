@@ -1,0 +1,52 @@
+"""What a reading kernel can find broken in a batch: a number, the field, and the promise that it breaks."""
+
+from typing import Final
+
+SOUND: Final = 0
+SIZE: Final = 1
+CRC: Final = 2
+CODEC: Final = 3
+ATTRIBUTES: Final = 4
+COUNT: Final = 5
+RECORD_LENGTH: Final = 6
+TIMESTAMP_DELTA: Final = 7
+OFFSET_DELTA: Final = 8
+KEY_LENGTH: Final = 9
+VALUE_LENGTH: Final = 10
+HEADER_COUNT: Final = 11
+HEADER_KEY_LENGTH: Final = 12
+HEADER_VALUE_LENGTH: Final = 13
+TRAILING: Final = 14
+MAGIC: Final = 15
+WRAPPER_VALUE: Final = 16
+EMPTY_SET: Final = 17
+NESTED: Final = 18
+WRAPPER_OFFSET: Final = 19
+INNER_CRC: Final = 20
+COMPRESSED: Final = 21
+BATCH_HEADER: Final = 22
+
+PROMISES: Final[dict[int, tuple[str, str]]] = {
+    SIZE: ("length", "smaller than the format's own header"),
+    CRC: ("crc", "the stored checksum is not that of the bytes"),
+    CODEC: ("attributes", "names a codec that this format does not have"),
+    ATTRIBUTES: ("attributes", "bits are set that this format does not know"),
+    COUNT: ("count", "negative, or more records than the bytes can hold"),
+    RECORD_LENGTH: ("record length", "negative, beyond the batch, or not what the record's fields take"),
+    TIMESTAMP_DELTA: ("timestamp delta", "not a varlong inside its record"),
+    OFFSET_DELTA: ("offset delta", "not a varint inside its record"),
+    KEY_LENGTH: ("key length", "beyond its record"),
+    VALUE_LENGTH: ("value length", "beyond its record"),
+    HEADER_COUNT: ("header count", "negative, or more headers than the record can hold"),
+    HEADER_KEY_LENGTH: ("header key length", "negative or beyond the record"),
+    HEADER_VALUE_LENGTH: ("header value length", "beyond its record"),
+    TRAILING: ("count", "bytes are left after the last record"),
+    MAGIC: ("magic", "not the version that is read here"),
+    WRAPPER_VALUE: ("value", "a compressed message needs a value"),
+    EMPTY_SET: ("value", "a compressed message set holds no message"),
+    NESTED: ("attributes", "a compressed message inside a compressed message"),
+    WRAPPER_OFFSET: ("offset", "a wrapper's offset is below its last inner message's, and not 0"),
+    INNER_CRC: ("crc", "the stored checksum of an inner message is not that of its bytes"),
+    COMPRESSED: ("records", "cannot be decompressed"),
+    BATCH_HEADER: ("batch header", "a varint runs past the batch"),
+}

@@ -1,0 +1,108 @@
+"""Kafka's variable-length integers: zig-zag, then base-128 groups, low group first (`ByteUtils`).
+
+A reader that runs past `end`, or past the bytes that the type allows, gives back the position `end + 1`.
+"""
+
+import numpy as np
+
+from kfbench.kernels._jit import leaf
+from kfbench.kernels.intrinsics import get_u8, leading_zeros, move, move32, put_u8
+
+ONE, SEVEN, MORE, LOW7 = np.uint64(1), np.uint64(7), np.uint64(0x80), np.uint64(0x7F)
+ALL32 = np.uint64(0xFFFFFFFF)
+
+
+@leaf
+def zigzag(value):  # type: ignore[no-untyped-def]
+    return np.uint64((value << 1) ^ (value >> 63))
+
+
+@leaf
+def uvarint_bytes(value):  # type: ignore[no-untyped-def]
+    # ceil(bits / 7) without a division: the constants are exact for 1 to 64 bits.
+    return (640 - 9 * leading_zeros(value | ONE)) >> 6
+
+
+@leaf
+def varint_bytes(value):  # type: ignore[no-untyped-def]
+    return uvarint_bytes(zigzag(value))
+
+
+@leaf
+def length_bytes(length):  # type: ignore[no-untyped-def]
+    """varint_bytes for -1 and up to int32, which compilers turn into vectors."""
+    return 1 + (length > 63) + (length > 8191) + (length > 1048575) + (length > 134217727)
+
+
+@leaf
+def put_uvarint(out, at, value):  # type: ignore[no-untyped-def]
+    while value >= MORE:
+        put_u8(out, at, np.uint8(value | MORE))
+        value >>= SEVEN
+        at += 1
+    put_u8(out, at, np.uint8(value))
+    return at + 1
+
+
+@leaf
+def put_varint(out, at, value):  # type: ignore[no-untyped-def]
+    return put_uvarint(out, at, zigzag(value))
+
+
+@leaf
+def put_bytes(out, at, data, start, length):  # type: ignore[no-untyped-def]
+    """Copies `length` bytes (null: none) with no byte read or written outside the buffers; gives the next position."""
+    if length <= 32 and start + 32 <= len(data) and at + 32 <= len(out):
+        if length > 0:
+            move32(out, at, data, start)
+            return at + length
+        return at
+    move(out, at, data, start, length)
+    return at + length
+
+
+@leaf
+def put_nullable(out, at, data, start, length):  # type: ignore[no-untyped-def]
+    return put_bytes(out, put_varint(out, at, length), data, start, length) if length >= 0 else _put_null(out, at)
+
+
+@leaf
+def _put_null(out, at):  # type: ignore[no-untyped-def]
+    put_u8(out, at, np.uint8(1))
+    return at + 1
+
+
+@leaf
+def _get(data, at, end, most):  # type: ignore[no-untyped-def]
+    """(value before zig-zag, next position, whether it was written as short as can be)."""
+    if at >= end:
+        return np.uint64(0), end + 1, True
+    byte = np.uint64(get_u8(data, at))
+    if byte < MORE:
+        return byte, at + 1, True
+    value, shift = byte & LOW7, SEVEN
+    last = min(end, at + most)
+    at += 1
+    while at < last:
+        byte = np.uint64(get_u8(data, at))
+        at += 1
+        value |= (byte & LOW7) << shift
+        if byte < MORE:
+            return value, at, byte != 0
+        shift += SEVEN
+    return np.uint64(0), end + 1, True
+
+
+@leaf
+def get_varint(data, at, end):  # type: ignore[no-untyped-def]
+    """An int32 in at most 5 bytes; bits beyond 32 are dropped, as Kafka does."""
+    raw, at, short = _get(data, at, end, 5)
+    value = raw & ALL32
+    return np.int64(value >> ONE) ^ -np.int64(value & ONE), at, short and raw == value
+
+
+@leaf
+def get_varlong(data, at, end):  # type: ignore[no-untyped-def]
+    """An int64 in at most 10 bytes."""
+    value, at, short = _get(data, at, end, 10)
+    return np.int64(value >> ONE) ^ -np.int64(value & ONE), at, short

@@ -1,0 +1,5 @@
+"""Real logs: segments of any format, mixed magics and any codec."""
+
+from kfbench.log.segment import read_log, write_log
+
+__all__ = ["read_log", "write_log"]

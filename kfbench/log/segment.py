@@ -1,0 +1,166 @@
+"""Reading and writing a log segment: the magic byte of each batch picks its format."""
+
+import mmap
+import os
+from dataclasses import fields, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.batches import BATCH, BatchFields, DecodedLog, EncodedLog
+from kfbench.codecs import CODEC_NAMES, DEFAULT_LIMIT_BYTES
+from kfbench.errors import CorruptLog, KfbenchError
+from kfbench.formats import FORMATS, Entries, Format
+from kfbench.formats._damage import OnError
+from kfbench.layouts import FIXED_HEADER_BIT, NO_RECORD_ATTRIBUTES_BIT
+from kfbench.records import Bytes, Int64, Records, Shapes, as_bytes
+
+BY_MAGIC: Final = {fmt.magic: fmt for name in ("v0", "v1", "v2", "v3") for fmt in [FORMATS[name]]}
+_V3_FEATURES: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT
+
+
+def read_log(
+    source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limit_bytes: int = DEFAULT_LIMIT_BYTES
+) -> DecodedLog:
+    """Reads a log segment, from a path or from bytes: magics 0 to 3, mixed, any codec.
+
+    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
+    batch is no error: `.trailing_bytes`. limit_bytes: the most that one batch may decompress to. Raises KfbenchError
+    for a file that cannot be read.
+    """
+    name = None
+    if isinstance(source, str | os.PathLike):
+        name, source = os.fspath(source), _mapped(Path(source))
+    data = as_bytes("source", source)
+    entries = Entries.of(data)
+    cuts = [0, *(np.flatnonzero(np.diff(entries.magics)) + 1).tolist(), len(entries.magics)]
+    parts, errors = [], []
+    try:
+        for first, end in pairwise(cuts):
+            magic, positions = int(entries.magics[first]) if first < end else 2, entries.positions[first : end + 1]
+            if magic in BY_MAGIC:
+                parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, limit_bytes))
+                errors += parts[-1].errors
+            else:
+                known = ", ".join(map(str, BY_MAGIC))
+                unknown = [CorruptLog(at, "magic", f"{magic} is none of {known}") for at in positions[:-1].tolist()]
+                if on_error == "raise":
+                    raise unknown[0]
+                errors += unknown
+        errors += entries.errors(on_error)
+    except CorruptLog as error:
+        raise CorruptLog(error.position, error.field, error.promise, name) from None
+    if name:
+        errors = [CorruptLog(error.position, error.field, error.promise, name) for error in errors]
+    return replace(_together(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
+
+
+def _mapped(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return b""
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise KfbenchError(f"{path}: {error.strerror}") from None
+
+
+def _together(parts: list[DecodedLog]) -> DecodedLog:
+    if not parts:
+        return FORMATS["v2"].decode(b"")
+    if len(parts) == 1:
+        return parts[0]
+    return DecodedLog(
+        records=_joined([part.records for part in parts]),
+        bounds=_chained([part.bounds for part in parts]),
+        create_timestamps_ms=np.concatenate([part.create_timestamps_ms for part in parts]),
+        rows=partial(_joined_rows, parts),
+    )
+
+
+def _joined_rows(parts: list[DecodedLog]) -> NDArray[np.void]:
+    return np.concatenate([part.batch_rows for part in parts]) if parts else np.zeros(0, BATCH)
+
+
+def _chained(bounds: list[Int64]) -> Int64:
+    """Boundaries one after another as one."""
+    starts = np.cumsum([0, *(int(part[-1]) for part in bounds)])
+    return np.concatenate([*(part[:-1] + start for part, start in zip(bounds, starts, strict=False)), starts[-1:]])
+
+
+def _joined(parts: list[Records]) -> Records:
+    columns: dict[str, Any] = {}
+    for field in fields(Shapes):
+        arrays = [getattr(part.shapes, field.name) for part in parts]
+        columns[field.name] = _chained(arrays) if field.name == "header_bounds" else np.concatenate(arrays)
+    buffers: dict[str, Any] = {}
+    for name in ("key", "value", "header_key", "header_value"):
+        # Runs read from one plain log share its buffer: then nothing is copied.
+        data = [getattr(part, f"{name}_data") for part in parts]
+        starts = [getattr(part, f"{name}_starts") for part in parts]
+        if any(piece.ctypes.data != data[0].ctypes.data or len(piece) != len(data[0]) for piece in data):
+            offsets = np.cumsum([0, *(len(piece) for piece in data)])
+            starts = [start + offset for start, offset in zip(starts, offsets, strict=False)]
+            data = [np.concatenate(data)]
+        buffers[f"{name}_data"], buffers[f"{name}_starts"] = data[0], np.concatenate(starts)
+    return Records(shapes=Shapes(**columns), **buffers)
+
+
+def write_log(log: DecodedLog) -> EncodedLog:
+    """Encodes a log that was read anew, batch by batch in its own format and codec.
+
+    Equal to what was read where that was plain and canonical (`.batches` says which are): no over-long varints, unused
+    bits or record attributes.
+    """
+    rows, records = log.batch_rows, log.source_records
+    features = np.where(rows["magic"] == 3, rows["attributes"] & _V3_FEATURES, 0)
+    kinds = np.stack([rows["magic"], np.where(rows["count"], rows["codec"], 0), features]) if len(rows) else np.zeros((3, 0))
+    cuts = [0, *(np.flatnonzero(np.any(np.diff(kinds, axis=1), axis=0)) + 1).tolist(), len(rows)]
+    pieces: list[EncodedLog] = []
+    all_fields = log.batch_fields.rows
+    for first, end in pairwise(cuts):
+        if first == end:
+            continue
+        row = rows[first]
+        fmt = _format_of(int(row["magic"]), int(features[first]))
+        span = slice(int(log.bounds[first]), int(log.bounds[end]))
+        pieces.append(
+            fmt.encode(
+                sliced(records, span),
+                log.bounds[first : end + 1] - span.start,
+                CODEC_NAMES[int(kinds[1, first])],
+                batch_fields=BatchFields.of(all_fields[first:end]),
+            )
+        )
+    data: Bytes = np.concatenate([piece.data for piece in pieces]) if pieces else np.zeros(0, np.uint8)
+    return EncodedLog(data=data, positions=_chained([piece.positions for piece in pieces] or [np.zeros(1, np.int64)]))
+
+
+def _format_of(magic: int, features: int) -> Format:
+    if magic != 3:
+        return BY_MAGIC[magic]
+    return next(fmt for fmt in FORMATS.values() if fmt.magic == 3 and getattr(fmt, "features", None) == features)
+
+
+def sliced(records: Records, span: slice) -> Records:
+    """The records span.start to span.stop, no payload copied."""
+    shapes = records.shapes
+    bounds = shapes.columns[4][span.start : span.stop + 1]
+    inner = slice(int(bounds[0]), int(bounds[-1]))
+    columns = {
+        field.name: getattr(shapes, field.name)[inner if field.name.startswith("header") else span]
+        for field in fields(Shapes)
+        if field.name != "header_bounds"
+    }
+    buffers = {
+        field.name: getattr(records, field.name)[inner if field.name.startswith("header") else span]
+        if field.name.endswith("starts")
+        else getattr(records, field.name)
+        for field in fields(Records)
+        if field.name != "shapes"
+    }
+    return Records(shapes=Shapes(**columns, header_bounds=bounds - bounds[0]), **buffers)
