@@ -151,9 +151,10 @@ class BatchFields:
             raise InvalidRecords(f"batch_fields: {len(self.rows)} items for {batches} batches")
         return self.rows
 
-    def set_fields(self) -> set[str]:
+    @cached_property
+    def set_fields(self) -> frozenset[str]:
         """The names of the fields that differ from their default in any batch."""
-        return {name for name, default in FIELD_DEFAULTS.items() if np.any(self.rows[name] != default)}
+        return frozenset(name for name, default in FIELD_DEFAULTS.items() if np.any(self.rows[name] != default))
 
 
 NO_FIELDS: Final = BatchFields()

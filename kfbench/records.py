@@ -108,10 +108,15 @@ class Shapes:
     def __len__(self) -> int:
         return len(self.timestamps_ms)
 
-    @property
+    @classmethod
+    def checked(cls, **columns: NDArray[Any]) -> Self:
+        """From arrays that a kernel has just written and checked: all fields, of the right types, given away."""
+        return _unchecked(cls, columns)
+
+    @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
         """What the size kernels take, in the order of the fields."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return tuple(getattr(self, name) for name in _SHAPE_FIELDS)
 
     @cached_property
     def key_bytes(self) -> int:
@@ -145,6 +150,17 @@ class Shapes:
         return all(map(np.array_equal, self.columns, other.columns))
 
     __hash__ = None  # type: ignore[assignment]
+
+
+_SHAPE_FIELDS = tuple(field.name for field in fields(Shapes))
+
+
+def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
+    for column in columns.values():
+        column.flags.writeable = False
+    made = object.__new__(cls)
+    made.__dict__.update(columns)
+    return made
 
 
 class _Items(NamedTuple):
@@ -261,10 +277,17 @@ class Records:
         lengths = getattr(self.shapes, f"{name}_lengths")
         return _Items(getattr(self, f"{name}_data"), getattr(self, f"{name}_starts"), lengths)
 
-    @property
+    @classmethod
+    def checked(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
+        """From arrays that a kernel has just written and checked: all fields, of the right types, given away."""
+        records = _unchecked(cls, columns)
+        records.__dict__["shapes"] = shapes
+        return records
+
+    @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """What the encode kernels take: the shapes' columns, then data and starts of keys, values, header keys, header values."""
-        return (*self.shapes.columns, *(getattr(self, field.name) for field in fields(self)[1:]))
+        """What the encode kernels take: the shapes' columns, then data and starts of keys, values, header keys, values."""
+        return (*self.shapes.columns, *(getattr(self, name) for name in _RECORD_FIELDS[1:]))
 
     @classmethod
     def from_lists(
@@ -424,3 +447,6 @@ class Records:
         return all(self._items(name).same(other._items(name)) for name in ("key", "value", "header_key", "header_value"))
 
     __hash__ = None  # type: ignore[assignment]
+
+
+_RECORD_FIELDS = tuple(field.name for field in fields(Records))

@@ -93,7 +93,7 @@ class BatchedFormat(Format):
         timestamps, offsets, key_starts, value_starts, header_counts = (np.empty(n, np.int64) for _ in range(5))
         key_lengths, value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
         any_append = bool(np.any(_attributes(data, positions, damage.state) & layouts.TIMESTAMP_TYPE_BIT))
-        created = np.empty(n, np.int64) if any_append else timestamps
+        created = np.empty(n, np.int64) if any_append else timestamps  # one array serves for both
         bounds, canonical = np.empty(batches + 1, np.int64), np.empty(batches, np.bool_)
         kernels.index(
             data, positions, self.magic, source, starts, ends, damage.state,
@@ -112,20 +112,17 @@ class BatchedFormat(Format):
             kernels.index_headers(
                 source, value_starts, value_lengths, header_bounds, names, name_starts, contents, content_starts
             )
-        for column in (timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts):
-            column.flags.writeable = False
-        for column in (header_bounds, names, name_starts, contents, content_starts):
-            column.flags.writeable = False
-        records = Records(
-            shapes=Shapes(
-                timestamps_ms=timestamps[:n],
-                offsets=offsets[:n],
-                key_lengths=key_lengths[:n],
-                value_lengths=value_lengths[:n],
-                header_bounds=header_bounds,
-                header_key_lengths=names,
-                header_value_lengths=contents,
-            ),
+        shapes = Shapes.checked(
+            timestamps_ms=timestamps[:n],
+            offsets=offsets[:n],
+            key_lengths=key_lengths[:n],
+            value_lengths=value_lengths[:n],
+            header_bounds=header_bounds,
+            header_key_lengths=names,
+            header_value_lengths=contents,
+        )
+        records = Records.checked(
+            shapes,
             key_data=source,
             key_starts=key_starts[:n],
             value_data=source,

@@ -159,10 +159,11 @@ class Format(ABC):
             losses["headers"] = shapes.header_count
         if not can.empty_batches:
             losses["empty batches"] = int(np.count_nonzero(np.diff(bounds) == 0))
-        rows = fields.over(len(bounds) - 1)
-        weight = (len(bounds) - 1) // len(rows) if len(rows) else 0
-        for name in sorted(fields.set_fields() - can.batch_fields):
-            losses[name] = int(np.count_nonzero(rows[name] != FIELD_DEFAULTS[name])) * weight
+        if unknown := fields.set_fields - can.batch_fields:
+            rows, batches = fields.over(len(bounds) - 1), len(bounds) - 1
+            for name in sorted(unknown):
+                batches_with = int(np.count_nonzero(rows[name] != FIELD_DEFAULTS[name]))
+                losses[name] = batches if len(rows) == 1 else batches_with
         return {name: number for name, number in losses.items() if number}
 
     @staticmethod

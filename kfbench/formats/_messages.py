@@ -94,25 +94,32 @@ class MessageFormat(Format):
             timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds,
         )  # fmt: skip
         errors = damage.errors()
-        for column in (timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts):
-            column.flags.writeable = False
         n = int(bounds[-1])
-        shapes = Shapes(
+        nothing, nowhere = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        shapes = Shapes.checked(
             timestamps_ms=timestamps[:n],
             offsets=offsets[:n],
             key_lengths=key_lengths[:n],
             value_lengths=value_lengths[:n],
+            header_bounds=np.zeros(n + 1, np.int64),
+            header_key_lengths=nothing,
+            header_value_lengths=nothing,
+        )
+        records = Records.checked(
+            shapes,
+            key_data=source,
+            key_starts=key_starts[:n],
+            value_data=source,
+            value_starts=value_starts[:n],
+            header_key_data=source,
+            header_key_starts=nowhere,
+            header_value_data=source,
+            header_value_starts=nowhere,
         )
         sound = np.flatnonzero(damage.state == status.SOUND)
         bounds = np.append(bounds[:-1][sound], bounds[-1:])
         return DecodedLog(
-            records=Records(
-                shapes=shapes,
-                key_data=source,
-                key_starts=key_starts[:n],
-                value_data=source,
-                value_starts=value_starts[:n],
-            ),
+            records=records,
             bounds=bounds,
             create_timestamps_ms=created[:n],
             rows=partial(_rows, data, positions, self.magic, sound, bounds, offsets, (ends - starts)[sound]),

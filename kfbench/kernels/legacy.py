@@ -64,7 +64,6 @@ def encode(columns, bounds, fields, magic, inner, out, positions):  # type: igno
         if row.is_control or first == end:
             continue
         append = magic == 1 and row.timestamp_type == 1
-        attributes = APPEND if append else 0
         base = np.int64(0)
         if inner and magic == 1:
             base = offsets[first] if row.base_offset == UNSET else row.base_offset
@@ -73,6 +72,8 @@ def encode(columns, bounds, fields, magic, inner, out, positions):  # type: igno
             if key_length + value_length > INT32_MAX - FIXED_V1:
                 return MESSAGE_TOO_LARGE, b
             timestamp = row.append_time_ms if append and not inner else timestamps[i]
+            # Into an inner message Kafka's builder writes append time and bit; its broker touches neither.
+            attributes = APPEND if append and timestamp == row.append_time_ms else 0
             at = _put_message(out, at, offsets[i] - base, magic, attributes, timestamp,
                               keys, key_starts[i], key_length, values, value_starts[i], value_length)  # fmt: skip
     positions[len(bounds) - 1] = at
@@ -255,7 +256,7 @@ def describe(data, positions, magic, sound, bounds, offsets, rows):  # type: ign
         row.timestamp_type = 1 if magic and bits & APPEND else 0
         row.count = bounds[b + 1] - bounds[b]
         row.base_offset = offsets[bounds[b]]
-        row.last_offset = offsets[bounds[b + 1] - 1]
+        row.last_offset = get_i64(data, at)  # a v0 wrapper's may differ from its last inner message's
         row.max_timestamp_ms = get_i64(data, at + TIMESTAMP) if magic else np.int64(NO_TIMESTAMP)
         row.base_timestamp_ms = row.producer_id = row.delete_horizon_ms = -1
         row.partition_leader_epoch = row.base_sequence = row.last_sequence = -1

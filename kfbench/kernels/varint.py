@@ -51,14 +51,25 @@ def put_varint(out, at, value):  # type: ignore[no-untyped-def]
 
 @leaf
 def put_bytes(out, at, data, start, length):  # type: ignore[no-untyped-def]
-    """Copies `length` bytes (null: none) with no byte read or written outside the buffers; gives the next position."""
-    if length <= 32 and start + 32 <= len(data) and at + 32 <= len(out):
-        if length > 0:
-            move32(out, at, data, start)
-            return at + length
-        return at
-    move(out, at, data, start, length)
-    return at + length
+    """Copies `length` bytes (null: none) with no byte read or written outside the buffers; gives the next position.
+
+    Up to 128 bytes by overlapping vector moves: a call of memcpy costs 3 ns, as much as the rest of a small record.
+    """
+    if length <= 32:
+        if start + 32 <= len(data) and at + 32 <= len(out):
+            if length > 0:  # a null's start may be anywhere
+                move32(out, at, data, start)
+        else:
+            move(out, at, data, start, max(length, 0))
+    elif length <= 128:
+        move32(out, at, data, start)
+        move32(out, at + length - 32, data, start + length - 32)
+        if length > 64:
+            move32(out, at + 32, data, start + 32)
+            move32(out, at + length - 64, data, start + length - 64)
+    else:
+        move(out, at, data, start, length)
+    return at + max(length, 0)
 
 
 @leaf
