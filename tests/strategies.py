@@ -139,12 +139,25 @@ def cases(
     return Case(batches=tuple(batches), fields=tuple(fields))
 
 
+def legacy_fields(magic: int, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
+    """What a batch that comes from a newer format brings along: its offset range, its times."""
+    times = st.one_of(st.none(), st.sampled_from([0, NOW_MS]))
+    return st.builds(
+        Fields,
+        append_time_ms=times if magic else st.none(),
+        base_offset=st.one_of(st.none(), st.integers(max(messages[0].offset - 100, 0), messages[0].offset)),
+        last_offset=st.one_of(st.none(), st.integers(0, 100).map(lambda room: messages[-1].offset + room)),
+        max_timestamp_ms=times if magic else st.none(),
+    )
+
+
 @st.composite
-def legacy_cases(draw: st.DrawFn, magic: int, max_batches: int = 4, append_time: bool = True) -> Case:
-    """Batches that magic 0 or 1 can carry: no headers, no producer; append time in v1."""
+def legacy_cases(draw: st.DrawFn, magic: int, max_batches: int = 4) -> Case:
+    """Batches that magic 0 or 1 can carry: no headers, no producer, none empty; no timestamps in 0."""
     case = draw(cases(max_batches, headers=False, timestamped=magic > 0, batch_fields=False))
-    times = st.one_of(st.none(), st.sampled_from([0, NOW_MS])) if magic and append_time else st.none()
-    return Case(batches=case.batches, fields=tuple(Fields(append_time_ms=draw(times)) for _ in case.batches))
+    return Case(
+        batches=case.batches, fields=tuple(draw(legacy_fields(magic, batch)) for batch in case.batches)
+    )
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:

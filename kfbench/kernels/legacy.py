@@ -102,7 +102,8 @@ def wrap(columns, bounds, fields, magic, codec, payload, payload_bounds, out, po
             timestamp = timestamps[first]
             for i in range(first, end):
                 timestamp = max(timestamp, timestamps[i])
-        last = offsets[end - ONE] if row.last_offset == UNSET else row.last_offset
+        # A v1 reader counts back from the wrapper's offset, so only v0 can name a later one.
+        last = offsets[end - ONE] if magic == 1 or row.last_offset == UNSET else row.last_offset
         at = _put_message(out, at, last, magic, attributes, timestamp,
                           payload, 0, np.int64(NULL), payload, payload_bounds[b], size)  # fmt: skip
     positions[len(bounds) - 1] = at

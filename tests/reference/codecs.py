@@ -1,6 +1,7 @@
 """Compression as Kafka frames it, by other means than kfbench's own."""
 
 import gzip
+import zlib
 
 import cramjam
 
@@ -28,11 +29,17 @@ def decompress(codec: str, data: bytes, magic: int) -> bytes:
         case "none":
             return data
         case "gzip":
-            return gzip.decompress(data)
+            try:
+                return gzip.decompress(data)
+            except (EOFError, OSError, zlib.error) as error:
+                raise RefusedError(f"gzip: {error}") from None
         case "snappy":
             return snappy.decompress(data)
         case "lz4":
             return lz4.decompress(data, magic)
         case "zstd" if magic > 1:
-            return bytes(cramjam.zstd.decompress(data))
+            try:
+                return bytes(cramjam.zstd.decompress(data))
+            except cramjam.DecompressionError as error:
+                raise RefusedError(f"zstd: {error}") from None
     raise RefusedError(f"{codec} in magic {magic}")

@@ -14,7 +14,9 @@ def compress_raw(data: bytes) -> bytes:
     out = unsigned(len(data))
     for at in range(0, len(data), 65536):
         piece = data[at : at + 65536]
-        out += b"\xf4" + struct.pack("<H", len(piece) - 1) + piece
+        size = len(piece) - 1
+        out += bytes([size << 2]) if size < 60 else b"\xf4" + struct.pack("<H", size)
+        out += piece
     return out
 
 

@@ -29,20 +29,33 @@ def entry(
     return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
 
 
-def _entries(magic: int, messages: Sequence[Message], append_time_ms: int | None, first: int) -> bytes:
+def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
+    """The uncompressed content of a wrapper: offsets relative to the base offset in v1, absolute in v0.
+
+    Under append time Kafka's builder writes the append time and its bit into each inner message, its broker
+    leaves inner messages as the producer wrote them: the bit is there where the timestamp is the append time.
+    """
+    base = 0
+    if magic:
+        base = messages[0].offset if fields.base_offset is None else fields.base_offset
     out = b""
     for message in messages:
-        timestamp = message.timestamp_ms if append_time_ms is None else append_time_ms
-        attributes = 8 if magic and append_time_ms is not None else 0
-        out += entry(magic, message.offset - first, attributes, timestamp, message.key, message.value)
+        attributes = 8 if magic and message.timestamp_ms == fields.append_time_ms else 0
+        out += entry(
+            magic, message.offset - base, attributes, message.timestamp_ms, message.key, message.value
+        )
     return out
 
 
-def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """The uncompressed content of a wrapper: offsets relative to the first record in v1, absolute in v0."""
-    return _entries(
-        magic, messages, fields.append_time_ms if magic else None, messages[0].offset if magic else 0
-    )
+def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
+    """Each message as an entry of its own; append time takes the place of the producer's."""
+    out = b""
+    for message in messages:
+        timestamp, attributes = message.timestamp_ms, 0
+        if magic and fields.append_time_ms is not None:
+            timestamp, attributes = fields.append_time_ms, 8
+        out += entry(magic, message.offset, attributes, timestamp, message.key, message.value)
+    return out
 
 
 def wrapper(
@@ -52,17 +65,22 @@ def wrapper(
     if codec not in ("gzip", "snappy", "lz4"):
         raise RefusedError(f"{codec} in v{magic}")
     attributes = ("none", "gzip", "snappy", "lz4").index(codec)
-    timestamp = max(message.timestamp_ms for message in messages)
+    timestamp = fields.max_timestamp_ms
+    if timestamp is None:
+        timestamp = max(message.timestamp_ms for message in messages)
     if magic and fields.append_time_ms is not None:
         timestamp, attributes = fields.append_time_ms, attributes | 8
-    last = messages[-1].offset if fields.last_offset is None else fields.last_offset
+    # A v1 reader counts back from the wrapper's offset; in v0 it only says which offset comes next.
+    last = messages[-1].offset if magic or fields.last_offset is None else fields.last_offset
     return entry(magic, last, attributes, timestamp, None, payload)
 
 
 def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
     """One batch: plain entries, or one wrapper."""
+    if not messages or fields.is_control:
+        return b""  # neither has a place in these formats
     if codec == "none":
-        return _entries(magic, messages, fields.append_time_ms if magic else None, 0)
+        return plain(magic, messages, fields)
     return wrapper(
         magic, codec, messages, codecs.compress(codec, inner_set(magic, messages, fields), magic), fields
     )
@@ -131,11 +149,9 @@ def decode_one(data: bytes, at: int) -> Batch:
     sizes: list[int] = []
     inside = 0
     while len(raw) - inside >= 12 and struct.unpack_from(">i", raw, inside + 8)[0] <= len(raw) - inside - 12:
-        _, inner_magic, inner_attributes, _, record, after = _read_entry(raw, inside)
+        _, _, inner_attributes, _, record, after = _read_entry(raw, inside)
         if inner_attributes & 7:
             raise RefusedError("nested compression")
-        if inner_magic > magic:
-            raise RefusedError(f"magic {inner_magic} inside magic {magic}")
         inner.append(record)
         sizes.append(after - inside)
         inside = after

@@ -143,7 +143,7 @@ def decode_one(data: bytes, at: int) -> Batch:
     where += 4
     if attributes & 7 > 4 or last_delta < 0 or count < 0:
         raise RefusedError(f"codec {attributes & 7}, lastOffsetDelta {last_delta}, count {count}")
-    raw = b""
+    raw = data[where:end]  # what follows a count of 0 is not looked at
     messages: list[Message] = []
     sizes: list[int] = []
     if count:

@@ -1,0 +1,225 @@
+"""The laws that every format keeps, as checks that each format's test reuses.
+
+1. `size` is what `encode` writes, batch by batch, from records or from shapes alone.
+2. What was encoded decodes to the same records and header fields.
+3. `breakdown` adds up to `size`, and names the payload.
+4. The bytes are the reference's; under a codec, the decompressed ones and all around them are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields as dataclass_fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kfbench.batches import BatchFields, DecodedLog, EncodedLog
+from kfbench.formats import FORMATS
+from kfbench.records import Records
+from tests.reference import log as reference_log
+from tests.reference import v01, v23
+from tests.reference.model import UNSET, Batch, Fields, Message
+from tests.strategies import Case
+
+LEGACY = {"v0": 0, "v1": 1}
+
+
+def records_of(messages: Sequence[Message]) -> Records:
+    return Records.from_lists(
+        [message.value for message in messages],
+        keys=[message.key for message in messages],
+        timestamps_ms=[message.timestamp_ms for message in messages],
+        headers=[message.headers for message in messages],
+        offsets=[message.offset for message in messages],
+    )
+
+
+def messages_of(records: Records, timestamps_ms: Sequence[int] | None = None) -> list[Message]:
+    stamps = records.timestamps_ms.tolist() if timestamps_ms is None else timestamps_ms
+    return [
+        Message(
+            offset=int(records.offsets[i]),
+            timestamp_ms=stamps[i],
+            key=records.key(i),
+            value=records.value(i),
+            headers=tuple(records.headers(i)),
+        )
+        for i in range(len(records))
+    ]
+
+
+def bounds_of(case: Case) -> list[int]:
+    return np.cumsum([0, *map(len, case.batches)]).tolist()  # type: ignore[no-any-return]
+
+
+def batch_fields_of(case: Case) -> BatchFields | None:
+    """One column for each field that any batch sets."""
+    columns: dict[str, Any] = {}
+    for field in dataclass_fields(Fields):
+        given = [getattr(fields, field.name) for fields in case.fields]
+        default = getattr(UNSET, field.name)
+        if any(value != default for value in given):
+            columns[field.name] = [_absent(field.name) if value is None else value for value in given]
+    return BatchFields(**columns) if columns else None
+
+
+def _absent(name: str) -> int:
+    return -1 if name in ("append_time_ms", "delete_horizon_ms") else int(np.iinfo(np.int64).min)
+
+
+def reference_encode(name: str, messages: Sequence[Message], fields: Fields, codec: str = "none") -> bytes:
+    if name in LEGACY:
+        return v01.encode(LEGACY[name], messages, fields, codec)
+    return v23.encode(name, messages, fields, codec)
+
+
+def reference_plain(name: str, messages: Sequence[Message], fields: Fields) -> bytes:
+    """What a codec compresses."""
+    if name in LEGACY:
+        return v01.inner_set(LEGACY[name], messages, fields)
+    return v23.records_section(name, messages, fields)
+
+
+def check_bytes(name: str, case: Case) -> EncodedLog:
+    """Law 4, uncompressed."""
+    records, fields = records_of(case.messages), batch_fields_of(case)
+    log: EncodedLog = FORMATS[name].encode(records, bounds_of(case), batch_fields=fields)
+    assert len(log.positions) == len(case.batches) + 1
+    assert log.data.dtype == np.uint8
+    assert not log.losses
+    for i, (messages, given) in enumerate(zip(case.batches, case.fields, strict=True)):
+        written = log.data[log.positions[i] : log.positions[i + 1]].tobytes()
+        assert written == reference_encode(name, messages, given)
+    assert log.positions[-1] == len(log.data)
+    return log
+
+
+def check_sizes(name: str, case: Case) -> None:
+    """Laws 1 and 3."""
+    fmt, records, bounds, fields = (
+        FORMATS[name],
+        records_of(case.messages),
+        bounds_of(case),
+        batch_fields_of(case),
+    )
+    written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
+    for given in (records, records.shapes):
+        sizes = fmt.size(given, bounds, batch_fields=fields)
+        assert sizes.dtype == np.int64
+        assert sizes.tolist() == written.tolist()
+        parts = fmt.breakdown(given, bounds, batch_fields=fields)
+        assert sum(parts.values()) == written.sum()
+    assert min(parts.values(), default=0) >= 0
+    assert parts["key"] == records.shapes.key_bytes
+    assert parts["value"] == records.shapes.value_bytes
+    assert parts.get("header_key", 0) + parts.get("header_value", 0) == records.shapes.header_bytes
+
+
+def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
+    """Law 2: everything that a case's messages and fields say, read back."""
+    fmt, records = FORMATS[name], records_of(case.messages)
+    log = fmt.encode(records, bounds_of(case), codec=codec, batch_fields=batch_fields_of(case))
+    back = fmt.decode(log.data)
+    batches, trailing = reference_log.decode(log.data.tobytes())
+    assert (back.trailing_bytes, trailing) == (0, 0)
+    assert not back.errors
+    check_decoded(back, batches)
+    if name not in LEGACY or codec != "none":  # there append time takes the place of the producer's
+        assert back.source_records == records
+    for expected, messages in zip(case.fields, per_batch(name, case, back), strict=True):
+        if expected.append_time_ms is not None:
+            assert {message.timestamp_ms for message in messages} <= {expected.append_time_ms}
+    again = fmt.decode(log)
+    assert again.records == back.records
+
+
+def per_batch(name: str, case: Case, back: DecodedLog) -> list[list[Message]]:
+    """The records as read, by the batches that were written (a plain v0 or v1 record reads as one)."""
+    messages = messages_of(back.records)
+    bounds = bounds_of(case)
+    return [messages[start:end] for start, end in pairwise(bounds)]
+
+
+def check_compressed(name: str, case: Case, codec: str, level: int | None = None) -> None:
+    """Law 4 under a codec: the reference, with its own decompressors, reads what it would have written."""
+    log = FORMATS[name].encode(
+        records_of(case.messages),
+        bounds_of(case),
+        codec=codec,
+        level=level,
+        batch_fields=batch_fields_of(case),
+    )
+    assert not log.losses
+    data = log.data.tobytes()
+    for i, (messages, fields) in enumerate(zip(case.batches, case.fields, strict=True)):
+        part = data[log.positions[i] : log.positions[i + 1]]
+        if not messages:
+            assert part == reference_encode(name, messages, fields)
+            continue
+        batch = (v01 if name in LEGACY else v23).decode_one(part, 0)
+        assert batch.codec == codec
+        assert batch.raw == reference_plain(name, messages, fields)
+        if name in LEGACY:
+            payload = part[-_wrapped_bytes(part, LEGACY[name]) :]
+            assert part == v01.wrapper(LEGACY[name], codec, messages, payload, fields)
+        else:
+            header = len(v23.batch(name, messages, fields, codec, b""))
+            assert part == v23.batch(name, messages, fields, codec, part[header:])
+
+
+def _wrapped_bytes(entry: bytes, magic: int) -> int:
+    return len(entry) - (34 if magic else 26)
+
+
+def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
+    """Every field of every batch and record is what the reference reads."""
+    assert len(back) == len(batches)
+    assert back.bounds.tolist() == np.cumsum([0, *(len(batch.messages) for batch in batches)]).tolist()
+    expected = [message for batch in batches for message in batch.messages]
+    assert messages_of(back.records, back.create_timestamps_ms.tolist()) == expected
+    assert back.records.timestamps_ms.tolist() == [
+        stamp for batch in batches for stamp in batch.read_timestamps_ms()
+    ]
+    rows = back.batches.to_dict("records")
+    for row, batch in zip(rows, batches, strict=True):
+        described = describe(batch)
+        assert {name: row[name] for name in described} == described
+
+
+def describe(batch: Batch) -> dict[str, Any]:
+    """A reference batch in the columns of `DecodedLog.batches`."""
+    base = batch.base_timestamp_ms
+    return {
+        "position": batch.position,
+        "size_bytes": batch.size_bytes,
+        "magic": batch.magic,
+        "crc": batch.crc,
+        "attributes": batch.attributes if batch.attributes < 2**15 else batch.attributes - 2**16,
+        "codec": batch.codec,
+        "timestamp_type": "append" if batch.is_append_time else "create",
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "count": len(batch.messages),
+        "base_timestamp_ms": -1 if base is None else base,
+        "max_timestamp_ms": batch.max_timestamp_ms,
+        "partition_leader_epoch": batch.partition_leader_epoch,
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "base_sequence": batch.base_sequence,
+        "last_sequence": batch.last_sequence,
+        "is_transactional": batch.is_transactional,
+        "is_control": batch.is_control,
+        "delete_horizon_ms": -1 if batch.delete_horizon_ms is None else batch.delete_horizon_ms,
+        "records_size_bytes": len(batch.raw),
+    }
+
+
+def one_batch(*messages: Message, **fields: Any) -> Case:
+    return Case(batches=(messages,), fields=(Fields(**fields),))
+
+
+LAWS: dict[str, Callable[[str, Case], object]] = {
+    "bytes": check_bytes,
+    "sizes": check_sizes,
+    "round trip": check_round_trip,
+}

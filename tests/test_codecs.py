@@ -1,0 +1,325 @@
+"""Codecs: Kafka's framing byte by byte, foreign streams, damage, and the limit."""
+
+import gzip
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import cramjam
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.codecs import CODECS, LEGACY_LZ4, Codec, Undecodable
+from kfbench.errors import IllegalCombination, KfbenchError
+from tests.reference import codecs as reference
+from tests.reference import lz4, snappy
+
+REAL = ("gzip", "snappy", "lz4", "zstd")
+TEXT = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(6000))
+NOISE = bytes((i * 2654435761 >> 13) & 0xFF for i in range(100_000))
+SAMPLES = {"empty": b"", "one": b"x", "text": TEXT, "noise": NOISE, "zeros": bytes(200_000)}
+
+
+def by_magic(name: str, magic: int) -> Codec:
+    return LEGACY_LZ4 if (name, magic) == ("lz4", 0) else CODECS[name]
+
+
+def test_ids_are_kafkas() -> None:
+    assert {name: codec.id for name, codec in CODECS.items()} == {
+        "none": 0,
+        "gzip": 1,
+        "snappy": 2,
+        "lz4": 3,
+        "zstd": 4,
+    }
+    assert all(codec.name == name for name, codec in CODECS.items())
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("name", [*REAL, "none"])
+def test_foreign_readers_read_ours_and_we_read_theirs(name: str, sample: str, magic: int) -> None:
+    if name == "zstd" and magic < 2:
+        magic = 2
+    codec, data = by_magic(name, magic), SAMPLES[sample]
+    ours = codec.compress(data)
+    assert codec.decompress(ours) == data
+    if not (name == "snappy" and not data):
+        assert reference.decompress(name, ours, magic) == data
+    assert codec.decompress(reference.compress(name, data, magic)) == data
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_every_level(name: str) -> None:
+    codec = CODECS[name]
+    assert codec.default_level is None or codec.default_level in codec.levels
+    for level in codec.levels:
+        assert reference.decompress(name, codec.compress(TEXT[:5000], level), 2) == TEXT[:5000]
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("gzip", 10), ("gzip", 0), ("snappy", 1), ("lz4", 18), ("zstd", 23), ("none", 1)]
+)
+def test_a_level_that_the_codec_lacks(name: str, level: int) -> None:
+    with pytest.raises(IllegalCombination, match=rf"{name}.*{level}"):
+        CODECS[name].compress(b"data", level)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_higher_level_is_not_larger(name: str) -> None:
+    codec = CODECS[name]
+    if codec.levels:
+        lowest, highest = codec.compress(TEXT, codec.levels[0]), codec.compress(TEXT, codec.levels[-1])
+        assert len(highest) < len(lowest) < len(TEXT)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_version_names_a_library(name: str) -> None:
+    library, _, number = CODECS[name].version.partition(" ")
+    assert library.isalnum()
+    assert number[0].isdigit()
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+@pytest.mark.parametrize("name", REAL)
+def test_anything_with_a_buffer(name: str, kind: type) -> None:
+    codec = CODECS[name]
+    assert codec.decompress(kind(codec.compress(kind(TEXT)))) == TEXT
+
+
+@given(st.binary(max_size=3000), st.integers(0, 40), st.sampled_from(REAL))
+def test_any_data(data: bytes, times: int, name: str) -> None:
+    codec = CODECS[name]
+    assert codec.decompress(codec.compress(data * times)) == data * times
+
+
+# gzip
+
+
+def test_gzip_has_no_name_and_no_time() -> None:
+    stream = CODECS["gzip"].compress(TEXT)
+    assert stream[:4] == b"\x1f\x8b\x08\x00"
+    assert stream[4:8] == bytes(4)
+
+
+def test_gzip_members_one_after_another() -> None:
+    stream = gzip.compress(TEXT[:100]) + gzip.compress(b"") + gzip.compress(TEXT[100:])
+    assert CODECS["gzip"].decompress(stream) == TEXT
+
+
+def test_gzip_trailer_is_checked() -> None:
+    stream = bytearray(gzip.compress(TEXT))
+    stream[-5] ^= 1
+    with pytest.raises(Undecodable, match="gzip"):
+        CODECS["gzip"].decompress(stream)
+
+
+def test_gzip_is_not_zlib_or_raw_deflate() -> None:
+    for stream in (zlib.compress(TEXT), zlib.compress(TEXT, wbits=-15), b""):
+        with pytest.raises(Undecodable, match="gzip"):
+            CODECS["gzip"].decompress(stream)
+
+
+# snappy
+
+
+@pytest.mark.parametrize("size", [0, 1, 32767, 32768, 32769, 65536, 100_000])
+def test_snappy_blocks_are_of_32_kib(size: int) -> None:
+    data = NOISE[:size]
+    stream = CODECS["snappy"].compress(data)
+    assert stream.startswith(b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01")
+    blocks = snappy.xerial_blocks(stream)
+    assert b"".join(blocks) == data
+    assert all(len(block) == 32768 for block in blocks[:-1])
+    assert len(blocks) == -(-size // 32768)
+
+
+def test_snappy_reads_one_raw_block() -> None:
+    for raw in (bytes(cramjam.snappy.compress_raw(TEXT)), snappy.compress_raw(TEXT)):
+        assert CODECS["snappy"].decompress(raw) == TEXT
+
+
+def test_snappy_reads_blocks_of_other_sizes() -> None:
+    stream = snappy.XERIAL_HEADER
+    for at in range(0, len(TEXT), 50_000):
+        block = bytes(cramjam.snappy.compress_raw(TEXT[at : at + 50_000]))
+        stream += struct.pack(">i", len(block)) + block
+    assert CODECS["snappy"].decompress(stream) == TEXT
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 2**31 - 1, 6])
+def test_snappy_block_length_is_checked(length: int) -> None:
+    stream = snappy.XERIAL_HEADER + struct.pack(">i", length) + b"\x04\x0cabc"
+    with pytest.raises(Undecodable, match="snappy"):
+        CODECS["snappy"].decompress(stream)
+
+
+# lz4
+
+
+@pytest.mark.parametrize("level", [None, 1, 9, 17])
+def test_lz4_frame_is_kafkas(level: int | None) -> None:
+    for data in (TEXT, NOISE, b""):
+        frame = lz4.read_frame(CODECS["lz4"].compress(data, level))
+        assert frame.data == data
+        assert frame.block_independent
+        assert not frame.has_content_checksum
+        assert frame.block_max_bytes == 64 * 1024
+        assert all(size == 65536 for size in frame.block_bytes[:-1])
+        assert len(frame.descriptor) == 2  # no content size, no dictionary
+        assert frame.header_checksum == lz4.header_checksum(frame.descriptor, magic=2)
+
+
+def test_lz4_header_checksum_of_v0_covers_the_frame_magic() -> None:
+    frame = lz4.read_frame(LEGACY_LZ4.compress(TEXT))
+    assert frame.header_checksum == lz4.header_checksum(frame.descriptor, magic=0)
+    assert frame.header_checksum != lz4.header_checksum(frame.descriptor, magic=1)
+
+
+def test_lz4_header_checksum_is_ignored_in_v0_only() -> None:
+    stream = bytearray(lz4.compress(TEXT))
+    stream[6] ^= 0xFF
+    assert LEGACY_LZ4.decompress(stream) == TEXT
+    with pytest.raises(Undecodable, match="lz4"):
+        CODECS["lz4"].decompress(stream)
+
+
+@pytest.mark.parametrize("codec", [CODECS["lz4"], LEGACY_LZ4], ids=["lz4", "legacy"])
+def test_lz4_linked_blocks_are_refused(codec: Codec) -> None:
+    linked = bytes(cramjam.lz4.compress(TEXT))
+    assert not linked[4] & 0x20
+    with pytest.raises(Undecodable, match="depend"):
+        codec.decompress(linked)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("codec", [CODECS["lz4"], LEGACY_LZ4], ids=["lz4", "legacy"])
+def test_lz4_reads_foreign_independent_frames(codec: Codec, checksum: bool) -> None:
+    writer = cramjam.lz4.Compressor(level=4, content_checksum=checksum, block_linked=False)
+    writer.compress(TEXT)
+    assert codec.decompress(bytes(writer.finish())) == TEXT
+
+
+def test_lz4_stops_after_the_first_frame() -> None:
+    assert CODECS["lz4"].decompress(lz4.compress(TEXT) + lz4.compress(NOISE)) == TEXT
+    assert CODECS["lz4"].decompress(lz4.compress(TEXT) + b"anything") == TEXT
+
+
+# zstd
+
+
+def test_zstd_frames_one_after_another() -> None:
+    frames = [bytes(cramjam.zstd.compress(part)) for part in (TEXT[:100], b"", TEXT[100:])]
+    assert CODECS["zstd"].decompress(b"".join(frames)) == TEXT
+
+
+def test_zstd_reads_checksums_content_sizes_and_skippable_frames() -> None:
+    whole = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(TEXT)
+    skipped = struct.pack("<II", 0x184D2A50, 3) + b"abc"
+    assert CODECS["zstd"].decompress(skipped + whole + skipped) == TEXT
+    damaged = whole[:-1] + bytes([whole[-1] ^ 1])
+    with pytest.raises(Undecodable, match="zstd"):
+        CODECS["zstd"].decompress(damaged)
+
+
+# damage and limits, all codecs
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_stream_cut_anywhere_is_refused(name: str) -> None:
+    data = TEXT[:70_000]
+    stream = CODECS[name].compress(data)
+    # A xerial stream has no end mark: whole blocks are a stream.
+    whole = (
+        {len(CODECS[name].compress(data[:size])) for size in (0, 32768, 65536)} if name == "snappy" else set()
+    )
+    for cut in [
+        *range(1, 60),
+        *range(60, len(stream), len(stream) // 97),
+        *range(len(stream) - 20, len(stream)),
+    ]:
+        if cut not in whole:
+            with pytest.raises(Undecodable, match=name):
+                CODECS[name].decompress(stream[:cut])
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_nothing_is_no_stream(name: str) -> None:
+    with pytest.raises(Undecodable, match=name):
+        CODECS[name].decompress(b"")
+
+
+@given(st.sampled_from(REAL), st.binary(max_size=200), st.integers(0, 10))
+def test_noise_ends_in_a_clear_refusal(name: str, noise: bytes, keep: int) -> None:
+    """Noise, bare and behind the first bytes of a real stream."""
+    for stream in (noise, CODECS[name].compress(b"abc" * 10)[:keep] + noise):
+        try:
+            CODECS[name].decompress(stream, limit_bytes=1000)
+        except KfbenchError as refusal:
+            message = str(refusal)
+        else:
+            message = ""
+        assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", [*REAL, "none"])
+def test_the_limit_is_exact(name: str) -> None:
+    codec = CODECS[name]
+    for data in (TEXT[:1000], TEXT):
+        stream = codec.compress(data)
+        assert codec.decompress(stream, limit_bytes=len(data)) == data
+        for limit in (len(data) - 1, len(data) // 2, 1, 0):
+            with pytest.raises(Undecodable, match="limit"):
+                codec.decompress(stream, limit_bytes=limit)
+
+
+BOMBS = """
+import gzip, resource, struct, sys
+import cramjam, lz4.frame
+from kfbench.codecs import CODECS, LEGACY_LZ4, Undecodable
+
+def xerial(size):
+    block = bytes(cramjam.snappy.compress_raw(bytes(size)))
+    return b"\\x82SNAPPY\\0" + struct.pack(">iii", 1, 1, len(block)) + block
+
+frame = lz4.frame.compress(bytes(200 << 20), block_size=4, block_linked=False)
+bombs = [
+    (CODECS["gzip"], gzip.compress(bytes(200 << 20), 9)),
+    (CODECS["gzip"], gzip.compress(bytes(900_000), 9) * 200),
+    (CODECS["snappy"], xerial(200 << 20)),
+    (CODECS["snappy"], xerial(900_000) * 200),
+    (CODECS["snappy"], xerial(200 << 20)[20:]),
+    (CODECS["lz4"], frame),
+    (LEGACY_LZ4, frame),
+    (CODECS["zstd"], bytes(cramjam.zstd.compress(bytes(200 << 20)))),
+    (CODECS["zstd"], bytes(cramjam.zstd.compress(bytes(900_000))) * 200),
+]
+with open("/proc/self/statm") as statm:
+    held = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + (64 << 20),) * 2)
+for codec, bomb in bombs:
+    try:
+        codec.decompress(bomb, limit_bytes=1_000_000)
+    except Undecodable as refusal:
+        assert "limit" in str(refusal), refusal
+    else:
+        sys.exit(f"{codec.name}: let through")
+print("stopped", len(bombs))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's address space limit")
+def test_bombs_are_stopped_before_they_take_memory() -> None:
+    """Streams of 180 MB and more, a limit of 1 MB, and an address space with room for 64 MiB."""
+    done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "stopped 9\n"), done.stderr
+
+
+def test_snappy_claims_are_not_believed() -> None:
+    claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # 4 GiB out of two bytes
+    with pytest.raises(Undecodable, match="snappy"):
+        CODECS["snappy"].decompress(claim, limit_bytes=2**33)
