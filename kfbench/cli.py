@@ -122,13 +122,16 @@ def sweep(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
 
 
 def _swept(profile: str, out: Path, master: str | None) -> Path:
+    from kfbench.sweep.grid import load_profile
+
+    loaded = load_profile(profile)  # what is wrong with it is said before anything starts
+
     from rich.console import Console
 
-    from kfbench.sweep.grid import load_profile
     from kfbench.sweep.spark import run_sweep
 
     command = shlex.join(["kfbench", *sys.argv[1:]])
-    return run_sweep(load_profile(profile), out, master, command, Console(stderr=True))
+    return run_sweep(loaded, out, master, command, Console(stderr=True))
 
 
 @app.command()
@@ -160,9 +163,6 @@ def what_if(
 
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
-    for name in format_names or ():
-        for codec in codec_names or ():
-            FORMATS[name].check_codec(codec, None)
     found = what_if([_existing(source) for source in sources], format_names, codec_names)
     _print_json(found.to_dict()) if as_json else print(found.to_text())
     _refuse_damage(found.sources)
@@ -202,8 +202,9 @@ def table(
     name: Annotated[str, typer.Argument(metavar="NAME", help="kip98, kip931, ...")], as_json: AsJson = False
 ) -> None:
     """A published table, recomputed from real bytes; what differs is flagged."""
-    from kfbench.report.claims import table
+    from kfbench.report.claims import CLAIMS, table
 
+    _check_names("NAME", [name], CLAIMS)
     found = table(name)
     _print_json(found.to_dict()) if as_json else print(found.to_text())
 

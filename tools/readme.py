@@ -1,0 +1,53 @@
+"""Puts the head of a published report, its table and its picture, into README.md between two markers.
+
+usage: readme.py [REPORT]     the newest one under reports/ unless given
+"""
+
+import re
+import sys
+from pathlib import Path
+
+BEGIN = "<!-- report {report}: written by `make readme`, do not edit -->"
+END = "<!-- end of report -->"
+BLOCK = re.compile(BEGIN.format(report=r"(?P<report>\S*)") + r"\n(?P<text>.*?)" + END, re.DOTALL)
+PUBLISHED = re.compile(r"(\d{4}-\d\d-\d\d)\.(\d+)")
+
+
+def newest(reports: Path) -> Path:
+    """The last published report: by date, then by number."""
+    found = {
+        (match[1], int(match[2])): path
+        for path in reports.iterdir()
+        if (match := PUBLISHED.fullmatch(path.name))
+    }
+    if not found:
+        raise SystemExit(f"{reports}: no published report; make one with: make report")
+    return found[max(found)]
+
+
+def head(report: Path, root: Path) -> str:
+    """What the report says before its first section, with its links made relative to `root`."""
+    _, _, rest = (report / "README.md").read_text(encoding="utf-8").partition("\n# ")
+    text = rest.partition("\n")[2].partition("\n## ")[0].strip()
+    there = report.relative_to(root).as_posix()
+    return re.sub(r"\]\((?!\w+:|[/#])", f"]({there}/", text)
+
+
+def spliced(readme: str, report: Path, root: Path) -> str:
+    """README.md's text with that report's head between the markers."""
+    block = f"{BEGIN.format(report=report.relative_to(root).as_posix())}\n{head(report, root)}\n{END}"
+    if not BLOCK.search(readme):
+        raise SystemExit("README.md: the markers of the report are gone")
+    return BLOCK.sub(lambda _: block, readme)
+
+
+def main() -> None:
+    root = Path(__file__).resolve().parents[1]
+    report = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else newest(root / "reports")
+    readme = root / "README.md"
+    readme.write_text(spliced(readme.read_text(encoding="utf-8"), report, root), encoding="utf-8")
+    print(f"README.md shows {report.relative_to(root)}")
+
+
+if __name__ == "__main__":
+    main()
