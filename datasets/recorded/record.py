@@ -97,10 +97,9 @@ BATCH_FIELDS = [
 BATCH = re.compile(" ".join(f"{label}: (?P<{column}>{value})" for label, column, value in BATCH_FIELDS))
 RECORD = re.compile(
     r"\| offset: (\d+) (?:CreateTime|LogAppendTime): (-?\d+) keySize: (-?\d+) valueSize: (-?\d+)"
-    r" sequence: (-?\d+)"
 )
 RECORD_COLUMNS = [
-    *("offset", "timestamp_ms", "key_bytes", "value_bytes", "sequence"),
+    *("offset", "timestamp_ms", "key_bytes", "value_bytes"),
     *("key_sha256_8", "value_sha256_8", "headers"),
 ]
 WORDS: dict[str, bool | str] = {
@@ -196,7 +195,7 @@ def compacted(logs: Path) -> bool:
 
 
 def dump(path: Path) -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """What DumpLogSegments says: a dict a batch; offset, timestamp, key and value size, sequence a record."""
+    """What DumpLogSegments says: a dict a batch; offset, timestamp, key and value size a record."""
     command = java("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", path)
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     batches, records = [], []

@@ -1,0 +1,282 @@
+"""What is in one log segment: batches, records if asked for, damage. The answer of `kfbench inspect`."""
+
+import base64
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from kfbench.batches import DecodedLog
+from kfbench.errors import KfbenchError
+from kfbench.log.segment import read_log
+
+# `ControlRecordType`: the second int16 of a control record's key.
+CONTROL_TYPES: Final[Mapping[int, str]] = {
+    0: "abort",
+    1: "commit",
+    2: "leader change",
+    3: "snapshot header",
+    4: "snapshot footer",
+    5: "kraft version",
+    6: "kraft voters",
+}
+SHOWN_CHARACTERS: Final = 48  # of a key, a value or a header value
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage:
+    """A stretch of a file that could not be read: `position` to the next batch, or to the end."""
+
+    position: int
+    size_bytes: int
+    field: str
+    promise: str
+
+
+def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
+    """What was left out of `log`, read with on_error="skip" from `size_bytes` bytes; in the file's order."""
+    starts = {*log.batch_rows["position"].tolist(), *(error.position for error in log.errors)}
+    ends = dict(pairwise([*sorted(starts), size_bytes - log.trailing_bytes]))
+    errors = sorted(log.errors, key=lambda error: error.position)
+    return tuple(
+        Damage(position=at, size_bytes=ends[at] - at, field=error.field, promise=error.promise)
+        for at, error in ((error.position, error) for error in errors)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """A segment as read. to_text(): a table for people; to_dict(): plain values for JSON."""
+
+    path: str
+    size_bytes: int
+    log: DecodedLog
+    with_records: bool
+
+    @cached_property
+    def damage(self) -> tuple[Damage, ...]:
+        return damage_of(self.log, self.size_bytes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Batches in the file's order. Keys and values: text, or {"base64": ...} where they are not UTF-8."""
+        batches = self._batches()
+        if self.with_records:
+            for batch, span in zip(batches, self._spans(), strict=True):
+                batch["records"] = [self._record(i) for i in span]
+        return {
+            "file": self.path,
+            "size_bytes": self.size_bytes,
+            "batch_count": len(self.log),
+            "record_count": len(self.log.records),
+            "magics": {str(magic): count for magic, count in self._counts("magic").items()},
+            "codecs": self._counts("codec"),
+            "damaged": [asdict(each) for each in self.damage],
+            "trailing_bytes": self.log.trailing_bytes,
+            "batches": batches,
+        }
+
+    def to_text(self) -> str:
+        """A summary; a line a batch, damaged ones in their place; under each its records, if asked for."""
+        titles = [
+            "position",
+            "bytes",
+            "magic",
+            "codec",
+            "offsets",
+            "records",
+            "newest (UTC)",
+            "epoch",
+            "producer",
+            "flags",
+        ]
+        rows: list[tuple[int, Sequence[str]]] = []
+        for batch, span in zip(self._batches(), self._spans(), strict=True):
+            rows.append((batch["position"], self._batch_cells(batch, span)))
+            if self.with_records:
+                rows += [(batch["position"], ("", self._record_text(i))) for i in span]
+        for each in self.damage:
+            what = f"DAMAGED, {each.size_bytes:,} bytes left out: {each.field}: {each.promise}"
+            rows.append((each.position, (str(each.position), what)))
+        if self.log.trailing_bytes:
+            at = self.size_bytes - self.log.trailing_bytes
+            rows.append(
+                (at, (str(at), f"{self.log.trailing_bytes:,} bytes of an incomplete batch end the file"))
+            )
+        rows.sort(key=lambda row: row[0])
+        table = aligned([titles, *(cells for _, cells in rows)], right={0, 1, 2, 5, 7}) if rows else []
+        return "\n".join([*self._summary(), "", *table]).rstrip()
+
+    def _batches(self) -> list[dict[str, Any]]:
+        return [
+            {str(name): value for name, value in row.items()} for row in self.log.batches.to_dict("records")
+        ]
+
+    def _spans(self) -> Iterator[range]:
+        """Which records each batch has."""
+        return (range(first, last) for first, last in pairwise(self.log.bounds.tolist()))
+
+    def _counts(self, column: str) -> dict[Any, int]:
+        return dict(sorted(Counter(self.log.batches[column].tolist()).items()))
+
+    def _summary(self) -> Iterable[str]:
+        yield (
+            f"{self.path}: {counted(self.size_bytes, 'byte')}, {counted(len(self.log), 'batch')}, "
+            f"{counted(len(self.log.records), 'record')}"
+        )
+        if len(self.log):
+            kinds = [f"magic {magic} ({number:,})" for magic, number in self._counts("magic").items()]
+            kinds += [f"{codec} ({number:,})" for codec, number in self._counts("codec").items()]
+            yield "batches by kind: " + ", ".join(kinds)
+        times = self.log.records.timestamps_ms[self.log.records.timestamps_ms >= 0]
+        if len(times):
+            yield f"times: {utc(int(times.min()))} to {utc(int(times.max()))} UTC"
+        left_out = sum(each.size_bytes for each in self.damage)
+        damage = (
+            [f"{counted(left_out, 'byte')} left out in {counted(len(self.damage), 'place')}"]
+            if self.damage
+            else []
+        )
+        damage += (
+            [f"{counted(self.log.trailing_bytes, 'byte')} of an incomplete batch"]
+            if self.log.trailing_bytes
+            else []
+        )
+        yield "damage: " + (", ".join(damage) or "none")
+
+    def _batch_cells(self, batch: Mapping[str, Any], span: range) -> list[str]:
+        producer = "-"
+        if batch["producer_id"] >= 0:
+            producer = f"{batch['producer_id']}/{batch['producer_epoch']}"
+            if batch["base_sequence"] >= 0:
+                producer += f" {batch['base_sequence']}..{batch['last_sequence']}"
+        flags = ["append time"] if batch["timestamp_type"] == "append" else []
+        flags += ["transactional"] if batch["is_transactional"] else []
+        flags += [f"control: {self._control_type(span)}"] if batch["is_control"] else []
+        flags += (
+            [f"delete horizon {utc(batch['delete_horizon_ms'])}"] if batch["delete_horizon_ms"] >= 0 else []
+        )
+        flags += [] if batch["canonical"] else ["not canonical"]
+        return [
+            str(batch["position"]),
+            str(batch["size_bytes"]),
+            str(batch["magic"]),
+            batch["codec"],
+            f"{batch['base_offset']}..{batch['last_offset']}",
+            str(batch["count"]),
+            utc(batch["max_timestamp_ms"]),
+            str(batch["partition_leader_epoch"]) if batch["partition_leader_epoch"] >= 0 else "-",
+            producer,
+            ", ".join(flags),
+        ]
+
+    def _control_type(self, span: range) -> str:
+        key = self.log.records.key(span[0]) if span else None
+        if key is None or len(key) < 4:
+            return "unknown"
+        number = int.from_bytes(key[2:4], "big", signed=True)
+        return CONTROL_TYPES.get(number, f"unknown type {number}")
+
+    def _record(self, i: int) -> dict[str, Any]:
+        records = self.log.records
+        return {
+            "offset": int(records.offsets[i]),
+            "timestamp_ms": int(records.timestamps_ms[i]),
+            "key": plain(records.key(i)),
+            "value": plain(records.value(i)),
+            "headers": [[name, plain(value)] for name, value in records.headers(i)],
+        }
+
+    def _record_text(self, i: int) -> str:
+        records = self.log.records
+        words = [str(records.offsets[i]), utc(int(records.timestamps_ms[i]))]
+        words += [f"key {shown(records.key(i))}", f"value {shown(records.value(i))}"]
+        if headers := records.headers(i):
+            words.append("headers " + ", ".join(f"{name}={shown(value)}" for name, value in headers))
+        return "  ".join(words)
+
+
+def inspect(path: str | os.PathLike[str], records: bool = False) -> Inspection:
+    """Reads a segment of any magics, damaged or not. records: show the records too.
+
+    Raises KfbenchError when there is no such file, or it is a folder.
+    """
+    size_bytes = segment_size(path)
+    return Inspection(
+        path=os.fspath(path), size_bytes=size_bytes, log=read_log(path, on_error="skip"), with_records=records
+    )
+
+
+def segment_size(path: str | os.PathLike[str]) -> int:
+    """The bytes of a segment file. Raises KfbenchError when there is no such file, or it is a folder."""
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise KfbenchError(f"{os.fspath(path)}: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise KfbenchError(
+            f"{os.fspath(path)}: a folder; a segment file in it is wanted (00000000000000000000.log)"
+        )
+    return found.st_size
+
+
+def plain(data: bytes | None) -> str | dict[str, str] | None:
+    """Bytes as JSON can hold them, with nothing lost."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def shown(data: bytes | None) -> str:
+    """Bytes for a person: the size and as much of the text, or hexadecimal, as fits a line."""
+    if data is None:
+        return "null"
+    try:
+        text = repr(data.decode()) if b"\0" not in data else data[:SHOWN_CHARACTERS].hex()
+    except UnicodeDecodeError:
+        text = data[:SHOWN_CHARACTERS].hex()
+    if len(text) > SHOWN_CHARACTERS:
+        text = text[: SHOWN_CHARACTERS - 3] + "..."
+    return f"{len(data)} B {text}" if data else "0 B"
+
+
+def utc(timestamp_ms: int) -> str:
+    """Milliseconds since the epoch as a date, or as they are where no date can be that far away."""
+    if timestamp_ms == -1:
+        return "-"
+    try:
+        return f"{EPOCH + timedelta(milliseconds=timestamp_ms):%Y-%m-%d %H:%M:%S.%f}"[:-3]
+    except OverflowError:
+        return f"{timestamp_ms} ms"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 byte, 2 bytes, 2 batches."""
+    plural = "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
+
+
+def aligned(rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
+    """Rows as lines in columns; `right`: the columns of numbers. A row with fewer cells ends in a remark."""
+    table, to_right = [tuple(row) for row in rows], set(right)
+    full = max(map(len, table))
+    widths = [
+        max(len(row[column]) for row in table if len(row) > column + (len(row) < full))
+        for column in range(full)
+    ]
+
+    def placed(row: Sequence[str], column: int) -> str:
+        if len(row) < full and column == len(row) - 1:
+            return row[column]
+        return row[column].rjust(widths[column]) if column in to_right else row[column].ljust(widths[column])
+
+    return ["  ".join(placed(row, column) for column in range(len(row))).rstrip() for row in table]

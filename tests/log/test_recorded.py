@@ -1,0 +1,133 @@
+"""Segments of a real broker: we read what Kafka's own readers read, and damage costs one batch only."""
+
+import hashlib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kfbench import read_log, write_log
+from kfbench.errors import CorruptLog
+from kfbench.formats import FORMATS
+from tests.recorded import FOLDER, INDEX, NAMES, content_hash, facts
+
+PLAIN = [name for name in NAMES if set(facts(name).batches["codec"]) == {"none"}]
+LOSSLESS = ["v2", "v3", "v3-attributes-only", "v3-header-only"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bytes_are_those_that_kafka_was_asked_about(name: str) -> None:
+    data = (FOLDER / name).read_bytes()
+    assert len(data) == INDEX[name]["size_bytes"] == facts(name).positions[-1]
+    assert hashlib.sha256(data).hexdigest() == INDEX[name]["sha256"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_field_of_every_batch(name: str) -> None:
+    log = read_log(FOLDER / name)
+    assert len(log) == INDEX[name]["batches"]
+    for column, wanted in facts(name).batches.items():
+        assert log.batches[column].tolist() == wanted, column
+    # Kafka's writer leaves no over-long varints, unused bits or record attributes.
+    assert log.batches["canonical"].all()
+    assert log.trailing_bytes == 0 and not log.errors
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_record(name: str) -> None:
+    wanted, records = facts(name).records, read_log(FOLDER / name).records
+    n = len(records)
+    assert n == INDEX[name]["records"]
+    assert records.offsets.tolist() == wanted["offset"]
+    assert records.timestamps_ms.tolist() == wanted["timestamp_ms"]
+    assert records.shapes.key_lengths.tolist() == wanted["key_bytes"]
+    assert records.shapes.value_lengths.tolist() == wanted["value_bytes"]
+    assert [content_hash(records.key(i)) for i in range(n)] == wanted["key_sha256_8"]
+    assert [content_hash(records.value(i)) for i in range(n)] == wanted["value_sha256_8"]
+    headers = [[[key, content_hash(value)] for key, value in records.headers(i)] for i in range(n)]
+    assert headers == wanted["headers"]
+
+
+def test_each_codec_holds_the_same_records() -> None:
+    plain = read_log(FOLDER / "activity-none.log")
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        log = read_log(FOLDER / f"activity-{codec}.log")
+        assert set(log.batches["codec"]) == {codec}
+        assert log.records == plain.records
+        assert log.bounds.tolist() == plain.bounds.tolist()
+        assert log.batches["records_size_bytes"].tolist() == plain.batches["records_size_bytes"].tolist()
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_writing_anew_gives_the_same_bytes(name: str) -> None:
+    assert bytes(write_log(read_log(FOLDER / name))) == (FOLDER / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(PLAIN)))
+def test_writing_compressed_batches_anew_keeps_all_that_they_say(name: str) -> None:
+    log = read_log(FOLDER / name)
+    again = read_log(write_log(log).data)
+    assert again.records == log.records
+    assert again.create_timestamps_ms.tolist() == log.create_timestamps_ms.tolist()
+    depends_on_the_library = ["position", "size_bytes", "crc"]
+    assert again.batches.drop(columns=depends_on_the_library).equals(
+        log.batches.drop(columns=depends_on_the_library)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("format_name", LOSSLESS)
+def test_formats_that_carry_it_all_give_it_all_back(format_name: str, codec: str, name: str) -> None:
+    log, fmt = read_log(FOLDER / name), FORMATS[format_name]
+    encoded = fmt.encode(log.source_records, log.bounds, codec, batch_fields=log.batch_fields)
+    back = fmt.decode(encoded)
+    assert back.records == log.records
+    assert back.create_timestamps_ms.tolist() == log.create_timestamps_ms.tolist()
+    for column in (
+        "base_offset",
+        "last_offset",
+        "producer_id",
+        "base_sequence",
+        "is_control",
+        "delete_horizon_ms",
+    ):
+        assert back.batches[column].tolist() == log.batches[column].tolist()
+    if codec == "none":
+        sizes = fmt.size(log.source_records, log.bounds, log.batch_fields)
+        assert sizes.tolist() == back.batches["size_bytes"].tolist()
+
+
+@pytest.mark.parametrize("name", ["transactions.log", "activity-zstd.log", "changelog.log"])
+def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -> None:
+    sound, positions = (FOLDER / name).read_bytes(), facts(name).positions
+    whole = read_log(sound)
+    path = tmp_path / name
+    for batch, (start, end) in enumerate(pairwise(positions)):
+        # The stored checksum, the first and the last byte that it covers, and one between.
+        for at in (start + 17, start + 21, (start + 21 + end) // 2, end - 1):
+            damaged = bytearray(sound)
+            damaged[at] ^= 1 << at % 8
+            path.write_bytes(damaged)
+            with pytest.raises(CorruptLog, match=f"byte {start}: ") as raised:
+                read_log(path)
+            assert raised.value.position == start
+            assert str(path) in str(raised.value)
+            log = read_log(path, on_error="skip")
+            assert [error.position for error in log.errors] == [start]
+            assert log.batches["position"].tolist() == [each for each in positions[:-1] if each != start]
+            first, last = whole.bounds[batch], whole.bounds[batch + 1]
+            left = [*range(first), *range(last, len(whole.records))]
+            assert log.records.offsets.tolist() == whole.records.offsets[left].tolist()
+            assert [log.records.value(i) for i in (0, -1)] == [whole.records.value(left[i]) for i in (0, -1)]
+
+
+@pytest.mark.parametrize("name", ["transactions.log", "edges.log"])
+def test_a_tail_that_was_cut_off_is_no_error(name: str) -> None:
+    data, positions = (FOLDER / name).read_bytes(), facts(name).positions
+    for batch, (start, end) in enumerate(pairwise(positions)):
+        for cut in (start, start + 1, start + 11, start + 12, start + 60, end - 1):
+            log = read_log(data[:cut])
+            assert len(log) == batch
+            assert log.trailing_bytes == cut - start
+            assert not log.errors
