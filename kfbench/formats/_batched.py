@@ -84,40 +84,38 @@ class BatchedFormat(Format):
         batches = len(positions) - 1
         damage = Damage(positions, on_error)
         codecs, counts, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64), np.empty(batches, np.int64)
-        kernels.survey(data, positions, self.magic, layouts.V3_ATTRIBUTES_MASK, codecs, counts, bodies, damage.state)
-        source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
-        least = layouts.MIN_RECORD_BYTES
-        damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // least)] = status.COUNT
-        n = int(counts[damage.state == status.SOUND].sum())
+        known = layouts.V3_ATTRIBUTES_MASK
+        n, compressed, append = kernels.survey(data, positions, self.magic, known, codecs, counts, bodies, damage.state)
+        source, starts, ends = data, bodies, positions[1:]
+        if compressed:
+            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
+            damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // layouts.MIN_RECORD_BYTES)] = status.COUNT
+            n = int(counts[damage.state == status.SOUND].sum())
 
-        timestamps, offsets, key_starts, value_starts, header_counts = (np.empty(n, np.int64) for _ in range(5))
+        timestamps, offsets, key_starts, value_starts = (np.empty(n, np.int64) for _ in range(4))
         key_lengths, value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
-        any_append = bool(np.any(_attributes(data, positions, damage.state) & layouts.TIMESTAMP_TYPE_BIT))
-        created = np.empty(n, np.int64) if any_append else timestamps  # one array serves for both
-        bounds, canonical = np.empty(batches + 1, np.int64), np.empty(batches, np.bool_)
+        created = np.empty(n, np.int64) if append else timestamps  # one array serves for both
+        header_bounds, bounds = np.empty(n + 1, np.int64), np.empty(batches + 1, np.int64)
         kernels.index(
             data, positions, self.magic, source, starts, ends, damage.state,
-            timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts,
-            bounds, canonical,
+            timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds, bounds,
         )  # fmt: skip
         errors = damage.errors()
 
         n = int(bounds[-1])
-        header_bounds = np.zeros(n + 1, np.int64)
-        np.cumsum(header_counts[:n], out=header_bounds[1:])
-        m = int(header_bounds[-1])
+        m = int(header_bounds[n])
         names, contents = np.empty(m, np.int32), np.empty(m, np.int32)
         name_starts, content_starts = np.empty(m, np.int64), np.empty(m, np.int64)
         if m:
             kernels.index_headers(
-                source, value_starts, value_lengths, header_bounds, names, name_starts, contents, content_starts
+                source, value_starts[:n], value_lengths, header_bounds, names, name_starts, contents, content_starts
             )
         shapes = Shapes.checked(
             timestamps_ms=timestamps[:n],
             offsets=offsets[:n],
             key_lengths=key_lengths[:n],
             value_lengths=value_lengths[:n],
-            header_bounds=header_bounds,
+            header_bounds=header_bounds[: n + 1],
             header_key_lengths=names,
             header_value_lengths=contents,
         )
@@ -132,23 +130,21 @@ class BatchedFormat(Format):
             header_value_data=source,
             header_value_starts=content_starts,
         )
-        sound = np.flatnonzero(damage.state == status.SOUND)
+        if errors:
+            bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
         return DecodedLog(
             records=records,
-            bounds=np.append(bounds[:-1][sound], bounds[-1:]),
+            bounds=bounds,
             create_timestamps_ms=created[:n],
-            rows=partial(_rows, data, positions, self.magic, sound, (ends - starts)[sound], canonical[sound]),
+            rows=partial(_rows, data, positions, self.magic, source, starts, ends, damage.state),
             errors=errors,
         )
 
     def _plain(
         self, data: Bytes, positions: Int64, codecs: NDArray[np.int8], bodies: Int64, damage: Damage, limit_bytes: int
     ) -> tuple[Bytes, Int64, Int64]:
-        """(source, starts, ends): where each batch's records lie uncompressed; `data` itself if all do."""
-        sound = damage.state == status.SOUND
-        starts, ends = bodies, np.where(sound, positions[1:], bodies)
-        if not np.any(codecs[sound]):
-            return data, starts, ends
+        """(source, starts, ends): the records of all batches, decompressed, one after another."""
+        starts, ends = bodies, np.where(damage.state == status.SOUND, positions[1:], bodies)
         parts = []
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
             piece = data[start:end]
@@ -160,18 +156,12 @@ class BatchedFormat(Format):
         return source, cuts[:-1], cuts[1:]
 
 
-def _attributes(data: Bytes, positions: Int64, state: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """The low byte of each sound batch's attributes, uint8."""
-    at = layouts.position(layouts.V2_HEADER, "attributes") + 1
-    return data[positions[:-1][state == status.SOUND] + at]
-
-
 def _rows(
-    data: Bytes, positions: Int64, magic: int, sound: Int64, records_bytes: Int64, canonical: NDArray[np.bool_]
+    data: Bytes, positions: Int64, magic: int, source: Bytes, starts: Int64, ends: Int64, state: NDArray[np.int8]
 ) -> NDArray[np.void]:
+    sound = np.flatnonzero(state == status.SOUND)
     rows = np.zeros(len(sound), BATCH)
-    kernels.describe(data, positions, magic, sound, rows)
-    rows["records_size_bytes"], rows["canonical"] = records_bytes, canonical
+    kernels.describe(data, positions, magic, source, starts, ends, sound, rows)
     return rows
 
 
