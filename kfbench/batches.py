@@ -93,11 +93,12 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
 
     batch_size: records a batch (the last may be smaller), or such boundaries (equal neighbours: an empty batch).
     """
-    if np.ndim(batch_size) == 0:
-        size = int(batch_size)  # type: ignore[arg-type]
+    if isinstance(batch_size, int | np.integer):
+        size = int(batch_size)
         if size < 1:
             raise InvalidRecords(f"batch_size: {size} is below 1")
-        bounds = np.append(np.arange(0, records, size, np.int64), np.int64(records))
+        bounds = np.arange(0, records + size if records else 1, size, np.int64)
+        bounds[-1] = records
     else:
         bounds = np.array(batch_size, np.int64)
         if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):

@@ -39,6 +39,8 @@ class Damage:
     def errors(self) -> list[CorruptLog]:
         """One error a broken batch, in order. Raises the first with on_error="raise"."""
         found: list[CorruptLog] = []
+        if not self.state.any():
+            return found
         for batch in np.flatnonzero(self.state).tolist():
             field, promise = status.PROMISES[int(self.state[batch])]
             if batch in self._reasons:

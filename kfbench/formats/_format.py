@@ -67,6 +67,8 @@ class Format(ABC):
         IllegalCombination (a codec that the format does not have), WouldLose, InvalidRecords.
         """
         self.check_codec(codec, level)
+        if out is not None:
+            _check_buffer(out)
         bounds = plan(len(records), batch_size)
         fields = batch_fields or NO_FIELDS
         rows = fields.over(len(bounds) - 1)
@@ -119,6 +121,8 @@ class Format(ABC):
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
         log = self.decode_at(data, entries.positions, on_error, limit_bytes)
+        if not entries.broken and not entries.trailing_bytes:
+            return log
         return replace(log, errors=[*log.errors, *entries.errors(on_error)], trailing_bytes=entries.trailing_bytes)
 
     @abstractmethod
@@ -153,13 +157,16 @@ class Format(ABC):
 
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
         can, losses = self.capabilities, dict[str, int]()
+        unknown = fields.set_fields - can.batch_fields
+        if can.timestamps and can.headers and can.empty_batches and not unknown:
+            return losses
         if not can.timestamps:
             losses["timestamps"] = int(np.count_nonzero(shapes.timestamps_ms != NO_TIMESTAMP))
         if not can.headers:
             losses["headers"] = shapes.header_count
         if not can.empty_batches:
             losses["empty batches"] = int(np.count_nonzero(np.diff(bounds) == 0))
-        if unknown := fields.set_fields - can.batch_fields:
+        if unknown:
             rows, batches = fields.over(len(bounds) - 1), len(bounds) - 1
             for name in sorted(unknown):
                 batches_with = int(np.count_nonzero(rows[name] != FIELD_DEFAULTS[name]))
@@ -170,14 +177,17 @@ class Format(ABC):
     def _target(out: Bytes | None, bound: int, exact: Callable[[], Int64]) -> Bytes:
         if out is None:
             return np.empty(bound, np.uint8)
-        if out.dtype != np.uint8 or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
-            raise InvalidRecords("out: a writeable, contiguous, one-dimensional uint8 array is wanted")
         if len(out) < bound and len(out) < (needed := int(exact().sum())):
             raise InvalidRecords(f"out: {len(out)} bytes, {needed} are needed")
         return out
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
+
+
+def _check_buffer(out: Bytes) -> None:
+    if out.dtype != np.uint8 or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
+        raise InvalidRecords("out: a writeable, contiguous, one-dimensional uint8 array is wanted")
 
 
 def _shapes(records: Records | Shapes) -> Shapes:

@@ -117,7 +117,7 @@ class MessageFormat(Format):
             header_value_starts=nowhere,
         )
         sound = np.flatnonzero(damage.state == status.SOUND)
-        bounds = np.append(bounds[:-1][sound], bounds[-1:])
+        bounds = np.append(bounds[:-1][sound], bounds[-1:]) if errors else bounds
         return DecodedLog(
             records=records,
             bounds=bounds,

@@ -8,7 +8,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf
-from kfbench.kernels.crc import crc32c
+from kfbench.kernels.crc import BLOCK, CRC32C_START, crc32c, crc32c_ahead, crc32c_finish
 from kfbench.kernels.intrinsics import (
     get_i8,
     get_i16,
@@ -25,6 +25,7 @@ from kfbench.kernels.intrinsics import (
 from kfbench.kernels.varint import (
     get_varint,
     get_varlong,
+    is_shortest,
     length_bytes,
     put_bytes,
     put_nullable,
@@ -58,7 +59,7 @@ AFTER_LENGTH = LENGTH + 4
 CODEC_MASK, APPEND, TRANSACTIONAL = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT
 CONTROL, HORIZON = layouts.CONTROL_BIT, layouts.DELETE_HORIZON_BIT
 BARE, FIXED = layouts.NO_RECORD_ATTRIBUTES_BIT, layouts.FIXED_HEADER_BIT
-INT32_MAX, UNSET = 2**31 - 1, layouts.UNSET
+INT32_MAX, UNSET, MIN_RECORD = 2**31 - 1, layouts.UNSET, layouts.MIN_RECORD_BYTES
 ONE = np.uint64(1)
 OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE = 0, 1, 2  # why an encoder stopped
 
@@ -184,6 +185,7 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
         at = _put_header(out, at, row, magic, bits, base_offset, last_delta, base_time, max_time, np.int64(end - first))
         bodies[b] = at
         far = last_delta + 2**31
+        crc, summed = CRC32C_START, start + ATTRIBUTES
         for i in range(first, end):
             time_delta = zigzag(timestamps[i] - base_time)
             delta = offsets[i] - base_offset
@@ -201,6 +203,7 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
                 for h in range(h0, h1):
                     name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
                     size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
+            # Putting length, deltas and key length together in one word measured 15 % slower than these loops.
             at = put_varint(out, at, size + length_bytes(headers))
             put_u8(out, at, np.uint8(0))  # written over where records carry no attributes
             at = put_uvarint(out, at + marks, time_delta)
@@ -216,20 +219,22 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
                     name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
                     at = put_bytes(out, put_varint(out, at, name), header_keys, header_key_starts[h], name)
                     at = put_nullable(out, at, header_values, header_value_starts[h], content)
+            if codec == 0 and at - summed >= BLOCK:
+                crc, summed = crc32c_ahead(crc, out, summed, at)
         if far >> 32:
             return OFFSET_TOO_FAR, b
         if at - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
         if codec == 0 or first == end:
-            _seal(out, start, at)
+            _seal(out, start, at, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
 
 @leaf
-def _seal(out, start, end):  # type: ignore[no-untyped-def]
+def _seal(out, start, end, crc):  # type: ignore[no-untyped-def]
     put_i32(out, start + LENGTH, np.int32(end - start - AFTER_LENGTH))
-    put_i32(out, start + CRC, np.int32(crc32c(out, start + ATTRIBUTES, end)))
+    put_i32(out, start + CRC, np.int32(crc))
 
 
 @kernel
@@ -245,7 +250,7 @@ def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, posit
         at += header + size
         if at - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        _seal(out, start, at)
+        _seal(out, start, at, crc32c(out, start + ATTRIBUTES, at))
     positions[len(bodies)] = at
     return OK, 0
 
@@ -332,152 +337,151 @@ def breakdown(columns, bounds, fields, magic, features, out):  # type: ignore[no
 
 @leaf
 def _read_header(data, at, end, magic):  # type: ignore[no-untyped-def]
-    """(attributes, last offset delta, base time, max time, count, where records begin, short): trusted up to `end`."""
+    """(attributes, last offset delta, base time, max time, count, where records begin: end + 1 if it is cut short)."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if magic == 2:
         return (
             bits, np.int64(get_i32(data, at + V2_LAST)), get_i64(data, at + V2_BASE_TIME),
-            get_i64(data, at + V2_MAX_TIME), np.int64(get_i32(data, at + V2_COUNT)), at + V2_SIZE, True,
+            get_i64(data, at + V2_MAX_TIME), np.int64(get_i32(data, at + V2_COUNT)), at + V2_SIZE,
         )  # fmt: skip
     if bits & FIXED:
         if at + TAIL_SIZE > end:
-            return bits, np.int64(0), np.int64(0), np.int64(0), np.int64(0), end + 1, True
+            return bits, np.int64(0), np.int64(0), np.int64(0), np.int64(0), end + 1
         return (
             bits, np.int64(get_i32(data, at + TAIL_LAST)), get_i64(data, at + TAIL_BASE_TIME),
-            get_i64(data, at + TAIL_MAX_TIME), np.int64(get_i32(data, at + TAIL_COUNT)), at + TAIL_SIZE, True,
+            get_i64(data, at + TAIL_MAX_TIME), np.int64(get_i32(data, at + TAIL_COUNT)), at + TAIL_SIZE,
         )  # fmt: skip
-    last_delta, body, short1 = get_varint(data, at + V3_SIZE, end)
-    base_time, body, short2 = get_varlong(data, body, end)
-    max_delta, body, short3 = get_varlong(data, body, end)
+    last_delta, body = get_varint(data, at + V3_SIZE, end)
+    base_time, body = get_varlong(data, body, end)
+    max_delta, body = get_varlong(data, body, end)
     if body + 4 > end:
-        return bits, last_delta, base_time, base_time, np.int64(0), end + 1, True
-    count = np.int64(get_i32(data, body))
-    return bits, last_delta, base_time, base_time + max_delta, count, body + 4, short1 and short2 and short3
+        return bits, np.int64(0), np.int64(0), np.int64(0), np.int64(0), end + 1
+    return bits, last_delta, base_time, base_time + max_delta, np.int64(get_i32(data, body)), body + 4
+
+
+@leaf
+def _marks(bits, magic):  # type: ignore[no-untyped-def]
+    """Attribute bytes a record."""
+    return 0 if magic == 3 and bits & BARE else 1
+
+
+@leaf
+def _crc_holds(data, at, end):  # type: ignore[no-untyped-def]
+    return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
 
 
 @kernel
 def survey(data, positions, magic, known_bits, codecs, counts, bodies, state):  # type: ignore[no-untyped-def]
-    """Reads each batch header; for compressed batches checks the CRC, so that nothing damaged is decompressed.
+    """Reads each batch header; checks the CRC of compressed batches, so that nothing damaged is decompressed.
 
-    positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 and state int8 (see `status`).
+    positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 (where the records begin) and state
+    int8 (see `status`). Gives (records that are claimed, whether any batch is compressed, has log append time).
     """
     least = V2_SIZE if magic == 2 else V3_SIZE
+    records, compressed, append = np.int64(0), False, False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
-        codecs[b], counts[b], bodies[b], state[b] = 0, 0, end, status.SOUND
+        codecs[b], counts[b], bodies[b] = 0, 0, end
         if get_i8(data, at + MAGIC) != magic:
             state[b] = status.MAGIC
             continue
         if end - at < least:
             state[b] = status.SIZE
             continue
-        bits, _, _, _, count, body, _ = _read_header(data, at, end, magic)
+        bits, _, _, _, count, body = _read_header(data, at, end, magic)
         codec = bits & CODEC_MASK
-        if codec != 0 or body > end:
-            if get_u32(data, at + CRC) != np.uint32(crc32c(data, at + ATTRIBUTES, end)):
-                state[b] = status.CRC
-                continue
-        if body > end:
+        if (codec != 0 or body > end) and not _crc_holds(data, at, end):
+            state[b] = status.CRC
+        elif body > end:
             state[b] = status.BATCH_HEADER
         elif codec > 4:
             state[b] = status.CODEC
         elif magic == 3 and bits & ~known_bits:
             state[b] = status.ATTRIBUTES
-        elif count < 0:
-            state[b] = status.COUNT
+        elif count < 0 or (codec == 0 and count > (end - body) // (MIN_RECORD + _marks(bits, magic))):
+            state[b] = status.COUNT if _crc_holds(data, at, end) else status.CRC
         else:
+            state[b], counts[b], bodies[b] = status.SOUND, count, body
             codecs[b] = codec if count else 0
-            counts[b], bodies[b] = count, body
+            records += count
+            compressed |= codecs[b] != 0
+            append |= bits & APPEND != 0
+    return records, compressed, append
 
 
 @kernel
 def index(data, positions, magic, source, starts, ends, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts,
-          bounds, canonical):  # type: ignore[no-untyped-def]  # fmt: skip
+          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds, bounds):  # type: ignore[no-untyped-def]  # fmt: skip
     """Reads the records of each sound batch into columns; no byte of payload is moved.
 
     source[starts[b]:ends[b]] are the plain records of batch b (`data` itself where nothing is compressed). timestamps
     are a consumer's, created the producer's (one array may serve for both where no batch has log append time).
-    A batch that breaks a promise gets its state and no record. Fills bounds int64[batches + 1], canonical bool.
+    A batch that breaks a promise gets its state and no record. Fills bounds int64[batches + 1].
     """
     r = np.int64(0)
-    bounds[0] = 0
+    bounds[0] = header_bounds[0] = 0
     for b in range(len(state)):
-        canonical[b] = False
         if state[b] == status.SOUND:
             at, end = positions[b], positions[b + 1]
-            bits, _, base_time, max_time, count, _, plain_header = _read_header(data, at, end, magic)
-            if bits & CODEC_MASK == 0 or count == 0:
-                if get_u32(data, at + CRC) != np.uint32(crc32c(data, at + ATTRIBUTES, end)):
-                    state[b] = status.CRC
-            if state[b] == status.SOUND:
-                problem, short = _index_batch(
-                    source, starts[b], ends[b], r, count, 0 if magic == 3 and bits & BARE else 1, bits & APPEND != 0,
+            bits, _, base_time, max_time, count, _ = _read_header(data, at, end, magic)
+            if (bits & CODEC_MASK == 0 or count == 0) and not _crc_holds(data, at, end):
+                state[b] = status.CRC
+            else:
+                state[b] = _index_batch(
+                    source, starts[b], ends[b], r, count, _marks(bits, magic), bits & APPEND != 0,
                     get_i64(data, at), base_time, max_time,
-                    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts,
+                    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds,
                 )  # fmt: skip
-                state[b] = problem
-                if problem == status.SOUND:
+                if state[b] == status.SOUND:
                     r += count
-                    unknown = bits & ~layouts.V2_ATTRIBUTES_MASK if magic == 2 else 0
-                    canonical[b] = short and plain_header and unknown == 0 and (count > 0 or starts[b] == ends[b])
         bounds[b + 1] = r
 
 
 @leaf
 def _index_batch(source, p, end, r, count, marks, append, base_offset, base_time, max_time,
-                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_counts):  # type: ignore[no-untyped-def]  # fmt: skip
-    """(state, whether every varint is as short as can be and every record attribute 0)."""
-    short = True
+                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds):  # type: ignore[no-untyped-def]  # fmt: skip
+    """The state of the batch."""
     if count == 0:  # Kafka ignores whatever follows
-        return status.SOUND, True
+        return status.SOUND
+    headers_before = header_bounds[r]
     for q in range(np.uint64(r), np.uint64(r + count)):
-        size, p, s0 = get_varint(source, p, end)
+        size, p = get_varint(source, p, end)
         stop = p + size
         if p > end or size < marks or stop > end:
-            return status.RECORD_LENGTH, False
-        if marks:
-            short &= get_u8(source, p) == 0
-            p += 1
-        delta, p, s1 = get_varlong(source, p, stop)
+            return status.RECORD_LENGTH
+        delta, p = get_varlong(source, p + marks, stop)
         if p > stop:
-            return status.TIMESTAMP_DELTA, False
+            return status.TIMESTAMP_DELTA
         created[q] = base_time + delta
         timestamps[q] = max_time if append else base_time + delta
-        delta, p, s2 = get_varint(source, p, stop)
+        delta, p = get_varint(source, p, stop)
         if p > stop:
-            return status.OFFSET_DELTA, False
+            return status.OFFSET_DELTA
         offsets[q] = base_offset + delta
-        length, p, s3 = get_varint(source, p, stop)
+        length, p = get_varint(source, p, stop)
         if length > stop - p:
-            return status.KEY_LENGTH, False
+            return status.KEY_LENGTH
         key_lengths[q], key_starts[q] = max(length, -1), p  # any negative length is null to Kafka
-        short &= length >= -1
-        p += max(length, 0)
-        length, p, s4 = get_varint(source, p, stop)
+        length, p = get_varint(source, p + max(length, 0), stop)
         if length > stop - p:
-            return status.VALUE_LENGTH, False
-        value_lengths[q], value_starts[q] = max(length, -1), p  # any negative length is null to Kafka
-        short &= length >= -1
-        p += max(length, 0)
-        headers, p, s5 = get_varint(source, p, stop)
+            return status.VALUE_LENGTH
+        value_lengths[q], value_starts[q] = max(length, -1), p
+        headers, p = get_varint(source, p + max(length, 0), stop)
         if headers < 0 or headers > (stop - p) >> 1:  # a header takes two bytes at least
-            return status.HEADER_COUNT, False
-        header_counts[q] = headers
-        short &= s0 and s1 and s2 and s3 and s4 and s5
+            return status.HEADER_COUNT
+        headers_before += headers
+        header_bounds[q + ONE] = headers_before
         for _ in range(headers):
-            length, p, s6 = get_varint(source, p, stop)
+            length, p = get_varint(source, p, stop)
             if length < 0 or length > stop - p:
-                return status.HEADER_KEY_LENGTH, False
-            p += length
-            length, p, s7 = get_varint(source, p, stop)
+                return status.HEADER_KEY_LENGTH
+            length, p = get_varint(source, p + length, stop)
             if length > stop - p:
-                return status.HEADER_VALUE_LENGTH, False
+                return status.HEADER_VALUE_LENGTH
             p += max(length, 0)
-            short &= s6 and s7 and length >= -1
         if p != stop:
-            return status.RECORD_LENGTH, False
-    return (status.SOUND, short) if p == end else (status.TRAILING, False)
+            return status.RECORD_LENGTH
+    return status.SOUND if p == end else status.TRAILING
 
 
 @kernel
@@ -488,22 +492,69 @@ def index_headers(source, value_starts, value_lengths, header_bounds,
     for i in range(len(value_starts)):
         if header_bounds[i] == header_bounds[i + 1]:
             continue
-        _, p, _ = get_varint(source, value_starts[i] + max(np.int64(value_lengths[i]), 0), end)
+        _, p = get_varint(source, value_starts[i] + max(np.int64(value_lengths[i]), 0), end)
         for h in range(header_bounds[i], header_bounds[i + 1]):
-            length, p, _ = get_varint(source, p, end)
+            length, p = get_varint(source, p, end)
             key_lengths[h], key_starts[h] = length, p
-            length, p, _ = get_varint(source, p + length, end)
+            length, p = get_varint(source, p + length, end)
             content_lengths[h], content_starts[h] = max(length, -1), p
             p += max(length, 0)
 
 
+@leaf
+def _next(source, p, end):  # type: ignore[no-untyped-def]
+    """(value, next position, whether it is the shortest form) of an int32."""
+    value, after = get_varint(source, p, end)
+    return value, after, is_shortest(source, p, after, value)
+
+
+@leaf
+def _record_is_canonical(source, p, end, marks):  # type: ignore[no-untyped-def]
+    """(whether every varint is the shortest, nulls are -1 and attributes 0; next position)."""
+    _, p, whole = _next(source, p, end)
+    if marks:
+        whole &= get_u8(source, p) == 0
+        p += 1
+    delta, after = get_varlong(source, p, end)
+    whole &= is_shortest(source, p, after, delta)
+    _, p, short = _next(source, after, end)
+    whole &= short
+    for _ in range(2):
+        length, p, short = _next(source, p, end)
+        whole &= short and length >= -1
+        p += max(length, 0)
+    headers, p, short = _next(source, p, end)
+    whole &= short
+    for _ in range(2 * headers):
+        length, p, short = _next(source, p, end)
+        whole &= short and length >= -1
+        p += max(length, 0)
+    return whole, p
+
+
+@leaf
+def _header_is_canonical(data, at, end, magic):  # type: ignore[no-untyped-def]
+    bits = np.int64(get_i16(data, at + ATTRIBUTES))
+    if magic == 2:
+        return bits & ~layouts.V2_ATTRIBUTES_MASK == 0
+    if bits & FIXED:
+        return True
+    delta, p, whole = _next(data, at + V3_SIZE, end)
+    for _ in range(2):
+        delta, after = get_varlong(data, p, end)
+        whole &= is_shortest(data, p, after, delta)
+        p = after
+    return whole
+
+
 @kernel
-def describe(data, positions, magic, sound, rows):  # type: ignore[no-untyped-def]
-    """Fills one BATCH row for each batch number in `sound`; the columns that need the records are the caller's."""
+def describe(data, positions, magic, source, starts, ends, sound, rows):  # type: ignore[no-untyped-def]
+    """Fills one BATCH row for each batch number in `sound`; the other arguments as in `index`, which has checked it."""
     for i in range(len(sound)):
-        at, end = positions[sound[i]], positions[sound[i] + 1]
+        b = sound[i]
+        at, end = positions[b], positions[b + 1]
         row = rows[i]
-        bits, last_delta, base_time, max_time, count, _, _ = _read_header(data, at, end, magic)
+        bits, last_delta, base_time, max_time, count, _ = _read_header(data, at, end, magic)
         row.position, row.size_bytes, row.magic = at, end - at, magic
         row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
         row.timestamp_type = 1 if bits & APPEND else 0
@@ -522,3 +573,10 @@ def describe(data, positions, magic, sound, rows):  # type: ignore[no-untyped-de
         row.last_sequence = -1 if first == -1 else (first + last_delta) & INT32_MAX
         row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
         row.delete_horizon_ms = base_time if bits & HORIZON else np.int64(layouts.NO_TIMESTAMP)
+        row.records_size_bytes = ends[b] - starts[b]
+        whole, p = _header_is_canonical(data, at, end, magic), starts[b]
+        whole &= count > 0 or p == ends[b]
+        for _ in range(count):
+            short, p = _record_is_canonical(source, p, ends[b], _marks(bits, magic))
+            whole &= short
+        row.canonical = whole

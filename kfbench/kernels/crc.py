@@ -80,11 +80,15 @@ def _three_chains(crc, buffer, start, lane, by_2, by_1):  # type: ignore[no-unty
     return crc32c_word(U0, carryless_low(crc, by_2) ^ carryless_low(middle, by_1)) ^ last
 
 
-def _fast_crc32c(buffer, start, end):  # type: ignore[no-untyped-def]
-    crc = ALL32
-    while start + 3 * LONG <= end:
+def _fast_ahead(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+    while start + BLOCK <= end:
         crc = _three_chains(crc, buffer, start, LONG, LONG_2, LONG_1)
-        start += 3 * LONG
+        start += BLOCK
+    return crc, start
+
+
+def _fast_finish(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+    crc, start = _fast_ahead_leaf(crc, buffer, start, end)
     while start + 3 * SHORT <= end:
         crc = _three_chains(crc, buffer, start, SHORT, SHORT_2, SHORT_1)
         start += 3 * SHORT
@@ -97,8 +101,26 @@ def _fast_crc32c(buffer, start, end):  # type: ignore[no-untyped-def]
     return crc ^ ALL32
 
 
-def _portable_crc32c(buffer, start, end):  # type: ignore[no-untyped-def]
-    return _tail(CASTAGNOLI_TABLES, ALL32, buffer, start, end) ^ ALL32
+def _portable_ahead(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+    return crc, start
+
+
+def _portable_finish(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+    return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end) ^ ALL32
+
+
+_fast_ahead_leaf = leaf(_fast_ahead)
+# A writer may run the checksum behind itself, while its bytes are still in the first cache: start with CRC32C_START,
+# `ahead` takes whole blocks of BLOCK bytes and says how far it came, `finish` takes the rest.
+CRC32C_START, BLOCK = ALL32, 3 * LONG
+crc32c_ahead = _fast_ahead_leaf if FAST_CRC else leaf(_portable_ahead)
+crc32c_finish = leaf(_fast_finish if FAST_CRC else _portable_finish)
+
+
+@leaf
+def crc32c(buffer, start, end):  # type: ignore[no-untyped-def]
+    """CRC-32C of buffer[start:end]."""
+    return crc32c_finish(CRC32C_START, buffer, start, end)
 
 
 def _lane_constants(bits: int) -> tuple[int, int]:
@@ -121,7 +143,6 @@ def _portable_crc32(buffer, start, end):  # type: ignore[no-untyped-def]
     return _tail(IEEE_TABLES, ALL32, buffer, start, end) ^ ALL32
 
 
-crc32c = leaf(_fast_crc32c if FAST_CRC else _portable_crc32c)
 crc32 = leaf(_fast_crc32 if FAST_CRC else _portable_crc32)
 
 

@@ -85,35 +85,44 @@ def _put_null(out, at):  # type: ignore[no-untyped-def]
 
 @leaf
 def _get(data, at, end, most):  # type: ignore[no-untyped-def]
-    """(value before zig-zag, next position, whether it was written as short as can be)."""
+    """(value before zig-zag, next position)."""
     if at >= end:
-        return np.uint64(0), end + 1, True
+        return np.uint64(0), end + 1
     byte = np.uint64(get_u8(data, at))
-    if byte < MORE:
-        return byte, at + 1, True
-    value, shift = byte & LOW7, SEVEN
-    last = min(end, at + most)
     at += 1
+    if byte < MORE:
+        return byte, at
+    value, shift = byte & LOW7, SEVEN
+    last = min(end, at + most - 1)
     while at < last:
         byte = np.uint64(get_u8(data, at))
         at += 1
         value |= (byte & LOW7) << shift
         if byte < MORE:
-            return value, at, byte != 0
+            return value, at
         shift += SEVEN
-    return np.uint64(0), end + 1, True
+    return np.uint64(0), end + 1
 
 
 @leaf
 def get_varint(data, at, end):  # type: ignore[no-untyped-def]
-    """An int32 in at most 5 bytes; bits beyond 32 are dropped, as Kafka does."""
-    raw, at, short = _get(data, at, end, 5)
-    value = raw & ALL32
-    return np.int64(value >> ONE) ^ -np.int64(value & ONE), at, short and raw == value
+    """An int32 in at most 5 bytes, and the next position; bits beyond 32 are dropped, as Kafka does."""
+    value, at = _get(data, at, end, 5)
+    value &= ALL32
+    return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
 
 
 @leaf
 def get_varlong(data, at, end):  # type: ignore[no-untyped-def]
-    """An int64 in at most 10 bytes."""
-    value, at, short = _get(data, at, end, 10)
-    return np.int64(value >> ONE) ^ -np.int64(value & ONE), at, short
+    """An int64 in at most 10 bytes, and the next position."""
+    value, at = _get(data, at, end, 10)
+    return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
+
+
+@leaf
+def is_shortest(data, start, end, value):  # type: ignore[no-untyped-def]
+    """Whether data[start:end] is the only way that Kafka writes the value read from there."""
+    size = varint_bytes(value)
+    last = get_u8(data, end - 1)
+    # The last of 5 or 10 bytes has room for bits that a reader drops.
+    return size == end - start and not (size == 5 and last > 0x0F and -(2**31) <= value < 2**31) and not (size == 10 and last > 1)
