@@ -42,16 +42,23 @@ fi
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_USER=0
 
+install() {
+    .venv/bin/python -m pip install --quiet --progress-bar off "$@"
+}
+
 if ! cmp -s requirements.lock .venv/kfbench.lock; then
     echo "set-up: installing the locked packages into .venv (some minutes the first time)" >&2
-    .venv/bin/python -m pip install --quiet --progress-bar off --require-hashes -r requirements.lock ||
+    # pyspark has no wheel. pip would build it with whatever setuptools is newest; the locked one goes first instead.
+    sed -n '/^setuptools==/,/[^\\]$/p' requirements.lock > .venv/kfbench.setuptools
+    install --require-hashes -r .venv/kfbench.setuptools &&
+        install --require-hashes --no-build-isolation --use-pep517 -r requirements.lock ||
         fail "the locked packages could not be installed; pip says why above"
     cp requirements.lock .venv/kfbench.lock
 fi
 
 # The path is part of the stamp: an editable install points at the place where it was made.
 if ! { pwd && cat pyproject.toml; } | cmp -s - .venv/kfbench.project; then
-    .venv/bin/python -m pip install --quiet --progress-bar off --no-deps --no-build-isolation --editable . ||
+    install --no-deps --no-build-isolation --editable . ||
         fail "kfbench itself could not be installed; pip says why above"
     { pwd && cat pyproject.toml; } > .venv/kfbench.project
 fi
