@@ -34,9 +34,7 @@ Profile = Annotated[
     str, typer.Argument(metavar="PROFILE|FILE.toml", help="A profile by name, or a sweep of one's own.")
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where reports go; runs go to DIR/runs.")]
-Master = Annotated[
-    str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")
-]
+Master = Annotated[str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 REPORTS = Path("reports")
 
@@ -171,18 +169,14 @@ def what_if(
 @app.command()
 def inspect(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Log segments.")],
-    records: Annotated[
-        bool, typer.Option("--records", help="The records too, not only the batches.")
-    ] = False,
+    records: Annotated[bool, typer.Option("--records", help="The records too, not only the batches.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The batches and records of a real log, damage included."""
     from kfbench.log.inspect import inspect
 
     found = [inspect(_existing(file), records) for file in files]
-    _print_json([each.to_dict() for each in found]) if as_json else print(
-        "\n\n".join(each.to_text() for each in found)
-    )
+    _print_json([each.to_dict() for each in found]) if as_json else print("\n\n".join(each.to_text() for each in found))
     _refuse_damage(found)
 
 
@@ -236,9 +230,7 @@ def workloads(as_json: AsJson = False) -> None:
     """The workloads that a sweep can name."""
     from kfbench.workloads import WORKLOADS
 
-    _print_rows(
-        "workloads", [{"name": name, "summary": each.summary} for name, each in WORKLOADS.items()], as_json
-    )
+    _print_rows("workloads", [{"name": name, "summary": each.summary} for name, each in WORKLOADS.items()], as_json)
 
 
 @app.command()
@@ -302,10 +294,7 @@ def _table(name: str, rows: list[dict[str, Any]]) -> "Table":
         name=name,
         caption=name,
         columns=tuple(Column(name=column.replace("_", " ")) for column in rows[0]),
-        rows=tuple(
-            tuple(", ".join(cell) if isinstance(cell, list) else cell for cell in row.values())
-            for row in rows
-        ),
+        rows=tuple(tuple(", ".join(cell) if isinstance(cell, list) else cell for cell in row.values()) for row in rows),
     )
 
 

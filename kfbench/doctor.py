@@ -83,9 +83,7 @@ def _shell() -> Check:
     bash = which("bash")
     if bash is None:
         found = "none on PATH; Spark starts through it"
-        return Check(
-            name="bash", state="missing", found=found, mend="install bash with the system's package manager"
-        )
+        return Check(name="bash", state="missing", found=found, mend="install bash with the system's package manager")
     return Check(name="bash", state="ok", found=bash)
 
 
@@ -132,9 +130,7 @@ def _temporary() -> Check:
     try:
         folder = Path(tempfile.gettempdir())
     except FileNotFoundError as error:
-        return Check(
-            name="temporary files", state="missing", found=str(error), mend="export TMPDIR=/some/folder"
-        )
+        return Check(name="temporary files", state="missing", found=str(error), mend="export TMPDIR=/some/folder")
     return Check(name="temporary files", state="ok", found=str(folder))
 
 

@@ -134,9 +134,7 @@ def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str]
 
 @pytest.mark.parametrize("command", ["inspect", "what-if", "report", "run", "sweep"])
 def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
-    assert (
-        f"{tmp_path}/nowhere.toml: no such" in kfbench(command, tmp_path / "nowhere.toml").refused().lower()
-    )
+    assert f"{tmp_path}/nowhere.toml: no such" in kfbench(command, tmp_path / "nowhere.toml").refused().lower()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -161,9 +159,7 @@ def test_what_if_refuses_an_illegal_combination_by_name(kfbench: Run, segment: P
 
 
 @pytest.mark.parametrize(("option", "known"), [("--format", FORMATS), ("--codec", CODECS)])
-def test_what_if_refuses_unknown_names(
-    kfbench: Run, segment: Path, option: str, known: dict[str, object]
-) -> None:
+def test_what_if_refuses_unknown_names(kfbench: Run, segment: Path, option: str, known: dict[str, object]) -> None:
     line = kfbench("what-if", segment, option, "nope").refused(status=2)
     assert f"{option}: 'nope' is not one of {', '.join(known)}" in line
 
@@ -219,9 +215,7 @@ def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, 
     assert arms["v2", "none"] == segment.stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("command", "known"), [("formats", FORMATS), ("workloads", WORKLOADS), ("codecs", CODECS)]
-)
+@pytest.mark.parametrize(("command", "known"), [("formats", FORMATS), ("workloads", WORKLOADS), ("codecs", CODECS)])
 def test_catalogues(kfbench: Run, command: str, known: dict[str, object]) -> None:
     text, data = kfbench(command), kfbench(command, "--json")
     assert text.status == data.status == 0
@@ -252,9 +246,7 @@ def test_a_name_after_two_dashes_is_no_option(kfbench: Run) -> None:
     assert kfbench("inspect", "--", "--debug").refused().startswith("kfbench: --debug: ")
 
 
-def test_unforeseen_failures_are_one_line_too(
-    kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_unforeseen_failures_are_one_line_too(kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     @app.command(name="break")
     def broken() -> None:
         raise ValueError("first line\nsecond line")

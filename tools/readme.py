@@ -15,11 +15,7 @@ PUBLISHED = re.compile(r"(\d{4}-\d\d-\d\d)\.(\d+)")
 
 def newest(reports: Path) -> Path:
     """The last published report: by date, then by number."""
-    found = {
-        (match[1], int(match[2])): path
-        for path in reports.iterdir()
-        if (match := PUBLISHED.fullmatch(path.name))
-    }
+    found = {(match[1], int(match[2])): path for path in reports.iterdir() if (match := PUBLISHED.fullmatch(path.name))}
     if not found:
         raise SystemExit(f"{reports}: no published report; make one with: make report")
     return found[max(found)]
