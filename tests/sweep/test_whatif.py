@@ -1,0 +1,267 @@
+"""`what_if`: exact bytes for real segments in every format and codec; losses and omissions are stated."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kfbench import Records, read_log
+from kfbench.codecs import CODECS
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, KfbenchError
+from kfbench.formats import FORMATS
+from kfbench.sweep.whatif import what_if
+from tests.recorded import FOLDER, NAMES, facts
+
+LEGACY_FIXED = {"v0": 26, "v1": 34}
+FORMATS_AND_CODECS = [
+    (name, codec) for name in ("v0", "v2", "v3") for codec in CODECS if codec in FORMATS[name].capabilities.codecs
+]
+PAYLOAD = ("key", "value", "header_key", "header_value")
+
+
+def batches_of(name: str, wanted: Sequence[bool]) -> bytes:
+    """The batches of a recorded segment that are wanted, as they lie there."""
+    data, positions = (FOLDER / name).read_bytes(), facts(name).positions
+    return b"".join(data[a:b] for (a, b), take in zip(pairwise(positions), wanted, strict=True) if take)
+
+
+def written(folder: Path, data: bytes | bytearray, name: str = "00000000000000000000.log") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plain_v2_is_what_kafka_wrote(name: str) -> None:
+    found = what_if(FOLDER / name, ["v2"], ["none"])
+    plain = [codec == "none" for codec in facts(name).batches["codec"]]
+    if all(plain):
+        assert found.size("v2", "none") == found.now_bytes == (FOLDER / name).stat().st_size
+    else:
+        assert found.size("v2", "none") > found.now_bytes  # type: ignore[operator]
+
+
+def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
+    sizes = {
+        codec: [arm.size_bytes for arm in what_if(FOLDER / f"activity-{codec}.log", ["v0", "v2", "v3"]).arms]
+        for codec in CODECS
+    }
+    assert sizes["none"] == sizes["gzip"] == sizes["snappy"] == sizes["lz4"] == sizes["zstd"]
+    assert sizes["none"][FORMATS_AND_CODECS.index(("v2", "none"))] == (FOLDER / "activity-none.log").stat().st_size
+
+
+@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
+def test_every_size_is_that_of_the_bytes(name: str) -> None:
+    found, log = what_if(FOLDER / name), read_log(FOLDER / name)
+    legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
+    assert {(arm.format, arm.codec) for arm in found.arms} == legal
+    for arm in found.arms:
+        data = FORMATS[arm.format].encode(
+            log.source_records, log.bounds, arm.codec, arm.level, log.batch_fields, lossy=True
+        )
+        assert arm.size_bytes == len(data.data)
+        assert arm.codec_version == CODECS[arm.codec].version
+
+
+def test_old_formats_take_their_fixed_bytes_a_record() -> None:
+    found = what_if(FOLDER / "activity-gzip.log")
+    payload = sum(facts("activity-gzip.log").records["key_bytes"]) + sum(
+        facts("activity-gzip.log").records["value_bytes"]
+    )
+    for name, fixed in LEGACY_FIXED.items():
+        assert found.size(name, "none") == payload + 600 * fixed
+        assert found.size(name, "zstd") is None
+    assert found.payload_bytes == payload
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_fields_add_up(name: str) -> None:
+    found = what_if(FOLDER / name, codecs=["none"])
+    for fmt, parts in found.breakdown.items():
+        assert sum(parts.values()) == found.size(fmt, "none")
+    for fmt in ("v2", "v3"):
+        assert sum(found.breakdown[fmt].get(field, 0) for field in PAYLOAD) == found.payload_bytes
+
+
+def test_control_batches_stay_plain_under_a_codec_as_in_kafka(tmp_path: Path) -> None:
+    control = facts("transactions.log").batches["is_control"]
+    without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])))
+    whole = what_if(FOLDER / "transactions.log")
+    marker_bytes = sum(
+        size for size, each in zip(facts("transactions.log").batches["size_bytes"], control, strict=True) if each
+    )
+    for codec in CODECS:
+        assert whole.size("v2", codec) == without.size("v2", codec) + marker_bytes
+        if codec != "zstd":  # v0 and v1 have no control batches
+            assert whole.size("v1", codec) == without.size("v1", codec)
+
+
+def test_losses_are_counted() -> None:
+    headers = sum(map(len, facts("service-headers.log").records["headers"]))
+    found = what_if(FOLDER / "service-headers.log")
+    assert found.losses["v0"]["timestamps"] == 120
+    assert found.losses["v0"]["headers"] == found.losses["v1"]["headers"] == headers
+    assert found.losses["v2"] == found.losses["v3"] == {}
+    transactions = facts("transactions.log").batches
+    lost = what_if(FOLDER / "transactions.log").losses["v1"]
+    assert lost["is_control"] == sum(transactions["is_control"])
+    assert lost["is_transactional"] == sum(transactions["is_transactional"])
+    changelog = facts("changelog.log").batches
+    lost = what_if(FOLDER / "changelog.log").losses["v1"]
+    assert lost["delete_horizon_ms"] == sum(horizon >= 0 for horizon in changelog["delete_horizon_ms"])
+    assert lost["empty batches"] == changelog["count"].count(0)
+
+
+def test_files_add_up() -> None:
+    names = ["telemetry.log", "service-headers.log", "transactions.log"]
+    together, single = what_if([FOLDER / name for name in names]), [what_if(FOLDER / name) for name in names]
+    assert together.now_bytes == sum(each.now_bytes for each in single)
+    for i, arm in enumerate(together.arms):
+        assert arm.size_bytes == sum(each.arms[i].size_bytes for each in single)
+    for fmt in FORMATS:
+        for field, size in together.breakdown[fmt].items():
+            assert size == sum(each.breakdown[fmt].get(field, 0) for each in single)
+        for what, number in together.losses[fmt].items():
+            assert number == sum(each.losses[fmt].get(what, 0) for each in single)
+    assert [source.path for source in together.sources] == [str(FOLDER / name) for name in names]
+
+
+def test_a_segment_that_is_encoded_in_pieces_adds_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, (FOLDER / "transactions.log").read_bytes() + (FOLDER / "service-headers.log").read_bytes())
+    whole = what_if(path)
+    monkeypatch.setattr("kfbench.sweep.whatif.PIECE_BYTES", 3000)
+    assert what_if(path) == whole
+
+
+def test_a_damaged_batch_is_left_out_and_stated(tmp_path: Path) -> None:
+    name, damaged = "activity-lz4.log", 7
+    positions = facts(name).positions
+    data = bytearray((FOLDER / name).read_bytes())
+    data[positions[damaged] + 80] ^= 16
+    path = written(tmp_path, data[:-20])
+    last = len(positions) - 2
+    sound = what_if(
+        written(tmp_path, batches_of(name, [i not in (damaged, last) for i in range(last + 1)]), "sound.log")
+    )
+    found = what_if(path)
+    assert found.arms == sound.arms and found.breakdown == sound.breakdown and found.losses == sound.losses
+    assert found.now_bytes == sound.now_bytes
+    [source] = found.sources
+    size = positions[damaged + 1] - positions[damaged]
+    assert [(each.position, each.size_bytes, each.field) for each in source.damage] == [
+        (positions[damaged], size, "crc")
+    ]
+    assert source.trailing_bytes == positions[-1] - positions[last] - 20
+    assert source.sound_bytes + size + source.trailing_bytes == source.size_bytes == path.stat().st_size
+    text = found.to_text()
+    assert f"{path}: left out {size:,} bytes from byte {positions[damaged]:,}: crc: " in text
+    assert f"{path}: left out an incomplete batch of {source.trailing_bytes:,} bytes at the end" in text
+    with pytest.raises(CorruptLog, match=f"byte {positions[damaged]}: crc"):
+        what_if(path, on_error="raise")
+
+
+def test_mixed_magics_and_plain_old_messages(tmp_path: Path) -> None:
+    records = Records.from_lists([b"a" * 50] * 8, keys=[b"k"] * 8, timestamps_ms=range(8))
+    old, wrapped = FORMATS["v1"].encode(records, 8), FORMATS["v1"].encode(records, 8, "gzip")
+    new = FORMATS["v2"].encode(records, 8)
+    found = what_if(written(tmp_path, bytes(old) + bytes(wrapped) + bytes(new)))
+    assert found.sources[0].kinds == {"v1 none": 8, "v1 gzip": 1, "v2 none": 1}
+    assert found.records == 24
+    alone = FORMATS["v2"].size(records, 1).sum()
+    assert found.size("v2", "none") == alone + 2 * len(new.data)
+    assert "plain v0 and v1 messages stand alone" in found.to_text()
+    assert "plain v0 and v1" not in what_if(FOLDER / "telemetry.log").to_text()
+
+
+def test_savings() -> None:
+    found = what_if(FOLDER / "telemetry.log").to_dict()
+    sizes = {(arm["format"], arm["codec"]): arm for arm in found["sizes"]}
+    v2, v3 = sizes["v2", "none"], sizes["v3", "none"]
+    assert v2["saving"] == v2["saving_against_v2"] == 0
+    # One record a batch: lastOffsetDelta takes 1 byte of 4, baseTimestamp 6 of 8, maxTimestampDelta 1 of 8,
+    # and the record has no attributes byte.
+    assert v2["size_bytes"] - v3["size_bytes"] == 300 * (3 + 2 + 7 + 1)
+    assert v3["saving"] == v3["saving_against_v2"] == pytest.approx(3900 / v2["size_bytes"])
+    assert sizes["v1", "gzip"]["saving_against_v2"] == pytest.approx(
+        1 - sizes["v1", "gzip"]["size_bytes"] / sizes["v2", "gzip"]["size_bytes"]
+    )
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_text_says_it_all() -> None:
+    found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"])
+    text = found.to_text()
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    read, sizes, _, against_v2, lost, parts, saved = blocks
+    assert [line.split()[1:] for line in read[1:]] == [
+        ["31,218", "20", "120", "v2", "none"],
+        ["60,721", "30", "600", "v2", "lz4"],
+    ]
+    assert sizes[1].split() == ["format", *CODECS]
+    for line, name in zip(sizes[2:], ("v1 *", "v3", "v2"), strict=True):
+        cells = [found.size(name.split()[0], codec) for codec in CODECS]
+        assert line.split() == [*name.split(), *("-" if size is None else f"{size:,}" for size in cells)]
+    assert against_v2[-1].startswith("* leaves out")
+    assert lost[1].split()[:3] == ["v1", "396", "headers;"] and lost[2].split() == [
+        "v3",
+        "nothing",
+        "is",
+        "lost",
+    ]
+    shown = {line.split()[0]: line.split()[1:] for line in parts[1:]}
+    assert shown["batch_header"] == [
+        "-",
+        *(f"{found.breakdown[name]['batch_header']:,}" for name in ("v3", "v2")),
+    ]
+    assert shown["value"] == [f"{found.breakdown[name]['value']:,}" for name in ("v1", "v3", "v2")]
+    less = {
+        field: found.breakdown["v2"][field] - found.breakdown["v3"][field] for field in ("batch_header", "attributes")
+    }
+    fields = f"batch_header {less['batch_header']:,}, attributes {less['attributes']:,}"
+    assert saved[2].split(maxsplit=2) == ["v3", f"{sum(less.values()):,}", fields]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"# not a log\n" * 9, "no whole batch in 108 bytes: is this a log segment?"),
+        (bytes(40), "no batch can be read: batch at byte 0: length: too small"),
+    ],
+)
+def test_a_file_without_a_readable_batch_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(KfbenchError) as raised:
+        what_if(path)
+    assert str(raised.value).startswith(f"{path}: {message}") and "\n" not in str(raised.value)
+
+
+def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(KfbenchError, match=r"^\S+absent\.log: No such file or directory$"):
+        what_if([FOLDER / "edges.log", tmp_path / "absent.log"])
+    with pytest.raises(KfbenchError, match=r"^\S+: a folder; a segment file in it is wanted"):
+        what_if(tmp_path)
+    with pytest.raises(KfbenchError, match="a segment file is wanted"):
+        what_if([])
+
+
+def test_an_empty_segment_among_others_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    empty = written(tmp_path, b"")
+    found = what_if([empty, FOLDER / "telemetry.log"])
+    assert found.arms == what_if(FOLDER / "telemetry.log").arms
+    assert "nothing readable" in found.to_text()
+    with pytest.raises(KfbenchError, match=r"the file is empty \(and nothing in 1 other file\)$"):
+        what_if([empty, empty])
+
+
+def test_unknown_and_illegal_choices_are_refused_by_name() -> None:
+    path = FOLDER / "telemetry.log"
+    with pytest.raises(InvalidConfig, match="no format 'v9'"):
+        what_if(path, formats=["v9"])
+    with pytest.raises(InvalidConfig, match="no codec 'brotli'"):
+        what_if(path, codecs=["brotli"])
+    with pytest.raises(IllegalCombination, match="v1 has no zstd"):
+        what_if(path, formats=["v1"], codecs=["zstd"])
+    assert {arm.format for arm in what_if(path, codecs=["zstd"]).arms} == set(FORMATS) - {"v0", "v1"}
