@@ -1,0 +1,422 @@
+"""Figures as SVG text, the same bytes for the same numbers: fixed hash salt, no date, text kept as text.
+
+One colour, one marker and one dash a format, everywhere. The colours keep a CIELAB distance of 25 from one another,
+for normal sight and under simulated protanopia, deuteranopia and tritanopia, and a contrast of 3:1 against their page
+(tests/report/test_plots.py). The page replaces each by a CSS variable, so that dark mode can choose its own.
+"""
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+
+from kfbench.report.render import number, slug
+from kfbench.report.results import Frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, GRID, PAPER = (
+    "#1c1e21",
+    "#d5d9de",
+    "#fffffe",
+)  # the paper is not #ffffff, so that the page can find and drop it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How a format is drawn: colours on a light and on a dark page, marker and dash."""
+
+    light: str
+    dark: str
+    marker: str
+    dash: str | tuple[int, tuple[float, ...]]
+
+
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {
+        "v0": Style(light="#292928", dark="#f2f2f2", marker="s", dash=(0, (1, 1.6))),
+        "v1": Style(light="#d07e06", dark="#eba607", marker="^", dash=(0, (5, 1.5))),
+        "v2": Style(light="#0b45d0", dark="#3f6cf5", marker="o", dash="-"),
+        "v3": Style(light="#ab1d0c", dark="#dc2f36", marker="D", dash="-"),
+        "v3-attributes-only": Style(light="#a07acb", dark="#b088d4", marker="v", dash=(0, (4, 1.5, 1, 1.5))),
+        "v3-header-only": Style(light="#10a37f", dark="#0abf82", marker="P", dash=(0, (2, 1.5))),
+    }
+)
+OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
+
+# Field groups of the stacked bars: where the bytes go, in an order that tells neighbours apart in grey too.
+GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "batch header": ("#10a37f", "#0abf82"),
+        "offsets": ("#0b45d0", "#3f6cf5"),
+        "lengths and counts": ("#d07e06", "#eba607"),
+        "timestamps": ("#ab1d0c", "#dc2f36"),
+        "attributes, magic": ("#292928", "#f2f2f2"),
+        "CRC": ("#a07acb", "#b088d4"),
+    }
+)
+
+RC: Any = MappingProxyType(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "kfbench",
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],  # matplotlib brings it: the layout is the same on every machine
+        "font.size": 10.0,
+        "text.color": INK,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "axes.titlesize": 10.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": GRID,
+        "grid.linewidth": 0.6,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "xtick.minor.visible": False,
+        "ytick.minor.visible": False,
+        "lines.linewidth": 1.8,
+        "lines.markersize": 4.5,
+        "figure.facecolor": PAPER,
+        "axes.facecolor": "none",
+        "savefig.facecolor": PAPER,
+        "legend.frameon": False,
+    }
+)
+
+
+def style(name: str) -> Style:
+    """A format without a style of its own is drawn grey and named by its label."""
+    return STYLES.get(name, OTHER)
+
+
+def css_variables(formats: Sequence[str], dark: bool) -> str:
+    """`--k-v2:#0b45d0;...` for one page theme."""
+    shades = {slug(name): (style(name).dark if dark else style(name).light) for name in formats}
+    shades |= {slug(group): pair[dark] for group, pair in GROUPS.items()}
+    return "".join(f"--{name}:{shade};" for name, shade in shades.items())
+
+
+def inline(svg: str, name: str, description: str) -> str:
+    """A figure for the page: no XML prologue, ids of its own, colours as CSS variables, alt text."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(
+        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
+        rf'<svg viewBox="\1" role="img" aria-label="{description}">',
+        body,
+    )
+    body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(PAPER, "none")
+    shades = {s.light: slug(n) for n, s in STYLES.items()}  # the groups use the same six shades
+    for shade, variable in shades.items():
+        body = body.replace(shade, f"var(--{variable})")
+    body = body.replace(OTHER.light, "var(--other)")
+    return re.sub(r"\n\s*", "\n", body)
+
+
+def _figure(width: float, height: float, columns: int = 1, **options: Any) -> "tuple[Figure, list[Axes]]":
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = figure.subplots(1, columns, squeeze=False, **options)
+    return figure, list(axes[0])
+
+
+def _svg(figure: "Figure") -> str:
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()
+
+
+def _spread(positions: Sequence[float], gap: float) -> list[float]:
+    """Label heights in [0, 1], as near to the wanted ones as a least gap allows, in the same order."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    placed = [positions[i] for i in order]
+    for _ in range(200):
+        moved = False
+        for j in range(len(placed) - 1):
+            lack = gap - (placed[j + 1] - placed[j])
+            if lack > 1e-6:
+                placed[j] -= lack / 2
+                placed[j + 1] += lack / 2
+                moved = True
+        if not moved:
+            break
+    result = [0.0] * len(placed)
+    for i, height in zip(order, placed, strict=True):
+        result[i] = height
+    return result
+
+
+def _label_ends(axes: "Axes", ends: Mapping[str, float]) -> None:
+    """Names at the right end of the lines instead of a legend, pushed apart where they would touch."""
+    bottom, top = (float(axes.transData.inverted().transform(axes.transAxes.transform((0, y)))[1]) for y in (0.0, 1.0))
+    log = axes.get_yscale() == "log"
+
+    def height(value: float) -> float:
+        if log:
+            return math.log(value / bottom) / math.log(top / bottom)
+        return (value - bottom) / (top - bottom)
+
+    heights = _spread([height(value) for value in ends.values()], gap=0.062)
+    for name, at in zip(ends, heights, strict=True):
+        axes.annotate(
+            name,
+            (1.0, at),
+            xycoords="axes fraction",
+            xytext=(6, 0),
+            textcoords="offset points",
+            color=style(name).light,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def _ticks(axes: "Axes", which: str, values: Sequence[float]) -> None:
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+    axis = getattr(axes, f"{which}axis")
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+    getattr(axes, f"set_{which}ticklabels")([number(int(v) if v == int(v) else v, 1) for v in values])
+
+
+def thinned(levels: Sequence[float], most: int = 8) -> list[float]:
+    """Of many tick positions on a log axis the ones of 1, 10, 100, ... and enough others."""
+    if len(levels) <= most:
+        return list(levels)
+    powers = [v for v in levels if str(int(v)).rstrip("0") in ("1", "")]
+    return powers if len(powers) >= 3 else list(levels[:: max(1, len(levels) // most)])
+
+
+def _lines(axes: "Axes", table: Frame) -> dict[str, float]:
+    """One line a column of the table; returns the last value of each."""
+    ends = {}
+    for name in table.columns:
+        line = table[name].dropna()
+        if line.empty:
+            continue
+        look = style(str(name))
+        axes.plot(
+            line.index,
+            line.to_numpy(),
+            color=look.light,
+            marker=look.marker,
+            linestyle=look.dash,
+            clip_on=False,
+        )
+        ends[str(name)] = float(line.iloc[-1])
+    return ends
+
+
+def overhead(table: Frame, xlabel: str = "records a batch") -> str:
+    """Overhead bytes a record over batch size. table: index batch sizes, one column a format."""
+    with mpl.rc_context(dict(RC)):
+        figure, (axes,) = _figure(5.7, 3.9)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        ends = _lines(axes, table)
+        low, high = float(table.min().min()), float(table.max().max())
+        axes.set_ylim(low * 0.85, high * 1.15)
+        _ticks(
+            axes,
+            "y",
+            [v for v in (1, 2, 5, 10, 20, 35, 50, 70, 100, 200, 500) if low * 0.85 <= v <= high * 1.15],
+        )
+        _ticks(axes, "x", thinned([float(v) for v in table.index]))
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel("overhead, bytes a record")
+        figure.draw_without_rendering()
+        _label_ends(axes, ends)
+        return _svg(figure)
+
+
+def break_even(table: Frame, base: str = "v2") -> str:
+    """Overhead relative to the base format over batch size; below 1 a format has less."""
+    with mpl.rc_context(dict(RC)):
+        figure, (axes,) = _figure(5.7, 3.6)
+        ratios = table.div(table[base], axis=0)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        ends = _lines(axes, ratios)
+        low, high = float(ratios.min().min()), float(ratios.max().max())
+        axes.set_ylim(low * 0.9, high * 1.12)
+        _ticks(
+            axes,
+            "y",
+            [v for v in (0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5) if low * 0.9 <= v <= high * 1.12],
+        )
+        axes.set_yticklabels([f"{v:g}×" for v in axes.get_yticks()])
+        _ticks(axes, "x", thinned([float(v) for v in table.index]))
+        axes.set_xlabel("records a batch")
+        axes.set_ylabel(f"overhead relative to {base}")
+        figure.draw_without_rendering()
+        _label_ends(axes, ends)
+        return _svg(figure)
+
+
+def steps(table: Frame, boundaries: Mapping[float, str], xlabel: str) -> str:
+    """Overhead over an axis on which varints grow. boundaries: where (dotted), and each place's name."""
+    with mpl.rc_context(dict(RC)):
+        figure, (axes,) = _figure(5.7, 3.2)
+        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+        ends = _lines(axes, table)
+        low, high = float(table.min().min()), float(table.max().max())
+        pad = max((high - low) * 0.12, 0.3)
+        axes.set_ylim(low - pad, high + pad)
+        first, last = float(table.index[0]), float(table.index[-1])
+        shown = {at: name for at, name in boundaries.items() if first < at < last}
+        for at in shown:
+            axes.axvline(at, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=0)
+        ticks = {first: number(int(first)), **shown, last: boundaries.get(last, number(int(last)))}
+        _ticks(axes, "x", list(ticks))
+        axes.set_xticklabels(list(ticks.values()))
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel("overhead, bytes a record")
+        figure.draw_without_rendering()
+        _label_ends(axes, ends)
+        return _svg(figure)
+
+
+def group_of(field: str) -> str | None:
+    """The group that a field of a breakdown is drawn in; None for payload."""
+    if field in ("key", "value", "header_key", "header_value"):
+        return None
+    for words, group in (
+        (("batch_header",), "batch header"),
+        (("timestamp",), "timestamps"),
+        (("crc",), "CRC"),
+        (("offset",), "offsets"),
+        (("length", "count", "size"), "lengths and counts"),
+        (("attributes", "magic"), "attributes, magic"),
+    ):
+        if any(word in field for word in words):
+            return group
+    return "lengths and counts"
+
+
+def stacked(panels: Mapping[str, Frame]) -> str:
+    """Overhead bytes a record by field group, one bar a format, one panel a batch size.
+
+    panels: title -> frame with formats as index and groups as columns.
+    """
+    with mpl.rc_context(dict(RC)):
+        rows = max(len(frame) for frame in panels.values())
+        figure, all_axes = _figure(5.9, 1.3 + 0.36 * rows, columns=len(panels), sharey=True)
+        for axes, (title, frame) in zip(all_axes, panels.items(), strict=True):
+            left = [0.0] * len(frame)
+            for group, (shade, _) in GROUPS.items():
+                if group not in frame:
+                    continue
+                widths = frame[group].fillna(0).tolist()
+                axes.barh(
+                    list(frame.index),
+                    widths,
+                    left=left,
+                    color=shade,
+                    height=0.66,
+                    edgecolor=PAPER,
+                    linewidth=0.8,
+                    label=group,
+                )
+                left = [a + b for a, b in zip(left, widths, strict=True)]
+            for i, total in enumerate(left):
+                axes.annotate(
+                    f"{total:.1f}",
+                    (total, i),
+                    xytext=(4, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=9,
+                )
+            axes.set_xlim(0, max(left) * 1.16)
+            axes.set_title(title)
+            axes.set_xlabel("bytes a record")
+            axes.grid(axis="y", visible=False)
+            axes.tick_params(axis="y", length=0)
+        all_axes[0].invert_yaxis()
+        handles, labels = all_axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9, handlelength=1.1)
+        return _svg(figure)
+
+
+def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] | None = None) -> str:
+    """Ratios with intervals: a dot and a bar a row.
+
+    panels: title -> frame with columns label, format, median, low, high (low, high may be NaN); noise: the A/A band.
+    """
+    with mpl.rc_context(dict(RC)):
+        labels = list(dict.fromkeys(label for frame in panels.values() for label in frame["label"]))
+        formats = list(dict.fromkeys(name for frame in panels.values() for name in frame["format"]))
+        figure, all_axes = _figure(
+            5.9, 1.5 + (0.16 * len(formats) + 0.18) * len(labels), columns=len(panels), sharey=True
+        )
+        step = 0.72 / max(len(formats), 1)
+        for axes, (title, frame) in zip(all_axes, panels.items(), strict=True):
+            axes.set_xscale("log")
+            if noise is not None:
+                axes.axvspan(*noise, color=GRID, linewidth=0)
+            axes.axvline(1.0, color=INK, linewidth=0.9)
+            for row in frame.itertuples():
+                look = style(str(row.format))
+                y = labels.index(row.label) + (formats.index(row.format) - (len(formats) - 1) / 2) * step
+                if row.low == row.low:
+                    axes.plot([row.low, row.high], [y, y], color=look.light, linewidth=1.6)
+                axes.plot([row.median], [y], color=look.light, marker=look.marker, linestyle="none")
+            low = min(float(frame[["low", "median"]].min().min()), 1.0)
+            high = max(float(frame[["high", "median"]].max().max()), 1.0)
+            low, high = low / 1.06, high * 1.06
+            axes.set_xlim(low, high)
+            _ticks(axes, "x", _ratio_ticks(low, high))
+            axes.set_xticklabels([f"{v:g}×" for v in axes.get_xticks()])
+            axes.set_title(title)
+            axes.grid(axis="y", visible=False)
+            axes.tick_params(axis="y", length=0)
+        figure.supxlabel(xlabel, fontsize=10)
+        all_axes[0].set_yticks(range(len(labels)), labels)
+        all_axes[0].set_ylim(len(labels) - 0.5, -0.5)
+        for axes in all_axes:
+            for i in range(1, len(labels)):
+                axes.axhline(i - 0.5, color=GRID, linewidth=0.6)
+        handles = [
+            all_axes[0].plot([], [], color=style(n).light, marker=style(n).marker, linestyle="none", label=n)[0]
+            for n in formats
+        ]
+        figure.legend(
+            handles=handles,
+            loc="outside upper center",
+            ncols=min(len(formats), 3),
+            fontsize=9,
+            handlelength=1.1,
+        )
+        return _svg(figure)
+
+
+def _ratio_ticks(low: float, high: float) -> list[float]:
+    """Round ratios that fit the span: fine ones near 1, coarse ones for wide spans."""
+    for candidates in (
+        (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1),
+        (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4),
+        (0.5, 0.7, 1, 1.5, 2, 2.5),
+        (0.1, 0.2, 0.5, 1, 2, 3, 5),
+        (0.01, 0.1, 1, 10, 100),
+    ):
+        inside = [v for v in candidates if low <= v <= high]
+        if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and len(inside) <= 6:
+            return inside
+    return [1.0]

@@ -1,0 +1,186 @@
+"""A stored run as a directory that can be read, mailed or committed: `OUT/<date>.<n>/`.
+
+Laws (tests/report/test_publish.py):
+1. The same run gives the same bytes wherever it is rendered: no clock, no host, no path of this machine.
+2. What exists is never changed: a report goes to a new `<n>`, or is there already, byte for byte.
+3. A half-written report has another name: it is written beside its place and renamed when it is whole.
+4. Unfinished runs and runs of another schema are refused (kfbench.store.open_run).
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow as pa
+import pyarrow.parquet as pq
+from markupsafe import Markup, escape
+
+from kfbench.errors import RunError
+from kfbench.report import plots, tables
+from kfbench.report.render import listed
+from kfbench.report.results import Results
+from kfbench.report.sections import Figure, head_figures, sections
+from kfbench.store import Run, open_run
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def publish(run: Path, out: Path) -> Path:
+    """Renders a finished run. run: its directory; out: where reports live. Returns the report's directory.
+
+    Raises RunError for a run that is missing, unfinished or of another schema.
+    """
+    opened = open_run(run)
+    files = dict(render(opened))
+    date = run_date(opened.manifest)
+    out.mkdir(parents=True, exist_ok=True)
+    for existing in sorted(out.glob(f"{date}.*"), key=_serial):
+        if existing.is_dir() and _same(existing, files):
+            return existing
+    staging = Path(tempfile.mkdtemp(prefix=f".{date}.", dir=out))
+    try:
+        for name, data in files.items():
+            path = staging / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+        staging.chmod(0o755)  # mkdtemp's 0700 would follow the report wherever it goes
+        return _claim(staging, out, date)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def _claim(staging: Path, out: Path, date: str) -> Path:
+    """Renames to the first free `<date>.<n>`; what someone else makes meanwhile moves us one further."""
+    for n in count(1):
+        target = out / f"{date}.{n}"
+        if target.exists():
+            continue
+        try:
+            staging.rename(target)
+        except OSError:
+            if target.exists():
+                continue
+            raise
+        return target
+    raise AssertionError("count() does not end")
+
+
+def _serial(path: Path) -> int:
+    tail = path.name.rpartition(".")[2]
+    return int(tail) if tail.isdigit() else 0
+
+
+def _same(directory: Path, files: Mapping[str, bytes]) -> bool:
+    found = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()}
+    return found == set(files) and all((directory / name).read_bytes() == data for name, data in files.items())
+
+
+def run_date(manifest: Mapping[str, Any]) -> str:
+    """The day of the sweep, not of the rendering."""
+    return str(manifest["started"])[:10]
+
+
+def render(run: Run) -> Iterator[tuple[str, bytes]]:
+    """(path in the report, bytes) of every file."""
+    manifest = run.manifest
+    results = Results(run.measurements())
+    if results.ok.empty:
+        raise RunError(f"{run.path}: no row of this run is a number: nothing to report")
+    head, rest = head_figures(results), sections(results, analysis(manifest))
+    page = {
+        "title": "Kafka record formats " + listed([name for name in results.formats if "-" not in name]),
+        "subtitle": subtitle(manifest),
+        "lead": tables.verdict_sentence(results),
+        "head_table": tables.verdict(results),
+        "head_figures": head,
+        "aa": tables.aa_sentence(results),
+        "sections": rest,
+        "command": manifest["command"],
+        "environment": facts(manifest),
+    }
+    yield "index.html", _html(page, results.formats).encode()
+    yield "README.md", _markdown(page).encode()
+    for figure in (*head, *(figure for section in rest for figure in section.figures)):
+        yield f"figures/{figure.name}.svg", figure.svg.encode()
+    yield "measurements.parquet", _parquet(run)
+    yield "manifest.json", (run.path / "manifest.json").read_bytes()
+    yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
+
+
+def analysis(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Grid name -> the prose of its block in the sweep's TOML."""
+    return {grid["name"]: grid.get("analysis", "") for grid in manifest.get("grids", [])}
+
+
+def subtitle(manifest: Mapping[str, Any]) -> str:
+    environment = manifest["environment"]
+    parts = [
+        f"profile {manifest['profile']}",
+        f"measured {run_date(manifest)}",
+        f"on {environment.get('cpu') or environment.get('machine')}",
+        f"kfbench {environment.get('packages', {}).get('kfbench', 'unknown')}",
+        f"revision {str(environment.get('git_revision') or 'unknown')[:12]}",
+    ]
+    return ", ".join(parts) + "."
+
+
+def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a reader needs to judge or to repeat the run, one line each."""
+    environment = manifest["environment"]
+    own = {name: manifest[name] for name in ("seed", "schema_version", "duration_s") if name in manifest}
+    return [(name.replace("_", " "), _words(value)) for name, value in {**own, **environment}.items()]
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_words(each)}" for name, each in value.items())
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return str(value)
+
+
+def _environment(autoescape: bool) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+
+
+def _html(page: Mapping[str, Any], formats: list[str]) -> str:
+    plain = _environment(autoescape=False)
+    css = plain.get_template("style.css").render(
+        light=plots.css_variables(formats, dark=False), dark=plots.css_variables(formats, dark=True)
+    )
+    script = (TEMPLATES / "sort.js").read_text()
+
+    def draw(figure: Figure) -> Markup:
+        svg = plots.inline(figure.svg, figure.name, str(escape(figure.alt)))
+        return Markup(f"<figure>{svg}<figcaption>{escape(figure.caption)}</figcaption></figure>")
+
+    template = _environment(autoescape=True).get_template("index.html")
+    return template.render(page, css=Markup(css), script=Markup(script), draw=draw)
+
+
+def _markdown(page: Mapping[str, Any]) -> str:
+    text = _environment(autoescape=False).get_template("README.md").render(page)
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text
+
+
+def _parquet(run: Run) -> bytes:
+    """All rows as one file, small enough to commit."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(run.table, sink, compression="zstd", compression_level=19)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

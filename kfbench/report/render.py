@@ -1,0 +1,176 @@
+"""One table, three ways to print it: terminal text, Markdown, HTML. Numbers become words here, nowhere else.
+
+No pandas and no matplotlib: `kfbench table` answers in well under two seconds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, TypeAlias
+
+ABSENT = "–"  # absent is not zero: v0 has no timestamps, a run may lack a cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A median with the two ends of its bootstrap interval, all in the unit of the column."""
+
+    median: float
+    low: float
+    high: float
+
+    def holds(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+Cell: TypeAlias = str | int | float | bool | Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column. digits: decimals of a float; swatch: the cells are format names and carry their colour."""
+
+    name: str
+    unit: str = ""
+    digits: int = 2
+    swatch: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A caption, named columns, rows of cells in column order, and notes printed beneath."""
+
+    name: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.name}: a row has {len(row)} cells for {len(self.columns)} columns")
+
+    def to_text(self) -> str:
+        """Columns padded for a terminal, numbers to the right."""
+        head = [column.label for column in self.columns]
+        body = [[number(c, col.digits) for c, col in zip(row, self.columns, strict=True)] for row in self.rows]
+        widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
+        right = [self._is_numeric(i) for i in range(len(head))]
+
+        def line(cells: Sequence[str]) -> str:
+            parts = zip(cells, widths, right, strict=True)
+            return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
+
+        rule = "  ".join("-" * w for w in widths)
+        return "\n".join([self.caption, "", line(head), rule, *map(line, body), *self.notes])
+
+    def to_markdown(self) -> str:
+        """A pipe table under its caption in bold."""
+        head = [markdown(column.label) for column in self.columns]
+        rule = ["---:" if self._is_numeric(i) else "---" for i in range(len(head))]
+        body = [
+            [markdown(number(c, col.digits)) for c, col in zip(row, self.columns, strict=True)] for row in self.rows
+        ]
+        lines = ["| " + " | ".join(cells) + " |" for cells in [head, rule, *body]]
+        notes = [f"\n{markdown(note)}" for note in self.notes]
+        return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
+
+    def to_html(self) -> str:
+        """A <table> whose cells carry the raw number in `data-v`, so that the page can sort them."""
+        out = [f'<table id="t-{self.name}"><caption>{escape(self.caption)}</caption><thead><tr>']
+        for i, column in enumerate(self.columns):
+            kind = ' class="n"' if self._is_numeric(i) else ""
+            unit = f" <span>{escape(column.unit)}</span>" if column.unit else ""
+            out.append(f'<th scope="col"{kind}>{escape(column.name)}{unit}</th>')
+        out.append("</tr></thead><tbody>")
+        for row in self.rows:
+            out.append("<tr>")
+            for i, (cell, column) in enumerate(zip(row, self.columns, strict=True)):
+                out.append(self._html_cell(i, cell, column))
+            out.append("</tr>\n")
+        out.append("</tbody></table>")
+        out.extend(f'<p class="note">{escape(note)}</p>' for note in self.notes)
+        return "".join(out)
+
+    def _html_cell(self, index: int, cell: Cell, column: Column) -> str:
+        if isinstance(cell, Interval):
+            ends = f"{number(cell.low, column.digits)}–{number(cell.high, column.digits)}"
+            text = f"{number(cell.median, column.digits)} <small>{ends}</small>"
+        elif column.swatch:
+            text = f'<i class="sw" style="background:var(--{slug(str(cell))})"></i>{escape(str(cell))}'
+        else:
+            text = escape(number(cell, column.digits))
+        raw = sort_key(cell)
+        attributes = (' class="n"' if self._is_numeric(index) else "") + (
+            f' data-v="{raw:.10g}"' if raw is not None else ""
+        )
+        tag = 'th scope="row"' if index == 0 else "td"
+        return f"<{tag}{attributes}>{text}</{tag[:2]}>"
+
+    def _is_numeric(self, index: int) -> bool:
+        return any(sort_key(row[index]) is not None for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for --json; an interval becomes {median, low, high}."""
+        names = [column.label for column in self.columns]
+        return {
+            "name": self.name,
+            "caption": self.caption,
+            "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+
+def _plain(cell: Cell) -> Any:
+    if isinstance(cell, Interval):
+        return {"median": cell.median, "low": cell.low, "high": cell.high}
+    return cell
+
+
+def sort_key(cell: Cell) -> float | None:
+    """The number that a cell sorts by, or None when it is text or absent."""
+    if isinstance(cell, Interval):
+        return cell.median
+    if isinstance(cell, bool) or cell is None or isinstance(cell, str):
+        return None
+    return float(cell)
+
+
+def number(cell: Cell, digits: int = 2) -> str:
+    """A cell in words: thousands separated, floats with `digits` decimals, absent as a dash."""
+    if cell is None:
+        return ABSENT
+    if isinstance(cell, Interval):
+        return f"{number(cell.median, digits)} ({number(cell.low, digits)}–{number(cell.high, digits)})"
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int):
+        return f"{cell:,}".replace("-", "−")
+    text = f"{cell:,.{digits}f}"
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "−")
+
+
+def slug(name: str) -> str:
+    """A format's name as a CSS variable: v3-header-only -> k-v3-header-only."""
+    return "k-" + "".join(c if c.isalnum() or c == "-" else "-" for c in name)
+
+
+def markdown(text: str) -> str:
+    """Escapes what would break out of a pipe table's cell."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
+
+
+def listed(words: Sequence[str]) -> str:
+    """a, b and c"""
+    if len(words) < 2:
+        return "".join(words)
+    return ", ".join(words[:-1]) + " and " + words[-1]

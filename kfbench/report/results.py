@@ -1,0 +1,214 @@
+"""The rows of one run as a report asks for them: slices along one axis, ratios to v2, the noise of the A/A.
+
+A slice holds every axis but one, as near to the reference point as the run allows. No grid is known by name:
+any cells that differ in one axis only make a slice.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from kfbench.measure.cpu import paired_ratio
+from kfbench.report.render import Cell, Column, Interval, number
+from kfbench.workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    Frame: TypeAlias = Any  # pandas-stubs type a cell as a union of thirty: checking against that checks nothing
+else:
+    Frame = pd.DataFrame
+
+BASE = "v2"  # what ships today: every ratio is to it
+_GRID: Any = WORKLOADS["grid"]
+REFERENCE: Mapping[str, Any] = {axis.name: getattr(_GRID, axis.name) for axis in fields(_GRID)}
+AXES = {
+    "batch_size": Column(name="records a batch"),
+    "key_bytes": Column(name="key", unit="bytes"),
+    "value_bytes": Column(name="value", unit="bytes"),
+    "timestamp_spread_ms": Column(name="timestamp spread", unit="ms"),
+    "headers": Column(name="headers a record"),
+    "null_share": Column(name="share of null values"),
+    "offset_stride": Column(name="offset stride"),
+    "base_timestamp_ms": Column(name="base timestamp", unit="ms"),
+    "payload": Column(name="payload"),
+}
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Formats as a reader expects them: v0, v1, v2, v3, then the variants of v3, then the rest."""
+    return sorted(set(names), key=lambda name: (len(name) > 2, name))
+
+
+def level(axis: str, value: Any) -> Cell:
+    """One level of an axis as a cell: -1 bytes is a null, not a length."""
+    if axis in ("key_bytes", "value_bytes") and value == -1:
+        return "null"
+    return value if isinstance(value, str) else float(value) if axis == "null_share" else int(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Rows of cells that differ in one axis only. fixed: where the other axes stand."""
+
+    axis: str
+    rows: Frame
+    fixed: Mapping[str, Any]
+
+    def pivot(self, column: str) -> Frame:
+        """Index: the levels of the axis, ascending; one column a format."""
+        table = self.rows.pivot(index=self.axis, columns="format", values=column).sort_index()
+        return table[in_order(table.columns)]
+
+    @property
+    def setting(self) -> str:
+        """The other axes in words."""
+        words = []
+        for axis, pattern in (
+            ("batch_size", "{} records a batch"),
+            ("key_bytes", "{} byte keys"),
+            ("value_bytes", "{} byte values"),
+            ("timestamp_spread_ms", "{} ms from first to last timestamp"),
+            ("headers", "{} headers a record"),
+        ):
+            value = self.fixed.get(axis)
+            if value is None or (axis == "headers" and value == 0):
+                continue
+            if axis == "timestamp_spread_ms" and value == 0:
+                words.append("equal timestamps in a batch")
+                continue
+            shown = level(axis, value)
+            words.append(
+                pattern.replace(" byte", "").format("null") if shown == "null" else pattern.format(number(shown))
+            )
+        payload = self.fixed.get("payload", REFERENCE["payload"])
+        if payload != REFERENCE["payload"]:
+            words.append(f"{payload} payload")
+        return ", ".join(words)
+
+
+def _distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> tuple[int, float]:
+    """How far a point is from the wanted one: axes that differ, then by how many doublings."""
+    differing = [axis for axis, value in point.items() if value != wanted[axis]]
+    numbers = [axis for axis in differing if not isinstance(wanted[axis], str)]
+    far = sum(abs(float(np.log2((float(point[axis]) + 2) / (float(wanted[axis]) + 2)))) for axis in numbers)
+    return len(differing), far
+
+
+class Results:
+    """The rows of one run, sorted into what a report asks for."""
+
+    def __init__(self, measurements: Frame) -> None:
+        self.all = measurements
+        self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
+        self.ok = measurements[measurements["status"] == "ok"]
+        self._grid = _plain(self.ok[self.ok["workload"] == "grid"])
+
+    @cached_property
+    def formats(self) -> list[str]:
+        return in_order(self.ok["format"])
+
+    @cached_property
+    def grid_bytes(self) -> Frame:
+        """Byte rows of the grid, one a cell, format, codec and level, with bytes a record."""
+        rows = self._grid[self._grid["kind"] == "bytes"]
+        rows = rows.drop_duplicates(["cell_id", "format", "codec", "level"]).copy()
+        rows["size_per_record"] = rows["size_bytes"] / rows["records"]
+        rows["overhead_per_record"] = rows["overhead_bytes"] / rows["records"]
+        return rows
+
+    @cached_property
+    def uncompressed(self) -> Frame:
+        return self.grid_bytes[self.grid_bytes["codec"] == "none"]
+
+    def slices(self, rows: Frame, axis: str) -> list[Slice]:
+        """Every set of cells that differ in `axis` only, with at least two levels; the one to show first.
+
+        First comes the set with the most levels; among equals the one nearest to the reference point.
+        """
+        if rows.empty:
+            return []
+        others = [other for other in self.axes if other != axis]
+        found = []
+        for key, part in rows.groupby(others, dropna=False, sort=True):
+            count = part[axis].nunique()
+            if count > 1:
+                found.append((count, Slice(axis=axis, rows=part, fixed=dict(zip(others, key, strict=True)))))
+        found.sort(key=lambda item: (-item[0], _distance(item[1].fixed)))
+        return [each for _, each in found]
+
+    def along(self, rows: Frame, axis: str) -> Slice | None:
+        return next(iter(self.slices(rows, axis)), None)
+
+    def nearest(self, rows: Frame, **wanted: Any) -> Frame:
+        """All rows of the one cell nearest to the reference point, of which `wanted` moves some axes."""
+        if rows.empty:
+            return rows
+        target = {**REFERENCE, **wanted}
+        cells = rows.drop_duplicates("cell_id").sort_values("cell_id")
+        points = cells[self.axes].to_dict("records")
+        distances = [_distance({str(axis): value for axis, value in point.items()}, target) for point in points]
+        best = cells["cell_id"].iloc[distances.index(min(distances))]
+        return rows[rows["cell_id"] == best]
+
+    @cached_property
+    def cpu(self) -> Frame:
+        """CPU rows with the median ns a record and a key that says which arms belong together."""
+        rows = self._grid[self._grid["kind"] == "cpu"]
+        rows = rows.drop_duplicates(["cell_id", "format", "codec", "level", "operation", "arm"]).copy()
+        medians = rows["cpu_ns"].map(lambda ns: float(np.median(ns))).astype("float64")
+        rows["ns_per_record"] = medians / rows["records"] / rows["inner_loops"]
+        levels = rows["level"].astype("object").where(rows["level"].notna(), "")
+        rows["together"] = rows["cell_id"] + "/" + rows["operation"] + "/" + rows["codec"] + "/" + levels.astype(str)
+        return rows
+
+    @cached_property
+    def _base_ns(self) -> dict[str, np.ndarray]:
+        rows = self.cpu[(self.cpu["format"] == BASE) & (self.cpu["arm"] == "measure")]
+        return {row.together: _per_call(row) for row in rows.itertuples()}
+
+    def with_ratios(self, rows: Frame) -> Frame:
+        """The rows with `ratio`: the Interval of the paired ratio to v2, round by round; None without v2."""
+
+        def ratio(row: Any) -> Interval | None:
+            base = self._base_ns.get(row.together)
+            if base is None:
+                return None
+            if row.format == BASE and row.arm == "measure":
+                return Interval(median=1.0, low=1.0, high=1.0)
+            median, low, high = paired_ratio(_per_call(row), base, seed=0)
+            return Interval(median=median, low=low, high=high)
+
+        return rows.assign(ratio=[ratio(row) for row in rows.itertuples()])
+
+    @cached_property
+    def aa(self) -> Frame:
+        """The A/A arm of every cell, with its ratio."""
+        return self.with_ratios(self.cpu[self.cpu["arm"] == "aa"])
+
+    @cached_property
+    def noise(self) -> tuple[float, float] | None:
+        """What the A/A arm calls equal: the middle 95 % of its ratios, which would all be 1 without noise."""
+        medians = [ratio.median for ratio in self.aa["ratio"] if ratio is not None]
+        if not medians:
+            return None
+        low, high = np.percentile(medians, [2.5, 97.5])
+        return float(min(low, 1.0)), float(max(high, 1.0))
+
+
+def _plain(rows: Frame) -> Frame:
+    """Nullable columns as NumPy ones: integers where every row has a value, else floats with NaN."""
+    found = {}
+    for name, column in rows.items():
+        if isinstance(column.dtype, pd.BooleanDtype | pd.Int32Dtype | pd.Int64Dtype):
+            missing = column.isna().any()
+            kind = "float64" if missing else "bool" if isinstance(column.dtype, pd.BooleanDtype) else "int64"
+            found[name] = column.astype(kind)
+    return rows.assign(**found)
+
+
+def _per_call(row: Any) -> np.ndarray:
+    per_call: np.ndarray = np.asarray(row.cpu_ns, dtype=np.float64) / row.inner_loops
+    return per_call

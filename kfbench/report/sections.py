@@ -1,0 +1,439 @@
+"""What stands in a report, in which order: each section a question, one computed sentence, figures, tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kfbench.report import claims, plots, tables
+from kfbench.report.render import Interval, Table, number
+from kfbench.report.results import AXES, BASE, Frame, Results, Slice, level
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One picture: SVG text, what it shows in words for who cannot see it, and a caption."""
+
+    name: str
+    svg: str
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One question. means: the computed sentence; prose: what the sweep's author wrote; more: tables folded away.
+
+    wrap: the tables hold sentences.
+    """
+
+    name: str
+    short: str
+    title: str
+    means: str = ""
+    prose: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    more: tuple[Table, ...] = ()
+    wrap: bool = False
+
+
+class Prose:
+    """The analysis of each block of the sweep, printed once: where the block has most of the rows shown."""
+
+    def __init__(self, results: Results, analysis: Mapping[str, str]) -> None:
+        self._rows = results.all
+        self._left = {name: text.strip() for name, text in analysis.items() if text.strip()}
+
+    def of(self, shown: Frame) -> tuple[str, ...]:
+        """The text of the block that most of these rows' cells belong to. A cell can belong to several."""
+        rows = self._rows
+        rows = rows[
+            rows["cell_id"].isin(shown["cell_id"])
+            & rows["kind"].isin(shown["kind"])
+            & rows["codec"].isin(shown["codec"])
+        ]
+        cells = (
+            rows.drop_duplicates(["grid", "cell_id", "codec", "level"])["grid"].value_counts(sort=False).sort_index()
+        )
+        if cells.empty:
+            return ()
+        text = self._left.pop(str(cells.idxmax()), None)
+        return () if text is None else (text,)
+
+    def rest(self) -> tuple[str, ...]:
+        return tuple(self._left.values())
+
+
+# Where one more byte is needed: zig-zag varints of 1, 2 and 3 bytes end at 63, 8,191 and 1,048,575.
+BYTE_STEPS = {64.0: "64", 8192.0: "8,192"}
+MILLISECOND_STEPS = {64.0: "64 ms", 8192.0: "8.2 s", 1_048_576.0: "17 min", 86_400_000.0: "1 day"}
+ONE_AXIS = (
+    ("timestamp_spread_ms", "timestamp-spread", "Timestamps", "What does the spread of timestamps cost?"),
+    ("key_bytes", "key-size", "Keys", "What does the size of the key cost?"),
+    ("value_bytes", "value-size", "Values", "What does the size of the value cost?"),
+    ("headers", "headers", "Headers", "What do record headers cost?"),
+    ("null_share", "nulls", "Nulls", "What do null values cost?"),
+    ("offset_stride", "offset-holes", "Offset holes", "What do holes in the offsets cost?"),
+    (
+        "base_timestamp_ms",
+        "base-timestamp",
+        "Base timestamp",
+        "What does the age of the base timestamp cost?",
+    ),
+)
+
+
+def head_figures(results: Results) -> tuple[Figure, ...]:
+    """The one picture of the first screen."""
+    part = results.along(results.uncompressed, "batch_size")
+    if part is None:
+        return ()
+    frame = part.pivot("overhead_per_record")
+    return (
+        Figure(
+            name="overhead",
+            svg=plots.overhead(frame),
+            alt=f"Overhead in bytes a record over batch size, one line a format: {_ends(frame)}",
+            caption=f"Overhead: bytes a record beyond keys, values and headers, uncompressed ({part.setting}). "
+            "Both axes are logarithmic.",
+        ),
+    )
+
+
+def _ends(frame: Frame) -> str:
+    first, last = frame.index[0], frame.index[-1]
+    return "; ".join(
+        f"{name} {frame.at[first, name]:.1f} at {first} and {frame.at[last, name]:.1f} at {last}" for name in frame
+    )
+
+
+def sections(results: Results, analysis: Mapping[str, str]) -> list[Section]:
+    """Every section that this run has rows for, then the published claims, then what failed."""
+    prose = Prose(results, analysis)
+    built: Iterable[Section | None] = (
+        _batch_size(results, prose),
+        _break_even(results),
+        *(_one_axis(results, prose, axis, name, short, title) for axis, name, short, title in ONE_AXIS),
+        _fields(results),
+        _compressed(results, prose),
+        *_cpu(results, prose),
+        _claims(),
+        _rest(prose),
+        _failures(results),
+    )
+    return [section for section in built if section is not None]
+
+
+def _batch_size(results: Results, prose: Prose) -> Section | None:
+    part = results.along(results.uncompressed, "batch_size")
+    if part is None:
+        return None
+    return Section(
+        name="batch-size",
+        short="Batch size",
+        title="What does a record cost, by batch size?",
+        means=tables.overhead_sentence(part),
+        prose=prose.of(part.rows),
+        tables=(
+            tables.axis_table(
+                part, "overhead_per_record", name="overhead", caption="Overhead, bytes a record, uncompressed"
+            ),
+            tables.ratio_table(part, name="ratio", caption=f"All bytes, payload too, relative to {BASE}"),
+        ),
+    )
+
+
+def _break_even(results: Results) -> Section | None:
+    table = tables.break_even(results)
+    part = results.along(results.uncompressed, "batch_size")
+    if table is None or part is None:
+        return None
+    frame = part.pivot("overhead_per_record")
+    figures: tuple[Figure, ...] = ()
+    if BASE in frame:
+        relative = frame.div(frame[BASE], axis=0)
+        figures = (
+            Figure(
+                name="break-even",
+                svg=plots.break_even(frame),
+                alt=f"Overhead relative to {BASE} over batch size: {_ends(relative)}",
+                caption=f"Below 1× a format has less overhead than {BASE} ({part.setting}).",
+            ),
+        )
+    return Section(
+        name="break-even",
+        short="Break-even",
+        title="From which batch size does a newer format pay?",
+        means=tables.break_even_sentence(results),
+        figures=figures,
+        tables=(table,),
+    )
+
+
+def _one_axis(results: Results, prose: Prose, axis: str, name: str, short: str, title: str) -> Section | None:
+    if axis not in results.axes:
+        return None
+    part = results.along(results.uncompressed, axis)
+    if part is None:
+        return None
+    frame = part.pivot("overhead_per_record")
+    label = AXES[axis].label
+    steps = MILLISECOND_STEPS if axis == "timestamp_spread_ms" else BYTE_STEPS
+    figures: tuple[Figure, ...] = ()
+    numeric = frame.loc[frame.index >= 0, tables.moving(frame)]  # null is not a length; a flat line needs no picture
+    if axis in ("timestamp_spread_ms", "key_bytes") and not numeric.empty:
+        figures = (
+            Figure(
+                name=name,
+                svg=plots.steps(numeric, steps, label if axis == "key_bytes" else "timestamp spread"),
+                alt=f"Overhead in bytes a record over {label}: {_ends(numeric)}",
+                caption=f"Dotted: where a zig-zag varint needs one byte more ({part.setting}).",
+            ),
+        )
+    return Section(
+        name=name,
+        short=short,
+        title=title,
+        means=tables.step_sentence(part),
+        prose=prose.of(part.rows),
+        figures=figures,
+        tables=(
+            tables.axis_table(part, "overhead_per_record", name=name, caption="Overhead, bytes a record, uncompressed"),
+        ),
+    )
+
+
+def _fields(results: Results) -> Section | None:
+    found = {size: frame for size in (1, 100) if (frame := tables.breakdown(results, size)) is not None}
+    if not found:
+        return None
+    panels = {tables.batch_words(size): _grouped(frame) for size, frame in found.items()}
+    words = "; ".join(
+        f"{title}: " + ", ".join(f"{name} {total:.1f}" for name, total in frame.sum(axis=1).items())
+        for title, frame in panels.items()
+    )
+    return Section(
+        name="fields",
+        short="Fields",
+        title="Where do the bytes go?",
+        means=tables.breakdown_sentence(found),
+        figures=(
+            Figure(
+                name="fields",
+                svg=plots.stacked(panels),
+                alt=f"Overhead in bytes a record by group of fields. {words}",
+                caption="Overhead by group of fields; every field stands in the tables beneath.",
+            ),
+        ),
+        tables=tuple(tables.breakdown_table(frame, size) for size, frame in found.items()),
+    )
+
+
+def _grouped(frame: Frame) -> Frame:
+    """Fields summed into the groups of the figure; index: formats."""
+    return frame.groupby([plots.group_of(str(field)) for field in frame.index]).sum().T
+
+
+def _compressed(results: Results, prose: Prose) -> Section | None:
+    shown = tables.compressed_slice(results)
+    if shown.empty:
+        return None
+    panels = {}
+    sizes = sorted(shown["batch_size"].unique())
+    for size in sizes if len(sizes) <= 3 else (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
+        rows = shown[(shown["batch_size"] == size) & (shown["format"] != BASE) & shown["to_base"].notna()]
+        rows = rows.sort_values(["codec", "level"], kind="stable").sort_values(
+            "arm", key=lambda arm: arm != "none", kind="stable"
+        )
+        panels[tables.batch_words(size)] = pd.DataFrame(
+            {
+                "label": rows["arm"],
+                "format": rows["format"],
+                "median": rows["to_base"],
+                "low": float("nan"),
+                "high": float("nan"),
+            }
+        )
+    panels = {title: frame for title, frame in panels.items() if len(frame)}
+    figures: tuple[Figure, ...] = ()
+    if panels:
+        figures = (
+            Figure(
+                name="compressed",
+                svg=plots.ratios(panels, f"bytes relative to {BASE}, same codec"),
+                alt=f"Compressed bytes relative to {BASE} by codec. {tables.compressed_sentence(shown)}",
+                caption=f"Left of 1× a format takes fewer bytes than {BASE} with the same codec and level.",
+            ),
+        )
+    return Section(
+        name="compressed",
+        short="Compression",
+        title="What is left of it under compression?",
+        means=tables.compressed_sentence(shown),
+        prose=prose.of(shown[shown["codec"] != "none"]),
+        figures=figures,
+        tables=(
+            tables.compressed_table(
+                shown, "size_per_record", name="codecs", caption="Bytes a record, payload too", digits=2
+            ),
+            tables.compressed_table(
+                shown,
+                "to_base",
+                name="codecs-ratio",
+                caption=f"Relative to {BASE} with the same codec",
+                digits=4,
+            ),
+        ),
+        more=(
+            tables.compressed_table(
+                shown,
+                "to_plain",
+                name="codecs-plain",
+                caption="Relative to the same format uncompressed",
+                digits=3,
+            ),
+        ),
+    )
+
+
+CPU_AXES = (
+    ("batch_size", "cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?"),
+    ("value_bytes", "cpu-value-size", "CPU by value", "What does it cost in CPU, by value size?"),
+    ("key_bytes", "cpu-key-size", "CPU by key", "What does it cost in CPU, by key size?"),
+    (
+        "timestamp_spread_ms",
+        "cpu-timestamp-spread",
+        "CPU by timestamps",
+        "What does it cost in CPU, by timestamp spread?",
+    ),
+)
+
+
+def _cpu(results: Results, prose: Prose) -> list[Section]:
+    """CPU along every axis that was timed, then how far these numbers can be trusted."""
+    built = []
+    for axis, name, short, title in CPU_AXES:
+        part = tables.cpu_slice(results, axis) if axis in results.axes and not results.cpu.empty else None
+        if part is not None:
+            built.append(_cpu_section(results, part, name, short, title, prose))
+    if results.cpu.empty:
+        return built
+    control = tables.control(results)
+    said = [tables.control_sentence(control)] if control is not None else []
+    rows = results.cpu[results.cpu["value_bytes"] >= tables.LARGE_PAYLOAD_BYTES]
+    built.append(
+        Section(
+            name="noise",
+            short="Noise",
+            title="How far can the CPU numbers be trusted?",
+            means=" ".join([tables.aa_sentence(results), *said]),
+            prose=prose.of(rows),
+            tables=tuple(table for table in (tables.aa_table(results), control) if table is not None),
+        )
+    )
+    return built
+
+
+def _cpu_section(results: Results, part: Slice, name: str, short: str, title: str, prose: Prose) -> Section:
+    operations = [o for o in ("encode", "decode") if o in set(part.rows["operation"])]
+    levels = plots.thinned(sorted(part.rows[part.axis].unique()), most=6)  # the tables have them all
+    panels = {operation: _ratio_rows(part, operation, levels) for operation in operations}
+    panels = {operation: frame for operation, frame in panels.items() if len(frame)}
+    figures: tuple[Figure, ...] = ()
+    if panels:
+        figures = (
+            Figure(
+                name=name,
+                svg=plots.ratios(panels, f"CPU time relative to {BASE}", results.noise),
+                alt=f"CPU time relative to {BASE}. {tables.cpu_sentence(results, part)}",
+                caption=f"Rows: {AXES[part.axis].label}. Bars: 95 % interval of the paired ratio; "
+                f"shaded: what {BASE} against itself shows ({part.setting}).",
+            ),
+        )
+    shown = []
+    for operation in operations:
+        shown.append(
+            tables.cpu_table(
+                part,
+                operation,
+                "ratio",
+                name=f"{name}-{operation}",
+                caption=f"{operation.capitalize()}, CPU time relative to {BASE}",
+                digits=3,
+            )
+        )
+        shown.append(
+            tables.cpu_table(
+                part,
+                operation,
+                "ns_per_record",
+                name=f"{name}-{operation}-ns",
+                caption=f"{operation.capitalize()}, ns of CPU time a record",
+                digits=1,
+            )
+        )
+    return Section(
+        name=name,
+        short=short,
+        title=title,
+        means=tables.cpu_sentence(results, part),
+        prose=prose.of(part.rows),
+        figures=figures,
+        tables=tuple(shown),
+    )
+
+
+def _ratio_rows(part: Slice, operation: str, levels: Sequence[float]) -> Frame:
+    """One row a level and format, v2 left out: label, format, median, low, high."""
+    rows = part.rows[(part.rows["operation"] == operation) & (part.rows["format"] != BASE)]
+    rows = rows[rows[part.axis].isin(levels)].sort_values(part.axis, kind="stable")
+    found = [
+        (
+            _label(part.axis, getattr(row, part.axis)),
+            row.format,
+            row.ratio.median,
+            row.ratio.low,
+            row.ratio.high,
+        )
+        for row in rows.itertuples()
+        if isinstance(row.ratio, Interval)
+    ]
+    return pd.DataFrame(found, columns=["label", "format", "median", "low", "high"])
+
+
+def _label(axis: str, value: object) -> str:
+    return number(level(axis, value))
+
+
+def _claims() -> Section:
+    checked = [claims.table(name) for name in claims.CLAIMS]
+    total = sum(len(each.rows) for each in checked)
+    differing = sum(len(each.differing) for each in checked)
+    return Section(
+        name="claims",
+        short="Published figures",
+        title="Do the published figures hold?",
+        means=f"{differing} of {total} figures in Kafka's own proposals differ from the bytes that the formats "
+        "write; the reason stands beside each.",
+        tables=tuple(each.to_table() for each in checked),
+        wrap=True,
+    )
+
+
+def _rest(prose: Prose) -> Section | None:
+    """Analysis of blocks that no table above shows: written for this sweep, so it is printed."""
+    left = prose.rest()
+    return Section(name="notes", short="Notes", title="Notes of the sweep", prose=left) if left else None
+
+
+def _failures(results: Results) -> Section:
+    table = tables.failures(results)
+    return Section(
+        name="failures",
+        short="What is missing",
+        title="What is missing?",
+        means=tables.failures_sentence(results),
+        tables=() if table is None else (table,),
+        wrap=True,
+    )

@@ -1,0 +1,584 @@
+"""The tables of a report, and the one sentence each that says what its numbers mean.
+
+Everything is computed from the stored rows of one run. No sentence holds a measured number of its own. What a run does
+not have is None, and the page leaves it out.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kfbench.report.render import Cell, Column, Interval, Table, listed, number
+from kfbench.report.results import AXES, BASE, REFERENCE, Frame, Results, Slice, in_order, level
+
+HEADLINE_BATCHES = (1, 10, 100, 1000)
+LARGE_PAYLOAD_BYTES = 10_000  # a record that is nearly all payload: the negative control
+CHECKSUM = {"v0": "CRC-32", "v1": "CRC-32"}  # the others pay CRC-32C, which the processor computes faster
+PAYLOAD_FIELDS = ("key", "value", "header_key", "header_value")
+
+
+# --- Tables
+
+
+def axis_table(part: Slice, column: str, *, name: str, caption: str, digits: int = 2) -> Table:
+    """One row a level of the axis, one column a format."""
+    table = part.pivot(column)
+    return Table(
+        name=name,
+        caption=f"{caption} ({part.setting})",
+        columns=(
+            AXES[part.axis],
+            *(Column(name=f, digits=digits) for f in table.columns),
+        ),
+        rows=tuple(
+            (level(part.axis, at), *map(_cell, row)) for at, row in zip(table.index, table.to_numpy(), strict=True)
+        ),
+    )
+
+
+def ratio_table(part: Slice, *, name: str, caption: str) -> Table:
+    """Whole size, payload too, relative to v2."""
+    sizes = part.pivot("size_per_record")
+    ratios = sizes.div(sizes[BASE], axis=0).drop(columns=BASE) if BASE in sizes else sizes.iloc[:, :0]
+    return Table(
+        name=name,
+        caption=f"{caption} ({part.setting})",
+        columns=(
+            AXES[part.axis],
+            *(Column(name=f, digits=3) for f in ratios.columns),
+        ),
+        rows=tuple(
+            (level(part.axis, at), *map(_cell, row)) for at, row in zip(ratios.index, ratios.to_numpy(), strict=True)
+        ),
+    )
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Interval) or value is None:
+        return value
+    return None if pd.isna(value) else float(value)
+
+
+def verdict(results: Results) -> Table | None:
+    """One row a format: overhead at a few batch sizes; all bytes, encode and decode CPU relative to v2."""
+    part = results.along(results.uncompressed, "batch_size")
+    if part is None:
+        return None
+    overhead = part.pivot("overhead_per_record")
+    batches = [size for size in HEADLINE_BATCHES if size in overhead.index] or list(
+        overhead.index[:: max(1, len(overhead) // 4)]
+    )
+    sizes = part.pivot("size_per_record")
+    at = REFERENCE["batch_size"] if REFERENCE["batch_size"] in sizes.index else sizes.index[-1]
+    cpu = headline_cpu(results)
+    rows = []
+    for name in overhead.columns:
+        ratio = sizes.at[at, name] / sizes.at[at, BASE] if BASE in sizes else None
+        rows.append(
+            (
+                name,
+                *(_cell(overhead.at[size, name]) for size in batches),
+                _cell(ratio),
+                *(1.0 if name == BASE and (op, BASE) in cpu else cpu.get((op, name)) for op in ("encode", "decode")),
+            )
+        )
+    return Table(
+        name="verdict",
+        caption=f"Overhead in bytes a record by batch size; ratios to {BASE} at {batch_words(at)} ({part.setting})",
+        columns=(
+            Column(name="format", swatch=True),
+            *(Column(name=f"batch of {number(int(size))}", unit="bytes", digits=1) for size in batches),
+            Column(name="all bytes", unit=f"× {BASE}", digits=3),
+            Column(name="encode CPU", unit=f"× {BASE}"),
+            Column(name="decode CPU", unit=f"× {BASE}"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
+    """(operation, format) -> ratio to v2 in the one CPU cell nearest to the reference, without a codec."""
+    rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
+    rows = results.with_ratios(results.nearest(rows))
+    return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
+
+
+def verdict_sentence(results: Results) -> str:
+    part = results.along(results.uncompressed, "batch_size")
+    if part is None:
+        return "This run holds no byte counts over batch size."
+    overhead = part.pivot("overhead_per_record")
+    if not {BASE, "v3"} <= set(overhead.columns):
+        return f"This run compares {listed(list(overhead.columns))}."
+    first, last = overhead.index[0], overhead.index[-1]
+    v2, v3 = overhead[BASE], overhead["v3"]
+    sizes = part.pivot("size_per_record")
+    share = 1 - sizes["v3"] / sizes[BASE]
+    text = (
+        f"Compared with {BASE}, v3 saves {_amount(v2[first] - v3[first])} of {v2[first]:.1f} overhead bytes a record "
+        f"at {batch_words(first)} and {_amount(v2[last] - v3[last])} of {v2[last]:.1f} at {batch_words(last)}: "
+        f"{_percent(share[first])} and {_percent(share[last])} of all bytes."
+    )
+    cpu = headline_cpu(results)
+    said = [
+        f"{op} {_against(cpu[op, 'v3'], results.noise)}"
+        for op in ("encode", "decode")
+        if cpu.get((op, "v3")) is not None
+    ]
+    return f"{text} CPU against {BASE}: {listed(said)}." if said else text
+
+
+def _amount(value: float) -> str:
+    return f"{value:.1f}" if value >= 0 else f"−{-value:.1f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %".replace("-", "−")
+
+
+def batch_words(size: Any) -> str:
+    return "one record a batch" if size == 1 else f"{number(int(size))} records a batch"
+
+
+def _against(ratio: Interval | None, noise: tuple[float, float] | None) -> str:
+    """A ratio in words; inside its own interval or the A/A band it is a tie, whatever its last digit says."""
+    if ratio is None:
+        return "not measured"
+    text = f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f})"
+    low, high = noise or (1.0, 1.0)
+    if ratio.holds(1.0) or (ratio.high >= low and ratio.low <= high):
+        return f"{text}, within the noise"
+    return text
+
+
+def overhead_sentence(part: Slice) -> str:
+    overhead = part.pivot("overhead_per_record")
+    first, last = overhead.index[0], overhead.index[-1]
+    flat = [f for f in overhead.columns if overhead[f].max() - overhead[f].min() < 0.05]
+    falling = [f for f in overhead.columns if f not in flat]
+    parts = []
+    if flat:
+        parts.append(
+            f"{listed([f'{f} pays {overhead[f].iloc[0]:.0f}' for f in flat])} bytes a record whatever the batch"
+        )
+    if falling:
+        spans = [f"{f} from {overhead.at[first, f]:.1f} to {overhead.at[last, f]:.1f}" for f in falling]
+        parts.append(
+            f"from {batch_words(first)} to {batch_words(last)} the batch header is shared out: "
+            f"{listed(spans)} bytes a record"
+        )
+    return "; ".join(parts) + "." if parts else ""
+
+
+# --- Break-even
+
+
+def first_smaller(sizes: Frame, name: str, other: str) -> tuple[int | None, int | None]:
+    """(largest batch size measured at which `name` is not smaller yet, first from which it always is).
+
+    (None, x): smaller from the first on; (x, None): not smaller at the largest.
+    """
+    both = sizes[[name, other]].dropna()
+    smaller = (both[name] < both[other]).to_numpy()
+    levels = [int(v) for v in both.index]
+    if smaller.all():
+        return None, levels[0]
+    last_not = int(np.flatnonzero(~smaller)[-1])
+    return levels[last_not], (levels[last_not + 1] if last_not + 1 < len(levels) else None)
+
+
+def _between(bracket: tuple[int | None, int | None]) -> str:
+    after, at = bracket
+    if at is None:
+        return "never"
+    if after is None:
+        return f"{number(at)} (always)" if at == 1 else f"≤ {number(at)}"
+    return number(at) if at == after + 1 else f"{number(after + 1)}–{number(at)}"
+
+
+def break_even(results: Results) -> Table | None:
+    """From how many records a batch each format is smaller than another, uncompressed."""
+    parts = [
+        each for each in results.slices(results.uncompressed, "batch_size") if each.rows["batch_size"].nunique() > 2
+    ]
+    if not parts:
+        return None
+    rows: list[tuple[Cell, ...]] = []
+    shown = parts[0].pivot("size_per_record")
+    batched = [f for f in shown.columns if f not in ("v0", "v1")]
+    for name in batched:
+        for other in shown.columns:
+            if other == name or (other in batched and other != BASE):
+                continue
+            everywhere = [first_smaller(each, name, other) for each in _pivots(parts, name, other)]
+            rows.append(
+                (
+                    name,
+                    other,
+                    _between(first_smaller(shown, name, other)),
+                    _range(everywhere),
+                    len(everywhere),
+                )
+            )
+    return Table(
+        name="break-even",
+        caption=f"Records a batch from which a format is smaller, uncompressed ({parts[0].setting})",
+        columns=(
+            Column(name="format", swatch=True),
+            Column(name="smaller than", swatch=True),
+            Column(name="from, records a batch"),
+            Column(name="over every setting swept"),
+            Column(name="settings"),
+        ),
+        rows=tuple(rows),
+        notes=("4–5: not at 3, yes at 5, and 4 was not measured. A setting: one point of all the other axes.",),
+    )
+
+
+def _pivots(parts: Sequence[Slice], name: str, other: str) -> list[Frame]:
+    return [p for each in parts if {name, other} <= set((p := each.pivot("size_per_record")).columns)]
+
+
+def _range(brackets: Sequence[tuple[int | None, int | None]]) -> str:
+    """Earliest and latest of many brackets in words."""
+    order = sorted(brackets, key=lambda b: (float("inf") if b[1] is None else b[1], b[0] or 0))
+    first, last = _between(order[0]), _between(order[-1])
+    return first if first == last else f"{first} to {last}"
+
+
+def break_even_sentence(results: Results) -> str:
+    part = results.along(results.uncompressed, "batch_size")
+    if part is None:
+        return ""
+    sizes = part.pivot("size_per_record")
+    if BASE not in sizes:
+        return ""
+    said = [f"{other} from {_between(first_smaller(sizes, BASE, other))}" for other in ("v0", "v1") if other in sizes]
+    text = f"{BASE} is smaller than {listed(said)} records a batch on" if said else ""
+    if "v3" in sizes:
+        earlier = [
+            f"{other} from {_between(first_smaller(sizes, 'v3', other))}" for other in ("v0", "v1") if other in sizes
+        ]
+        text += f"; v3 than {listed(earlier)}" if earlier else ""
+    return text + "."
+
+
+# --- One axis at a time
+
+
+def moving(overhead: Frame) -> list[str]:
+    """The formats whose overhead changes along the axis."""
+    return [name for name in overhead.columns if overhead[name].max() - overhead[name].min() >= 0.005]
+
+
+def step_sentence(part: Slice) -> str:
+    """What the axis does to v2 and v3, and which formats do not care."""
+    overhead = part.pivot("overhead_per_record")
+    swept = [name for name in overhead.columns if overhead[name].count() > 1]
+    changing = moving(overhead)
+    still = [name for name in swept if name not in changing]
+    first, last = (level(part.axis, overhead.index[i]) for i in (0, -1))
+    unit = AXES[part.axis].unit
+    ends = f"from {number(first)} to {number(last)} {unit}".rstrip()
+    parts = []
+    if goes := [f"{f} from {overhead[f].min():.2f} to {overhead[f].max():.2f}" for f in (BASE, "v3") if f in changing]:
+        parts.append(f"{AXES[part.axis].name} {ends} takes {listed(goes)} bytes of overhead a record")
+    if still:
+        parts.append(f"{listed(still)} {'does' if len(still) == 1 else 'do'} not depend on it")
+    if {BASE, "v3"} <= set(swept):
+        gain = overhead[BASE] - overhead["v3"]
+        least, most = f"{gain.min():.2f}", f"{gain.max():.2f}"
+        parts.append(f"v3 stays {least if least == most else f'{least} to {most}'} bytes a record below {BASE}")
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:] + "." if text and goes else f"{text}." if text else ""
+
+
+# --- Where the bytes go
+
+
+def breakdown(results: Results, batch_size: int) -> Frame | None:
+    """Index: fields; one column a format; bytes a record in the cell nearest to the reference."""
+    rows = results.uncompressed[results.uncompressed["field_bytes"].notna()]
+    rows = rows[rows["batch_size"] == batch_size]
+    rows = results.nearest(rows, batch_size=batch_size)
+    if rows.empty:
+        return None
+    fields = {
+        row.format: pd.Series(json.loads(row.field_bytes), dtype=float) / row.records for row in rows.itertuples()
+    }
+    table = pd.concat(fields, axis=1, sort=False)
+    return table[in_order(table.columns)].drop(index=[f for f in PAYLOAD_FIELDS if f in table.index])
+
+
+def breakdown_table(table: Frame, batch_size: int) -> Table:
+    total = table.sum()
+    rows = [(str(field), *map(_cell, row)) for field, row in zip(table.index, table.to_numpy(), strict=True)]
+    return Table(
+        name=f"fields-{batch_size}",
+        caption=f"Overhead by field, bytes a record, {batch_words(batch_size)}",
+        columns=(Column(name="field"), *(Column(name=str(f)) for f in table.columns)),
+        rows=(*rows, ("all overhead", *map(_cell, total))),
+    )
+
+
+def breakdown_sentence(tables: Mapping[int, Frame]) -> str:
+    said = []
+    for size, table in tables.items():
+        if BASE not in table:
+            continue
+        top = table[BASE].sort_values(ascending=False, kind="stable").head(3)
+        share = top.sum() / table[BASE].sum()
+        said.append(
+            f"at {batch_words(size)} {listed([str(f) for f in top.index])} are {100 * share:.0f} % of the "
+            f"overhead of {BASE}"
+        )
+    text = "; ".join(said)
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+# --- Compression
+
+
+def compressed_slice(results: Results) -> Frame:
+    """Rows with a codec at the reference point, for every batch size that the codecs were swept over."""
+    rows = results.grid_bytes
+    with_codec = rows[rows["codec"] != "none"]
+    if with_codec.empty:
+        return with_codec
+    sizes = sorted(with_codec["batch_size"].unique())
+    cells = [results.nearest(with_codec[with_codec["batch_size"] == s], batch_size=s)["cell_id"].iloc[0] for s in sizes]
+    shown = rows[rows["cell_id"].isin(cells)].copy()
+    shown["arm"] = [_codec(row.codec, row.level) for row in shown.itertuples()]
+    base = shown[shown["format"] == BASE].set_index(["cell_id", "arm"])["size_bytes"]
+    shown["to_base"] = [row.size_bytes / base.get((row.cell_id, row.arm), np.nan) for row in shown.itertuples()]
+    plain = rows[(rows["codec"] == "none") & rows["cell_id"].isin(cells)].set_index(["cell_id", "format"])["size_bytes"]
+    shown["to_plain"] = [row.size_bytes / plain.get((row.cell_id, row.format), np.nan) for row in shown.itertuples()]
+    return shown
+
+
+def _codec(codec: str, codec_level: Any) -> str:
+    return codec if pd.isna(codec_level) else f"{codec} {int(codec_level)}"
+
+
+def compressed_table(shown: Frame, column: str, *, name: str, caption: str, digits: int) -> Table:
+    if column == "to_base":
+        shown = shown[shown["format"] != BASE]
+    table = shown.pivot(index=["batch_size", "arm"], columns="format", values=column)
+    table = table[in_order(table.columns)]
+    order = list(dict.fromkeys(shown.sort_values(["codec", "level"], kind="stable")["arm"]))
+    order.sort(key=lambda arm: (arm != "none",))
+    index = sorted(table.index, key=lambda key: (key[0], order.index(key[1])))
+    return Table(
+        name=name,
+        caption=caption,
+        columns=(
+            Column(name="records a batch"),
+            Column(name="codec"),
+            *(Column(name=f, digits=digits) for f in table.columns),
+        ),
+        rows=tuple((int(size), arm, *map(_cell, table.loc[(size, arm)])) for size, arm in index),
+        notes=("Compressed bytes depend on the codec's build: the versions stand under Environment.",)
+        if column == "size_per_record"
+        else (),
+    )
+
+
+def compressed_sentence(shown: Frame) -> str:
+    rows = shown[(shown["format"] == "v3") & (shown["codec"] != "none") & shown["to_base"].notna()]
+    if rows.empty:
+        return ""
+    low, high = rows["to_base"].min() - 1, rows["to_base"].max() - 1
+    worst, best = rows.loc[rows["to_base"].idxmax()], rows.loc[rows["to_base"].idxmin()]
+    return (
+        f"Once compressed, v3 takes {_percent(low)} ({best['arm']}, {batch_words(best['batch_size'])}) to "
+        f"{_percent(high)} ({worst['arm']}, {batch_words(worst['batch_size'])}) more bytes than {BASE} with the "
+        "same codec; minus is a saving."
+    )
+
+
+# --- CPU
+
+
+def cpu_slice(results: Results, axis: str) -> Slice | None:
+    """CPU rows without a codec along one axis, both operations, with ratios."""
+    rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
+    part = results.along(rows, axis)
+    return None if part is None else Slice(axis=axis, rows=results.with_ratios(part.rows), fixed=part.fixed)
+
+
+def cpu_table(part: Slice, operation: str, column: str, *, name: str, caption: str, digits: int) -> Table:
+    one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
+    shown = axis_table(one, column, name=name, caption=caption, digits=digits)
+    if column != "ratio":
+        return shown
+    keep = [i for i, c in enumerate(shown.columns) if c.name != BASE]  # v2 over itself says nothing
+    return Table(
+        name=shown.name,
+        caption=shown.caption,
+        columns=tuple(shown.columns[i] for i in keep),
+        rows=tuple(tuple(row[i] for i in keep) for row in shown.rows),
+    )
+
+
+def cpu_sentence(results: Results, part: Slice) -> str:
+    said = []
+    for operation in ("encode", "decode"):
+        rows = part.rows[(part.rows["operation"] == operation) & (part.rows["format"] == "v3")]
+        ratios = [r for r in rows["ratio"] if r is not None]
+        if ratios:
+            medians = [r.median for r in ratios]
+            said.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU time of {BASE} to {operation}")
+    text = f"v3 takes {listed(said)}" if said else "This run times no v3"
+    if results.noise:
+        low, high = results.noise
+        text += f"; {BASE} against itself reads {low:.2f} to {high:.2f}"
+    return text + "."
+
+
+def aa_sentence(results: Results) -> str:
+    """The A/A statement: how often v2 against v2 holds 1.0, and which differences this run cannot tell."""
+    ratios = [r for r in results.aa["ratio"] if r is not None]
+    if not ratios or results.noise is None:
+        return "This run has no A/A arm: its CPU ratios come without a measure of their noise."
+    held = sum(r.holds(1.0) for r in ratios)
+    medians = [r.median for r in ratios]
+    low, high = results.noise
+    return (
+        f"A/A arm: {BASE} was measured against {BASE} {len(ratios)} times; the interval held 1.0 in {held} of "
+        f"them ({_percent(held / len(ratios))}), medians from {min(medians):.3f} to {max(medians):.3f}. "
+        f"Ratios between {low:.3f} and {high:.3f} are not told apart from 1 in this run."
+    )
+
+
+def aa_table(results: Results) -> Table | None:
+    """v2 against v2, by operation: what the run reads where the truth is 1."""
+    body = []
+    for operation, rows in results.aa.groupby("operation", sort=False):
+        ratios = [r for r in rows["ratio"] if r is not None]
+        if ratios:
+            medians = np.array([r.median for r in ratios])
+            low, high = (float(v) for v in np.percentile(medians, [2.5, 97.5]))
+            held = sum(r.holds(1.0) for r in ratios)
+            body.append(
+                (
+                    str(operation),
+                    len(ratios),
+                    held,
+                    float(np.median(medians)),
+                    low,
+                    high,
+                    float(medians.min()),
+                    float(medians.max()),
+                )
+            )
+    if not body:
+        return None
+    return Table(
+        name="aa",
+        caption=f"A/A: {BASE} measured a second time in every cell, relative to the first",
+        columns=(
+            Column(name="operation"),
+            Column(name="cells"),
+            Column(name="interval holds 1.0", unit="cells"),
+            Column(name="median", digits=3),
+            Column(name="2.5 %", digits=3),
+            Column(name="97.5 %", digits=3),
+            Column(name="least", digits=3),
+            Column(name="most", digits=3),
+        ),
+        rows=tuple(body),
+    )
+
+
+def control(results: Results) -> Table | None:
+    """The negative control: records nearly all payload, where formats with the same checksum must tie."""
+    rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["value_bytes"] >= LARGE_PAYLOAD_BYTES)]
+    if rows.empty:
+        return None
+    largest = rows[rows["value_bytes"] == rows["value_bytes"].max()]
+    part = results.with_ratios(results.nearest(largest, value_bytes=largest["value_bytes"].iloc[0]))
+    part = part[part["ratio"].notna() & ~((part["format"] == BASE) & (part["arm"] == "measure"))]
+    low, high = results.noise or (1.0, 1.0)
+    body = []
+    for row in part.sort_values(["operation", "format"], ascending=[False, True], kind="stable").itertuples():
+        crc = CHECKSUM.get(row.format, "CRC-32C")
+        ties = row.ratio.holds(1.0) or (row.ratio.high >= low and row.ratio.low <= high)
+        said = "ties" if ties else f"differs, pays {crc}" if crc != "CRC-32C" else "differs"
+        body.append((f"{row.format} (A/A)" if row.arm == "aa" else row.format, row.operation, crc, row.ratio, said))
+    size, batch = int(part["value_bytes"].iloc[0]), part["batch_size"].iloc[0]
+    return Table(
+        name="control",
+        caption=f"Negative control: {number(size)} byte values, {batch_words(batch)}, CPU relative to {BASE}",
+        columns=(
+            Column(name="format"),
+            Column(name="operation"),
+            Column(name="checksum"),
+            Column(name=f"× {BASE}", digits=3),
+            Column(name="verdict"),
+        ),
+        rows=tuple(body),
+    )
+
+
+def control_sentence(table: Table) -> str:
+    same = [row for row in table.rows if row[2] == "CRC-32C" and "A/A" not in str(row[0])]
+    broken = [f"{row[0]} {row[1]}" for row in same if row[4] != "ties"]
+    if not broken:
+        return f"All {len(same)} arms with the checksum of {BASE} tie with it on large payloads, as they must."
+    return (
+        f"{listed(broken)} {'does' if len(broken) == 1 else 'do'} not tie with {BASE} on large payloads, as they "
+        "should: read smaller CPU differences of this run with that in mind."
+    )
+
+
+# --- What went wrong
+
+
+def failures(results: Results) -> Table | None:
+    """Every row that is not a number, by its reason: errors first, then combinations left out by rule."""
+    rows = results.all[results.all["status"] != "ok"]
+    if rows.empty:
+        return None
+    counted = rows.groupby(["status", "kind", "format", "codec", "error"], dropna=False)["cell_id"]
+    body = [
+        (
+            status,
+            kind,
+            fmt,
+            codec,
+            int(cells.count()),
+            str(cells.iloc[0]),
+            "" if pd.isna(error) else str(error),
+        )
+        for (status, kind, fmt, codec, error), cells in counted
+    ]
+    body.sort(key=lambda row: (row[0] != "error", row))
+    return Table(
+        name="failures",
+        caption="Rows that are not numbers",
+        columns=(
+            Column(name="status"),
+            Column(name="kind"),
+            Column(name="format"),
+            Column(name="codec"),
+            Column(name="rows"),
+            Column(name="first cell"),
+            Column(name="reason"),
+        ),
+        rows=tuple(body),
+    )
+
+
+def failures_sentence(results: Results) -> str:
+    counts = results.all["status"].value_counts()
+    errors, skipped = int(counts.get("error", 0)), int(counts.get("skipped", 0))
+    total = len(results.all)
+    if not errors and not skipped:
+        return f"All {number(total)} rows of this run are numbers: no cell failed, none was left out."
+    return (
+        f"Of {number(total)} rows {number(errors)} failed and {number(skipped)} were left out by rule; "
+        "none of them enters a table above."
+    )
