@@ -95,9 +95,7 @@ BATCH_FIELDS = [
     ("isvalid", "is_valid", "true|false"),
 ]
 BATCH = re.compile(" ".join(f"{label}: (?P<{column}>{value})" for label, column, value in BATCH_FIELDS))
-RECORD = re.compile(
-    r"\| offset: (\d+) (?:CreateTime|LogAppendTime): (-?\d+) keySize: (-?\d+) valueSize: (-?\d+)"
-)
+RECORD = re.compile(r"\| offset: (\d+) (?:CreateTime|LogAppendTime): (-?\d+) keySize: (-?\d+) valueSize: (-?\d+)")
 RECORD_COLUMNS = [
     *("offset", "timestamp_ms", "key_bytes", "value_bytes"),
     *("key_sha256_8", "value_sha256_8", "headers"),
@@ -256,11 +254,8 @@ def write_facts(folder: Path) -> None:
     (folder / "index.json").write_text(json.dumps(index, indent=1) + "\n")
 
 
-def main() -> None:
-    fetch_jars()
-    if sys.argv[1:] == ["--facts"]:
-        write_facts(HERE)
-        return
+def record(out: Path) -> None:
+    """Runs a broker and writes its segments, their facts and the index into `out`."""
     with tempfile.TemporaryDirectory(prefix="kfbench-record-") as scratch:
         folder = Path(scratch)
         logs, fresh = folder / "logs", folder / "fresh"
@@ -271,10 +266,18 @@ def main() -> None:
         for name, (source, _) in SEGMENTS.items():
             shutil.copyfile(logs / source, fresh / name)
         write_facts(fresh)
-        # Only a whole recording replaces the one that is here.
+        # Only a whole recording replaces the one that is there.
         for path in fresh.iterdir():
-            shutil.copyfile(path, HERE / path.name)
-    print(f"{len(SEGMENTS)} segments recorded into {HERE}", file=sys.stderr)
+            shutil.copyfile(path, out / path.name)
+
+
+def main() -> None:
+    fetch_jars()
+    if sys.argv[1:] == ["--facts"]:
+        write_facts(HERE)
+    else:
+        record(HERE)
+        print(f"{len(SEGMENTS)} segments recorded into {HERE}", file=sys.stderr)
 
 
 if __name__ == "__main__":
