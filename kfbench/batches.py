@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
@@ -17,7 +18,7 @@ from kfbench.layouts import (
     NO_TIMESTAMP,
     UNSET,
 )
-from kfbench.records import Bytes, Int64, Records
+from kfbench.records import Records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,18 +98,24 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
         size = int(batch_size)
         if size < 1:
             raise InvalidRecords(f"batch_size: {size} is below 1")
-        bounds = np.arange(0, records + size if records else 1, size, np.int64)
+        bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
         bounds[-1] = records
     else:
         bounds = np.array(batch_size, np.int64)
-        if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):
+        if (
+            bounds.ndim != 1
+            or not len(bounds)
+            or bounds[0] != 0
+            or bounds[-1] != records
+            or np.any(np.diff(bounds) < 0)
+        ):
             raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
     bounds.flags.writeable = False
     return bounds
 
 
 class BatchFields:
-    """Header fields that a caller may set, one column each: a scalar for all batches, or an array with one item a batch.
+    """Header fields that a caller may set, one column each: a scalar for all batches, or one item a batch.
 
     Lengths, deltas and checksums belong to the encoder and cannot be set. Offsets and timestamps of the header
     (base_offset, last_offset, base_timestamp_ms, max_timestamp_ms) are derived from the records unless given: after
@@ -119,7 +126,9 @@ class BatchFields:
 
     def __init__(self, **columns: ArrayLike) -> None:
         if unknown := columns.keys() - FIELD_DEFAULTS.keys():
-            raise InvalidRecords(f"batch_fields: no field {', '.join(sorted(unknown))}; there are {', '.join(FIELD_DEFAULTS)}")
+            raise InvalidRecords(
+                f"batch_fields: no field {', '.join(sorted(unknown))}; there are {', '.join(FIELD_DEFAULTS)}"
+            )
         given = {name: np.asarray(values) for name, values in columns.items()}
         sizes = {len(values) for values in given.values() if values.ndim}
         if len(sizes) > 1 or any(values.ndim > 1 for values in given.values()):
@@ -220,7 +229,9 @@ class DecodedLog:
         fields = np.zeros(len(rows), FIELDS)
         for name in FIELD_DEFAULTS.keys() & set(BATCH.names or ()):
             fields[name] = rows[name]
-        fields["append_time_ms"] = np.where(rows["timestamp_type"] == APPEND_TIME, rows["max_timestamp_ms"], NO_TIMESTAMP)
+        fields["append_time_ms"] = np.where(
+            rows["timestamp_type"] == APPEND_TIME, rows["max_timestamp_ms"], NO_TIMESTAMP
+        )
         return BatchFields.of(fields)
 
     @property

@@ -189,7 +189,7 @@ class Lz4(Codec):
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         level = self.check_level(level) or 0
-        return lz4.frame.compress(
+        frame: bytes = lz4.frame.compress(
             data,
             # As Lz4BlockOutputStream: the default level means the fast compressor, any other the "high" one, which in
             # lz4's C library begins at 3.
@@ -199,6 +199,7 @@ class Lz4(Codec):
             content_checksum=False,
             store_size=False,
         )
+        return frame
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         raw = bytes(data)
@@ -264,7 +265,9 @@ class Zstd(Codec):
         level = self.check_level(level)
         compressors = self._contexts.__dict__.setdefault("compressors", {})
         if level not in compressors:
-            compressors[level] = zstandard.ZstdCompressor(level=level or 0, write_content_size=False, write_checksum=False)
+            compressors[level] = zstandard.ZstdCompressor(
+                level=level or 0, write_content_size=False, write_checksum=False
+            )
         return compressors[level].compress(data)  # type: ignore[no-any-return]
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:

@@ -31,7 +31,7 @@ V0_MESSAGE: Final = np.dtype(
 )
 V1_MESSAGE: Final = np.dtype(
     [
-        *[(name, V0_MESSAGE.fields[name][0]) for name in V0_MESSAGE.names],
+        *((name, V0_MESSAGE[name]) for name in V0_MESSAGE.names or ()),
         ("timestamp_ms", ">i8"),  # attributes bit 3: 0 create time, 1 log append time (KIP-32)
         # then as v0
     ]

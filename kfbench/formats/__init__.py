@@ -1,5 +1,6 @@
 """Record formats by name. A module here without a leading underscore that defines FORMATS is found by itself."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
@@ -8,7 +9,7 @@ from typing import Final
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, Format
 
-FORMATS: Final = MappingProxyType(
+FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
     {
         found.name: found
         for module in sorted(info.name for info in iter_modules(__path__) if not info.name.startswith("_"))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench import layouts
+from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_DEFAULTS, DecodedLog
 from kfbench.codecs import CODEC_NAMES, CODECS, Codec, joined
 from kfbench.errors import InvalidRecords
@@ -15,7 +16,7 @@ from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, gathered
 from kfbench.kernels import batch as kernels
 from kfbench.kernels import status
-from kfbench.records import Bytes, Int64, Records, Shapes
+from kfbench.records import Records, Shapes
 
 ALL: Final = Capabilities(
     timestamps=True, headers=True, empty_batches=True, batch_fields=frozenset(FIELD_DEFAULTS), codecs=tuple(CODECS)
@@ -47,11 +48,19 @@ class BatchedFormat(Format):
         self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: int, out: Bytes, positions: Int64
     ) -> Int64:
         bodies = np.empty(len(bounds) - 1, np.int64)
-        _refuse(*kernels.encode(records.columns, bounds, rows, self.magic, self.features, codec, out, positions, bodies))
+        _refuse(
+            *kernels.encode(records.columns, bounds, rows, self.magic, self.features, codec, out, positions, bodies)
+        )
         return bodies
 
     def _compressed(
-        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: Codec, level: int | None, out: Bytes | None
+        self,
+        records: Records,
+        bounds: Int64,
+        rows: NDArray[np.void],
+        codec: Codec,
+        level: int | None,
+        out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
         pieces = []
         for lo, hi in chunks(bounds, records.shapes):
@@ -89,7 +98,9 @@ class BatchedFormat(Format):
         source, starts, ends = data, bodies, positions[1:]
         if compressed:
             source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
-            damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // layouts.MIN_RECORD_BYTES)] = status.COUNT
+            damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // layouts.MIN_RECORD_BYTES)] = (
+                status.COUNT
+            )
             n = int(counts[damage.state == status.SOUND].sum())
 
         timestamps, offsets, key_starts, value_starts = (np.empty(n, np.int64) for _ in range(4))

@@ -4,10 +4,10 @@ from typing import Final, Literal
 
 import numpy as np
 
+from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Codec, Undecodable
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels import status
-from kfbench.records import Bytes, Int64
 
 OnError = Literal["raise", "skip"]
 CHOICES: Final = ("raise", "skip")

@@ -6,10 +6,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog
 from kfbench.formats._damage import OnError, check_choice
 from kfbench.kernels import frames
-from kfbench.records import Bytes, Int64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,9 @@ class Entries:
         entries, stop, stopped = frames.count(data)
         positions, magics = np.empty(entries + 1, np.int64), np.empty(entries, np.int8)
         frames.walk(data, positions, magics)
-        broken = CorruptLog(stop, "length", "too small to be skipped: nothing after it can be found") if stopped else None
+        broken = (
+            CorruptLog(stop, "length", "too small to be skipped: nothing after it can be found") if stopped else None
+        )
         trailing_bytes = 0 if broken else len(data) - stop
         return cls(positions=positions, magics=magics, broken=broken, trailing_bytes=trailing_bytes)
 

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
+from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import FIELD_DEFAULTS, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
 from kfbench.codecs import Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
-from kfbench.formats._entries import Entries
 from kfbench.formats._damage import OnError
+from kfbench.formats._entries import Entries
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.records import Bytes, Int64, Records, Shapes, as_bytes
+from kfbench.records import Records, Shapes
 
 CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
 
@@ -50,6 +51,7 @@ class Format(ABC):
     magic: int
     summary: str
     capabilities: Capabilities
+    features: int = 0  # attribute bits that every batch of this format sets
 
     def encode(
         self,
@@ -77,7 +79,9 @@ class Format(ABC):
             what = ", ".join(f"{name} ({number:,})" for name, number in losses.items())
             raise WouldLose(f"{self.name} cannot carry {what}; lossy=True leaves that out")
         if codec == "none":
-            target = self._target(out, self._bound(records.shapes, len(bounds) - 1), lambda: self.size(records, bounds, fields))
+            target = self._target(
+                out, self._bound(records.shapes, len(bounds) - 1), lambda: self.size(records, bounds, fields)
+            )
             positions = np.empty(len(bounds), np.int64)
             self._write(records, bounds, rows, target, positions)
             data = target[: positions[-1]]
@@ -139,7 +143,13 @@ class Format(ABC):
 
     @abstractmethod
     def _compressed(
-        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: Codec, level: int | None, out: Bytes | None
+        self,
+        records: Records,
+        bounds: Int64,
+        rows: NDArray[np.void],
+        codec: Codec,
+        level: int | None,
+        out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
         """Writes compressed batches: (data, positions)."""
 
@@ -211,7 +221,11 @@ def gathered(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Byte
     total = sum(sizes)
     if out is not None and len(out) < total:
         raise InvalidRecords(f"out: {len(out)} bytes, {total} are needed")
-    data = np.concatenate([data for data, _ in pieces], out=None if out is None else out[:total]) if pieces else np.zeros(0, np.uint8)
+    data = (
+        np.concatenate([data for data, _ in pieces], out=None if out is None else out[:total])
+        if pieces
+        else np.zeros(0, np.uint8)
+    )
     starts = np.cumsum([0, *sizes])
     positions = [positions[:-1] + start for (_, positions), start in zip(pieces, starts, strict=False)]
     return data, np.concatenate([*positions, starts[-1:]]).astype(np.int64)

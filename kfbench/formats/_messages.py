@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench import layouts
+from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, DecodedLog
 from kfbench.codecs import CODEC_NAMES, CODECS, LEGACY_LZ4, Codec, Lz4, joined
 from kfbench.errors import InvalidRecords
@@ -14,7 +16,7 @@ from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, gathered
 from kfbench.kernels import legacy as kernels
 from kfbench.kernels import status
-from kfbench.records import Bytes, Int64, Records, Shapes
+from kfbench.records import Records, Shapes
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -30,14 +32,20 @@ class MessageFormat(Format):
     def _fixed_bytes(self) -> int:
         return layouts.LEGACY_FIXED_BYTES[self.magic]
 
-    def _bound(self, shapes: Shapes, batches: int) -> int:
+    def _bound(self, shapes: Shapes, batches: int) -> int:  # noqa: ARG002
         return len(shapes) * self._fixed_bytes + shapes.key_bytes + shapes.value_bytes
 
     def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> None:
         _refuse(*kernels.encode(records.columns, bounds, rows, self.magic, False, out, positions))
 
     def _compressed(
-        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: Codec, level: int | None, out: Bytes | None
+        self,
+        records: Records,
+        bounds: Int64,
+        rows: NDArray[np.void],
+        codec: Codec,
+        level: int | None,
+        out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
         codec = self._framed(codec)
         pieces = []
@@ -49,7 +57,7 @@ class MessageFormat(Format):
             _refuse(*kernels.encode(records.columns, part, part_rows, self.magic, True, plain, positions))
             cuts = positions.tolist()
             payload, payload_bounds = joined(
-                [codec.compress(plain[a:b], level) if a < b else b"" for a, b in zip(cuts, cuts[1:], strict=False)]
+                [codec.compress(plain[a:b], level) if a < b else b"" for a, b in pairwise(cuts)]
             )
             data = np.empty((hi - lo) * self._fixed_bytes + len(payload), np.uint8)
             _refuse(

@@ -4,8 +4,8 @@ As v0, but magic is 1, `timestamp i64` stands between attributes and keyLength, 
 type (0 create time, 1 log append time).
 
 Inside a compressed set offsets count from the set's base offset: absolute = wrapper - last inner + inner, so a broker
-sets the wrapper's offset and touches nothing else. The wrapper's timestamp is the largest inner one, or the append time,
-which readers then give for every inner message.
+sets the wrapper's offset and touches nothing else. The wrapper's timestamp is the largest inner one, or the append
+time, which readers then give for every inner message.
 """
 
 from kfbench.formats._format import Capabilities

@@ -8,9 +8,9 @@ Header: `layouts.V2_HEADER`. The CRC-32C covers attributes..end, so a broker set
 | 4, 5 | transactional, control batch |
 | 6 | baseTimestamp is the delete horizon |
 
-Record, 7 bytes and more beside its payload: `length varint, attributes i8 (0), timestampDelta varlong, offsetDelta varint,
-keyLength varint, key, valueLength varint, value, headerCount varint, {keyLength varint, key, valueLength varint, value}`.
-Null is length -1. Deltas count from the first record, so they can be negative.
+Record, 7 bytes and more beside its payload: `length varint, attributes i8 (0), timestampDelta varlong,
+offsetDelta varint, keyLength varint, key, valueLength varint, value, headerCount varint, {keyLength varint, key,
+valueLength varint, value}`. Null is length -1. Deltas count from the first record, so they can be negative.
 """
 
 from kfbench.formats._batched import BatchedFormat

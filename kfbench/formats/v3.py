@@ -24,5 +24,7 @@ FORMATS = (
         summary="KIP-931's first half alone: no record attributes",
         features=NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT,
     ),
-    BatchedFormat(name="v3-header-only", magic=3, summary="KIP-931's second half alone: the compact header", features=0),
+    BatchedFormat(
+        name="v3-header-only", magic=3, summary="KIP-931's second half alone: the compact header", features=0
+    ),
 )

@@ -9,9 +9,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import llvmlite
 import llvmlite.binding
@@ -42,8 +42,9 @@ def _cache_folder() -> Path:
     for source in [*sorted(here.glob("*.py")), here.parent / "layouts.py"]:
         digest.update(source.read_bytes())
     asked = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    home = os.path.expanduser("~")
-    roots = [Path(asked)] if asked else [] if home == "~" else [Path(home, ".cache")]
+    roots = [Path(asked)] if asked else []
+    with suppress(RuntimeError):  # no home
+        roots.append(Path.home() / ".cache")
     roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
     for root in roots:
         folder = root / "kfbench" / f"kernels-{digest.hexdigest()[:16]}"
@@ -72,16 +73,14 @@ def cached_in_our_folder() -> Iterator[None]:
 
 # Without _nrt=False Numba leaves atomic reference counts inside the loops (5-10 % on v2 encode, 25x on a bit-packing
 # helper). It is a private option, so a test counts NRT_incref in the assembly.
-F = TypeVar("F", bound=Callable[..., Any])
-
 _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "_nrt": False}
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """A function called from Python: arrays in, out last, no allocation."""
-    return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    return njit(**_OPTIONS)(function)
 
 
-def leaf(function: F) -> F:
+def leaf(function: Callable[..., Any]) -> Any:
     """A helper that costs nothing inside a kernel: LLVM's alwaysinline (inline="always" measured up to 10x slower)."""
-    return njit(**_OPTIONS, forceinline=True)(function)  # type: ignore[no-any-return]
+    return njit(**_OPTIONS, forceinline=True)(function)

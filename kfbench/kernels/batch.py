@@ -83,7 +83,7 @@ PARTS = (
 
 
 @leaf
-def _outline(timestamps, offsets, first, end, row, magic, features):  # type: ignore[no-untyped-def]
+def _outline(timestamps, offsets, first, end, row, magic, features):
     """(base offset, last offset delta, base time, max time, header size) of the records first to end - 1."""
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
@@ -115,7 +115,7 @@ def _outline(timestamps, offsets, first, end, row, magic, features):  # type: ig
 
 
 @leaf
-def _put_header(out, at, row, magic, attributes, base_offset, last_delta, base_time, max_time, count):  # type: ignore[no-untyped-def]
+def _put_header(out, at, row, magic, attributes, base_offset, last_delta, base_time, max_time, count):
     """Everything but length and checksum; gives where the records begin."""
     put_i64(out, at, base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
@@ -147,7 +147,7 @@ def _put_header(out, at, row, magic, attributes, base_offset, last_delta, base_t
 
 
 @leaf
-def _attributes(row, codec, features, count):  # type: ignore[no-untyped-def]
+def _attributes(row, codec, features, count):
     bits = features
     if count:  # an empty batch has nothing to compress
         bits |= codec
@@ -163,7 +163,7 @@ def _attributes(row, codec, features, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def encode(columns, bounds, fields, magic, features, codec, out, positions, bodies):  # type: ignore[no-untyped-def]
+def encode(columns, bounds, fields, magic, features, codec, out, positions, bodies):
     """Writes batches one after another; with a codec their records are still plain, and length and checksum unset.
 
     out must hold the bound that `layouts` states. Fills positions int64[batches + 1] and bodies int64[batches] (where
@@ -178,7 +178,9 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time, _ = _outline(timestamps, offsets, first, end, row, magic, features)
+        base_offset, last_delta, base_time, max_time, _ = _outline(
+            timestamps, offsets, first, end, row, magic, features
+        )
         start = at
         positions[b] = start
         bits = _attributes(row, codec, features, np.int64(end - first))
@@ -232,13 +234,13 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
 
 
 @leaf
-def _seal(out, start, end, crc):  # type: ignore[no-untyped-def]
+def _seal(out, start, end, crc):
     put_i32(out, start + LENGTH, np.int32(end - start - AFTER_LENGTH))
     put_i32(out, start + CRC, np.int32(crc))
 
 
 @kernel
-def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, positions):  # type: ignore[no-untyped-def]
+def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, positions):
     """Compressed batches from plain ones: each header of `plain`, then its slice of `payload`, sealed."""
     at = 0
     for b in range(len(bodies)):
@@ -256,7 +258,7 @@ def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, posit
 
 
 @kernel
-def sizes(columns, bounds, fields, magic, features, out):  # type: ignore[no-untyped-def]
+def sizes(columns, bounds, fields, magic, features, out):
     """The uncompressed bytes of each batch, int64[batches], without writing it."""
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
     marks = 0 if features & BARE else 1
@@ -300,7 +302,7 @@ def sizes(columns, bounds, fields, magic, features, out):  # type: ignore[no-unt
 
 
 @kernel
-def breakdown(columns, bounds, fields, magic, features, out):  # type: ignore[no-untyped-def]
+def breakdown(columns, bounds, fields, magic, features, out):
     """Where the bytes go: int64[len(PARTS)], in the order of PARTS, summed over the batches."""
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
     marks = 0 if features & BARE else 1
@@ -336,7 +338,7 @@ def breakdown(columns, bounds, fields, magic, features, out):  # type: ignore[no
 
 
 @leaf
-def _read_header(data, at, end, magic):  # type: ignore[no-untyped-def]
+def _read_header(data, at, end, magic):
     """(attributes, last offset delta, base time, max time, count, where records begin: end + 1 if it is cut short)."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if magic == 2:
@@ -360,18 +362,18 @@ def _read_header(data, at, end, magic):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _marks(bits, magic):  # type: ignore[no-untyped-def]
+def _marks(bits, magic):
     """Attribute bytes a record."""
     return 0 if magic == 3 and bits & BARE else 1
 
 
 @leaf
-def _crc_holds(data, at, end):  # type: ignore[no-untyped-def]
+def _crc_holds(data, at, end):
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
 
 
 @kernel
-def survey(data, positions, magic, known_bits, codecs, counts, bodies, state):  # type: ignore[no-untyped-def]
+def survey(data, positions, magic, known_bits, codecs, counts, bodies, state):
     """Reads each batch header; checks the CRC of compressed batches, so that nothing damaged is decompressed.
 
     positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 (where the records begin) and state
@@ -411,7 +413,8 @@ def survey(data, positions, magic, known_bits, codecs, counts, bodies, state):  
 
 @kernel
 def index(data, positions, magic, source, starts, ends, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds, bounds):  # type: ignore[no-untyped-def]  # fmt: skip
+          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
+          header_bounds, bounds):  # fmt: skip
     """Reads the records of each sound batch into columns; no byte of payload is moved.
 
     source[starts[b]:ends[b]] are the plain records of batch b (`data` itself where nothing is compressed). timestamps
@@ -439,7 +442,8 @@ def index(data, positions, magic, source, starts, ends, state,
 
 @leaf
 def _index_batch(source, p, end, r, count, marks, append, base_offset, base_time, max_time,
-                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds):  # type: ignore[no-untyped-def]  # fmt: skip
+                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
+                 header_bounds):  # fmt: skip
     """The state of the batch."""
     if count == 0:  # Kafka ignores whatever follows
         return status.SOUND
@@ -486,7 +490,7 @@ def _index_batch(source, p, end, r, count, marks, append, base_offset, base_time
 
 @kernel
 def index_headers(source, value_starts, value_lengths, header_bounds,
-                  key_lengths, key_starts, content_lengths, content_starts):  # type: ignore[no-untyped-def]  # fmt: skip
+                  key_lengths, key_starts, content_lengths, content_starts):  # fmt: skip
     """Reads the headers of records that `index` has checked: they follow the value."""
     end = len(source)
     for i in range(len(value_starts)):
@@ -502,14 +506,14 @@ def index_headers(source, value_starts, value_lengths, header_bounds,
 
 
 @leaf
-def _next(source, p, end):  # type: ignore[no-untyped-def]
+def _next(source, p, end):
     """(value, next position, whether it is the shortest form) of an int32."""
     value, after = get_varint(source, p, end)
     return value, after, is_shortest(source, p, after, value)
 
 
 @leaf
-def _record_is_canonical(source, p, end, marks):  # type: ignore[no-untyped-def]
+def _record_is_canonical(source, p, end, marks):
     """(whether every varint is the shortest, nulls are -1 and attributes 0; next position)."""
     _, p, whole = _next(source, p, end)
     if marks:
@@ -533,7 +537,7 @@ def _record_is_canonical(source, p, end, marks):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _header_is_canonical(data, at, end, magic):  # type: ignore[no-untyped-def]
+def _header_is_canonical(data, at, end, magic):
     bits = np.int64(get_i16(data, at + ATTRIBUTES))
     if magic == 2:
         return bits & ~layouts.V2_ATTRIBUTES_MASK == 0
@@ -548,7 +552,7 @@ def _header_is_canonical(data, at, end, magic):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def describe(data, positions, magic, source, starts, ends, sound, rows):  # type: ignore[no-untyped-def]
+def describe(data, positions, magic, source, starts, ends, sound, rows):
     """Fills one BATCH row for each batch number in `sound`; the other arguments as in `index`, which has checked it."""
     for i in range(len(sound)):
         b = sound[i]

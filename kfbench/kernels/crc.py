@@ -36,7 +36,7 @@ CASTAGNOLI_TABLES, IEEE_TABLES = _tables(CASTAGNOLI), _tables(IEEE)
 
 
 @leaf
-def _slice8(tables, word, row):  # type: ignore[no-untyped-def]
+def _slice8(tables, word, row):
     """Moves the eight bytes of `word` over `row` more bytes of zeros."""
     return np.uint64(
         tables[row + 7, word & LOW8]
@@ -51,7 +51,7 @@ def _slice8(tables, word, row):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _tail(tables, crc, buffer, start, end):  # type: ignore[no-untyped-def]
+def _tail(tables, crc, buffer, start, end):
     while start + 16 <= end:
         low, high = load_le64(buffer, start) ^ crc, load_le64(buffer, start + 8)
         crc = _slice8(tables, low, 8) ^ _slice8(tables, high, 0)
@@ -71,7 +71,7 @@ SHORT_2, SHORT_1 = (np.uint64(_power(8 * k * SHORT - 33, CASTAGNOLI)) for k in (
 
 
 @leaf
-def _three_chains(crc, buffer, start, lane, by_2, by_1):  # type: ignore[no-untyped-def]
+def _three_chains(crc, buffer, start, lane, by_2, by_1):
     middle, last = U0, U0
     for at in range(start, start + lane, 8):
         crc = crc32c_word(crc, load_le64(buffer, at))
@@ -80,14 +80,14 @@ def _three_chains(crc, buffer, start, lane, by_2, by_1):  # type: ignore[no-unty
     return crc32c_word(U0, carryless_low(crc, by_2) ^ carryless_low(middle, by_1)) ^ last
 
 
-def _fast_ahead(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+def _fast_ahead(crc, buffer, start, end):
     while start + BLOCK <= end:
         crc = _three_chains(crc, buffer, start, LONG, LONG_2, LONG_1)
         start += BLOCK
     return crc, start
 
 
-def _fast_finish(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+def _fast_finish(crc, buffer, start, end):
     crc, start = _fast_ahead_leaf(crc, buffer, start, end)
     while start + 3 * SHORT <= end:
         crc = _three_chains(crc, buffer, start, SHORT, SHORT_2, SHORT_1)
@@ -101,11 +101,11 @@ def _fast_finish(crc, buffer, start, end):  # type: ignore[no-untyped-def]
     return crc ^ ALL32
 
 
-def _portable_ahead(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+def _portable_ahead(crc, buffer, start, end):
     return crc, start
 
 
-def _portable_finish(crc, buffer, start, end):  # type: ignore[no-untyped-def]
+def _portable_finish(crc, buffer, start, end):
     return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end) ^ ALL32
 
 
@@ -118,7 +118,7 @@ crc32c_finish = leaf(_fast_finish if FAST_CRC else _portable_finish)
 
 
 @leaf
-def crc32c(buffer, start, end):  # type: ignore[no-untyped-def]
+def crc32c(buffer, start, end):
     """CRC-32C of buffer[start:end]."""
     return crc32c_finish(CRC32C_START, buffer, start, end)
 
@@ -131,7 +131,7 @@ def _lane_constants(bits: int) -> tuple[int, int]:
 _fold = fold_lanes(_lane_constants(512), _lane_constants(128))
 
 
-def _fast_crc32(buffer, start, end):  # type: ignore[no-untyped-def]
+def _fast_crc32(buffer, start, end):
     crc = ALL32
     if end - start >= 16:
         low, high, start = _fold(buffer, start, end, crc)
@@ -139,7 +139,7 @@ def _fast_crc32(buffer, start, end):  # type: ignore[no-untyped-def]
     return _tail(IEEE_TABLES, crc, buffer, start, end) ^ ALL32
 
 
-def _portable_crc32(buffer, start, end):  # type: ignore[no-untyped-def]
+def _portable_crc32(buffer, start, end):
     return _tail(IEEE_TABLES, ALL32, buffer, start, end) ^ ALL32
 
 
@@ -147,12 +147,12 @@ crc32 = leaf(_fast_crc32 if FAST_CRC else _portable_crc32)
 
 
 @kernel
-def crc32c_of(buffer):  # type: ignore[no-untyped-def]
+def crc32c_of(buffer):
     """CRC-32C of a whole uint8 array, as an int."""
     return crc32c(buffer, 0, len(buffer))
 
 
 @kernel
-def crc32_of(buffer):  # type: ignore[no-untyped-def]
+def crc32_of(buffer):
     """CRC-32 (IEEE) of a whole uint8 array, as an int."""
     return crc32(buffer, 0, len(buffer))

@@ -10,7 +10,7 @@ MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
 
 
 @kernel
-def count(data):  # type: ignore[no-untyped-def]
+def count(data):
     """(entries, where the walk stopped, whether a length stopped it). An incomplete last entry is no error."""
     at, entries, size = 0, 0, len(data)
     while size - at >= START:
@@ -25,7 +25,7 @@ def count(data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def walk(data, positions, magics):  # type: ignore[no-untyped-def]
+def walk(data, positions, magics):
     """Fills positions int64[entries + 1] and magics int8[entries]; the entries are those that `count` found."""
     at = 0
     for i in range(len(magics)):

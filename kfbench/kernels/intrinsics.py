@@ -18,21 +18,21 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: 
 
 def _loader(bits: int, result: Any, swap: bool) -> Callable[..., Any]:
     @intrinsic
-    def load(typingctx, buffer, position):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def load(typingctx, buffer, position):
+        def codegen(context, builder, signature, args):
             pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
             value = builder.load(builder.bitcast(pointer, ir.IntType(bits).as_pointer()), align=1)
             return builder.bswap(value) if swap else value
 
         return result(buffer, types.int64), codegen
 
-    return load  # type: ignore[no-any-return]
+    return load
 
 
 def _storer(bits: int, value_type: Any) -> Callable[..., Any]:
     @intrinsic
-    def store(typingctx, buffer, position, value):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def store(typingctx, buffer, position, value):
+        def codegen(context, builder, signature, args):
             pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
             value = builder.bswap(args[2]) if bits > 8 else args[2]
             builder.store(value, builder.bitcast(pointer, ir.IntType(bits).as_pointer()), align=1)
@@ -40,7 +40,7 @@ def _storer(bits: int, value_type: Any) -> Callable[..., Any]:
 
         return types.void(buffer, types.int64, value_type), codegen
 
-    return store  # type: ignore[no-any-return]
+    return store
 
 
 load_le64 = _loader(64, types.uint64, swap=False)
@@ -58,10 +58,10 @@ put_u8 = _storer(8, types.uint8)
 
 
 @intrinsic
-def move(typingctx, target, at, source, start, count):  # type: ignore[no-untyped-def]
+def move(typingctx, target, at, source, start, count):
     """memcpy: 74 GB/s at 1 KiB where a slice assignment reaches 4.3."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         to = _pointer(context, builder, signature.args[0], args[0], args[1])
         origin = _pointer(context, builder, signature.args[2], args[2], args[3])
         cgutils.raw_memcpy(builder, to, origin, args[4], 1)
@@ -71,10 +71,10 @@ def move(typingctx, target, at, source, start, count):  # type: ignore[no-untype
 
 
 @intrinsic
-def move32(typingctx, target, at, source, start):  # type: ignore[no-untyped-def]
+def move32(typingctx, target, at, source, start):
     """One unconditional 32-byte move: both sides must have 32 bytes from there on."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         vector = ir.VectorType(I64, 4).as_pointer()
         to = _pointer(context, builder, signature.args[0], args[0], args[1])
         origin = _pointer(context, builder, signature.args[2], args[2], args[3])
@@ -86,20 +86,20 @@ def move32(typingctx, target, at, source, start):  # type: ignore[no-untyped-def
 
 
 @intrinsic
-def leading_zeros(typingctx, value):  # type: ignore[no-untyped-def]
+def leading_zeros(typingctx, value):
     """Of a uint64 that is not zero."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.ctlz(args[0], ir.Constant(I1, 1))
 
     return types.int64(types.uint64), codegen
 
 
 @intrinsic
-def crc32c_word(typingctx, crc, word):  # type: ignore[no-untyped-def]
+def crc32c_word(typingctx, crc, word):
     """SSE4.2: one step over 8 bytes."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         kind = ir.FunctionType(I64, [I64, I64])
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64"), args)
 
@@ -107,10 +107,10 @@ def crc32c_word(typingctx, crc, word):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def crc32c_byte(typingctx, crc, byte):  # type: ignore[no-untyped-def]
+def crc32c_byte(typingctx, crc, byte):
     """SSE4.2: one step over 1 byte."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         kind = ir.FunctionType(I32, [I32, I8])
         step = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.32.8")
         return builder.zext(builder.call(step, [builder.trunc(args[0], I32), args[1]]), I64)
@@ -124,10 +124,10 @@ def _multiply(builder: Any, a: Any, b: Any, which: int) -> Any:
 
 
 @intrinsic
-def carryless_low(typingctx, a, b):  # type: ignore[no-untyped-def]
+def carryless_low(typingctx, a, b):
     """PCLMUL: the low 64 bits of the carry-less product."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         zero = ir.Constant(PAIR, [0, 0])
         pair = [builder.insert_element(zero, value, I32(0)) for value in args]
         return builder.extract_element(_multiply(builder, *pair, 0), I32(0))
@@ -144,8 +144,8 @@ def fold_lanes(by_512: tuple[int, int], by_128: tuple[int, int]) -> Callable[...
     constant_512, constant_128 = ir.Constant(PAIR, by_512), ir.Constant(PAIR, by_128)
 
     @intrinsic
-    def fold(typingctx, buffer, position, end, crc):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def fold(typingctx, buffer, position, end, crc):
+        def codegen(context, builder, signature, args):
             array, start, stop, seed = args
 
             def load(at: Any) -> Any:
@@ -186,7 +186,7 @@ def fold_lanes(by_512: tuple[int, int], by_128: tuple[int, int]) -> Callable[...
         result = types.Tuple((types.uint64, types.uint64, types.int64))
         return result(buffer, types.int64, types.int64, types.uint64), codegen
 
-    return fold  # type: ignore[no-any-return]
+    return fold
 
 
 class _while:

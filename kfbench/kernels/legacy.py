@@ -30,7 +30,8 @@ PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # a message, with v1's timestamp; 0
 
 
 @leaf
-def _put_message(out, at, offset, magic, attributes, timestamp, keys, key_start, key_length, values, value_start, value_length):  # type: ignore[no-untyped-def]  # fmt: skip
+def _put_message(out, at, offset, magic, attributes, timestamp,
+                 keys, key_start, key_length, values, value_start, value_length):  # fmt: skip
     put_i64(out, at, offset)
     put_u8(out, at + MAGIC, np.uint8(magic))
     put_u8(out, at + ATTRIBUTES, np.uint8(attributes))
@@ -48,7 +49,7 @@ def _put_message(out, at, offset, magic, attributes, timestamp, keys, key_start,
 
 
 @kernel
-def encode(columns, bounds, fields, magic, inner, out, positions):  # type: ignore[no-untyped-def]
+def encode(columns, bounds, fields, magic, inner, out, positions):
     """Writes each record as a message: as they stand in the log, or (inner) as they stand inside a wrapper.
 
     Inside a v1 wrapper offsets count from the batch's base offset (KIP-31) and timestamps are the producer's. Control
@@ -81,7 +82,7 @@ def encode(columns, bounds, fields, magic, inner, out, positions):  # type: igno
 
 
 @kernel
-def wrap(columns, bounds, fields, magic, codec, payload, payload_bounds, out, positions):  # type: ignore[no-untyped-def]
+def wrap(columns, bounds, fields, magic, codec, payload, payload_bounds, out, positions):
     """One wrapper message a batch around its slice of `payload`; nothing where the slice is empty."""
     timestamps, offsets = columns[:2]
     at = 0
@@ -111,7 +112,7 @@ def wrap(columns, bounds, fields, magic, codec, payload, payload_bounds, out, po
 
 
 @kernel
-def sizes(columns, bounds, fields, magic, out):  # type: ignore[no-untyped-def]
+def sizes(columns, bounds, fields, magic, out):
     """The uncompressed bytes of each batch, int64[batches]."""
     key_lengths, value_lengths = columns[2], columns[3]
     fixed = FIXED_V1 if magic else FIXED_V0
@@ -125,7 +126,7 @@ def sizes(columns, bounds, fields, magic, out):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def _check(data, at, end, magic):  # type: ignore[no-untyped-def]
+def _check(data, at, end, magic):
     """The state of the message data[at:end]: long enough for its magic, sound by its CRC, lengths that add up."""
     key = at + (KEY_V1 if magic else KEY_V0)
     if key + 8 > end:
@@ -143,7 +144,7 @@ def _check(data, at, end, magic):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def survey(data, positions, magic, codecs, bodies, state):  # type: ignore[no-untyped-def]
+def survey(data, positions, magic, codecs, bodies, state):
     """Checks each message. Fills codecs int8, bodies int64 (where a wrapper's payload begins) and state int8."""
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
@@ -166,7 +167,7 @@ def survey(data, positions, magic, codecs, bodies, state):  # type: ignore[no-un
 
 
 @kernel
-def count(source, starts, ends, codecs, state, counts):  # type: ignore[no-untyped-def]
+def count(source, starts, ends, codecs, state, counts):
     """Counts and checks the messages of each set source[starts[b]:ends[b]]; an incomplete last one is no error."""
     for b in range(len(state)):
         counts[b] = 0
@@ -205,7 +206,7 @@ def count(source, starts, ends, codecs, state, counts):  # type: ignore[no-untyp
 
 @kernel
 def index(data, positions, source, starts, codecs, counts, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # type: ignore[no-untyped-def]  # fmt: skip
+          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
     """Reads the messages that `survey` and `count` have found sound into columns; fills bounds int64[batches + 1].
 
     A v1 wrapper gives the absolute offset of its last inner message; 0 means that inner offsets count from 0.
@@ -246,7 +247,7 @@ def index(data, positions, source, starts, codecs, counts, state,
 
 
 @kernel
-def describe(data, positions, magic, sound, bounds, offsets, rows):  # type: ignore[no-untyped-def]
+def describe(data, positions, magic, sound, bounds, offsets, rows):
     """Fills one BATCH row for each entry number in `sound`, which holds the records bounds[i] to bounds[i + 1]."""
     for b in range(len(sound)):
         at, end = positions[sound[b]], positions[sound[b] + 1]
@@ -267,7 +268,7 @@ def describe(data, positions, magic, sound, bounds, offsets, rows):  # type: ign
 
 
 @kernel
-def copy_entries(data, starts, ends, out):  # type: ignore[no-untyped-def]
+def copy_entries(data, starts, ends, out):
     """Copies data[starts[b]:ends[b]] one after another."""
     at = 0
     for b in range(len(starts)):

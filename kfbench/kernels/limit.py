@@ -8,7 +8,7 @@ from kfbench.kernels.intrinsics import move
 
 
 @kernel
-def copy_and_crc32c(positions, data, crc_at, out):  # type: ignore[no-untyped-def]
+def copy_and_crc32c(positions, data, crc_at, out):
     """Copies batch b (data[positions[b]:positions[b + 1]]) and checksums it from byte crc_at of it; gives their xor."""
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
@@ -19,7 +19,7 @@ def copy_and_crc32c(positions, data, crc_at, out):  # type: ignore[no-untyped-de
 
 
 @kernel
-def copy_and_crc32(positions, data, crc_at, out):  # type: ignore[no-untyped-def]
+def copy_and_crc32(positions, data, crc_at, out):
     """As copy_and_crc32c, with v0's and v1's checksum; positions are those of the messages."""
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):

@@ -13,29 +13,29 @@ ALL32 = np.uint64(0xFFFFFFFF)
 
 
 @leaf
-def zigzag(value):  # type: ignore[no-untyped-def]
+def zigzag(value):
     return np.uint64((value << 1) ^ (value >> 63))
 
 
 @leaf
-def uvarint_bytes(value):  # type: ignore[no-untyped-def]
+def uvarint_bytes(value):
     # ceil(bits / 7) without a division: the constants are exact for 1 to 64 bits.
     return (640 - 9 * leading_zeros(value | ONE)) >> 6
 
 
 @leaf
-def varint_bytes(value):  # type: ignore[no-untyped-def]
+def varint_bytes(value):
     return uvarint_bytes(zigzag(value))
 
 
 @leaf
-def length_bytes(length):  # type: ignore[no-untyped-def]
+def length_bytes(length):
     """varint_bytes for -1 and up to int32, which compilers turn into vectors."""
     return 1 + (length > 63) + (length > 8191) + (length > 1048575) + (length > 134217727)
 
 
 @leaf
-def put_uvarint(out, at, value):  # type: ignore[no-untyped-def]
+def put_uvarint(out, at, value):
     while value >= MORE:
         put_u8(out, at, np.uint8(value | MORE))
         value >>= SEVEN
@@ -45,12 +45,12 @@ def put_uvarint(out, at, value):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def put_varint(out, at, value):  # type: ignore[no-untyped-def]
+def put_varint(out, at, value):
     return put_uvarint(out, at, zigzag(value))
 
 
 @leaf
-def put_bytes(out, at, data, start, length):  # type: ignore[no-untyped-def]
+def put_bytes(out, at, data, start, length):
     """Copies `length` bytes (null: none) with no byte read or written outside the buffers; gives the next position.
 
     Up to 128 bytes by overlapping vector moves: a call of memcpy costs 3 ns, as much as the rest of a small record.
@@ -73,18 +73,18 @@ def put_bytes(out, at, data, start, length):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def put_nullable(out, at, data, start, length):  # type: ignore[no-untyped-def]
+def put_nullable(out, at, data, start, length):
     return put_bytes(out, put_varint(out, at, length), data, start, length) if length >= 0 else _put_null(out, at)
 
 
 @leaf
-def _put_null(out, at):  # type: ignore[no-untyped-def]
+def _put_null(out, at):
     put_u8(out, at, np.uint8(1))
     return at + 1
 
 
 @leaf
-def _get(data, at, end, most):  # type: ignore[no-untyped-def]
+def _get(data, at, end, most):
     """(value before zig-zag, next position)."""
     if at >= end:
         return np.uint64(0), end + 1
@@ -105,7 +105,7 @@ def _get(data, at, end, most):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def get_varint(data, at, end):  # type: ignore[no-untyped-def]
+def get_varint(data, at, end):
     """An int32 in at most 5 bytes, and the next position; bits beyond 32 are dropped, as Kafka does."""
     value, at = _get(data, at, end, 5)
     value &= ALL32
@@ -113,16 +113,20 @@ def get_varint(data, at, end):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def get_varlong(data, at, end):  # type: ignore[no-untyped-def]
+def get_varlong(data, at, end):
     """An int64 in at most 10 bytes, and the next position."""
     value, at = _get(data, at, end, 10)
     return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
 
 
 @leaf
-def is_shortest(data, start, end, value):  # type: ignore[no-untyped-def]
+def is_shortest(data, start, end, value):
     """Whether data[start:end] is the only way that Kafka writes the value read from there."""
     size = varint_bytes(value)
     last = get_u8(data, end - 1)
     # The last of 5 or 10 bytes has room for bits that a reader drops.
-    return size == end - start and not (size == 5 and last > 0x0F and -(2**31) <= value < 2**31) and not (size == 10 and last > 1)
+    return (
+        size == end - start
+        and not (size == 5 and last > 0x0F and -(2**31) <= value < 2**31)
+        and not (size == 10 and last > 1)
+    )

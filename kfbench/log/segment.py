@@ -11,13 +11,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import BATCH, BatchFields, DecodedLog, EncodedLog
 from kfbench.codecs import CODEC_NAMES, DEFAULT_LIMIT_BYTES
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import FORMATS, Entries, Format
 from kfbench.formats._damage import OnError
 from kfbench.layouts import FIXED_HEADER_BIT, NO_RECORD_ATTRIBUTES_BIT
-from kfbench.records import Bytes, Int64, Records, Shapes, as_bytes
+from kfbench.records import Records, Shapes
 
 BY_MAGIC: Final = {fmt.magic: fmt for name in ("v0", "v1", "v2", "v3") for fmt in [FORMATS[name]]}
 _V3_FEATURES: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT
@@ -38,7 +39,8 @@ def read_log(
     data = as_bytes("source", source)
     entries = Entries.of(data)
     cuts = [0, *(np.flatnonzero(np.diff(entries.magics)) + 1).tolist(), len(entries.magics)]
-    parts, errors = [], []
+    parts: list[DecodedLog] = []
+    errors: list[CorruptLog] = []
     try:
         for first, end in pairwise(cuts):
             magic, positions = int(entries.magics[first]) if first < end else 2, entries.positions[first : end + 1]
@@ -118,7 +120,11 @@ def write_log(log: DecodedLog) -> EncodedLog:
     """
     rows, records = log.batch_rows, log.source_records
     features = np.where(rows["magic"] == 3, rows["attributes"] & _V3_FEATURES, 0)
-    kinds = np.stack([rows["magic"], np.where(rows["count"], rows["codec"], 0), features]) if len(rows) else np.zeros((3, 0))
+    kinds = (
+        np.stack([rows["magic"], np.where(rows["count"], rows["codec"], 0), features])
+        if len(rows)
+        else np.zeros((3, 0))
+    )
     cuts = [0, *(np.flatnonzero(np.any(np.diff(kinds, axis=1), axis=0)) + 1).tolist(), len(rows)]
     pieces: list[EncodedLog] = []
     all_fields = log.batch_fields.rows
@@ -143,13 +149,13 @@ def write_log(log: DecodedLog) -> EncodedLog:
 def _format_of(magic: int, features: int) -> Format:
     if magic != 3:
         return BY_MAGIC[magic]
-    return next(fmt for fmt in FORMATS.values() if fmt.magic == 3 and getattr(fmt, "features", None) == features)
+    return next(fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
 
 
 def sliced(records: Records, span: slice) -> Records:
     """The records span.start to span.stop, no payload copied."""
     shapes = records.shapes
-    bounds = shapes.columns[4][span.start : span.stop + 1]
+    bounds = shapes.header_bounds[span.start : span.stop + 1]
     inner = slice(int(bounds[0]), int(bounds[-1]))
     columns = {
         field.name: getattr(shapes, field.name)[inner if field.name.startswith("header") else span]

@@ -1,0 +1,102 @@
+"""Columns of byte strings: keys, values, header keys and header values, from lists and from Arrow."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int32, Int64
+from kfbench.errors import InvalidRecords
+from kfbench.layouts import NULL_LENGTH
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _starts(lengths: NDArray[Any]) -> Int64:
+    """Where each item starts when items lie one after another; null takes no room."""
+    starts = np.zeros(len(lengths), np.int64)
+    np.cumsum(np.maximum(lengths[:-1], 0), out=starts[1:], dtype=np.int64)
+    return starts
+
+
+class ByteStrings(NamedTuple):
+    """Byte strings in one buffer: data uint8, starts int64[n], lengths int32[n] (-1: null; its start means nothing)."""
+
+    data: Bytes
+    starts: Int64
+    lengths: Int32
+
+    @classmethod
+    def from_list(cls, name: str, items: Sequence[bytes | None]) -> Self:
+        try:
+            lengths = np.array([NULL_LENGTH if item is None else len(item) for item in items], np.int32)
+            data = b"".join(item for item in items if item is not None)
+        except TypeError as error:
+            raise InvalidRecords(f"{name}: bytes or None are wanted ({error})") from None
+        return cls(np.frombuffer(data, np.uint8), _starts(lengths), lengths)
+
+    @classmethod
+    def from_arrow(cls, name: str, array: "pa.Array[Any]") -> Self:
+        """The data buffer of a binary, string or large variant as it stands; a null keeps length -1."""
+        import pyarrow as pa
+
+        kind = array.type
+        large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+        if not (large or pa.types.is_binary(kind) or pa.types.is_string(kind)):
+            raise InvalidRecords(f"{name}: a binary or string column is wanted, not {kind}")
+        _, offsets_buffer, data_buffer = array.buffers()
+        n = len(array)
+        if n == 0 or offsets_buffer is None:
+            return cls(np.zeros(0, np.uint8), np.zeros(n, np.int64), np.full(n, NULL_LENGTH, np.int32))
+        width = np.int64 if large else np.int32
+        bounds = np.frombuffer(offsets_buffer, width, n + 1, array.offset * np.dtype(width).itemsize)
+        sizes = np.diff(bounds)
+        if sizes.size and sizes.max() > np.iinfo(np.int32).max:
+            raise InvalidRecords(f"{name}: a value of {sizes.max()} bytes is beyond int32")
+        lengths = sizes.astype(np.int32)
+        if array.null_count:
+            lengths[array.is_null().to_numpy(zero_copy_only=False)] = NULL_LENGTH
+        data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+        return cls(data, bounds[:-1].astype(np.int64), lengths)
+
+    def to_arrow(self) -> "pa.Array[Any]":
+        """A large_binary array; without a copy where the items lie one after another."""
+        import pyarrow as pa
+
+        null = self.lengths == NULL_LENGTH
+        sizes = np.where(null, 0, self.lengths)
+        bounds = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=bounds[1:])
+        held = sizes > 0  # an empty item's start may be anything
+        first = int(self.starts[held][0]) if held.any() else 0
+        if np.array_equal(self.starts[held], (bounds[:-1] + first)[held]):
+            data, bounds = self.data, bounds + first
+        else:
+            index = np.repeat(self.starts - bounds[:-1], sizes) + np.arange(bounds[-1])
+            data = self.data[index]
+        validity = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
+        buffers = [validity, pa.py_buffer(bounds), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
+
+    def check(self, name: str) -> None:
+        if len(self.starts) != len(self.lengths):
+            raise InvalidRecords(f"{name}_starts: {len(self.starts)} items for {len(self.lengths)} lengths")
+        held = self.lengths > 0
+        if not held.any():
+            return
+        starts = self.starts[held]
+        # Compared from the far side: start + length could wrap.
+        if starts.min() < 0 or np.any(starts > len(self.data) - self.lengths[held].astype(np.int64)):
+            raise InvalidRecords(f"{name}_starts: an item lies outside the {len(self.data)} bytes of {name}_data")
+
+    def item(self, i: int) -> bytes | None:
+        length = int(self.lengths[i])
+        if length == NULL_LENGTH:
+            return None
+        start = int(self.starts[i])
+        return bytes(self.data[start : start + length])
+
+    def same(self, other: "ByteStrings") -> bool:
+        return np.array_equal(self.lengths, other.lengths) and bool(self.to_arrow().equals(other.to_arrow()))
