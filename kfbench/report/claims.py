@@ -223,7 +223,7 @@ def kip98() -> ClaimsTable:
         real = encoded_overhead_bytes("v1", n, step_ms=1)
         rows.append(
             _claim(
-                f"old format, overhead of {n} messages",
+                f"old format, overhead of {n} message{'s' if n > 1 else ''}",
                 f"34*{n} = {34 * n}",
                 f"{real}",
                 holds=real == 34 * n,

@@ -112,6 +112,7 @@ def inline(svg: str, name: str, description: str) -> str:
     """A figure for the page: no XML prologue, ids of its own, colours as CSS variables, alt text."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href", "href")
     body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
     body = re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',

@@ -1,0 +1,143 @@
+"""Published figures: what is claimed is quoted, what is real is computed, and each difference has its reason."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kfbench.errors import InvalidConfig
+from kfbench.report import claims
+from tests.reference import v01, v23
+from tests.reference.model import Message
+from tests.reference.varint import zigzag
+
+
+@pytest.fixture(scope="module")
+def checked() -> dict[str, claims.ClaimsTable]:
+    return {name: claims.table(name) for name in claims.CLAIMS}
+
+
+def find(table: claims.ClaimsTable, words: str) -> claims.Claim:
+    (found,) = [row for row in table.rows if words in row.claim + "."]  # "of 1." is not "of 10."
+    return found
+
+
+def messages(count: int, step_ms: int, key_bytes: int = 100, value_bytes: int = 1024) -> list[Message]:
+    start = claims.KIP_931_WRITTEN_MS
+    return [
+        Message(offset=i, timestamp_ms=start + i * step_ms, key=b"k" * key_bytes, value=b"v" * value_bytes)
+        for i in range(count)
+    ]
+
+
+def overhead(data: bytes, count: int) -> int:
+    return len(data) - count * (100 + 1024)
+
+
+@pytest.mark.parametrize("count", claims.KIP_98_BATCHES)
+def test_kip98_batches_are_those_of_the_reference_codec(checked: dict[str, claims.ClaimsTable], count: int) -> None:
+    new = find(checked["kip98"], f"overhead of a batch of {count}.").values
+    old = find(checked["kip98"], f"old format, overhead of {count} ").values
+    assert new["v2_1ms_apart"] == overhead(v23.encode("v2", messages(count, 1)), count)
+    assert new["v2_64ms_apart"] == overhead(v23.encode("v2", messages(count, 64)), count)
+    assert old["v1"] == overhead(v01.encode(1, messages(count, 1)), count)
+
+
+def test_kip98_quotes_the_table_and_flags_every_batch_but_no_old_message(
+    checked: dict[str, claims.ClaimsTable],
+) -> None:
+    table = checked["kip98"]
+    batches = [row for row in table.rows if "overhead of a batch" in row.claim]
+    assert [row.published for row in batches] == ["60", "74", "123", "403", "745"]
+    assert not any(row.holds for row in batches)
+    assert all(row.holds for row in table.rows if row.claim.startswith("old format"))
+    assert "stale 45 + 700" in batches[-1].why
+    assert find(table, "message set").values["v2"] == 61
+
+
+def test_kip98_extremes_are_real_records(checked: dict[str, claims.ClaimsTable]) -> None:
+    found = find(checked["kip98"], "ranges").values
+    assert found["v2_least"] == len(b"length, attributes, 2 deltas, 2 lengths, count".split(b",")) + 2
+    widest = [
+        zigzag(2**28 + 2**28 + 27),
+        b"a",
+        zigzag(2**63 - 1),
+        zigzag(2**31 - 1),
+        zigzag(2**28),
+        zigzag(2**28),
+        b"c",
+    ]
+    assert found["v2_most"] == sum(map(len, widest))
+
+
+def test_kip931_varints_end_where_zigzag_says(checked: dict[str, claims.ClaimsTable]) -> None:
+    table = checked["kip931"]
+    for width in (2, 3):
+        biggest = int(find(table, f"{width}-byte varint").values["v3"])
+        assert len(zigzag(biggest)) == width
+        assert len(zigzag(biggest + 1)) == width + 1
+    assert find(table, "16 seconds").values["v3"] == len(zigzag(16_000))
+    last = int(find(table, "base timestamp").values["last_ms_of_as_few_bytes"])
+    assert len(zigzag(last)) == 6
+    assert len(zigzag(last + 1)) == 7
+    assert "2039-09-07" in find(table, "base timestamp").why
+
+
+def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, claims.ClaimsTable]) -> None:
+    table = checked["kip931"]
+    spread = [
+        Message(offset=i, timestamp_ms=claims.KIP_931_WRITTEN_MS + round(i * 16_000 / 99), key=None, value=b"")
+        for i in range(100)
+    ]
+    saved = len(v23.encode("v2", spread)) - len(v23.encode("v3-header-only", spread))
+    assert find(table, "saved on a batch header").values["v3_header_only"] == saved
+    single = messages(1, 0)
+    assert find(table, "saved on a batch header").values["v3_header_only_one_record"] == len(
+        v23.encode("v2", single)
+    ) - len(v23.encode("v3-header-only", single))
+    assert find(table, "record count").values["v3"] == 4
+    assert "opposite" in table.remarks[0]
+
+
+def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
+    table = checked["kip31"]
+    assert find(table, "relative offsets").holds
+    assert find(table, "(Proposed Changes)").values == {"v1": 1002}
+    assert not find(table, "(Public Interfaces)").holds
+    moved = find(table, "rewrites the wrapper").values
+    assert moved["v1"] == 0
+    assert moved["v0"] > 0
+
+
+def test_enriched_starts_from_real_v0_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
+    table = checked["enriched"]
+    assert not find(table, "starts with").holds
+    assert find(table, "best case").values == {"v0": 26, "v1": 34}
+
+
+@pytest.mark.parametrize("name", claims.CLAIMS)
+def test_what_differs_says_why_and_every_view_shows_it(name: str, checked: dict[str, claims.ClaimsTable]) -> None:
+    table = checked[name]
+    assert table.differing
+    for row in table.differing:
+        assert row.why, row.claim
+        assert row.why in table.to_text()
+        assert row.why in table.to_table().to_html() or "&" in row.why or "'" in row.why
+    assert json.loads(json.dumps(table.to_dict()))["rows"][0]["claim"] == table.rows[0].claim
+    assert table.to_text().count(" NO") == len(table.differing)
+
+
+def test_an_unknown_table_names_the_known_ones() -> None:
+    with pytest.raises(InvalidConfig, match="kip98, kip931, kip31, enriched"):
+        claims.table("kip99")
+
+
+def test_tables_load_neither_pandas_nor_matplotlib() -> None:
+    """`kfbench table` must answer at once."""
+    code = (
+        "import sys; from kfbench.report import claims; claims.table('kip98').to_text();"
+        "print([m for m in ('pandas', 'matplotlib', 'pyspark', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

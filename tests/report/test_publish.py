@@ -1,0 +1,210 @@
+"""A report is whole, the same for the same run, and never replaces another."""
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pyarrow.parquet as pq
+import pytest
+
+from kfbench.errors import RunError
+from kfbench.report import publish as module
+from kfbench.report.publish import publish
+from kfbench.store import Run, open_run
+from tests.report.conftest import MANIFEST, stored
+
+
+@pytest.fixture(scope="module")
+def report(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return publish(run.path, tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture(scope="module")
+def page(report: Path) -> str:
+    return (report / "index.html").read_text()
+
+
+class Outline(HTMLParser):
+    """Tags in order, ids, and whether every element was closed."""
+
+    VOID = frozenset({"meta", "br", "img", "link", "input", "hr", "wbr"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def test_a_report_is_named_after_the_day_of_the_run_and_holds_what_it_says(report: Path, run: Run) -> None:
+    assert report.name == f"{run.manifest['started'][:10]}.1"
+    files = {path.relative_to(report).as_posix() for path in report.rglob("*") if path.is_file()}
+    assert {"README.md", "index.html", "measurements.parquet", "manifest.json", "environment.json"} <= files
+    assert "figures/overhead.svg" in files
+    assert json.loads((report / "environment.json").read_text()) == run.manifest["environment"]
+    for figure in (report / "figures").iterdir():
+        ET.fromstring(figure.read_bytes())
+
+
+def test_the_same_run_gives_the_same_directory_and_nothing_else(run: Run, report: Path) -> None:
+    before = sorted(report.parent.rglob("*"))
+    assert publish(run.path, report.parent) == report
+    assert sorted(report.parent.rglob("*")) == before
+
+
+def test_every_byte_is_the_same_in_another_place(run: Run, report: Path, tmp_path: Path) -> None:
+    other = publish(run.path, tmp_path / "deep" / "reports")
+    for path in report.rglob("*"):
+        if path.is_file():
+            assert (other / path.relative_to(report)).read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_published_report_can_be_rendered_again(report: Path, tmp_path: Path) -> None:
+    again = publish(report, tmp_path)
+    for name in ("index.html", "README.md", "measurements.parquet", "manifest.json"):
+        assert (again / name).read_bytes() == (report / name).read_bytes(), name
+
+
+def test_another_report_of_that_day_gets_the_next_number_and_the_first_stays(
+    run: Run, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    first = publish(run.path, tmp_path)
+    changed = first / "README.md"
+    changed.write_text("edited by hand")
+    second = publish(run.path, tmp_path)
+    assert second.name == f"{first.name[:-2]}.2"
+    assert changed.read_text() == "edited by hand"
+    assert publish(run.path, tmp_path) == second
+
+
+def test_all_rows_and_samples_are_in_the_report(report: Path, run: Run) -> None:
+    table = pq.read_table(report / "measurements.parquet")
+    assert table.equals(run.table)
+    assert open_run(report).table.num_rows == run.table.num_rows
+
+
+def test_nothing_is_left_when_rendering_fails(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(run: Run) -> Any:
+        yield "index.html", b"half"
+        raise RuntimeError("disk full")
+
+    monkeypatch.setattr(module, "render", broken)
+    with pytest.raises(RuntimeError, match="disk full"):
+        publish(run.path, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_left_when_writing_fails(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "render", lambda run: [("index.html", b"whole"), ("README.md", "not bytes")])
+    with pytest.raises(TypeError):
+        publish(run.path, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unfinished_run_is_refused(run: Run, tmp_path: Path) -> None:
+    from kfbench.store import create_run
+
+    writer = create_run(tmp_path, MANIFEST)
+    writer.add(run.table)
+    with pytest.raises(RunError, match="interrupted"):
+        publish(writer.path, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_run_of_another_schema_is_refused(run: Run, rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    other = stored(tmp_path, rows)
+    manifest = json.loads((other.path / "manifest.json").read_text())
+    (other.path / "manifest.json").write_text(json.dumps(manifest | {"schema_version": 999}))
+    with pytest.raises(RunError, match="999"):
+        publish(other.path, tmp_path)
+
+
+def test_a_run_in_which_everything_failed_is_refused(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    failed = stored(tmp_path, [row for row in rows if row["status"] == "skipped"])
+    with pytest.raises(RunError, match="nothing to report"):
+        publish(failed.path, tmp_path)
+
+
+def test_the_page_is_one_well_formed_file_without_a_network(page: str) -> None:
+    outline = Outline(page)
+    assert outline.open == []
+    assert len(page.encode()) <= 3 << 20
+    assert not [tag for tag, _ in outline.tags if tag in ("link", "img", "iframe", "object")]
+    assert all("src" not in attributes for attributes in outline.all("script"))
+    links = [a.get("href") or "" for a in outline.all("a")]
+    assert links
+    assert not [link for link in links if "//" in link]
+    assert not re.search(r"@import|url\((?!#)", page)
+
+
+def test_every_link_leads_somewhere(page: str, report: Path) -> None:
+    outline = Outline(page)
+    ids = [attributes["id"] for _, attributes in outline.tags if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    for link in (a.get("href") or "" for a in outline.all("a")):
+        assert link[1:] in ids if link.startswith("#") else (report / link).exists(), link
+
+
+def test_figures_have_words_and_tables_have_captions(page: str) -> None:
+    outline = Outline(page)
+    figures = outline.all("svg")
+    assert len(figures) >= 5
+    assert all(figure.get("role") == "img" and len(figure.get("aria-label") or "") > 30 for figure in figures)
+    assert len(outline.all("table")) == len(outline.all("caption")) >= 10
+    assert len(outline.all("figure")) == len(outline.all("figcaption")) == len(figures)
+
+
+def test_headings_are_in_order(page: str) -> None:
+    levels = [int(tag[1]) for tag, _ in Outline(page).tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+
+
+def test_the_page_tells_command_environment_prose_and_what_is_missing(page: str, run: Run) -> None:
+    assert "kfbench sweep tests.toml --out somewhere" in page
+    assert str(run.manifest["environment"]["python"]) in page
+    assert "Prose of the batch grid: a &lt; b &amp; c." in page
+    for name in ("spread", "key", "header", "codec"):
+        assert page.count(f"Prose of the {name} grid.") == 1, name
+    assert "v1 has no zstd" in page
+    assert "A/A arm" in page
+    assert "stale 45 + 700" in page
+
+
+def test_light_dark_print_and_phone_are_thought_of(page: str) -> None:
+    for rule in ("prefers-color-scheme:dark", "@media print", "max-width:40rem", "width=device-width"):
+        assert rule in page
+    used = set(re.findall(r"var\(--([\w-]+)\)", page))
+    declared = set(re.findall(r"--([\w-]+):", page))
+    assert used <= declared
+
+
+def test_markdown_shows_its_pictures_and_tables(report: Path) -> None:
+    text = (report / "README.md").read_text()
+    pictures = re.findall(r"!\[(.+?)\]\((.+?)\)", text)
+    assert pictures
+    assert all((report / path).is_file() for _, path in pictures)
+    assert "| format |" in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|"), line
+    assert "&amp;" not in text

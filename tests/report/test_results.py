@@ -1,0 +1,103 @@
+"""Slices: one axis moves, the others stand as near to the reference as the run allows."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from kfbench.report.render import Interval
+from kfbench.report.results import BASE, REFERENCE, Results, in_order, level
+
+
+def test_formats_come_in_the_order_that_readers_expect() -> None:
+    names = ["v3-header-only", "v2", "v0", "v3", "v1", "v3-attributes-only", "v2"]
+    assert in_order(names) == ["v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"]
+
+
+def test_a_null_is_not_a_length() -> None:
+    assert level("key_bytes", -1) == "null"
+    assert level("base_timestamp_ms", -1) == -1
+    assert level("payload", "template") == "template"
+
+
+def test_a_slice_moves_one_axis_only(results: Results) -> None:
+    for axis in ("batch_size", "timestamp_spread_ms", "key_bytes"):
+        part = results.along(results.uncompressed, axis)
+        assert part is not None
+        for other in results.axes:
+            assert (part.rows[other].nunique(dropna=False) > 1) == (other == axis), other
+
+
+def test_the_slice_with_the_most_levels_comes_first_then_the_one_nearest_to_the_reference(results: Results) -> None:
+    parts = results.slices(results.uncompressed, "batch_size")
+    assert [part.rows["batch_size"].nunique() for part in parts] == sorted(
+        (part.rows["batch_size"].nunique() for part in parts), reverse=True
+    )
+    assert parts[0].fixed == {axis: value for axis, value in REFERENCE.items() if axis != "batch_size"}
+    spread = results.along(results.uncompressed, "timestamp_spread_ms")
+    assert spread is not None
+    assert spread.fixed["batch_size"] == 10
+
+
+def test_a_pivot_is_what_the_rows_say(results: Results) -> None:
+    part = results.along(results.uncompressed, "batch_size")
+    assert part is not None
+    frame = part.pivot("overhead_per_record")
+    row = part.rows[(part.rows["batch_size"] == 5) & (part.rows["format"] == "v3")].iloc[0]
+    assert frame.at[5, "v3"] == row["overhead_bytes"] / row["records"]
+    assert list(frame.index) == [1, 2, 3, 5, 10, 100]
+    assert (frame["v0"] == 26).all()
+    assert (frame["v1"] == 34).all()
+
+
+def test_a_setting_is_told_in_words(results: Results) -> None:
+    part = results.along(results.uncompressed, "key_bytes")
+    assert part is not None
+    assert part.setting == "100 records a batch, 100 byte values, equal timestamps in a batch"
+
+
+def test_rows_that_several_blocks_share_count_once(results: Results) -> None:
+    assert not results.grid_bytes.duplicated(["cell_id", "format", "codec", "level"]).any()
+    assert not results.cpu.duplicated(["cell_id", "format", "codec", "level", "operation", "arm"]).any()
+
+
+def test_failed_and_skipped_rows_enter_no_slice(rows: list[dict[str, Any]], results: Results) -> None:
+    assert any(row["status"] == "skipped" for row in rows)
+    assert (results.ok["status"] == "ok").all()
+    headers = results.along(results.uncompressed, "headers")
+    assert headers is not None
+    assert pd.isna(headers.pivot("overhead_per_record").at[2, "v1"])
+
+
+def test_ns_a_record_are_medians_of_the_stored_samples(results: Results) -> None:
+    row = results.cpu.iloc[0]
+    expected = pd.Series(row["cpu_ns"]).median() / row["inner_loops"] / row["records"]
+    assert row["ns_per_record"] == pytest.approx(expected)
+
+
+def test_a_ratio_is_to_v2_of_the_same_cell_and_operation(results: Results) -> None:
+    rows = results.with_ratios(results.cpu)
+    base = rows[(rows["format"] == BASE) & (rows["arm"] == "measure")]
+    assert set(base["ratio"]) == {Interval(median=1.0, low=1.0, high=1.0)}
+    row = rows[(rows["format"] == "v0") & (rows["operation"] == "encode")].iloc[0]
+    paired = base[(base["cell_id"] == row["cell_id"]) & (base["operation"] == "encode")].iloc[0]
+    ratios = pd.Series(row["cpu_ns"]) / pd.Series(paired["cpu_ns"])
+    assert row["ratio"].median == pytest.approx(ratios.median())
+    assert row["ratio"].low <= row["ratio"].median <= row["ratio"].high
+
+
+def test_without_v2_there_is_no_ratio(rows: list[dict[str, Any]], results: Results) -> None:
+    lonely = Results(results.all[results.all["format"] != BASE])
+    assert set(lonely.with_ratios(lonely.cpu)["ratio"]) == {None}
+    assert lonely.noise is None
+
+
+def test_the_noise_is_what_v2_against_v2_reads(results: Results) -> None:
+    assert results.noise is not None
+    low, high = results.noise
+    assert low <= 1.0 <= high
+    medians = [ratio.median for ratio in results.aa["ratio"]]
+    assert len(medians) == results.cpu.drop_duplicates(["cell_id", "operation"]).shape[0]
+    outside = sum(not low <= median <= high for median in medians)
+    assert outside <= 2 + 0.05 * len(medians)
+    assert min(medians) <= max(low, 1.0) and max(medians) >= min(high, 1.0)
