@@ -10,7 +10,8 @@ from kfbench.kernels._jit import FAST_CRC, kernel, leaf
 from kfbench.kernels.intrinsics import carryless_low, crc32c_byte, crc32c_word, fold_lanes, load_le64
 
 CASTAGNOLI, IEEE = 0x82F63B78, 0xEDB88320  # reflected polynomials
-U0, U8, LOW8, ALL32 = np.uint64(0), np.uint64(8), np.uint64(0xFF), np.uint64(0xFFFFFFFF)
+U0, THREE, U8, W32, W64 = (np.uint64(value) for value in (0, 3, 8, 32, 64))
+LOW8, ALL32 = np.uint64(0xFF), np.uint64(0xFFFFFFFF)
 
 
 def _power(exponent: int, polynomial: int) -> int:
@@ -128,15 +129,37 @@ def _lane_constants(bits: int) -> tuple[int, int]:
     return _power(bits + 63, IEEE) << 32, _power(bits - 1, IEEE) << 32
 
 
-_fold = fold_lanes(_lane_constants(512), _lane_constants(128))
+_fold = fold_lanes({bits: _lane_constants(bits) for bits in (128, 256, 384, 512)})
+
+
+@leaf
+def _first_lane(buffer, start, size):
+    """(low, high, spill): the first `size` bytes (1 to 16) of a message, started, behind zeros, as one lane.
+
+    A checksum that starts from 0 does not see leading zeros, so the odd bytes go first and no tail is left. The start
+    value covers four bytes: what of it lies beyond `size` spills into what follows. Reads the 16 bytes before
+    start + size.
+    """
+    low, high = load_le64(buffer, start + size - 16), load_le64(buffer, start + size - 8)
+    gap = np.uint64(16 - size) << THREE  # bits of zeros
+    if size > 8:
+        low = ((low >> gap) << gap) ^ (ALL32 << gap)
+        if gap > W32:
+            high ^= ALL32 >> (W64 - gap)
+        return low, high, U0
+    gap -= W64
+    high = ((high >> gap) << gap) ^ (ALL32 << gap)
+    return U0, high, ALL32 >> (W64 - gap) if gap > W32 else U0
 
 
 def _fast_crc32(buffer, start, end):
-    crc = ALL32
-    if end - start >= 16:
-        low, high, start = _fold(buffer, start, end, crc)
-        crc = _slice8(IEEE_TABLES, low, 8) ^ _slice8(IEEE_TABLES, high, 0)
-    return _tail(IEEE_TABLES, crc, buffer, start, end) ^ ALL32
+    size = end - start
+    if size < 16 or start < 16:
+        return _tail(IEEE_TABLES, ALL32, buffer, start, end) ^ ALL32
+    odd = ((size - 1) & 15) + 1
+    low, high, spill = _first_lane(buffer, start, odd)
+    low, high = _fold(buffer, start + odd, end, low, high, spill)
+    return _slice8(IEEE_TABLES, low, 8) ^ _slice8(IEEE_TABLES, high, 0) ^ ALL32
 
 
 def _portable_crc32(buffer, start, end):
@@ -156,3 +179,9 @@ def crc32c_of(buffer):
 def crc32_of(buffer):
     """CRC-32 (IEEE) of a whole uint8 array, as an int."""
     return crc32(buffer, 0, len(buffer))
+
+
+@kernel
+def crc32_between(buffer, start, end):
+    """CRC-32 (IEEE) of buffer[start:end], as an int: a message has its header before it, which the fast path uses."""
+    return crc32(buffer, start, end)

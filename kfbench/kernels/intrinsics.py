@@ -135,56 +135,71 @@ def carryless_low(typingctx, a, b):
     return types.uint64(types.uint64, types.uint64), codegen
 
 
-def fold_lanes(by_512: tuple[int, int], by_128: tuple[int, int]) -> Callable[..., Any]:
-    """An intrinsic that folds buffer[position:end] by carry-less multiply, kept in vector registers.
+def fold_lanes(constants: dict[int, tuple[int, int]]) -> Callable[..., Any]:
+    """An intrinsic that folds a 16-byte lane over buffer[position:end], whole blocks of 16, by carry-less multiply.
 
-    by_512 and by_128: the constants that move a 16-byte lane forward by 64 and 16 bytes.
-    It folds every whole 16 bytes (at least one) and gives (low, high, next position).
+    constants[bits] move a lane forward by that many bits (128, 256, 384, 512). The lane is given as (low, high), its
+    words as they lie in memory; `spill` is added to the first word of the buffer. Gives the lane at the end. From 112
+    bytes on four lanes run side by side in vector registers.
     """
-    constant_512, constant_128 = ir.Constant(PAIR, by_512), ir.Constant(PAIR, by_128)
+    forward_by = {bits: ir.Constant(PAIR, pair) for bits, pair in constants.items()}
 
     @intrinsic
-    def fold(typingctx, buffer, position, end, crc):
+    def fold(typingctx, buffer, position, end, low, high, spill):
         def codegen(context, builder, signature, args):
-            array, start, stop, seed = args
+            array, start, stop, *words = args
 
             def load(at: Any) -> Any:
                 pointer = _pointer(context, builder, signature.args[0], array, at)
                 return builder.load(builder.bitcast(pointer, PAIR.as_pointer()), align=1)
 
-            def forward(lane: Any, constant: Any, data: Any) -> Any:
-                low, high = (_multiply(builder, lane, constant, which) for which in (0, 0x11))
-                return builder.xor(builder.xor(low, high), data)
+            def forward(lane: Any, bits: int, data: Any) -> Any:
+                halves = (_multiply(builder, lane, forward_by[bits], which) for which in (0, 0x11))
+                return builder.xor(builder.xor(*halves), data)
 
-            def whole(at: Any, size: int) -> Any:
+            def left(at: Any, size: int) -> Any:
                 return builder.icmp_signed("<=", builder.add(at, I64(size)), stop)
 
-            lanes = [cgutils.alloca_once(builder, PAIR) for _ in range(4)]
-            cursor = cgutils.alloca_once_value(builder, builder.add(start, I64(16)))
-            first = builder.insert_element(ir.Constant(PAIR, [0, 0]), seed, I32(0))
-            builder.store(builder.xor(load(start), first), lanes[0])
-            with builder.if_then(whole(start, 128)):
-                for k in (1, 2, 3):
-                    builder.store(load(builder.add(start, I64(16 * k))), lanes[k])
-                builder.store(builder.add(start, I64(64)), cursor)
-                with _while(builder, lambda: whole(builder.load(cursor), 64)):
-                    at = builder.load(cursor)
-                    for k, lane in enumerate(lanes):
-                        data = load(builder.add(at, I64(16 * k)))
-                        builder.store(forward(builder.load(lane), constant_512, data), lane)
-                    builder.store(builder.add(at, I64(64)), cursor)
-                for lane in lanes[1:]:
-                    builder.store(forward(builder.load(lanes[0]), constant_128, builder.load(lane)), lanes[0])
-            with _while(builder, lambda: whole(builder.load(cursor), 16)):
-                at = builder.load(cursor)
-                builder.store(forward(builder.load(lanes[0]), constant_128, load(at)), lanes[0])
-                builder.store(builder.add(at, I64(16)), cursor)
-            lane = builder.load(lanes[0])
-            halves = [builder.extract_element(lane, I32(k)) for k in (0, 1)]
-            return context.make_tuple(builder, signature.return_type, [*halves, builder.load(cursor)])
+            def pair(first: Any, second: Any) -> Any:
+                return builder.insert_element(
+                    builder.insert_element(ir.Constant(PAIR, [0, 0]), first, I32(0)), second, I32(1)
+                )
 
-        result = types.Tuple((types.uint64, types.uint64, types.int64))
-        return result(buffer, types.int64, types.int64, types.uint64), codegen
+            cursor = cgutils.alloca_once_value(builder, start)
+            lane = cgutils.alloca_once_value(builder, pair(words[0], words[1]))
+            rest = cgutils.alloca_once_value(
+                builder, pair(words[2], I64(0))
+            )  # what is still to be added: the spill, once
+            with builder.if_then(left(start, 112)):
+                lanes = [lane, *(cgutils.alloca_once(builder, PAIR) for _ in range(3))]
+                for k in (1, 2, 3):
+                    data = load(builder.add(start, I64(16 * (k - 1))))
+                    builder.store(builder.xor(data, builder.load(rest)) if k == 1 else data, lanes[k])
+                builder.store(ir.Constant(PAIR, [0, 0]), rest)
+                builder.store(builder.add(start, I64(48)), cursor)
+                with _while(builder, lambda: left(builder.load(cursor), 64)):
+                    at = builder.load(cursor)
+                    for k in range(4):
+                        data = load(builder.add(at, I64(16 * k)))
+                        builder.store(forward(builder.load(lanes[k]), 512, data), lanes[k])
+                    builder.store(builder.add(at, I64(64)), cursor)
+                sum_ = builder.load(lanes[3])
+                for k in range(3):
+                    sum_ = forward(builder.load(lanes[k]), 384 - 128 * k, sum_)
+                builder.store(sum_, lane)
+            with _while(builder, lambda: left(builder.load(cursor), 16)):
+                at = builder.load(cursor)
+                data = builder.xor(load(at), builder.load(rest))
+                builder.store(forward(builder.load(lane), 128, data), lane)
+                builder.store(ir.Constant(PAIR, [0, 0]), rest)
+                builder.store(builder.add(at, I64(16)), cursor)
+            whole = builder.load(lane)
+            return context.make_tuple(
+                builder, signature.return_type, [builder.extract_element(whole, I32(k)) for k in (0, 1)]
+            )
+
+        result = types.UniTuple(types.uint64, 2)
+        return result(buffer, types.int64, types.int64, types.uint64, types.uint64, types.uint64), codegen
 
     return fold
 
