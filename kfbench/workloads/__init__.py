@@ -18,7 +18,7 @@ def _discover() -> Mapping[str, Workload]:
         family: Mapping[str, Workload] = import_module(f"{__name__}.{module.name}").WORKLOADS
         taken = found.keys() & family.keys()
         if taken:
-            raise ImportError(f"{module.name}: the workload {sorted(taken)[0]} exists already")
+            raise ImportError(f"{module.name}: the workload {min(taken)} exists already")
         found |= family
     return MappingProxyType(found)
 

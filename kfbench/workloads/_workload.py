@@ -36,13 +36,15 @@ class Sample:
 
 
 class Workload(Protocol):
-    """A named recipe for records; a value object, cheap to pickle."""
+    """A named recipe for records: a frozen dataclass whose fields are its axes, cheap to pickle."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def summary(self) -> str: ...
+
+    def __hash__(self) -> int: ...
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         """The records start ... start + records - 1 of the endless sequence that `seed` names."""

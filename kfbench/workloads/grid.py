@@ -34,23 +34,17 @@ class GridPoint:
     """One point of the grid; each field is an axis. Raises InvalidConfig, naming the axis."""
 
     name: ClassVar[str] = "grid"
-    summary: ClassVar[str] = (
-        "one axis a property: batch size, key, value, timestamp spread, headers, payload, nulls"
-    )
+    summary: ClassVar[str] = "one axis a property: batch size, key, value, timestamp spread, headers, payload, nulls"
 
     batch_size: int = _axis(100, "records a batch", unit="records", low=1)
     key_bytes: int = _axis(16, "length of every key; null (-1) for no key", unit="bytes", low=NULL_LENGTH)
-    value_bytes: int = _axis(
-        100, "length of every value; null (-1) for tombstones", unit="bytes", low=NULL_LENGTH
-    )
+    value_bytes: int = _axis(100, "length of every value; null (-1) for tombstones", unit="bytes", low=NULL_LENGTH)
     timestamp_spread_ms: int = _axis(0, "last timestamp of a batch minus its first", unit="ms", high=2**62)
     headers: int = _axis(0, "headers a record", unit="headers", high=1_000)
     payload: str = _axis("template", "what keys and values are made of: " + ", ".join(PAYLOADS))
     null_share: float = _axis(0.0, "share of the records whose value is null", high=1.0)
     header_key_bytes: int = _axis(12, "length of every header key", unit="bytes", low=0)
-    header_value_bytes: int = _axis(
-        20, "length of every header value; null (-1)", unit="bytes", low=NULL_LENGTH
-    )
+    header_value_bytes: int = _axis(20, "length of every header value; null (-1)", unit="bytes", low=NULL_LENGTH)
     offset_stride: int = _axis(1, "step between offsets; above 1: the holes of compaction", low=1)
     base_timestamp_ms: int = _axis(
         START_OF_2026_MS, "first timestamp of each batch; -1 for none", unit="ms", low=-1, high=2**62
@@ -118,9 +112,7 @@ class GridPoint:
         spread = np.floor((k + jitter) / last * self.timestamp_spread_ms).astype(np.int64)
         return np.where(k == last, self.timestamp_spread_ms, spread)
 
-    def _batch_fields(
-        self, first: NDArray[np.int64], shapes: Shapes, bounds: NDArray[np.int64]
-    ) -> BatchFields:
+    def _batch_fields(self, first: NDArray[np.int64], shapes: Shapes, bounds: NDArray[np.int64]) -> BatchFields:
         columns: dict[str, Any] = {}
         if self.producer:
             columns |= {"producer_id": PRODUCER_ID, "producer_epoch": 0, "base_sequence": first % 2**31}
@@ -133,14 +125,10 @@ class GridPoint:
         records = len(shapes)
         none = np.zeros(0, np.uint8), np.zeros(records, np.int64)
 
-        def column(
-            part: Part, purpose: int, length: int, each: int = 1
-        ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        def column(part: Part, purpose: int, length: int, each: int = 1) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
             if length <= 0 or not each:
                 return none[0], np.zeros(records * each, np.int64)
-            made = pattern(part, self.payload, length).make(
-                seed, purpose, start=start * each, records=records * each
-            )
+            made = pattern(part, self.payload, length).make(seed, purpose, start=start * each, records=records * each)
             return made.reshape(-1), np.arange(records * each) * length
 
         key_data, key_starts = column("key", KEYS, self.key_bytes)

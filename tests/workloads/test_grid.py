@@ -81,13 +81,11 @@ def test_offset_stride() -> None:
 
 
 def test_producer_and_append_time_become_batch_fields() -> None:
-    rows = sample(
-        records=250, start=30, producer=True, append_time=True, timestamp_spread_ms=99
-    ).batch_fields.rows
+    rows = sample(records=250, start=30, producer=True, append_time=True, timestamp_spread_ms=99).batch_fields.rows
     assert rows["base_sequence"].tolist() == [30, 100, 200]
     assert rows["timestamp_type"].tolist() == [1, 1, 1]
     assert rows["append_time_ms"].tolist()[:2] == [START_OF_2026_MS + 99 + APPEND_DELAY_MS] * 2
-    assert sample(records=250).batch_fields.set_fields() == set()
+    assert sample(records=250).batch_fields.set_fields == set()
 
 
 def test_half_payload_is_half_zeros_and_ones_are_ones() -> None:

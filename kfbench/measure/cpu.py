@@ -1,0 +1,143 @@
+"""CPU: thread time beside wall time, all formats of a cell interleaved, raw samples kept.
+
+Every round calls each arm once in a fresh random order, so that what drifts (clock, neighbours, caches) hits all
+alike; a mere rotation keeps each arm's predecessor, whose data are then warm. One arm is the base once more (A/A):
+it must read 1.0, and says how far the rest can be trusted.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.formats import Format
+from kfbench.records import Records
+
+Operation = Literal["encode", "decode"]
+OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
+WARM_UP_CALLS: Final = 3
+MAX_INNER_LOOPS: Final = 10_000
+RESAMPLES: Final = 2_000
+ROOM_AN_ITEM: Final = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """The times of one arm: int64[rounds], each of `inner_loops` calls. Round i of all arms belongs together."""
+
+    inner_loops: int
+    cpu_ns: NDArray[np.int64]
+    wall_ns: NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """What is timed, and what is put in place before each sample without being timed."""
+
+    call: Callable[[], object]
+    before: Callable[[], object]
+
+
+def prepare(
+    formats: Sequence[Format],
+    operation: Operation,
+    records: Records,
+    bounds: Int64,
+    codec: str = "none",
+    level: int | None = None,
+    batch_fields: BatchFields = NO_FIELDS,
+) -> list[Arm]:
+    """An arm for each of the formats (one may be there twice): encode into a reused buffer, or decode to columns.
+
+    All arms work in one and the same buffer: where each has its own, its place in the caches stays with it through
+    every round, and an A/A arm reads a few percent off.
+    """
+    logs = [fmt.encode(records, bounds, codec, level, batch_fields, lossy=True).data for fmt in formats]
+    items = len(records) + records.shapes.header_count + len(bounds)
+    # Room for any varint at its longest: encode then need not work out the exact size first.
+    buffer = np.empty(max(map(len, logs)) + ROOM_AN_ITEM * items, np.uint8)
+
+    def encode(fmt: Format) -> Arm:
+        return Arm(
+            call=lambda: fmt.encode(records, bounds, codec, level, batch_fields, lossy=True, out=buffer),
+            before=lambda: None,
+        )
+
+    def decode(fmt: Format, log: Bytes) -> Arm:
+        view = buffer[: len(log)]
+        return Arm(call=lambda: fmt.decode(view), before=lambda: np.copyto(view, log))
+
+    if operation == "encode":
+        return [encode(fmt) for fmt in formats]
+    return [decode(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
+
+
+def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
+    """Time every arm `rounds` times; the samples of each, in the order of `arms`.
+
+    base: the arm whose call is repeated until a sample takes `sample_ns`; the others repeat theirs as often.
+    """
+    for arm in arms:
+        arm.before()
+        for _ in range(WARM_UP_CALLS):
+            arm.call()
+    cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
+    random = np.random.default_rng(seed)
+    with _no_garbage_collection():
+        arms[base].before()
+        inner_loops = _calibrate(arms[base].call, sample_ns)
+        for i in range(rounds):
+            for j in random.permutation(len(arms)).tolist():
+                arms[j].before()
+                cpu_ns[j, i], wall_ns[j, i] = _time(arms[j].call, inner_loops)
+    return [Samples(inner_loops=inner_loops, cpu_ns=cpu_ns[j], wall_ns=wall_ns[j]) for j in range(len(arms))]
+
+
+def _time(call: Callable[[], object], inner_loops: int) -> tuple[int, int]:
+    loops = range(inner_loops)
+    wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+    for _ in loops:
+        call()
+    return time.thread_time_ns() - cpu, time.perf_counter_ns() - wall
+
+
+def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
+    """Calls that take sample_ns together; the same for all arms, so that samples compare as they are."""
+    once = min(_time(call, 1)[1] for _ in range(5))
+    return int(np.clip(-(-sample_ns // max(once, 1)), 1, MAX_INNER_LOOPS))
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Nobody's sample pays for it. No collection before either: it takes longer than all the samples."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> tuple[float, float, float]:
+    """(median, low, high) of arm / base, round by round; low and high hold the median with 95 % (bootstrap).
+
+    Pairs cancel what a round has in common, which the ratio of two medians does not.
+    """
+    ratios = np.asarray(arm_ns, np.float64) / np.asarray(base_ns, np.float64)
+    medians = np.median(ratios[_resamples(len(ratios), seed)], axis=1)
+    low, high = np.quantile(medians, [0.025, 0.975])
+    return float(np.median(ratios)), float(low), float(high)
+
+
+@lru_cache(maxsize=8)
+def _resamples(rounds: int, seed: int) -> NDArray[np.int64]:
+    return np.random.default_rng(seed).integers(0, rounds, (RESAMPLES, rounds))

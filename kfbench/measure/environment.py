@@ -1,0 +1,100 @@
+"""What a measurement depends on beside the code: host, interpreter, libraries, codecs, git revision, load."""
+
+import os
+import platform
+import socket
+import subprocess
+import sys
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from kfbench.codecs import CODECS
+from kfbench.kernels import FAST_CRC
+
+PACKAGES: Final = (
+    "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
+)  # fmt: skip
+_SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
+
+
+def host() -> str:
+    return socket.gethostname()
+
+
+def environment() -> dict[str, Any]:
+    """JSON-ready facts. What cannot be found out here is None: unknown is not the same as zero."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "host": host(),
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": _cpu_name(),
+        "cores": _cores(),
+        "cache": _caches(),
+        "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
+        "load_1_min": load,
+        "kernel_features": {"fast_crc": bool(FAST_CRC)},
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "packages": {name: found for name in PACKAGES if (found := _version(name))},
+        "codecs": {name: codec.version for name, codec in CODECS.items()},
+        "git_revision": git_revision(),
+    }
+
+
+def git_revision() -> str | None:
+    """The commit that this code is, with `-dirty` when its tracked files differ; None outside a checkout."""
+    folder = Path(__file__).parent
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--dirty", "--match="],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def _cores() -> int | None:
+    """Cores that this process may use: a container's may be fewer than the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _caches() -> dict[str, str]:
+    found = {}
+    for index in sorted((_SYSTEM / "cache").glob("index*")):
+        level, kind, size = (_text(index / name) for name in ("level", "type", "size"))
+        if level and kind and size:
+            found[f"L{level} {kind.lower()}"] = size
+    return found
+
+
+@lru_cache(maxsize=1)
+def _cpu_name() -> str | None:
+    for line in (_text(Path("/proc/cpuinfo")) or "").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    from cpuinfo import get_cpu_info  # a second and a subprocess: only where there is no /proc
+
+    name = get_cpu_info().get("brand_raw")
+    return str(name) if name else None

@@ -1,0 +1,107 @@
+"""The result table: what each column is, in one place. One row = one cell x format x codec and level x kind.
+
+Integers and raw samples are stored; ratios, medians and units for people are the report's.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+# Version history: a reader refuses a run of another version.
+# 1  (2026-11) the first
+SCHEMA_VERSION: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    name: str
+    type: pa.DataType
+    unit: str  # "" where there is none
+    meaning: str
+    nullable: bool = True
+
+
+def _column(name: str, type_: pa.DataType, unit: str, meaning: str, *, nullable: bool = True) -> Column:
+    return Column(name=name, type=type_, unit=unit, meaning=meaning, nullable=nullable)
+
+
+WORKLOAD_COLUMNS: Final = (
+    _column("batch_size", pa.int32(), "records", "records a batch"),
+    _column("key_bytes", pa.int32(), "bytes", "length of every key; -1: null"),
+    _column("value_bytes", pa.int32(), "bytes", "length of every value that is not null; -1: all null"),
+    _column("timestamp_spread_ms", pa.int64(), "ms", "last timestamp of a batch minus its first"),
+    _column("headers", pa.int32(), "headers", "headers a record"),
+    _column("payload", pa.string(), "", "what the payload is made of: random, half, template, ones"),
+    _column("null_share", pa.float64(), "", "share of the records whose value is null"),
+    _column("header_key_bytes", pa.int32(), "bytes", "length of every header key"),
+    _column("header_value_bytes", pa.int32(), "bytes", "length of every header value; -1: null"),
+    _column("offset_stride", pa.int32(), "", "offset of a record minus the one before"),
+    _column("base_timestamp_ms", pa.int64(), "ms", "first timestamp of every batch; -1: none"),
+    _column("producer", pa.bool_(), "", "producer id, epoch and base sequence are set"),
+    _column("append_time", pa.bool_(), "", "log append time"),
+)
+
+COLUMNS: Final = (
+    _column("kind", pa.string(), "", "bytes or cpu", nullable=False),
+    _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
+    _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
+    _column("error", pa.string(), "", "why there is no measurement"),
+    _column("grid", pa.string(), "", "block of the sweep; a cell of several has its rows under each", nullable=False),
+    _column("workload", pa.string(), "", "name of the workload", nullable=False),
+    _column("seed", pa.int64(), "", "seed of the workload's records", nullable=False),
+    *WORKLOAD_COLUMNS,
+    _column("format", pa.string(), "", "name of the format", nullable=False),
+    _column("codec", pa.string(), "", "name of the codec", nullable=False),
+    _column("level", pa.int32(), "", "level of the codec; null where it has none"),
+    _column("codec_version", pa.string(), "", "library that compressed: compressed bytes depend on it"),
+    _column("host", pa.string(), "", "host that measured; CPU times of several never share a table"),
+    _column("records", pa.int64(), "records", "records measured"),
+    # bytes
+    _column("batches", pa.int64(), "batches", "batches they make"),
+    _column("size_bytes", pa.int64(), "bytes", "size of all batches"),
+    _column("payload_bytes", pa.int64(), "bytes", "keys, values, header keys and values"),
+    _column("overhead_bytes", pa.int64(), "bytes", "size_bytes - payload_bytes; uncompressed only"),
+    _column("losses", pa.string(), "", "JSON: what the format could not carry, and how many"),
+    _column("field_bytes", pa.string(), "bytes", "JSON: bytes a field, sum = size_bytes; uncompressed only"),
+    # cpu
+    _column("operation", pa.string(), "", "encode or decode"),
+    _column("arm", pa.string(), "", "measure, or aa: the base format (v2) once more, which must read 1.0"),
+    _column("inner_loops", pa.int32(), "", "calls a sample; the same for all arms of a cell and operation"),
+    _column(
+        "cpu_ns",
+        pa.list_(pa.int64()),
+        "ns",
+        "thread CPU time of inner_loops calls, one item a round; round i of all arms belongs together",
+    ),
+    _column("wall_ns", pa.list_(pa.int64()), "ns", "wall time of the same calls"),
+)
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field(column.name, column.type, column.nullable, {"unit": column.unit, "meaning": column.meaning})
+        for column in COLUMNS
+    ],
+    {"kfbench_schema_version": str(SCHEMA_VERSION)},
+)
+
+# What is the same on any master, any partitioning and any day, given the same codec libraries.
+DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in {"host", "inner_loops", "cpu_ns", "wall_ns"})
+
+Row = Mapping[str, Any]
+
+
+def table(rows: Iterable[Row]) -> pa.Table:
+    """Rows as a table of SCHEMA. A name that is not in it is a mistake of ours: KeyError."""
+    found = list(rows)
+    for row in found:
+        if unknown := row.keys() - set(SCHEMA.names):
+            raise KeyError(f"no column {', '.join(sorted(unknown))}")
+    return pa.Table.from_pylist(found, schema=SCHEMA)
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Name -> count as the text that `losses` and `field_bytes` hold."""
+    return json.dumps(dict(counts), separators=(",", ":"))

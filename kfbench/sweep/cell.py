@@ -1,0 +1,153 @@
+"""One cell: its records in each of its formats, as rows of the result table.
+
+An exception becomes a row with its error: one broken cell must not cost a sweep of hours.
+"""
+
+import pickle
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS
+from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Operation, Samples, measure, prepare
+from kfbench.measure.environment import host
+from kfbench.measure.schema import SCHEMA, table
+from kfbench.measure.size import measure_size
+from kfbench.measure.verify import Unverified, verify_records
+from kfbench.sweep.grid import BASE_FORMAT, Cell, illegal
+from kfbench.workloads import Sample, Workload
+
+Row = dict[str, Any]
+
+# Rough MB/s of compressing and decompressing once, and microseconds a batch: they only decide how cells are grouped.
+_MB_PER_S: Final = {
+    ("none", None): 1_000, ("gzip", 1): 90, ("gzip", 6): 55, ("gzip", 9): 20, ("lz4", 1): 100, ("lz4", 17): 20,
+    ("zstd", 9): 45, ("zstd", 19): 3,
+}  # fmt: skip
+_OTHER_MB_PER_S: Final = 250
+_US_A_BATCH: Final = {"none": 0, "gzip": 25}
+_OTHER_US_A_BATCH: Final = 18
+
+
+def measure_recipes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a Spark task runs: pickled lists of cells in, rows of SCHEMA out."""
+    for batch in batches:
+        for recipe in batch.column("recipe"):
+            cells: list[Cell] = pickle.loads(recipe.as_py())
+            yield from table([row for cell in cells for row in measure_cell(cell)]).to_batches()
+
+
+def estimate_s(cell: Cell) -> float:
+    """About how long the cell takes, in seconds."""
+    axes = cell.axes
+    batches = cell.records / int(axes.get("batch_size", 1))
+    each = [max(int(axes.get(name, 100)), 0) for name in ("key_bytes", "value_bytes")]
+    payload = cell.records * (sum(each) + 30)
+    speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
+    once = 30e-6 + payload / speed + batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
+    if cell.kind == "bytes":
+        return 2e-3 + len(cell.formats) * (1e-3 + payload / 300e6 + once)
+    samples = len(OPERATIONS) * (len(cell.formats) + 1) * (cell.rounds + WARM_UP_CALLS)
+    return 0.03 + samples * max(once, 1.2 * cell.sample_us * 1e-6)
+
+
+def measure_cell(cell: Cell) -> list[Row]:
+    """The rows of the cell, under each block that names it. Never raises: see `status` and `error`."""
+    measured = list(_bytes_rows(cell) if cell.kind == "bytes" else _cpu_rows(cell))
+    columns = {name: value for name, value in cell.axes.items() if name in SCHEMA.names}
+    common = {
+        "kind": cell.kind,
+        "cell_id": cell.cell_id,
+        "workload": cell.workload.name,
+        "seed": cell.seed,
+        "codec": cell.codec,
+        "level": cell.level,
+        "codec_version": CODECS[cell.codec].version,
+        "host": host(),
+    }
+    return [
+        columns | common | {"grid": grid} | row
+        for grid, formats in cell.grids.items()
+        for row in measured
+        if row["format"] in formats
+    ]
+
+
+@lru_cache(maxsize=2)
+def _sample(workload: Workload, records: int, seed: int) -> Sample:
+    """Cells that differ in the codec only come one after another, and share their records."""
+    return workload.generate(records=records, seed=seed)
+
+
+def _bytes_rows(cell: Cell) -> Iterator[Row]:
+    for name in cell.formats:
+        try:
+            sample = _sample(cell.workload, cell.records, cell.seed)
+            if reason := illegal(name, sample.shapes, cell.codec):
+                yield {"format": name, "status": "skipped", "error": reason}
+                continue
+            row = measure_size(
+                FORMATS[name], sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields
+            )
+            yield {"format": name, "status": "ok"} | row
+        except Exception as error:
+            yield _error(cell, name, error)
+
+
+def _cpu_rows(cell: Cell) -> Iterator[Row]:
+    """All formats in one interleaved measurement an operation; a format that fails is left out of it."""
+    sound: list[str] = []
+    given: tuple[Any, ...] = ()
+    for name in cell.formats:
+        row: Row = {"format": name, "arm": "measure"}
+        try:
+            sample = _sample(cell.workload, cell.records, cell.seed)
+            given = sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields
+            if reason := illegal(name, sample.shapes, cell.codec):
+                row |= {"status": "skipped", "error": reason}
+            else:
+                log = FORMATS[name].encode(*given, lossy=True)
+                verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
+                sound.append(name)
+                continue
+        except Exception as error:
+            row |= _error(cell, name, error)
+        for operation in OPERATIONS:
+            yield row | {"operation": operation}
+    for operation in OPERATIONS:
+        yield from _timed_rows(cell, operation, sound, given)
+
+
+def _timed_rows(cell: Cell, operation: Operation, sound: list[str], given: tuple[Any, ...]) -> Iterator[Row]:
+    arms = [(name, "measure") for name in sound] + [(BASE_FORMAT, "aa")]
+    rows: list[Row] = [{"format": name, "arm": arm, "operation": operation} for name, arm in arms]
+    try:
+        if BASE_FORMAT not in sound:
+            raise Unverified(f"{BASE_FORMAT}, the base of every ratio, failed")
+        calls = prepare([FORMATS[name] for name, _ in arms], operation, *given)
+        samples = measure(calls, sound.index(BASE_FORMAT), cell.rounds, cell.sample_us * 1_000, cell.seed)
+    except Exception as error:
+        yield from (row | _error(cell, row["format"], error) for row in rows)
+        return
+    yield from (row | _times(cell, times) for row, times in zip(rows, samples, strict=True))
+
+
+def _times(cell: Cell, times: Samples) -> Row:
+    return {
+        "status": "ok",
+        "records": cell.records,
+        "inner_loops": times.inner_loops,
+        "cpu_ns": times.cpu_ns.tolist(),
+        "wall_ns": times.wall_ns.tolist(),
+    }
+
+
+def _error(cell: Cell, name: str, error: Exception) -> Row:
+    return {
+        "format": name,
+        "status": "error",
+        "error": f"{cell.title}: {name}: {type(error).__name__}: {error}",
+    }

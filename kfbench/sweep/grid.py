@@ -1,0 +1,320 @@
+"""A sweep from its TOML file: named blocks of axes, each with the prose that the report prints beside its tables.
+
+Everything that can be wrong with a sweep is refused here, before anything runs, with the file and the key.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from kfbench.codecs import CODECS
+from kfbench.errors import IllegalCombination, InvalidConfig
+from kfbench.formats import FORMATS
+from kfbench.layouts import NULL_LENGTH
+from kfbench.records import Shapes
+from kfbench.workloads import WORKLOADS, Workload
+
+SWEEPS: Final = Path(__file__).parents[2] / "datasets" / "sweeps"
+MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
+BASE_FORMAT: Final = "v2"
+
+Kind = Literal["bytes", "cpu"]
+
+
+class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """How much each bytes cell encodes: whole batches of about `records` records, `payload_bytes` at most."""
+
+    records: int = 2_048
+    payload_bytes: int = 1 << 18
+
+
+class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """How each CPU cell is timed: its working set (smaller under a codec, which is so much slower), rounds, and the
+    least time that one sample takes."""
+
+    records: int = 8_192
+    payload_bytes: int = 1 << 20
+    codec_payload_bytes: int = 1 << 16
+    rounds: int = 15
+    sample_us: int = 1_000
+
+
+class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
+
+    illegal: what to do where a format cannot have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or
+    "skip" the cell, which leaves a row that says so.
+    """
+
+    name: str
+    title: str
+    analysis: str
+    measure: list[Kind]
+    formats: list[str]
+    axes: dict[str, list[Any]]
+    workload: str = "grid"
+    codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
+    illegal: Literal["refuse", "skip"] = "refuse"
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    title: str
+    analysis: str
+    grid: list[Grid]
+    seed: int = 0
+    bytes: BytesSettings = BytesSettings()
+    cpu: CpuSettings = CpuSettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """The recipe of one measurement: a workload's records in several formats under one codec. Cheap to ship.
+
+    A cell that several blocks name is measured once: `grids` maps each block to the formats that it asked for.
+    """
+
+    kind: Kind
+    cell_id: str
+    seed: int
+    workload: Workload
+    records: int
+    codec: str
+    level: int | None
+    formats: tuple[str, ...]
+    grids: Mapping[str, tuple[str, ...]]
+    rounds: int = 0
+    sample_us: int = 0
+
+    @cached_property
+    def axes(self) -> Mapping[str, Any]:
+        return axes_of(self.workload)
+
+    @property
+    def title(self) -> str:
+        away = ", ".join(f"{name} {value}" for name, value in _away_from_default(self.workload).items())
+        codec = self.codec if self.level is None else f"{self.codec} {self.level}"
+        return f"{self.kind} cell {self.cell_id} ({self.workload.name}: {away or 'defaults'}; {codec})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """A sweep, checked: its prose, its blocks and its cells. text: the TOML as it was read."""
+
+    name: str
+    title: str
+    analysis: str
+    seed: int
+    grids: tuple[Grid, ...]
+    cells: tuple[Cell, ...]
+    text: str
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """The sweep of that name (datasets/sweeps/), or of a TOML file. Raises InvalidConfig."""
+    path = _find(name_or_path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path}: cannot be read: {error}") from None
+    try:
+        file = msgspec.toml.decode(text, type=_File)
+    except msgspec.DecodeError as error:
+        raise InvalidConfig(f"{path}: {error}") from None
+    cells: dict[tuple[object, ...], Cell] = {}
+    names: set[str] = set()
+    for i, grid in enumerate(file.grid):
+        where = f"{path}: grid {grid.name!r} ($.grid[{i}])"
+        if grid.name in names:
+            raise InvalidConfig(f"{where}: name: two blocks have it")
+        names.add(grid.name)
+        _check_settings(path, file)
+        found = list(_cells(where, grid, file))
+        if not found:
+            raise InvalidConfig(f"{where}: axes: no valid cell is left")
+        for cell in found:
+            key = (cell.kind, cell.cell_id, cell.codec, cell.level)
+            cells[key] = _merged(cells[key], cell) if key in cells else cell
+    if not cells:
+        raise InvalidConfig(f"{path}: grid: there is none")
+    return Profile(
+        name=path.stem,
+        title=file.title,
+        analysis=file.analysis,
+        seed=file.seed,
+        grids=tuple(file.grid),
+        cells=tuple(cells.values()),
+        text=text,
+    )
+
+
+def _find(name_or_path: str | Path) -> Path:
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        return path
+    named = SWEEPS / f"{path}.toml"
+    if not named.is_file():
+        known = ", ".join(sorted(each.stem for each in SWEEPS.glob("*.toml")))
+        raise InvalidConfig(f"{name_or_path}: no such profile (profiles: {known}; or a path that ends in .toml)")
+    return named
+
+
+def _check_settings(path: Path, file: _File) -> None:
+    for section in ("bytes", "cpu"):
+        settings = getattr(file, section)
+        for key in settings.__struct_fields__:
+            if getattr(settings, key) < 1:
+                raise InvalidConfig(f"{path}: $.{section}.{key}: {getattr(settings, key)} is below 1")
+    if file.seed < 0:
+        raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
+
+
+def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
+    codecs = _check_grid(where, grid)
+    for kind, point in product(dict.fromkeys(grid.measure), _points(where, grid)):
+        one_batch = _one_batch(point)
+        if one_batch is None:
+            continue
+        if grid.illegal == "refuse":
+            for name in grid.formats:
+                if reason := illegal(name, one_batch, "none"):
+                    raise InvalidConfig(f'{where}: formats: {reason}; give illegal = "skip" to leave such cells out')
+        canonical = _canonical(point)
+        timing = {"rounds": file.cpu.rounds, "sample_us": file.cpu.sample_us} if kind == "cpu" else {}
+        for codec, level in codecs:
+            yield Cell(
+                kind=kind,
+                cell_id=_digest(canonical),
+                seed=int(_digest(canonical | ({"seed": file.seed} if file.seed else {})), 16) >> 1,
+                workload=point,
+                records=_records(one_batch, *_extent(file, kind, codec)),
+                codec=codec,
+                level=level,
+                formats=tuple(grid.formats),
+                grids={grid.name: tuple(grid.formats)},
+                **timing,
+            )
+
+
+def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
+    """Names are known, lists have something in them; the codecs and levels of the block."""
+    for key in ("measure", "formats"):
+        if not getattr(grid, key):
+            raise InvalidConfig(f"{where}: {key}: empty")
+    for name in grid.formats:
+        if name not in FORMATS:
+            raise InvalidConfig(f"{where}: formats: no format {name!r} (formats: {', '.join(FORMATS)})")
+    if "cpu" in grid.measure and BASE_FORMAT not in grid.formats:
+        raise InvalidConfig(f"{where}: formats: CPU cells need {BASE_FORMAT}, the base of every ratio")
+    if grid.workload not in WORKLOADS:
+        raise InvalidConfig(f"{where}: workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})")
+    codecs: list[tuple[str, int | None]] = []
+    for codec, levels in grid.codecs.items():
+        try:
+            if codec not in CODECS:
+                raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
+            asked: list[int | None] = [*levels] or [None]
+            codecs += [(codec, CODECS[codec].check_level(level)) for level in asked]
+            if grid.illegal == "refuse":
+                for name in grid.formats:
+                    FORMATS[name].check_codec(codec)
+        except IllegalCombination as error:
+            raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
+    return list(dict.fromkeys(codecs))
+
+
+def _points(where: str, grid: Grid) -> Iterator[Workload]:
+    """The valid points of the product: one record a batch has no spread, a null value cannot turn null."""
+    base = WORKLOADS[grid.workload]
+    known = axes_of(base)
+    for axis, levels in grid.axes.items():
+        if axis not in known:
+            raise InvalidConfig(f"{where}: axes: {grid.workload} has no axis {axis!r} (axes: {', '.join(known)})")
+        if not levels:
+            raise InvalidConfig(f"{where}: axes.{axis}: empty")
+        for level in levels:  # each level for itself, so that a wrong one is not taken for an invalid combination
+            try:
+                _at(base, {axis: level} | ({"batch_size": 2} if axis == "timestamp_spread_ms" else {}))
+            except InvalidConfig as error:
+                raise InvalidConfig(f"{where}: axes.{error}") from None
+    for point in product(*grid.axes.values()):
+        try:
+            yield _at(base, dict(zip(grid.axes, point, strict=True)))
+        except InvalidConfig:
+            continue
+
+
+def _at(base: Workload, axes: Mapping[str, Any]) -> Workload:
+    given = {
+        axis: NULL_LENGTH if level == "null" and axis.endswith("_bytes") else level for axis, level in axes.items()
+    }
+    assert is_dataclass(base)
+    return replace(base, **given)
+
+
+def illegal(format_name: str, shapes: Shapes, codec: str) -> str | None:
+    """Why the format cannot have such a cell; None if it can."""
+    capabilities = FORMATS[format_name].capabilities
+    if shapes.has_headers and not capabilities.headers:
+        return f"{format_name} has no headers"
+    if codec not in capabilities.codecs:
+        return f"{format_name} has no {codec}"
+    return None
+
+
+def _one_batch(point: Workload) -> Shapes | None:
+    """The shapes of one batch; None when a broker would refuse it as too large."""
+    axes = axes_of(point)
+    records = axes.get("batch_size", 1)
+    if records * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
+        return None
+    shapes = point.generate(records=records, seed=0).shapes
+    if shapes.payload_bytes > MAX_BATCH_BYTES:
+        return None
+    return shapes if FORMATS[BASE_FORMAT].size(shapes, len(shapes)).sum() <= MAX_BATCH_BYTES else None
+
+
+def _extent(file: _File, kind: Kind, codec: str) -> tuple[int, int]:
+    if kind == "bytes":
+        return file.bytes.records, file.bytes.payload_bytes
+    return file.cpu.records, file.cpu.payload_bytes if codec == "none" else file.cpu.codec_payload_bytes
+
+
+def _records(one_batch: Shapes, records: int, payload_bytes: int) -> int:
+    """Whole batches of about `records` records and `payload_bytes` at most; one batch at least."""
+    batch = len(one_batch)
+    by_records = -(-records // batch)
+    by_payload = payload_bytes // max(one_batch.payload_bytes, 1)
+    return batch * max(1, min(by_records, by_payload))
+
+
+def axes_of(workload: Workload) -> dict[str, Any]:
+    """A workload's axes are the fields of its dataclass."""
+    assert is_dataclass(workload)
+    return {axis.name: getattr(workload, axis.name) for axis in fields(workload)}
+
+
+def _away_from_default(point: Workload) -> dict[str, Any]:
+    default = axes_of(WORKLOADS[point.name])
+    return {axis: value for axis, value in sorted(axes_of(point).items()) if value != default[axis]}
+
+
+def _canonical(point: Workload) -> dict[str, Any]:
+    """What a cell's id is made of: axes at their default stay out, so that a new axis changes no id."""
+    return {"workload": point.name, "axes": _away_from_default(point)}
+
+
+def _digest(what: Mapping[str, Any]) -> str:
+    text = json.dumps(what, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _merged(one: Cell, other: Cell) -> Cell:
+    formats = tuple(dict.fromkeys((*one.formats, *other.formats)))
+    return replace(one, formats=formats, grids={**one.grids, **other.grids})

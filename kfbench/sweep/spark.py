@@ -1,0 +1,266 @@
+"""The runner: cells as Spark tasks, on this machine's cores or on a cluster, the same code for both.
+
+Recipes travel, not data: a cell's seed comes from its axes, so that partitioning, retries and the master cannot change
+a result. Each task is a Spark job of its own: the driver stores its rows as they come, in whole or not at all. Bytes
+are counted on all cores; CPU is then measured by one task at a time, with nothing beside it.
+"""
+
+import os
+import pickle
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from kfbench.errors import KfbenchError, MissingTool
+from kfbench.measure.environment import environment
+from kfbench.measure.schema import SCHEMA
+from kfbench.store import RunWriter, create_run
+from kfbench.sweep.cell import estimate_s, measure_recipes
+from kfbench.sweep.grid import Cell, Profile
+from kfbench.sweep.java import java_home
+
+TASK_S: Final = 3.0  # long enough to hide a task's 30 ms, short enough to keep all cores busy to the end
+TASK_ATTEMPTS: Final = 4
+LOGGING: Final = """\
+status = error
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c: %m%n%ex
+"""
+
+
+class SweepFailed(KfbenchError):
+    """Spark itself failed; a cell that fails is a row, not this."""
+
+
+def run_sweep(
+    profile: Profile, out: Path, master: str | None = None, command: str = "", console: Console | None = None
+) -> Path:
+    """Measure every cell of the profile into a new run under OUT/runs/; the path of the finished run.
+
+    master: a Spark master; None: all cores of this machine. command: what the user typed, for the manifest. Progress
+    goes to the console when it is a terminal. Raises MissingTool, RunError, SweepFailed.
+    """
+    console = console or Console(stderr=True)
+    asked = retrying(master or "local[*]")
+    with _session(asked) as spark:
+        writer = create_run(out, _facts(profile, asked, command, spark))
+        counts: dict[str, int] = {"cells": len(profile.cells), "ok": 0, "skipped": 0, "error": 0}
+        hosts: set[str] = set()
+        cores = int(spark.sparkContext.defaultParallelism)
+        with _progress(console) as progress:
+            for kind, workers in (("bytes", cores), ("cpu", 1)):
+                tasks = grouped([cell for cell in profile.cells if cell.kind == kind])
+                bar = progress.add_task(kind, total=sum(map(len, tasks)), failed=0)
+                for cells, rows in _done(spark, tasks, workers):
+                    _store(rows, writer, counts, hosts)
+                    progress.update(bar, advance=len(cells), failed=counts["error"])
+    return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
+
+
+def grouped(cells: Sequence[Cell], task_s: float = TASK_S) -> list[list[Cell]]:
+    """Neighbouring cells together, about `task_s` of work each; the longest first."""
+    tasks: list[list[Cell]] = []
+    spent = task_s
+    for cell in cells:
+        cost = estimate_s(cell)
+        if spent + cost > task_s:
+            tasks.append([])
+            spent = 0.0
+        tasks[-1].append(cell)
+        spent += cost
+    return sorted(tasks, key=lambda task: sum(map(estimate_s, task)), reverse=True)
+
+
+def retrying(master: str) -> str:
+    """local[N] never tries a failed task again; local[N,4] does."""
+    found = re.fullmatch(r"local(?:\[\s*([0-9]+|\*)\s*\])?", master)
+    return f"local[{found[1] or 1},{TASK_ATTEMPTS}]" if found else master
+
+
+def _done(spark: SparkSession, tasks: list[list[Cell]], workers: int) -> Iterator[tuple[list[Cell], pa.Table]]:
+    """Each task's cells and rows as they are finished, `workers` at a time."""
+    schema = from_arrow_schema(SCHEMA)
+
+    def run(cells: list[Cell]) -> tuple[list[Cell], pa.Table]:
+        recipe = spark.createDataFrame([(pickle.dumps(cells),)], "recipe binary")
+        return cells, recipe.coalesce(1).mapInArrow(measure_recipes, schema).toArrow()
+
+    pending: set[Future[tuple[list[Cell], pa.Table]]] = set()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            pending = {pool.submit(run, cells) for cells in tasks}
+            while pending:
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for each in finished:
+                    yield each.result()
+        except PySparkException as error:
+            raise SweepFailed(f"Spark: {_first_line(error)}") from error
+        finally:
+            if pending:  # interrupted: the run stays unfinished, and says so
+                for each in pending:
+                    each.cancel()
+                spark.sparkContext.cancelAllJobs()
+
+
+def _store(rows: pa.Table, writer: RunWriter, counts: dict[str, int], hosts: set[str]) -> None:
+    writer.add(rows)
+    for each in rows["status"].value_counts().to_pylist():
+        counts[each["values"]] += each["counts"]
+    hosts.update(rows["host"].unique().to_pylist())
+
+
+def _facts(profile: Profile, master: str, command: str, spark: SparkSession) -> dict[str, Any]:
+    facts = environment()
+    java = spark.sparkContext._jvm.System.getProperty("java.version")  # type: ignore[union-attr]
+    return {
+        "profile": profile.name,
+        "title": profile.title,
+        "analysis": profile.analysis,
+        "grids": [
+            {"name": grid.name, "title": grid.title, "analysis": grid.analysis, "measure": list(grid.measure)}
+            for grid in profile.grids
+        ],
+        "profile_text": profile.text,
+        "seed": profile.seed,
+        "command": command,
+        "master": master,
+        "spark": {"version": spark.version, "java": java},
+        "git_revision": facts["git_revision"],
+        "codecs": facts["codecs"],
+        "environment": facts,
+    }
+
+
+@contextmanager
+def _session(master: str) -> Iterator[SparkSession]:
+    local = master.startswith("local")
+    with tempfile.TemporaryDirectory(prefix="kfbench-spark-") as folder:
+        logging = Path(folder, "log4j2.properties")
+        logging.write_text(LOGGING)
+        log = Path(folder, "spark.log")
+        settings = {
+            "spark.master": master,
+            "spark.app.name": "kfbench",
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+            "spark.python.unix.domain.socket.enabled": "true",
+            "spark.speculation": "false",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
+        }
+        if local:
+            settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        with _environ(local), _stderr_to(log):
+            try:
+                builder = SparkSession.builder
+                for key, value in settings.items():
+                    builder = builder.config(key, value)
+                spark = builder.getOrCreate()
+            except Exception as error:
+                raise SweepFailed(f"Spark did not start on {master}: {_reason(error, log)}") from error
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _environ(local: bool) -> Iterator[None]:
+    """JAVA_HOME for the JVM, our own interpreter for its Python workers; as before afterwards."""
+    home = java_home()
+    if home is None:
+        raise MissingTool("Spark needs Java 17 or newer: run `make setup`, which brings one, or set JAVA_HOME")
+    wanted: dict[str, str | None] = {"JAVA_HOME": str(home)}
+    if local:
+        wanted |= {
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",  # a host need not know its own name
+            "SPARK_HOME": None,  # another Spark's JVM would not understand our PySpark
+        }
+    before = {name: os.environ.get(name) for name in wanted}
+    _set(wanted)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """The JVM inherits our stderr as it is when it starts, and writes warnings there that no setting turns off."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _reason(error: Exception, log: Path) -> str:
+    lines = [line for line in log.read_text(errors="replace").splitlines() if "rror" in line or "xception" in line]
+    return lines[-1].strip() if lines else _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.finished_speed or task.speed or 0:.1f}/s")
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description:>5}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("cells"),
+        _Rate(),
+        TextColumn("{task.fields[failed]} failed rows"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        refresh_per_second=4,
+    )

@@ -1,0 +1,122 @@
+"""The stopwatch: what it pairs, what it counts, and that it finds no difference where there is none."""
+
+import gc
+import time
+
+import numpy as np
+import pytest
+
+from kfbench.arrays import Bytes
+from kfbench.formats import FORMATS
+from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, measure, paired_ratio, prepare
+from kfbench.workloads.grid import GridPoint
+
+ROUNDS = 8
+
+
+def busy(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def arm(call: object, before: object = lambda: None) -> Arm:
+    return Arm(call=call, before=before)  # type: ignore[arg-type]
+
+
+def test_cpu_time_is_not_wall_time() -> None:
+    work, sleep = measure([arm(lambda: busy(0.002)), arm(lambda: time.sleep(0.004))], 0, ROUNDS, 1, seed=1)
+    assert work.inner_loops == 1 and len(work.cpu_ns) == len(work.wall_ns) == ROUNDS
+    assert np.all(work.cpu_ns >= 2_000_000)
+    assert np.median(sleep.cpu_ns) < 1_000_000 and np.all(sleep.wall_ns >= 4_000_000)
+
+
+def test_samples_are_integers_and_loops_fill_the_time_asked_for() -> None:
+    (samples,) = measure([arm(lambda: busy(0.0005))], 0, ROUNDS, 5_000_000, seed=1)
+    assert samples.cpu_ns.dtype == samples.wall_ns.dtype == np.int64
+    assert 5 <= samples.inner_loops <= 10  # fewer where something else ran while it was counted
+    assert np.median(samples.cpu_ns) >= 500_000 * samples.inner_loops
+
+
+def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
+    calls: list[int] = []
+    arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
+    measure(arms, 0, ROUNDS, 1, seed=1)
+    rounds = np.array(calls[-4 * ROUNDS :]).reshape(ROUNDS, 4)
+    assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * ROUNDS
+    assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
+    assert calls[: 4 * WARM_UP_CALLS] == [i for i in range(4) for _ in range(WARM_UP_CALLS)]
+
+
+def test_what_comes_before_a_sample_is_not_timed() -> None:
+    (samples,) = measure([arm(lambda: None, before=lambda: busy(0.002))], 0, ROUNDS, 1, seed=1)
+    assert np.all(samples.cpu_ns < 2_000_000)
+
+
+def test_no_garbage_is_collected_while_it_runs() -> None:
+    seen: set[bool] = set()
+    measure([arm(lambda: seen.add(gc.isenabled()))], 0, 2, 1, seed=1)
+    assert seen == {True, False}  # the warm-up runs with it
+    assert gc.isenabled()
+
+    def broken() -> None:
+        if not gc.isenabled():
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        measure([arm(broken)], 0, 2, 1, seed=1)
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> None:
+    sample = GridPoint().generate(records=300, seed=1)
+    formats = [FORMATS["v2"], FORMATS["v3"], FORMATS["v2"]]
+    arms = prepare(formats, operation, sample.records, sample.bounds, codec)  # type: ignore[arg-type]
+    buffers: list[Bytes] = []
+    for fmt, each in zip(formats, arms, strict=True):
+        each.before()
+        done = each.call()
+        if operation == "encode":
+            assert bytes(done) == bytes(fmt.encode(sample.records, sample.bounds, codec))  # type: ignore[call-overload]
+            buffers.append(done.data)  # type: ignore[attr-defined]
+        else:
+            assert done.records == sample.records  # type: ignore[attr-defined]
+            if codec == "none":
+                buffers.append(done.records.value_data)  # type: ignore[attr-defined]
+    assert len({each.__array_interface__["data"][0] for each in buffers}) <= 1
+
+
+def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
+    random = np.random.default_rng(5)
+    drift = random.uniform(1, 3, 41)
+    base = (1e6 * drift).astype(np.int64)
+    median, low, high = paired_ratio((1.2e6 * drift).astype(np.int64), base, seed=1)
+    assert median == pytest.approx(1.2, rel=1e-5) and low == pytest.approx(1.2, rel=1e-5)
+    assert low <= median <= high
+    unpaired = np.median(random.permutation(1.2e6 * drift) / base)
+    assert abs(unpaired - 1.2) > 0.01
+
+
+def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    random = np.random.default_rng(7)
+    held = 0
+    for _ in range(200):
+        low, high = paired_ratio(1e6 * random.lognormal(0, 0.03, 19), 1e6 * random.lognormal(0, 0.03, 19), 1)[1:]
+        held += low <= 1.0 <= high
+    assert 0.9 <= held / 200 <= 1.0
+
+
+def test_interval_is_the_same_for_the_same_seed() -> None:
+    random = np.random.default_rng(3)
+    arm_ns, base_ns = random.uniform(1, 2, (2, 19)) * 1e6
+    assert paired_ratio(arm_ns, base_ns, seed=4) == paired_ratio(arm_ns, base_ns, seed=4)
+
+
+def test_same_code_twice_reads_one() -> None:
+    sample = GridPoint().generate(records=2_000, seed=1)
+    v2 = FORMATS["v2"]
+    base, again = measure(prepare([v2, v2], "encode", sample.records, sample.bounds), 0, 31, 300_000, seed=1)
+    median, _, _ = paired_ratio(again.cpu_ns, base.cpu_ns, seed=1)
+    assert median == pytest.approx(1.0, abs=0.1)

@@ -1,0 +1,52 @@
+from dataclasses import fields
+
+import pyarrow as pa
+import pytest
+
+from kfbench.measure.schema import COLUMNS, DETERMINISTIC, SCHEMA, SCHEMA_VERSION, WORKLOAD_COLUMNS, counts_text, table
+from kfbench.workloads.grid import GridPoint
+
+
+def test_every_column_says_what_it_means_in_the_file_itself() -> None:
+    for field, column in zip(SCHEMA, COLUMNS, strict=True):
+        assert field.metadata[b"meaning"].decode() == column.meaning != ""
+        assert field.metadata[b"unit"].decode() == column.unit
+    assert SCHEMA.metadata[b"kfbench_schema_version"] == str(SCHEMA_VERSION).encode()
+
+
+def test_names_are_there_once_and_carry_their_unit() -> None:
+    assert len(set(SCHEMA.names)) == len(COLUMNS)
+    for column in COLUMNS:
+        for suffix, unit in (("_ms", "ms"), ("_ns", "ns"), ("_bytes", "bytes")):
+            assert not column.name.endswith(suffix) or column.unit == unit
+
+
+def test_every_axis_of_the_grid_has_a_column_that_holds_it() -> None:
+    arrow = {int: pa.types.is_integer, float: pa.types.is_floating, str: pa.types.is_string, bool: pa.types.is_boolean}
+    types = {column.name: column.type for column in WORKLOAD_COLUMNS}
+    for axis in fields(GridPoint):
+        assert arrow[type(axis.default)](types[axis.name])
+
+
+def test_times_and_hosts_are_not_deterministic() -> None:
+    assert set(SCHEMA.names) - set(DETERMINISTIC) == {"host", "inner_loops", "cpu_ns", "wall_ns"}
+
+
+ROW = {"seed": 1} | dict.fromkeys("kind cell_id status grid workload format codec".split(), "x")
+
+
+def test_absent_columns_are_null() -> None:
+    made = table([ROW | {"size_bytes": 3}])
+    assert made.schema.equals(SCHEMA)
+    assert made["size_bytes"].to_pylist() == [3] and made["cpu_ns"].to_pylist() == [None]
+
+
+def test_a_column_that_is_not_in_the_schema_is_refused() -> None:
+    with pytest.raises(KeyError, match="sizes"):
+        table([ROW | {"sizes": 3}])
+
+
+def test_counts_read_back() -> None:
+    import json
+
+    assert json.loads(counts_text({"key": 5, "crc": 4})) == {"key": 5, "crc": 4}

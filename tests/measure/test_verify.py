@@ -1,0 +1,105 @@
+"""A format that breaks a promise is caught, whichever promise it is."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from kfbench.arrays import Int64
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
+from kfbench.formats import FORMATS
+from kfbench.formats._batched import BatchedFormat
+from kfbench.measure.verify import Unverified, carried, verify_records, verify_size
+from kfbench.records import Records, Shapes
+from kfbench.workloads.grid import GridPoint
+
+BOUNDS = np.array([0, 100, 250])
+
+
+def records(**axes: Any) -> Records:
+    return GridPoint(timestamp_spread_ms=1_000, **axes).generate(records=250, seed=1).records
+
+
+class Broken(BatchedFormat):
+    """v2 with one fault."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(name="v2", magic=2, summary=fault)
+
+    def size(
+        self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
+    ) -> Int64:
+        sizes = super().size(records, batch_size, batch_fields)
+        return sizes + 1 if self.summary == "size" else sizes
+
+    def decode(self, data: Any, *args: Any, **options: Any) -> DecodedLog:
+        log = super().decode(data, *args, **options)
+        found = log.records
+        shapes = found.shapes
+        match self.summary:
+            case "timestamps_ms" | "offsets":
+                changed = getattr(shapes, self.summary).copy()
+                changed[7] += 1
+                return replace(log, records=replace(found, shapes=replace(shapes, **{self.summary: changed})))
+            case "payload":
+                starts = found.value_starts.copy()
+                starts[7] += 1
+                return replace(log, records=replace(found, value_starts=starts))
+            case "create_timestamps_ms":
+                return replace(log, create_timestamps_ms=log.create_timestamps_ms + 1)
+            case "left over":
+                return replace(log, trailing_bytes=3)
+            case "decoded":
+                return super().decode(data[:-1], *args, **options) if len(data) > 1 else log
+        return log
+
+
+def check(fault: str, given: Records) -> None:
+    fmt = Broken(fault)
+    log = fmt.encode(given, BOUNDS)
+    verify_records(fmt, given, BOUNDS, NO_FIELDS, log)
+    verify_size(fmt, given, BOUNDS, NO_FIELDS, log)
+
+
+def test_a_sound_format_passes() -> None:
+    check("none", records())
+
+
+@pytest.mark.parametrize("fault", ["size", "timestamps_ms", "offsets", "payload", "create_timestamps_ms", "left over"])
+def test_each_fault_is_named(fault: str) -> None:
+    with pytest.raises(Unverified, match=fault):
+        check(fault, records())
+
+
+def test_lost_records_are_noticed() -> None:
+    fmt = FORMATS["v2"]
+    log = fmt.encode(records(), BOUNDS)
+    half = EncodedLog(data=log.data[: log.positions[1]], positions=log.positions[:2])
+    with pytest.raises(Unverified, match="250 records encoded, 100 decoded"):
+        verify_records(fmt, records(), BOUNDS, NO_FIELDS, half)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("append_time", [False, True])
+def test_every_format_passes(name: str, codec: str, append_time: bool) -> None:
+    sample = GridPoint(headers=2, null_share=0.2, append_time=append_time, timestamp_spread_ms=9).generate(
+        records=250, seed=1
+    )
+    given = sample.records, sample.bounds, sample.batch_fields
+    log = FORMATS[name].encode(sample.records, sample.bounds, codec, batch_fields=sample.batch_fields, lossy=True)
+    verify_records(FORMATS[name], *given, log)
+
+
+def test_carried_is_what_readers_get() -> None:
+    given = records(headers=1)
+    fields = BatchFields(append_time_ms=np.array([7, 8]), timestamp_type=np.array([1, 0]))
+    v0, v1, v2 = (carried(FORMATS[name], given, BOUNDS, fields) for name in ("v0", "v1", "v2"))
+    assert set(v0.timestamps_ms.tolist()) == {-1} and not v0.shapes.has_headers
+    for each in (v1, v2):
+        assert set(each.timestamps_ms[:100].tolist()) == {7}
+        assert np.array_equal(each.timestamps_ms[100:], given.timestamps_ms[100:])
+    assert not v1.shapes.has_headers and v2.headers(0) == given.headers(0)
+    assert v0.value(3) == v1.value(3) == given.value(3)
