@@ -60,6 +60,7 @@ CODEC_MASK, APPEND, TRANSACTIONAL = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_B
 CONTROL, HORIZON = layouts.CONTROL_BIT, layouts.DELETE_HORIZON_BIT
 BARE, FIXED = layouts.NO_RECORD_ATTRIBUTES_BIT, layouts.FIXED_HEADER_BIT
 INT32_MAX, UNSET, MIN_RECORD = 2**31 - 1, layouts.UNSET, layouts.MIN_RECORD_BYTES
+NEVER = 2**62  # a position that no writer reaches
 ONE = np.uint64(1)
 OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE = 0, 1, 2  # why an encoder stopped
 
@@ -162,6 +163,54 @@ def _attributes(row, codec, features, count):
     return bits
 
 
+@leaf
+def _headers_bytes(header_bounds, header_key_lengths, header_value_lengths, i):
+    """What the headers of record i take, their count included."""
+    first, end = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
+    size = length_bytes(np.int64(end - first))
+    for h in range(first, end):
+        name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+        size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
+    return size
+
+
+@leaf
+def _put_record(out, at, columns, i, base_time, base_offset, marks, with_headers):
+    """(next position, offset delta). with_headers is a literal: without, the compiler drops all that they need."""
+    (timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
+     keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
+     ) = columns  # fmt: skip
+    time_delta = zigzag(timestamps[i] - base_time)
+    delta = offsets[i] - base_offset
+    offset_delta = zigzag(delta)
+    key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+    size = (
+        marks + uvarint_bytes(time_delta) + uvarint_bytes(offset_delta)
+        + length_bytes(key_length) + max(key_length, 0) + length_bytes(value_length) + max(value_length, 0)
+    )  # fmt: skip
+    if with_headers:
+        size += _headers_bytes(header_bounds, header_key_lengths, header_value_lengths, i)
+    else:
+        size += 1
+    # Putting length, deltas and key length together in one word measured 15 % slower than these loops.
+    at = put_varint(out, at, size)
+    put_u8(out, at, np.uint8(0))  # written over where records carry no attributes
+    at = put_uvarint(out, at + marks, time_delta)
+    at = put_uvarint(out, at, offset_delta)
+    at = put_nullable(out, at, keys, key_starts[i], key_length)
+    at = put_nullable(out, at, values, value_starts[i], value_length)
+    if with_headers:
+        first, end = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
+        at = put_varint(out, at, np.int64(end - first))
+        for h in range(first, end):
+            name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+            at = put_bytes(out, put_varint(out, at, name), header_keys, header_key_starts[h], name)
+            at = put_nullable(out, at, header_values, header_value_starts[h], content)
+        return at, delta
+    put_u8(out, at, np.uint8(0))
+    return at + 1, delta
+
+
 @kernel
 def encode(columns, bounds, fields, magic, features, codec, out, positions, bodies):
     """Writes batches one after another; with a codec their records are still plain, and length and checksum unset.
@@ -169,11 +218,8 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
     out must hold the bound that `layouts` states. Fills positions int64[batches + 1] and bodies int64[batches] (where
     the records begin). Gives (problem, batch): OK, or why that batch cannot be written.
     """
-    (timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
-     keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
-     ) = columns  # fmt: skip
+    timestamps, offsets, header_bounds = columns[0], columns[1], columns[4]
     marks = 0 if features & BARE else 1
-    any_headers = len(header_key_lengths) > 0
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -183,51 +229,32 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
         )
         start = at
         positions[b] = start
-        bits = _attributes(row, codec, features, np.int64(end - first))
-        at = _put_header(out, at, row, magic, bits, base_offset, last_delta, base_time, max_time, np.int64(end - first))
+        count = np.int64(end - first)
+        sealed = codec == 0 or count == 0
+        at = _put_header(
+            out, at, row, magic, _attributes(row, codec, features, count),
+            base_offset, last_delta, base_time, max_time, count,
+        )  # fmt: skip
         bodies[b] = at
         far = last_delta + 2**31
-        crc, summed = CRC32C_START, start + ATTRIBUTES
-        for i in range(first, end):
-            time_delta = zigzag(timestamps[i] - base_time)
-            delta = offsets[i] - base_offset
-            far |= delta + 2**31
-            offset_delta = zigzag(delta)
-            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            size = (
-                marks + uvarint_bytes(time_delta) + uvarint_bytes(offset_delta)
-                + length_bytes(key_length) + max(key_length, 0) + length_bytes(value_length) + max(value_length, 0)
-            )  # fmt: skip
-            headers = np.int64(0)
-            if any_headers:
-                h0, h1 = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
-                headers = np.int64(h1 - h0)
-                for h in range(h0, h1):
-                    name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
-                    size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
-            # Putting length, deltas and key length together in one word measured 15 % slower than these loops.
-            at = put_varint(out, at, size + length_bytes(headers))
-            put_u8(out, at, np.uint8(0))  # written over where records carry no attributes
-            at = put_uvarint(out, at + marks, time_delta)
-            at = put_uvarint(out, at, offset_delta)
-            at = put_nullable(out, at, keys, key_starts[i], key_length)
-            at = put_nullable(out, at, values, value_starts[i], value_length)
-            if headers == 0:
-                put_u8(out, at, np.uint8(0))
-                at += 1
-            else:
-                at = put_varint(out, at, headers)
-                for h in range(np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])):
-                    name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
-                    at = put_bytes(out, put_varint(out, at, name), header_keys, header_key_starts[h], name)
-                    at = put_nullable(out, at, header_values, header_value_starts[h], content)
-            if codec == 0 and at - summed >= BLOCK:
-                crc, summed = crc32c_ahead(crc, out, summed, at)
+        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
+        if header_bounds[first] == header_bounds[end]:
+            for i in range(first, end):
+                at, delta = _put_record(out, at, columns, i, base_time, base_offset, marks, False)
+                far |= delta + 2**31
+                if at - summed >= BLOCK:
+                    crc, summed = crc32c_ahead(crc, out, summed, at)
+        else:
+            for i in range(first, end):
+                at, delta = _put_record(out, at, columns, i, base_time, base_offset, marks, True)
+                far |= delta + 2**31
+                if at - summed >= BLOCK:
+                    crc, summed = crc32c_ahead(crc, out, summed, at)
         if far >> 32:
             return OFFSET_TOO_FAR, b
         if at - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        if codec == 0 or first == end:
+        if sealed:
             _seal(out, start, at, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
@@ -288,15 +315,11 @@ def sizes(columns, bounds, fields, magic, features, out):
         else:
             for i in range(first, end):
                 key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-                h0, h1 = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
                 size = (
                     marks + varint_bytes(timestamps[i] - base_time) + varint_bytes(offsets[i] - base_offset)
-                    + length_bytes(key_length) + max(key_length, 0)
-                    + length_bytes(value_length) + max(value_length, 0) + length_bytes(np.int64(h1 - h0))
+                    + length_bytes(key_length) + max(key_length, 0) + length_bytes(value_length) + max(value_length, 0)
+                    + _headers_bytes(header_bounds, header_key_lengths, header_value_lengths, i)
                 )  # fmt: skip
-                for h in range(h0, h1):
-                    name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
-                    size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
                 total += size + length_bytes(size)
         out[b] = total
 
@@ -399,7 +422,7 @@ def survey(data, positions, magic, known_bits, codecs, counts, bodies, state):
         elif codec > 4:
             state[b] = status.CODEC
         elif magic == 3 and bits & ~known_bits:
-            state[b] = status.ATTRIBUTES
+            state[b] = status.ATTRIBUTES if _crc_holds(data, at, end) else status.CRC
         elif count < 0 or (codec == 0 and count > (end - body) // (MIN_RECORD + _marks(bits, magic))):
             state[b] = status.COUNT if _crc_holds(data, at, end) else status.CRC
         else:
@@ -574,7 +597,8 @@ def describe(data, positions, magic, source, starts, ends, sound, rows):
         first = np.int64(get_i32(data, at + sequence))
         row.base_sequence = first
         # Sequences wrap from int32's maximum to 0 (DefaultRecordBatch.incrementSequence).
-        row.last_sequence = -1 if first == -1 else (first + last_delta) & INT32_MAX
+        last = first + last_delta
+        row.last_sequence = -1 if first == -1 else last - 2**31 if last > INT32_MAX else last
         row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
         row.delete_horizon_ms = base_time if bits & HORIZON else np.int64(layouts.NO_TIMESTAMP)
         row.records_size_bytes = ends[b] - starts[b]
