@@ -106,17 +106,13 @@ class Inspection:
             rows.append((each.position, (str(each.position), what)))
         if self.log.trailing_bytes:
             at = self.size_bytes - self.log.trailing_bytes
-            rows.append(
-                (at, (str(at), f"{self.log.trailing_bytes:,} bytes of an incomplete batch end the file"))
-            )
+            rows.append((at, (str(at), self._tail)))
         rows.sort(key=lambda row: row[0])
         table = aligned([titles, *(cells for _, cells in rows)], right={0, 1, 2, 5, 7}) if rows else []
         return "\n".join([*self._summary(), "", *table]).rstrip()
 
     def _batches(self) -> list[dict[str, Any]]:
-        return [
-            {str(name): value for name, value in row.items()} for row in self.log.batches.to_dict("records")
-        ]
+        return [{str(name): value for name, value in row.items()} for row in self.log.batches.to_dict("records")]
 
     def _spans(self) -> Iterator[range]:
         """Which records each batch has."""
@@ -137,18 +133,17 @@ class Inspection:
         times = self.log.records.timestamps_ms[self.log.records.timestamps_ms >= 0]
         if len(times):
             yield f"times: {utc(int(times.min()))} to {utc(int(times.max()))} UTC"
-        left_out = sum(each.size_bytes for each in self.damage)
-        damage = (
-            [f"{counted(left_out, 'byte')} left out in {counted(len(self.damage), 'place')}"]
-            if self.damage
-            else []
-        )
-        damage += (
-            [f"{counted(self.log.trailing_bytes, 'byte')} of an incomplete batch"]
-            if self.log.trailing_bytes
-            else []
-        )
+        damage = []
+        if self.damage:
+            left_out = counted(sum(each.size_bytes for each in self.damage), "byte")
+            damage.append(f"{left_out} left out in {counted(len(self.damage), 'place')}")
+        if self.log.trailing_bytes:
+            damage.append(self._tail)
         yield "damage: " + (", ".join(damage) or "none")
+
+    @property
+    def _tail(self) -> str:
+        return f"{counted(self.log.trailing_bytes, 'byte')} of an incomplete batch at the end"
 
     def _batch_cells(self, batch: Mapping[str, Any], span: range) -> list[str]:
         producer = "-"
@@ -159,9 +154,7 @@ class Inspection:
         flags = ["append time"] if batch["timestamp_type"] == "append" else []
         flags += ["transactional"] if batch["is_transactional"] else []
         flags += [f"control: {self._control_type(span)}"] if batch["is_control"] else []
-        flags += (
-            [f"delete horizon {utc(batch['delete_horizon_ms'])}"] if batch["delete_horizon_ms"] >= 0 else []
-        )
+        flags += [f"delete horizon {utc(batch['delete_horizon_ms'])}"] if batch["delete_horizon_ms"] >= 0 else []
         flags += [] if batch["canonical"] else ["not canonical"]
         return [
             str(batch["position"]),
@@ -220,9 +213,7 @@ def segment_size(path: str | os.PathLike[str]) -> int:
     except OSError as error:
         raise KfbenchError(f"{os.fspath(path)}: {error.strerror}") from None
     if stat.S_ISDIR(found.st_mode):
-        raise KfbenchError(
-            f"{os.fspath(path)}: a folder; a segment file in it is wanted (00000000000000000000.log)"
-        )
+        raise KfbenchError(f"{os.fspath(path)}: a folder; a segment file in it is wanted (00000000000000000000.log)")
     return found.st_size
 
 
@@ -269,10 +260,7 @@ def aligned(rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> list[st
     """Rows as lines in columns; `right`: the columns of numbers. A row with fewer cells ends in a remark."""
     table, to_right = [tuple(row) for row in rows], set(right)
     full = max(map(len, table))
-    widths = [
-        max(len(row[column]) for row in table if len(row) > column + (len(row) < full))
-        for column in range(full)
-    ]
+    widths = [max(len(row[column]) for row in table if len(row) > column + (len(row) < full)) for column in range(full)]
 
     def placed(row: Sequence[str], column: int) -> str:
         if len(row) < full and column == len(row) - 1:

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from kfbench.arrays import Int64
 from kfbench.batches import BatchFields, DecodedLog
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
@@ -24,7 +25,7 @@ from kfbench.formats import FORMATS
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, aligned, counted, damage_of, segment_size
 from kfbench.log.segment import sliced
-from kfbench.records import Int64, Records
+from kfbench.records import Records
 
 BASE: Final = "v2"
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")
@@ -118,15 +119,10 @@ class WhatIf:
         title = "bytes, batches as recorded" + (f"; levels: {', '.join(levels)}" if levels else "")
         yield [title, *self._matrix(lambda size, _: f"{size:,}")]
         yield [f"saved of the {now:,} bytes now", *self._matrix(lambda size, _: _percent(_saving(size, now)))]
-        yield [
-            f"saved of what {BASE} takes with the same codec",
-            *self._matrix(lambda size, codec: _percent(_saving(size, base[codec]))),
-            *(
-                ["* leaves out a part of the payload (see below): not the same data"]
-                if any(self._marks.values())
-                else []
-            ),
-        ]
+        against_base = self._matrix(lambda size, codec: _percent(_saving(size, base[codec])))
+        if any(self._marks.values()):
+            against_base.append("* leaves out a part of the payload (see below): not the same data")
+        yield [f"saved of what {BASE} takes with the same codec", *against_base]
         yield self._lost()
         yield self._parts()
         if len(self.breakdown) > 1:
@@ -336,4 +332,4 @@ def _saving(size: int, base: int) -> float:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{round(100 * share, 1) + 0.0:.1f} %"  # + 0.0: no "-0.0"

@@ -46,9 +46,7 @@ def test_json_has_what_kafka_says(name: str) -> None:
     for field in ("key", "value"):
         hashes = [content_hash(content(record[field])) for record in records]
         assert hashes == wanted.records[f"{field}_sha256_8"]
-    headers = [
-        [[key, content_hash(content(value))] for key, value in record["headers"]] for record in records
-    ]
+    headers = [[[key, content_hash(content(value))] for key, value in record["headers"]] for record in records]
     assert headers == wanted.records["headers"]
     assert found["damaged"] == [] and found["trailing_bytes"] == 0
 
@@ -68,9 +66,7 @@ def test_control_batches_say_what_they_mark() -> None:
     # Recorder.java: one producer always commits, the other aborts in every other round.
     assert [line.rsplit(" ", 1)[1] for line in lines] == ["commit", "abort", "commit", "commit"] * 3
     kinds = [
-        line
-        for line in batch_lines(inspect(FOLDER / "cluster-metadata-bootstrap.checkpoint"))
-        if "control" in line
+        line for line in batch_lines(inspect(FOLDER / "cluster-metadata-bootstrap.checkpoint")) if "control" in line
     ]
     assert [line.split("control: ")[1] for line in kinds] == ["snapshot header", "snapshot footer"]
 
@@ -108,9 +104,7 @@ def test_a_length_that_cannot_be_skipped_ends_the_reading(tmp_path: Path) -> Non
 @pytest.mark.parametrize("seed", range(40))
 def test_every_byte_is_in_a_batch_or_damaged_or_trailing(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
-    data = bytearray(
-        (FOLDER / draw.choice(["transactions.log", "telemetry.log", "changelog.log"])).read_bytes()
-    )
+    data = bytearray((FOLDER / draw.choice(["transactions.log", "telemetry.log", "changelog.log"])).read_bytes())
     for _ in range(draw.randint(1, 8)):
         data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
     found = inspect(written(tmp_path, data), records=True).to_dict()

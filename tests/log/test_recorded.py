@@ -70,9 +70,7 @@ def test_writing_compressed_batches_anew_keeps_all_that_they_say(name: str) -> N
     assert again.records == log.records
     assert again.create_timestamps_ms.tolist() == log.create_timestamps_ms.tolist()
     depends_on_the_library = ["position", "size_bytes", "crc"]
-    assert again.batches.drop(columns=depends_on_the_library).equals(
-        log.batches.drop(columns=depends_on_the_library)
-    )
+    assert again.batches.drop(columns=depends_on_the_library).equals(log.batches.drop(columns=depends_on_the_library))
 
 
 @pytest.mark.parametrize("name", NAMES)
