@@ -3,8 +3,15 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from kfbench.sweep.java import LEAST_JAVA, find_java
+
+# The first example compiles kernels, and the machine may be busy: no deadline.
+settings.register_profile(
+    "kfbench", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("kfbench")
 
 REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package registry are allowed
 

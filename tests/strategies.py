@@ -129,9 +129,7 @@ def cases(
     offset = draw(st.sampled_from([0, 1, 100, 2**40]))
     for _ in range(draw(st.integers(0, max_batches))):
         smallest = 0 if empty_batches and batch_fields else 1
-        batch = draw(
-            message_lists(min_size=smallest, headers=headers, first_offset=offset, timestamped=timestamped)
-        )
+        batch = draw(message_lists(min_size=smallest, headers=headers, first_offset=offset, timestamped=timestamped))
         batches.append(batch)
         fields.append(draw(v2_fields(batch, offset)) if batch_fields else Fields())
         last = fields[-1].last_offset
@@ -155,9 +153,7 @@ def legacy_fields(magic: int, messages: Sequence[Message]) -> st.SearchStrategy[
 def legacy_cases(draw: st.DrawFn, magic: int, max_batches: int = 4) -> Case:
     """Batches that magic 0 or 1 can carry: no headers, no producer, none empty; no timestamps in 0."""
     case = draw(cases(max_batches, headers=False, timestamped=magic > 0, batch_fields=False))
-    return Case(
-        batches=case.batches, fields=tuple(draw(legacy_fields(magic, batch)) for batch in case.batches)
-    )
+    return Case(batches=case.batches, fields=tuple(draw(legacy_fields(magic, batch)) for batch in case.batches))
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:

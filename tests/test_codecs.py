@@ -234,9 +234,7 @@ def test_a_stream_cut_anywhere_is_refused(name: str) -> None:
     data = TEXT[:70_000]
     stream = CODECS[name].compress(data)
     # A xerial stream has no end mark: whole blocks are a stream.
-    whole = (
-        {len(CODECS[name].compress(data[:size])) for size in (0, 32768, 65536)} if name == "snappy" else set()
-    )
+    whole = {len(CODECS[name].compress(data[:size])) for size in (0, 32768, 65536)} if name == "snappy" else set()
     for cut in [
         *range(1, 60),
         *range(60, len(stream), len(stream) // 97),

@@ -13,18 +13,8 @@ from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
 # (value, bytes as a zig-zag varint): Kafka's ByteUtilsTest, one step either side of each size.
 BOUNDARIES = [
     (0, 1),
-    *(
-        (edge + step, size + (step == 0))
-        for size in range(1, 10)
-        for edge in [1 << 7 * size - 1]
-        for step in (-1, 0)
-    ),
-    *(
-        (edge + step, size - step)
-        for size in range(1, 10)
-        for edge in [-1 << 7 * size - 1]
-        for step in (0, -1)
-    ),
+    *((edge + step, size + (step == 0)) for size in range(1, 10) for edge in [1 << 7 * size - 1] for step in (-1, 0)),
+    *((edge + step, size - step) for size in range(1, 10) for edge in [-1 << 7 * size - 1] for step in (0, -1)),
     (2**63 - 1, 10),
     (-(2**63), 10),
     (2**31 - 1, 5),

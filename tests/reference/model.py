@@ -84,9 +84,10 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        if self.base_sequence < 0:
+        if self.base_sequence == -1:
             return -1
-        return (self.base_sequence + self.last_offset - self.base_offset) % 2**31
+        last = self.base_sequence + self.last_offset - self.base_offset
+        return signed(last - 2**31 if last >= 2**31 else last, 32)
 
     def read_timestamps_ms(self) -> list[int]:
         """What a consumer reads: append time stands for every record of the batch."""

@@ -19,9 +19,7 @@ def _field(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
-def entry(
-    magic: int, offset: int, attributes: int, timestamp_ms: int, key: bytes | None, value: bytes | None
-) -> bytes:
+def entry(magic: int, offset: int, attributes: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> bytes:
     body = struct.pack(">bb", magic, attributes)
     if magic:
         body += struct.pack(">q", timestamp_ms)
@@ -41,9 +39,7 @@ def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -
     out = b""
     for message in messages:
         attributes = 8 if magic and message.timestamp_ms == fields.append_time_ms else 0
-        out += entry(
-            magic, message.offset - base, attributes, message.timestamp_ms, message.key, message.value
-        )
+        out += entry(magic, message.offset - base, attributes, message.timestamp_ms, message.key, message.value)
     return out
 
 
@@ -58,9 +54,7 @@ def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> by
     return out
 
 
-def wrapper(
-    magic: int, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET
-) -> bytes:
+def wrapper(magic: int, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET) -> bytes:
     """The wrapper message around `payload`, the compressed inner set of `messages`."""
     if codec not in ("gzip", "snappy", "lz4"):
         raise RefusedError(f"{codec} in v{magic}")
@@ -81,9 +75,7 @@ def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, code
         return b""  # neither has a place in these formats
     if codec == "none":
         return plain(magic, messages, fields)
-    return wrapper(
-        magic, codec, messages, codecs.compress(codec, inner_set(magic, messages, fields), magic), fields
-    )
+    return wrapper(magic, codec, messages, codecs.compress(codec, inner_set(magic, messages, fields), magic), fields)
 
 
 def _read_entry(data: bytes, at: int) -> tuple[int, int, int, int, Message, int]:

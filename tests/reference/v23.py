@@ -94,10 +94,7 @@ def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, pa
         middle = producer + struct.pack(">iqq", last_delta, base_timestamp, max_timestamp)
     else:
         middle = (
-            producer
-            + zigzag(last_delta)
-            + zigzag(base_timestamp)
-            + zigzag(signed(max_timestamp - base_timestamp, 64))
+            producer + zigzag(last_delta) + zigzag(base_timestamp) + zigzag(signed(max_timestamp - base_timestamp, 64))
         )
     covered = struct.pack(">h", attributes) + middle + struct.pack(">i", len(messages)) + payload
     tail = struct.pack(">ibI", fields.partition_leader_epoch, magic, crc32c.crc32c(covered)) + covered
@@ -141,8 +138,8 @@ def decode_one(data: bytes, at: int) -> Batch:
         raise RefusedError("no room for the count")
     (count,) = struct.unpack_from(">i", data, where)
     where += 4
-    if attributes & 7 > 4 or last_delta < 0 or count < 0:
-        raise RefusedError(f"codec {attributes & 7}, lastOffsetDelta {last_delta}, count {count}")
+    if attributes & 7 > 4 or count < 0:
+        raise RefusedError(f"codec {attributes & 7}, count {count}")
     raw = data[where:end]  # what follows a count of 0 is not looked at
     messages: list[Message] = []
     sizes: list[int] = []
@@ -189,7 +186,7 @@ def _read_record(
         if name is None:
             raise RefusedError("null header key")
         content, at = _read_nullable(body, at)
-        headers.append((name.decode(), content))
+        headers.append((name.decode(errors="replace"), content))
     if at != end:
         raise RefusedError(f"{end - at} bytes left in the record")
     timestamp = signed(base_timestamp + timestamp_delta, 64)
@@ -203,9 +200,8 @@ def _read_record(
 
 
 def _read_nullable(body: bytes, at: int) -> tuple[bytes | None, int]:
-    """Kafka's own reader takes any negative length for null."""
     length, at = read_zigzag(body, at, 32)
-    if length < 0:
+    if length < 0:  # Kafka writes -1 and reads any negative length as null
         return None, at
     if length > len(body) - at:
         raise RefusedError(f"length {length}")

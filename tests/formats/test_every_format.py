@@ -1,0 +1,370 @@
+"""What every format promises, whichever it is: a new format is judged here as soon as it is found."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.batches import BatchFields
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, KfbenchError, WouldLose
+from kfbench.formats import FORMATS
+from kfbench.records import Records
+from tests import strategies
+from tests.common import (
+    LEGACY,
+    batch_fields_of,
+    bounds_of,
+    check_round_trip,
+    check_sizes,
+    messages_of,
+    records_of,
+)
+from tests.reference.model import Message
+from tests.strategies import NOW_MS, Case
+
+NAMES = list(FORMATS)
+WITH_CODECS = [(name, codec) for name, fmt in FORMATS.items() for codec in fmt.capabilities.codecs]
+every_format = pytest.mark.parametrize("name", NAMES)
+
+
+def cases_for(name: str) -> st.SearchStrategy[Case]:
+    return strategies.legacy_cases(LEGACY[name]) if name in LEGACY else strategies.cases()
+
+
+def sample(name: str, n: int = 40) -> Records:
+    """Records that the format can carry, with everything that it can carry."""
+    can = FORMATS[name].capabilities
+    messages = [
+        Message(
+            offset=100 + i + i // 7,
+            timestamp_ms=NOW_MS + (i * 37) % 100 if can.timestamps else -1,
+            key=None if i % 5 == 0 else b"key-%d" % i,
+            value=None if i % 11 == 3 else bytes([i]) * (i * 13 % 90),
+            headers=(("trace", b"\1" * i), ("trace", None)) if can.headers and i % 3 == 0 else (),
+        )
+        for i in range(n)
+    ]
+    return records_of(messages)
+
+
+def test_the_names_that_are_published() -> None:
+    assert {"v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"} <= FORMATS.keys()
+    assert {name: fmt.name for name, fmt in FORMATS.items()} == {name: name for name in NAMES}
+    assert [FORMATS[name].magic for name in ("v0", "v1", "v2", "v3")] == [0, 1, 2, 3]
+    with pytest.raises(TypeError):
+        FORMATS["v9"] = FORMATS["v2"]  # type: ignore[index]
+
+
+@every_format
+@given(data=st.data())
+def test_size_and_breakdown_are_exact(name: str, data: st.DataObject) -> None:
+    check_sizes(name, data.draw(cases_for(name)))
+
+
+@every_format
+@given(data=st.data())
+def test_what_was_encoded_decodes(name: str, data: st.DataObject) -> None:
+    codec = data.draw(st.sampled_from(FORMATS[name].capabilities.codecs))
+    check_round_trip(name, data.draw(cases_for(name)), codec)
+
+
+@every_format
+@pytest.mark.parametrize("batch_size", [1, 2, 39, 40, 41, 10**9])
+def test_a_number_of_records_is_a_plan(name: str, batch_size: int) -> None:
+    records = sample(name)
+    bounds = [*range(0, 40, batch_size), 40]
+    by_number, by_bounds = (FORMATS[name].encode(records, plan) for plan in (batch_size, bounds))
+    assert by_number.data.tobytes() == by_bounds.data.tobytes()
+    assert by_number.positions.tolist() == by_bounds.positions.tolist()
+    assert FORMATS[name].size(records, batch_size).tolist() == np.diff(by_number.positions).tolist()
+
+
+@every_format
+@pytest.mark.parametrize("plan", [0, -1, [0, 10], [1, 40], [0, 30, 20, 40], [], [[0, 40]], [0, 41]])
+def test_a_plan_that_is_none(name: str, plan: Any) -> None:
+    for call in (FORMATS[name].encode, FORMATS[name].size, FORMATS[name].breakdown, FORMATS[name].losses):
+        with pytest.raises(InvalidRecords, match="batch_size"):
+            call(sample(name), plan)
+
+
+@every_format
+def test_no_records(name: str) -> None:
+    fmt, none = FORMATS[name], Records.from_lists([])
+    for codec in fmt.capabilities.codecs:
+        log = fmt.encode(none, codec=codec)
+        assert (len(log.data), log.positions.tolist()) == (0, [0])
+    assert fmt.size(none).tolist() == []
+    assert sum(fmt.breakdown(none).values()) == 0
+    back = fmt.decode(b"")
+    assert (len(back), len(back.records), len(back.batches)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("name", "codec"), WITH_CODECS)
+def test_a_buffer_is_reused_and_never_overrun(name: str, codec: str) -> None:
+    fmt, records = FORMATS[name], sample(name)
+    expected = fmt.encode(records, 7, codec)
+    size = len(expected.data)
+    for room in (size, size + 1, size + 5000):
+        arena = np.full(room + 200, 0xEE, np.uint8)
+        out = arena[100 : 100 + room]
+        log = fmt.encode(records, 7, codec, out=out)
+        assert log.data.ctypes.data == out.ctypes.data
+        assert log.data.tobytes() == expected.data.tobytes()
+        assert log.positions.tolist() == expected.positions.tolist()
+        assert (arena[:100] == 0xEE).all()
+        assert (arena[100 + room :] == 0xEE).all()
+
+
+@pytest.mark.parametrize(("name", "codec"), WITH_CODECS)
+def test_a_buffer_that_is_too_small(name: str, codec: str) -> None:
+    fmt, records = FORMATS[name], sample(name)
+    size = len(fmt.encode(records, 7, codec).data)
+    for room in (size - 1, 10, 0):
+        with pytest.raises(InvalidRecords, match=f"out: {room} bytes, {size} are needed"):
+            fmt.encode(records, 7, codec, out=np.empty(room, np.uint8))
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@every_format
+def test_a_buffer_that_is_none(name: str, codec: str) -> None:
+    read_only = np.zeros(10_000, np.uint8)
+    read_only.flags.writeable = False
+    strided = np.zeros(20_000, np.uint8)[::2]
+    buffers: list[Any] = [np.zeros(10_000, np.int8), np.zeros((100, 100), np.uint8), read_only, strided]
+    for out in buffers:
+        with pytest.raises(InvalidRecords, match="out"):
+            FORMATS[name].encode(sample(name), codec=codec, out=out)
+
+
+@every_format
+def test_encoding_leaves_the_callers_arrays_alone(name: str) -> None:
+    records = sample(name)
+    before = messages_of(records)
+    FORMATS[name].encode(records, 7)
+    assert messages_of(records) == before
+
+
+@every_format
+def test_plain_payload_is_not_copied(name: str) -> None:
+    log = FORMATS[name].encode(sample(name), 7)
+    back = FORMATS[name].decode(log.data)
+    assert np.shares_memory(back.records.value_data, log.data)
+    assert np.shares_memory(back.records.key_data, log.data)
+    assert not back.records.value_data.flags.writeable
+
+
+@every_format
+def test_anything_with_a_buffer_is_read(name: str) -> None:
+    log = FORMATS[name].encode(sample(name), 7)
+    for data in (bytes(log), bytearray(log.data), memoryview(bytes(log)), log.data, log):
+        assert FORMATS[name].decode(data).records == sample(name)
+
+
+# What a format cannot carry
+
+
+@every_format
+def test_losses_are_refused_or_counted(name: str) -> None:
+    fmt, can = FORMATS[name], FORMATS[name].capabilities
+    messages = [
+        Message(offset=i, timestamp_ms=-1 if i == 4 else NOW_MS, value=b"v", headers=(("h", b"1"),) * (i % 3))
+        for i in range(10)
+    ]
+    records = records_of(messages)
+    expected = {}
+    if not can.timestamps:
+        expected["timestamps"] = 9
+    if not can.headers:
+        expected["headers"] = sum(i % 3 for i in range(10))
+    assert fmt.losses(records) == fmt.losses(records.shapes) == expected
+    stripped = [
+        dataclasses.replace(
+            message,
+            timestamp_ms=message.timestamp_ms if can.timestamps else -1,
+            headers=message.headers if can.headers else (),
+        )
+        for message in messages
+    ]
+    if expected:
+        with pytest.raises(WouldLose) as refusal:
+            fmt.encode(records)
+        for what, count in expected.items():
+            assert what in str(refusal.value)
+            assert str(count) in str(refusal.value)
+    log = fmt.encode(records, lossy=True)
+    assert log.losses == expected
+    assert log.data.tobytes() == fmt.encode(records_of(stripped)).data.tobytes()
+    assert fmt.size(records).tolist() == np.diff(log.positions).tolist()
+    assert sum(fmt.breakdown(records).values()) == len(log.data)
+    assert messages_of(fmt.decode(log).records) == stripped
+
+
+@every_format
+def test_batch_fields_that_a_format_lacks(name: str) -> None:
+    fmt, records = FORMATS[name], sample(name)
+    fields = BatchFields(
+        producer_id=[-1, 7, 8, -1],
+        producer_epoch=[-1, 0, 0, -1],
+        base_sequence=[-1, 0, 10, -1],
+        is_transactional=[False, True, False, False],
+        partition_leader_epoch=3,
+        append_time_ms=[-1, -1, NOW_MS, -1],
+    )
+    named = {
+        "producer_id": 2, "producer_epoch": 2, "base_sequence": 2, "is_transactional": 1,
+        "partition_leader_epoch": 4, "append_time_ms": 1, "timestamp_type": 1,
+    }  # fmt: skip
+    expected = {field: count for field, count in named.items() if field not in fmt.capabilities.batch_fields}
+    assert fmt.losses(records, 10, batch_fields=fields) == expected
+    log = fmt.encode(records, 10, batch_fields=fields, lossy=True)
+    assert log.losses == expected
+    assert len(fmt.decode(log).records) == 40
+    if expected:
+        with pytest.raises(WouldLose, match="producer_id"):
+            fmt.encode(records, 10, batch_fields=fields)
+
+
+@every_format
+def test_as_many_fields_as_batches(name: str) -> None:
+    with pytest.raises(InvalidRecords, match="2 items for 4 batches"):
+        FORMATS[name].encode(sample(name), 10, batch_fields=BatchFields(base_offset=[0, 1]))
+
+
+@every_format
+def test_codecs_that_a_format_lacks(name: str) -> None:
+    fmt = FORMATS[name]
+    illegal = {"none", "gzip", "snappy", "lz4", "zstd"} - set(fmt.capabilities.codecs)
+    assert illegal == ({"zstd"} if name in LEGACY else set())
+    for codec in illegal:
+        for lossy in (False, True):
+            with pytest.raises(IllegalCombination, match=f"{name}.*{codec}"):
+                fmt.encode(sample(name), codec=codec, lossy=lossy)
+    with pytest.raises(IllegalCombination, match="brotli"):
+        fmt.encode(sample(name), codec="brotli")
+    with pytest.raises(IllegalCombination, match="gzip has no level 11"):
+        fmt.encode(sample(name), codec="gzip", level=11)
+    with pytest.raises(IllegalCombination, match="none has no level 1"):
+        fmt.encode(sample(name), level=1)
+
+
+# Damage
+
+
+@every_format
+def test_a_log_cut_anywhere(name: str) -> None:
+    """An incomplete last batch is no error: what is whole is read."""
+    log = FORMATS[name].encode(sample(name, 12), 4)
+    data = bytes(log)
+    whole = FORMATS[name].decode(data)
+    ends = [*whole.batches["position"].tolist(), len(data)]
+    for cut in range(len(data)):
+        back = FORMATS[name].decode(data[:cut])
+        complete = sum(end <= cut for end in ends[1:])
+        assert len(back) == complete
+        assert back.trailing_bytes == cut - ends[complete]
+        assert len(back.records) == whole.bounds[complete]
+
+
+@every_format
+def test_every_flipped_byte_is_caught(name: str) -> None:
+    """But for the base offset, and v2's leader epoch, which a broker sets without touching the checksum."""
+    fmt = FORMATS[name]
+    data = bytes(fmt.encode(sample(name, 3), 3))
+    position_of = {"length": range(8, 12), "free": [*range(8), *(range(12, 16) if fmt.magic > 1 else [])]}
+    first = int(fmt.decode(data).batches["size_bytes"].iloc[0])
+    for at in range(first):
+        damaged = bytearray(data)
+        damaged[at] ^= 0x55
+        if at in position_of["free"]:
+            assert len(fmt.decode(damaged).records) == 3
+        elif at in position_of["length"]:
+            kept = fmt.decode(damaged, on_error="skip")
+            assert kept.errors or kept.trailing_bytes
+        else:
+            with pytest.raises(CorruptLog) as caught:
+                fmt.decode(damaged)
+            assert caught.value.position == 0
+            assert caught.value.field == ("magic" if at == 16 else "crc")
+
+
+@every_format
+def test_sound_batches_survive_damaged_ones(name: str) -> None:
+    fmt, records = FORMATS[name], sample(name)
+    for codec in fmt.capabilities.codecs:
+        data = bytearray(fmt.encode(records, 10, codec).data)
+        whole = fmt.decode(bytes(data))
+        starts = whole.batches["position"].tolist()
+        hit = [1, 3] if codec != "none" or name not in LEGACY else [10, 30]
+        for batch in hit:
+            data[starts[batch] + 45] ^= 1
+        with pytest.raises(CorruptLog) as first:
+            fmt.decode(data)
+        assert first.value.position == starts[hit[0]]
+        kept = fmt.decode(data, on_error="skip")
+        assert [error.position for error in kept.errors] == [starts[batch] for batch in hit]
+        assert all(error.field == "crc" for error in kept.errors)
+        assert kept.batches["position"].tolist() == [at for i, at in enumerate(starts) if i not in hit]
+        everything = messages_of(whole.records)
+        sound = [
+            message
+            for i in range(len(whole))
+            if i not in hit
+            for message in everything[whole.bounds[i] : whole.bounds[i + 1]]
+        ]
+        assert messages_of(kept.records) == sound
+
+
+@every_format
+@given(noise=st.binary(max_size=300), data=st.data())
+def test_noise_never_crashes_a_reader(name: str, noise: bytes, data: st.DataObject) -> None:
+    """Noise, bare and behind the start of a real log."""
+    log = bytes(FORMATS[name].encode(sample(name, 5), 2))
+    for tried in (noise, log[: data.draw(st.integers(0, len(log)))] + noise):
+        back = FORMATS[name].decode(tried, on_error="skip")
+        assert len(back.batches) == len(back)
+        assert len(messages_of(back.records)) == len(back.records)
+
+
+@pytest.mark.parametrize(("name", "codec"), WITH_CODECS)
+def test_the_limit_of_one_batch(name: str, codec: str) -> None:
+    if codec == "none":
+        return
+    fmt = FORMATS[name]
+    records = Records.from_lists([b"\0" * 50_000] * 4)
+    log = fmt.encode(records, [0, 1, 4], codec)
+    least = int(fmt.decode(log).batches["records_size_bytes"].max())
+    assert fmt.decode(log, limit_bytes=least).records == records
+    with pytest.raises(CorruptLog, match="limit") as refusal:
+        fmt.decode(log, limit_bytes=least - 1)
+    assert refusal.value.position == log.positions[1]
+    kept = fmt.decode(log, on_error="skip", limit_bytes=least - 1)
+    assert (len(kept.records), len(kept.errors)) == (1, 1)
+
+
+@every_format
+def test_on_error_is_one_of_two(name: str) -> None:
+    other: Any = "ignore"
+    for data in (b"", bytes(FORMATS[name].encode(sample(name)))):
+        with pytest.raises(KfbenchError, match="on_error"):
+            FORMATS[name].decode(data, on_error=other)
+
+
+@every_format
+def test_a_description(name: str) -> None:
+    assert name in repr(FORMATS[name])
+    assert FORMATS[name].summary in repr(FORMATS[name])
+
+
+@every_format
+@given(data=st.data())
+def test_fields_come_back_ready_to_encode(name: str, data: st.DataObject) -> None:
+    """A decoded log's records and batch_fields encode to the same bytes."""
+    fmt, case = FORMATS[name], data.draw(cases_for(name))
+    log = fmt.encode(records_of(case.messages), bounds_of(case), batch_fields=batch_fields_of(case))
+    back = fmt.decode(log)
+    assert back.batches["canonical"].all()
+    again = fmt.encode(back.source_records, back.bounds, batch_fields=back.batch_fields)
+    assert again.data.tobytes() == log.data.tobytes()

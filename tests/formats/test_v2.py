@@ -1,0 +1,274 @@
+"""v2 against the reference, damage with a good checksum, and the corners of Kafka's own classes."""
+
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, KfbenchError, Records
+from kfbench.errors import CorruptLog, InvalidRecords
+from tests import strategies
+from tests.common import check_against_reference, check_codec_against_reference, messages_of, one_batch, records_of
+from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.reference import codecs, v23
+from tests.reference.model import Fields, Message
+from tests.reference.varint import zigzag
+from tests.strategies import INT32, INT64, NOW_MS, Case
+
+V2 = FORMATS["v2"]
+CODECS = ["gzip", "snappy", "lz4", "zstd"]
+ATTRIBUTES_AT, COUNT_AT, RECORDS_AT = 21, 57, 61
+
+
+@given(strategies.cases())
+def test_the_bytes_are_the_references(case: Case) -> None:
+    check_against_reference("v2", case)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(case=strategies.cases(max_batches=2))
+def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
+    check_codec_against_reference("v2", case, codec)
+
+
+def test_a_batch_by_hand() -> None:
+    """Every byte of a small batch, written out."""
+    records = Records.from_lists(
+        [b"v", None], keys=[None, b"k"], timestamps_ms=[1000, 1001], headers=[[("h", b"")], []]
+    )
+    log = V2.encode(records, batch_fields=BatchFields(last_offset=4, partition_leader_epoch=2))
+    header = "0000000000000000 00000044 00000002 02 c3f3c281 0000 00000004 00000000000003e8 00000000000003e9"
+    producer = "ffffffffffffffff ffff ffffffff"
+    first, second = "14 00 00 00 01 0276 02 0268 00", "0e 00 02 02 026b 01 00"
+    assert log.data.tobytes() == bytes.fromhex(f"{header} {producer} 00000002 {first} {second}")
+
+
+BOUNDARIES = [0, 1, 63, 64, 8191, 8192, 1048575, 1048576]
+
+
+@pytest.mark.parametrize("length", BOUNDARIES)
+def test_lengths_at_varint_boundaries(length: int) -> None:
+    message = Message(offset=0, timestamp_ms=NOW_MS, key=bytes(length), value=b"\1" * length)
+    check_against_reference("v2", one_batch(message))
+    size = V2.size(records_of([message])).item()
+    assert size == len(v23.encode("v2", [message]))
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 70, 8192])
+def test_header_counts_at_varint_boundaries(count: int) -> None:
+    headers = tuple((f"h{i % 10}", None if i % 3 else b"%d" % i) for i in range(count))
+    check_against_reference("v2", one_batch(Message(offset=0, headers=headers), Message(offset=1)))
+
+
+WIDE = [*BOUNDARIES, 2**31, 2**34, 2**41, 2**48, 2**55, 2**62]
+
+
+@pytest.mark.parametrize("delta", [delta * sign for delta in WIDE for sign in (1, -1)])
+def test_timestamp_deltas_are_64_bits_wide(delta: int) -> None:
+    base = 0 if delta >= 0 else INT64
+    messages = [Message(offset=0, timestamp_ms=base), Message(offset=1, timestamp_ms=base + delta)]
+    check_against_reference("v2", one_batch(*messages))
+
+
+def test_a_delta_that_wraps_comes_back() -> None:
+    messages = [Message(offset=0, timestamp_ms=-1), Message(offset=1, timestamp_ms=INT64)]
+    check_against_reference("v2", one_batch(*messages))
+
+
+@pytest.mark.parametrize("delta", [*BOUNDARIES, INT32])
+def test_offset_deltas_up_to_int32(delta: int) -> None:
+    check_against_reference("v2", one_batch(Message(offset=7), Message(offset=7 + delta)))
+
+
+def test_an_offset_too_far_is_refused() -> None:
+    for offsets, fields in [
+        ([0, 2**31], None),
+        ([0, 2**40], None),
+        ([0, INT64], None),
+        ([0, 1], BatchFields(last_offset=2**31)),
+        ([2**31, 2**31 + 1], BatchFields(base_offset=0)),
+    ]:
+        with pytest.raises(InvalidRecords, match=r"batch 0.*int32"):
+            V2.encode(Records.from_lists([b"", b""], offsets=offsets), batch_fields=fields)
+
+
+def test_the_batch_that_is_too_far_is_named() -> None:
+    records = Records.from_lists([b""] * 4, offsets=[0, 1, 2, 2**32])
+    with pytest.raises(InvalidRecords, match="batch 1"):
+        V2.encode(records, 2)
+    assert len(V2.encode(records, 1)) == 4
+
+
+def test_empty_batches_keep_their_range() -> None:
+    fields = Fields(
+        base_offset=50, last_offset=59, base_timestamp_ms=-1, max_timestamp_ms=NOW_MS, partition_leader_epoch=3,
+        producer_id=4711, producer_epoch=3, base_sequence=20, is_transactional=True,
+    )  # fmt: skip
+    last = Fields(base_offset=70, last_offset=70)
+    case = Case(batches=((), (Message(offset=60, value=b"v"),), ()), fields=(fields, Fields(), last))
+    check_against_reference("v2", case)
+    for codec in CODECS:
+        check_codec_against_reference("v2", case, codec)
+
+
+@pytest.mark.parametrize(
+    ("base", "records", "last"),
+    [(0, 3, 2), (INT32 - 1, 2, INT32), (INT32, 2, 0), (INT32 - 1, 4, 1), (-1, 5, -1)],
+)
+def test_sequences_wrap(base: int, records: int, last: int) -> None:
+    log = V2.encode(Records.from_lists([b""] * records), batch_fields=BatchFields(producer_id=1, base_sequence=base))
+    assert V2.decode(log).batches["last_sequence"].tolist() == [last]
+
+
+def test_append_time_stands_for_every_record_and_deltas_stay() -> None:
+    create = [NOW_MS, NOW_MS - 5000, NOW_MS + 7]
+    plain = Records.from_lists([b"a", b"b", b"c"], timestamps_ms=create)
+    log = V2.encode(plain, batch_fields=BatchFields(append_time_ms=NOW_MS - 9999))
+    back = V2.decode(log)
+    assert back.records.timestamps_ms.tolist() == [NOW_MS - 9999] * 3
+    assert back.create_timestamps_ms.tolist() == create
+    assert bytes(log)[RECORDS_AT:] == bytes(V2.encode(plain))[RECORDS_AT:]
+    assert back.batches["base_timestamp_ms"].tolist() == [NOW_MS]
+
+
+def test_a_delete_horizon_makes_deltas_long() -> None:
+    records = Records.from_lists([b"v"] * 2, timestamps_ms=[NOW_MS, NOW_MS + 1])
+    horizon = NOW_MS + 86_400_000
+    log = V2.encode(records, batch_fields=BatchFields(delete_horizon_ms=horizon))
+    assert len(log.data) - len(V2.encode(records).data) == 2 * (len(zigzag(-86_400_000)) - 1)
+    row = V2.decode(log).batches.iloc[0]
+    assert row["delete_horizon_ms"] == row["base_timestamp_ms"] == horizon
+    assert row["max_timestamp_ms"] == NOW_MS + 1
+    assert V2.decode(log).records == records
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, 3, 4, 5, 6, 42])
+def test_control_batches(kind: int) -> None:
+    key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 15)
+    message = Message(offset=200, timestamp_ms=NOW_MS, key=key, value=value)
+    fields = {"is_control": True, "is_transactional": kind < 2, "producer_id": 4711, "producer_epoch": 3}
+    check_against_reference("v2", one_batch(message, **fields))
+
+
+# Damage that keeps the checksum whole
+
+
+@given(st.data())
+def test_changed_bytes_read_as_the_reference_reads_them(data: st.DataObject) -> None:
+    messages = data.draw(strategies.message_lists(min_size=0, max_size=3))
+    fields = data.draw(strategies.v2_fields(messages, 0))
+    check_agrees_with_reference(data.draw(mutations(v23.encode("v2", messages, fields))))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(data=st.data())
+def test_changed_bytes_inside_a_codec(codec: str, data: st.DataObject) -> None:
+    """The records section is changed before it is compressed."""
+    messages = data.draw(strategies.message_lists(min_size=1, max_size=3))
+    plain = v23.encode("v2", messages)
+    changed = data.draw(mutations(plain))
+    payload = codecs.compress(codec, changed[RECORDS_AT:], 2)
+    batch = bytearray(plain[:RECORDS_AT] + payload)
+    batch[ATTRIBUTES_AT + 1] = CODECS.index(codec) + 1
+    check_agrees_with_reference(sealed(bytes(batch)))
+
+
+SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v", headers=(("h", b"x"),))
+
+
+@pytest.mark.parametrize(
+    ("at", "new", "field"),
+    [
+        (21, "0005", "attributes"),
+        (21, "0007", "attributes"),
+        (57, "ffffffff", "count"),
+        (57, "7fffffff", "count"),
+        (57, "00000002", "count"),
+        (61, "01", "record length"),
+        (61, "7e", "record length"),
+        (61, "16", "header value length"),
+        (61, "1a", "record length"),
+        (61, "ffffffff7f", "record length"),
+        (63, "ffffffffffffffffffff", "timestamp delta"),
+        (64, "ffffffffff", "offset delta"),
+        (65, "20", "key length"),
+        (67, "20", "value length"),
+        (69, "01", "header count"),
+        (69, "7e", "header count"),
+        (70, "01", "header key length"),
+        (70, "7e", "header key length"),
+        (72, "7e", "header value length"),
+    ],
+)
+def test_the_field_that_is_broken_is_named(at: int, new: str, field: str) -> None:
+    sound = v23.encode("v2", [SMALL])
+    assert sound[61:].hex() == "18000000026b02760202680278"
+    change = bytes.fromhex(new)
+    batch = sealed(sound[:at] + change + sound[at + len(change) :])
+    with pytest.raises(CorruptLog) as refusal:
+        V2.decode(batch)
+    assert (refusal.value.position, refusal.value.field) == (0, field)
+    assert "\n" not in str(refusal.value)
+
+
+def test_bytes_after_the_last_record_are_named() -> None:
+    sound = v23.encode("v2", [SMALL, SMALL])
+    fewer = sealed(sound[:COUNT_AT] + struct.pack(">i", 1) + sound[RECORDS_AT:])
+    with pytest.raises(CorruptLog, match="bytes are left after the last record"):
+        V2.decode(fewer)
+
+
+def test_a_count_of_zero_before_bytes_reads_as_nothing() -> None:
+    sound = v23.encode("v2", [SMALL])
+    back = V2.decode(sealed(sound[:COUNT_AT] + bytes(4) + sound[RECORDS_AT:]))
+    assert (len(back), len(back.records)) == (1, 0)
+    assert not back.batches["canonical"].any()
+
+
+@pytest.mark.parametrize(("at", "new"), [(21, "ff80"), (21, "4000"), (62, "01"), (61, "9800"), (63, "8000")], ids=str)
+def test_what_is_read_but_not_canonical(at: int, new: str) -> None:
+    """Unused batch bits, a record attribute, and over-long varints: read as Kafka reads them, and told."""
+    sound = v23.encode("v2", [SMALL])
+    if new in ("9800", "8000"):
+        grown = bytearray(sound[:at] + bytes.fromhex(new) + sound[at + 1 :])
+        if new == "8000":
+            grown[61] += 2
+        changed = sealed(bytes(grown))
+    else:
+        change = bytes.fromhex(new)
+        changed = sealed(sound[:at] + change + sound[at + len(change) :])
+    if new == "ff80":  # the low byte would also ask for append time, a delete horizon and more
+        changed = sealed(changed[:22] + b"\0" + changed[23:])
+    back = V2.decode(changed)
+    assert messages_of(back.records) == [SMALL]
+    assert back.batches["canonical"].tolist() == [False]
+    assert V2.decode(sound).batches["canonical"].tolist() == [True]
+
+
+def test_claims_do_not_allocate() -> None:
+    """A count, a length and a header count of two thousand million in a few bytes."""
+    sound = v23.encode("v2", [SMALL])
+    for codec in ("none", *CODECS):
+        batch = v23.batch("v2", [SMALL], Fields(), codec, codecs.compress(codec, sound[RECORDS_AT:], 2))
+        huge = sealed(batch[:COUNT_AT] + b"\x7f\xff\xff\xff" + batch[RECORDS_AT:])
+        with pytest.raises(KfbenchError, match="count"):
+            V2.decode(huge)
+
+
+def test_many_batches_of_every_kind_in_one_call() -> None:
+    rng = np.random.default_rng(3)
+    n = 5000
+    messages = [
+        Message(
+            offset=i, timestamp_ms=NOW_MS + int(rng.integers(-9000, 9000)), key=rng.bytes(int(rng.integers(0, 40))),
+            value=None if i % 13 == 0 else rng.bytes(int(rng.integers(0, 400))),
+        )
+        for i in range(n)
+    ]  # fmt: skip
+    bounds = np.unique(np.append(rng.integers(0, n, 300), [0, n])).tolist()
+    batches = tuple(tuple(messages[a:b]) for a, b in pairwise(bounds))
+    case = Case(batches=batches, fields=tuple(Fields(producer_id=i) for i in range(len(batches))))
+    check_against_reference("v2", case)
