@@ -163,7 +163,7 @@ def what_if(
     _check_names("--codec", codec_names, CODECS)
     found = what_if([_existing(source) for source in sources], format_names, codec_names)
     _print_json(found.to_dict()) if as_json else print(found.to_text())
-    _refuse_damage(found.sources)
+    _refuse_damage((source, source.trailing_bytes) for source in found.sources)
 
 
 @app.command()
@@ -177,18 +177,26 @@ def inspect(
 
     found = [inspect(_existing(file), records) for file in files]
     _print_json([each.to_dict() for each in found]) if as_json else print("\n\n".join(each.to_text() for each in found))
-    _refuse_damage(found)
+    _refuse_damage((each, each.log.trailing_bytes) for each in found)
 
 
-def _refuse_damage(sources: "Iterable[Source | Inspection]") -> None:
-    """The sound batches have been used; the rest fails the command, one line a file."""
-    damaged = [source for source in sources if source.damage]
-    for source in damaged:
+def _refuse_damage(sources: "Iterable[tuple[Source | Inspection, int]]") -> None:
+    """What is sound has been shown; a log with damage, or with nothing sound in it, fails the command all the same."""
+    complaints = [complaint for source, trailing_bytes in sources if (complaint := _damage(source, trailing_bytes))]
+    for complaint in complaints:
+        _complain(complaint)
+    if complaints:
+        raise typer.Exit(1)
+
+
+def _damage(source: "Source | Inspection", trailing_bytes: int) -> str | None:
+    if source.damage:
         first, *rest = source.damage
         more = f" (and {len(rest)} more)" if rest else ""
-        _complain(f"{source.path}: batch at byte {first.position}: {first.field}: {first.promise}{more}")
-    if damaged:
-        raise typer.Exit(1)
+        return f"{source.path}: batch at byte {first.position}: {first.field}: {first.promise}{more}"
+    if 0 < source.size_bytes == trailing_bytes:
+        return f"{source.path}: no whole batch in {source.size_bytes:,} bytes: is this a log segment?"
+    return None
 
 
 @app.command()

@@ -65,7 +65,7 @@ def segment(tmp_path: Path) -> Path:
     """Three batches of v2, two records each."""
     records = Records.from_lists([b"value %d" % i for i in range(6)], timestamps_ms=list(range(1_000, 1_006)))
     path = tmp_path / "00000000000000000000.log"
-    path.write_bytes(FORMATS["v2"].encode(records, batch_size=2).data)
+    path.write_bytes(FORMATS["v2"].encode(records, batch_size=2).data.tobytes())
     return path
 
 
@@ -134,7 +134,9 @@ def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str]
 
 @pytest.mark.parametrize("command", ["inspect", "what-if", "report", "run", "sweep"])
 def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
-    assert f"{tmp_path}/nowhere.toml: no such" in kfbench(command, tmp_path / "nowhere.toml").refused().lower()
+    line = kfbench(command, tmp_path / "nowhere.toml").refused()
+    assert str(tmp_path / "nowhere.toml") in line
+    assert "no such file" in line.lower()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -203,6 +205,14 @@ def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
     assert (found["sources"][0]["batches"] if command == "what-if" else found[0]["batch_count"]) == 2
     assert done.err.startswith(f"kfbench: {path}: batch at byte {start}: crc: ")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if"])
+def test_a_file_that_is_no_log_fails_the_command(kfbench: Run, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("a plain text, and no batch in it\n" * 3)
+    done = kfbench(command, path)
+    assert (done.status, done.err) == (1, f"kfbench: {path}: no whole batch in 99 bytes: is this a log segment?\n")
 
 
 def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, segment: Path) -> None:
