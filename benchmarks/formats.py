@@ -1,0 +1,106 @@
+"""What a format costs: CPU to encode, decode and size; bytes a record. One process, one thread, CRC included.
+
+asv compares one machine's commits with one another: for formats with one another see the reports (paired ratios).
+Key 16 bytes, value 100 bytes of template payload, unless a parameter says otherwise.
+"""
+
+import time
+from dataclasses import replace
+
+from kfbench.formats import FORMATS
+from kfbench.workloads import WORKLOADS
+
+FORMAT_NAMES = ("v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only")
+BATCH_SIZES = (1, 10, 100, 1000)
+VALUE_BYTES = (10, 100, 1000)
+CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+RECORDS = 2000
+SEED = 7
+
+
+def sample(**axes):
+    return replace(WORKLOADS["grid"], **axes).generate(records=RECORDS, seed=SEED)
+
+
+class Encode:
+    """2,000 records into a reused buffer."""
+
+    version = "1"
+    timer = time.process_time
+    params = (FORMAT_NAMES, BATCH_SIZES, VALUE_BYTES)
+    param_names = ("format", "batch_size", "value_bytes")
+
+    def setup(self, name, batch_size, value_bytes):
+        made = sample(batch_size=batch_size, value_bytes=value_bytes)
+        self.format, self.sample = FORMATS[name], made
+        self.out = self.format.encode(made.records, made.bounds, lossy=True).data.copy()
+        self.time_encode()
+
+    def time_encode(self, *_):
+        self.format.encode(self.sample.records, self.sample.bounds, lossy=True, out=self.out)
+
+
+class Decode:
+    """2,000 records to columns; keys and values stay where they are."""
+
+    version = "1"
+    timer = time.process_time
+    params = (FORMAT_NAMES, BATCH_SIZES, VALUE_BYTES)
+    param_names = ("format", "batch_size", "value_bytes")
+
+    def setup(self, name, batch_size, value_bytes):
+        made = sample(batch_size=batch_size, value_bytes=value_bytes)
+        self.format = FORMATS[name]
+        self.data = self.format.encode(made.records, made.bounds, lossy=True).data
+        self.time_decode()
+
+    def time_decode(self, *_):
+        self.format.decode(self.data)
+
+
+class Size:
+    """Exact sizes of 2,000 records from their shapes alone."""
+
+    version = "1"
+    timer = time.process_time
+    params = (FORMAT_NAMES, BATCH_SIZES)
+    param_names = ("format", "batch_size")
+
+    def setup(self, name, batch_size):
+        self.format, self.sample = FORMATS[name], sample(batch_size=batch_size)
+        self.time_size()
+
+    def time_size(self, *_):
+        self.format.size(self.sample.shapes, self.sample.bounds)
+
+
+class Overhead:
+    """Exact, so any change is a change of the format."""
+
+    version = "1"
+    unit = "bytes/record"
+    params = (FORMAT_NAMES, BATCH_SIZES)
+    param_names = ("format", "batch_size")
+
+    def track_overhead(self, name, batch_size):
+        made = sample(batch_size=batch_size)
+        size = FORMATS[name].size(made.shapes, made.bounds).sum()
+        return float(size - made.shapes.payload_bytes) / RECORDS
+
+
+class Compressed:
+    """Bytes a record, payload too, at each codec's default level; they change with the codec's build too."""
+
+    version = "1"
+    unit = "bytes/record"
+    params = (FORMAT_NAMES, CODEC_NAMES)
+    param_names = ("format", "codec")
+
+    def setup(self, name, codec):
+        if codec not in FORMATS[name].capabilities.codecs:
+            raise NotImplementedError(f"{name} has no {codec}")
+
+    def track_bytes(self, name, codec):
+        made = sample(batch_size=100)
+        log = FORMATS[name].encode(made.records, made.bounds, codec, lossy=True)
+        return float(log.positions[-1]) / RECORDS
