@@ -26,6 +26,8 @@ CONTROL_TYPES: Final[Mapping[int, str]] = {
     5: "kraft version",
     6: "kraft voters",
 }
+TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
+NUMBERS: Final = {TITLES.index(title) for title in "position bytes magic records epoch".split()}
 SHOWN_CHARACTERS: Final = 48  # of a key, a value or a header value
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,10 +46,14 @@ def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
     """What was left out of `log`, read with on_error="skip" from `size_bytes` bytes; in the file's order."""
     starts = {*log.batch_rows["position"].tolist(), *(error.position for error in log.errors)}
     ends = dict(pairwise([*sorted(starts), size_bytes - log.trailing_bytes]))
-    errors = sorted(log.errors, key=lambda error: error.position)
     return tuple(
-        Damage(position=at, size_bytes=ends[at] - at, field=error.field, promise=error.promise)
-        for at, error in ((error.position, error) for error in errors)
+        Damage(
+            position=error.position,
+            size_bytes=ends[error.position] - error.position,
+            field=error.field,
+            promise=error.promise,
+        )
+        for error in sorted(log.errors, key=lambda error: error.position)
     )
 
 
@@ -84,18 +90,6 @@ class Inspection:
 
     def to_text(self) -> str:
         """A summary; a line a batch, damaged ones in their place; under each its records, if asked for."""
-        titles = [
-            "position",
-            "bytes",
-            "magic",
-            "codec",
-            "offsets",
-            "records",
-            "newest (UTC)",
-            "epoch",
-            "producer",
-            "flags",
-        ]
         rows: list[tuple[int, Sequence[str]]] = []
         for batch, span in zip(self._batches(), self._spans(), strict=True):
             rows.append((batch["position"], self._batch_cells(batch, span)))
@@ -108,7 +102,7 @@ class Inspection:
             at = self.size_bytes - self.log.trailing_bytes
             rows.append((at, (str(at), self._tail)))
         rows.sort(key=lambda row: row[0])
-        table = aligned([titles, *(cells for _, cells in rows)], right={0, 1, 2, 5, 7}) if rows else []
+        table = aligned([TITLES, *(cells for _, cells in rows)], right=NUMBERS) if rows else []
         return "\n".join([*self._summary(), "", *table]).rstrip()
 
     def _batches(self) -> list[dict[str, Any]]:
