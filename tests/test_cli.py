@@ -301,3 +301,66 @@ def test_a_terminal_without_unicode_still_gets_its_table() -> None:
     out, err = running.communicate()
     assert (running.returncode, err) == (0, "")
     assert "snappy" in out
+
+
+SWEEP = """
+title = "Two cells"
+analysis = "For a test."
+[[grid]]
+name = "two"
+title = "Two cells"
+analysis = "For a test."
+measure = ["bytes"]
+formats = ["v1", "v2", "v3"]
+[grid.axes]
+batch_size = [1, 10]
+"""
+
+
+@pytest.fixture
+def two_cells(tmp_path: Path) -> Path:
+    path = tmp_path / "two.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_run_sweeps_and_reports_and_report_finds_the_same_report_again(two_cells: Path) -> None:
+    out = two_cells.parent / "reports"
+    running = process("run", two_cells, "--out", out)
+    printed, err = running.communicate(timeout=180)
+    assert (running.returncode, err) == (0, "")
+    report = Path(printed.strip())
+    assert report.parent == out
+    assert {"README.md", "index.html", "measurements.parquet", "manifest.json"} <= {
+        path.name for path in report.iterdir()
+    }
+    command = json.loads((report / "manifest.json").read_text())["command"]
+    assert command == f"kfbench run {two_cells} --out {out}"
+    (run,) = (out / "runs").iterdir()
+    again = process("report", run, "--out", out)
+    assert again.communicate(timeout=180) == (printed, "")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_interrupted_sweep_is_no_run_to_report_on(two_cells: Path, kfbench: Run) -> None:
+    many = SWEEP.replace("[1, 10]", str(list(range(1, 400)))).replace('"bytes"', '"bytes", "cpu"')
+    two_cells.write_text(many)
+    out = two_cells.parent / "reports"
+    running = process("sweep", two_cells, "--out", out)
+    try:
+        deadline = time.monotonic() + 120
+        while not list(out.glob("runs/*/measurements/*.parquet")):
+            assert running.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        printed, err = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (running.returncode, printed, err) == (130, "", "kfbench: interrupted\n")
+    (run,) = (out / "runs").iterdir()
+    assert str(run) in kfbench("report", run, "--out", out).refused()
+    assert [path.name for path in out.iterdir()] == ["runs"]
