@@ -84,13 +84,13 @@ def run_sweep(
     return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
 
 
-def grouped(cells: Sequence[Cell], task_s: float = TASK_S) -> list[list[Cell]]:
-    """Neighbouring cells together, about `task_s` of work each; the longest first."""
+def grouped(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Neighbouring cells together, about TASK_S of work each; the longest first."""
     tasks: list[list[Cell]] = []
-    spent = task_s
+    spent = TASK_S
     for cell in cells:
         cost = estimate_s(cell)
-        if spent + cost > task_s:
+        if spent + cost > TASK_S:
             tasks.append([])
             spent = 0.0
         tasks[-1].append(cell)

@@ -1,0 +1,120 @@
+"""One cell: rows that are right, rows that say why not, and never an exception."""
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kfbench.formats import FORMATS
+from kfbench.formats._batched import BatchedFormat
+from kfbench.measure.schema import SCHEMA, table
+from kfbench.sweep import cell as cell_module
+from kfbench.sweep.cell import estimate_s, measure_cell, measure_recipes
+from kfbench.sweep.grid import Cell
+from kfbench.workloads.grid import GridPoint
+
+
+def a_cell(kind: Any = "bytes", formats: tuple[str, ...] = ("v0", "v2", "v3"), **changes: Any) -> Cell:
+    point = GridPoint(**changes.pop("axes", {}))
+    given: dict[str, Any] = {
+        "kind": kind, "cell_id": "c0ffee", "seed": 5, "workload": point, "records": 300, "codec": "none", "level": None,
+        "formats": formats, "grids": {"g": formats}, "rounds": 5, "sample_us": 50,
+    }  # fmt: skip
+    return Cell(**given | changes)
+
+
+def test_bytes_rows_are_those_of_encode() -> None:
+    cell = a_cell()
+    sample = cell.workload.generate(records=300, seed=5)
+    rows = measure_cell(cell)
+    assert [row["format"] for row in rows] == ["v0", "v2", "v3"]
+    for row in rows:
+        log = FORMATS[row["format"]].encode(sample.records, sample.bounds, lossy=True)
+        assert row["status"] == "ok" and row["size_bytes"] == len(log.data)
+        assert row["records"] == 300 and row["batches"] == 3 and row["batch_size"] == 100
+        assert sum(json.loads(row["field_bytes"]).values()) == row["size_bytes"]
+
+
+def test_cpu_rows_hold_raw_samples_of_every_arm() -> None:
+    rows = measure_cell(a_cell("cpu", codec="snappy"))
+    arms = [(row["operation"], row["format"], row["arm"]) for row in rows]
+    each = [("v0", "measure"), ("v2", "measure"), ("v3", "measure"), ("v2", "aa")]
+    assert arms == [(operation, *arm) for operation in ("encode", "decode") for arm in each]
+    for operation in ("encode", "decode"):
+        loops = {row["inner_loops"] for row in rows if row["operation"] == operation}
+        assert len(loops) == 1
+    for row in rows:
+        assert row["status"] == "ok" and len(row["cpu_ns"]) == len(row["wall_ns"]) == 5
+        assert min(row["cpu_ns"]) > 0 and "size_bytes" not in row
+
+
+def test_rows_fit_the_schema_as_they_come() -> None:
+    made = table([*measure_cell(a_cell()), *measure_cell(a_cell("cpu"))])
+    assert made.schema.equals(SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "cpu"])
+def test_what_a_format_cannot_have_is_skipped_with_the_reason(kind: str) -> None:
+    rows = measure_cell(a_cell(kind, axes={"headers": 1}))
+    skipped = [row for row in rows if row["format"] == "v0"]
+    assert skipped and all(row["status"] == "skipped" and row["error"] == "v0 has no headers" for row in skipped)
+    assert all(row["status"] == "ok" for row in rows if row["format"] != "v0")
+    zstd = measure_cell(a_cell(kind, codec="zstd", level=3))
+    assert {row["error"] for row in zstd if row["format"] == "v0"} == {"v0 has no zstd"}
+
+
+def test_a_cell_of_two_blocks_has_its_rows_under_each() -> None:
+    rows = measure_cell(a_cell(grids={"a": ("v0", "v2"), "b": ("v3",)}))
+    assert [(row["grid"], row["format"]) for row in rows] == [("a", "v0"), ("a", "v2"), ("b", "v3")]
+
+
+class Failing(BatchedFormat):
+    """A format that cannot read what it wrote."""
+
+    def decode(self, data: Any, *args: Any, **options: Any) -> Any:
+        raise RuntimeError("out of ideas")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> str:
+    broken = Failing(name="v3", magic=3, summary="broken", features=FORMATS["v3"].features)
+    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v3": broken})
+    return "v3"
+
+
+@pytest.mark.parametrize("kind", ["bytes", "cpu"])
+def test_a_failure_is_a_row_that_names_the_cell(failing: str, kind: str) -> None:
+    rows = measure_cell(a_cell(kind))
+    errors = [row for row in rows if row["status"] == "error"]
+    assert {row["format"] for row in errors} == {failing}
+    assert len(errors) == (1 if kind == "bytes" else 2)
+    for row in errors:
+        assert row["error"] == f"{kind} cell c0ffee (grid: defaults; none): v3: RuntimeError: out of ideas"
+        assert row.get("size_bytes") is None and row.get("cpu_ns") is None
+    assert all(row["status"] == "ok" for row in rows if row["format"] != failing)
+    assert table(rows).num_rows == len(rows)
+
+
+def test_without_its_base_a_cpu_cell_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Failing(name="v2", magic=2, summary="broken")
+    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v2": broken})
+    rows = measure_cell(a_cell("cpu"))
+    assert {row["status"] for row in rows} == {"error"}
+    assert any("v2, the base of every ratio, failed" in row["error"] for row in rows)
+
+
+def test_a_task_measures_the_recipes_that_it_gets() -> None:
+    recipe = pa.record_batch({"recipe": [pickle.dumps([a_cell(), a_cell(formats=("v1",))])]})
+    (batch,) = measure_recipes(iter([recipe]))
+    assert batch.schema.equals(SCHEMA) and batch.column("format").to_pylist() == ["v0", "v2", "v3", "v1"]
+
+
+def test_estimates_grow_with_the_work() -> None:
+    small, large = a_cell(records=100), a_cell(records=100_000)
+    slow = a_cell(records=100_000, codec="zstd", level=19)
+    assert 0 < estimate_s(small) < estimate_s(large) < estimate_s(slow)
+    assert estimate_s(a_cell("cpu", rounds=10, sample_us=1_000)) > 10 * 1e-3 * 8
+    assert np.isfinite(estimate_s(a_cell(axes={"value_bytes": -1, "key_bytes": -1})))

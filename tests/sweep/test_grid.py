@@ -1,0 +1,219 @@
+"""Sweeps are checked as a whole before anything runs, and their cells keep their ids."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kfbench.errors import InvalidConfig
+from kfbench.formats import FORMATS
+from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, load_profile
+from kfbench.workloads.grid import GridPoint
+
+Load = Callable[..., Profile]
+
+HEAD = 'title = "t"\nanalysis = "a"\n'
+
+
+def block(text: str = "", *, name: str = "g", formats: str = '["v2", "v3"]', measure: str = '["bytes"]') -> str:
+    head = f'[[grid]]\nname = "{name}"\ntitle = "t"\nanalysis = "prose of {name}"\n'
+    axes = "" if "axes" in text else "axes = { batch_size = [1, 10] }\n"
+    return f"{head}measure = {measure}\nformats = {formats}\n{text}\n{axes}"
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def loaded(*blocks: str, head: str = HEAD) -> Profile:
+        path = tmp_path / "sweep.toml"
+        path.write_text(head + "".join(blocks))
+        return load_profile(path)
+
+    return loaded
+
+
+# A cell's id is in stored runs: it may never change for a point that was measurable once.
+@pytest.mark.parametrize(
+    ("point", "cell_id"),
+    [
+        ("axes = { batch_size = [100] }", "f89214530cb698ba"),
+        ("axes = { timestamp_spread_ms = [1000] }", "cc62f5033f696696"),
+        ("axes = { batch_size = [1] }", "c34aa974487f5f80"),
+        ("axes = { timestamp_spread_ms = [1000], batch_size = [10] }", "bbcbaec07248a49d"),
+    ],
+)
+def test_ids_are_for_ever(load: Load, point: str, cell_id: str) -> None:
+    (cell,) = load(block(point)).cells
+    assert cell.cell_id == cell_id and cell.seed == int(cell_id, 16) >> 1
+
+
+def test_an_axis_at_its_default_does_not_enter_the_id(load: Load) -> None:
+    axes = axes_of(GridPoint())
+    spelled = ", ".join(
+        f"{axis} = [{str(value).lower() if isinstance(value, bool) else repr(value)}]" for axis, value in axes.items()
+    )
+    (cell,) = load(block(f"axes = {{ {spelled} }}")).cells
+    assert cell.cell_id == load(block("axes = {}")).cells[0].cell_id
+    assert cell.workload == GridPoint()
+
+
+def test_all_arms_of_a_comparison_see_the_same_records(load: Load) -> None:
+    cells = load(
+        block("codecs = { none = [], zstd = [1, 3] }", measure='["bytes", "cpu"]'),
+        head=HEAD,
+    ).cells
+    assert len(cells) == 2 * 3 * 2
+    seeds = {(cell.cell_id, cell.seed) for cell in cells}
+    assert len(seeds) == 2  # one a batch size, whatever the codec, level and kind
+
+
+def test_another_seed_gives_other_records_of_the_same_cells(load: Load) -> None:
+    one, other = load(block()).cells, load(block(), head=HEAD + "seed = 1\n").cells
+    assert [cell.cell_id for cell in one] == [cell.cell_id for cell in other]
+    assert not {cell.seed for cell in one} & {cell.seed for cell in other}
+
+
+def test_one_record_a_batch_has_no_spread(load: Load) -> None:
+    cells = load(block("axes = { batch_size = [1, 2], timestamp_spread_ms = [0, 5] }")).cells
+    assert [(cell.axes["batch_size"], cell.axes["timestamp_spread_ms"]) for cell in cells] == [(1, 0), (2, 0), (2, 5)]
+
+
+def test_batches_that_a_broker_refuses_are_left_out(load: Load) -> None:
+    cells = load(
+        block('axes = { value_bytes = [102400], key_bytes = ["null"], batch_size = [1, 10, 11, 10000] }')
+    ).cells
+    assert [cell.axes["batch_size"] for cell in cells] == [1, 10]
+    # The limit itself: a header of 61 bytes; two lengths of 3 bytes and five fields of 1 in the record.
+    largest = MAX_BATCH_BYTES - 61 - 11
+    cells = load(
+        block(f'axes = {{ value_bytes = [{largest}, {largest + 1}], key_bytes = ["null"], batch_size = [1] }}')
+    ).cells
+    assert [cell.axes["value_bytes"] for cell in cells] == [largest]
+    assert FORMATS["v2"].size(cells[0].workload.generate(records=1, seed=0).shapes).sum() == MAX_BATCH_BYTES
+
+
+def test_null_is_spelled_out(load: Load) -> None:
+    cells = load(block('axes = { key_bytes = ["null", 0] }')).cells
+    assert [cell.axes["key_bytes"] for cell in cells] == [-1, 0]
+
+
+def test_a_cell_that_two_blocks_name_is_measured_once(load: Load) -> None:
+    cells = load(
+        block("axes = { batch_size = [1, 10] }", name="a", formats='["v0", "v2"]'),
+        block("axes = { batch_size = [10, 100] }", name="b", formats='["v2", "v3"]'),
+    ).cells
+    assert len(cells) == 3
+    shared = next(cell for cell in cells if cell.axes["batch_size"] == 10)
+    assert shared.formats == ("v0", "v2", "v3")
+    assert shared.grids == {"a": ("v0", "v2"), "b": ("v2", "v3")}
+
+
+def test_cells_hold_whole_batches(load: Load) -> None:
+    head = HEAD + "[bytes]\nrecords = 1000\npayload_bytes = 100000\n[cpu]\nrecords = 50\nrounds = 7\nsample_us = 9\n"
+    cells = load(
+        block("axes = { batch_size = [1, 300, 5000] }", measure='["bytes", "cpu"]', formats='["v2"]'), head=head
+    ).cells
+    sizes = [(cell.kind, cell.axes["batch_size"], cell.records) for cell in cells]
+    assert sizes == [
+        ("bytes", 1, 862), ("bytes", 300, 600), ("bytes", 5000, 5000),
+        ("cpu", 1, 50), ("cpu", 300, 300), ("cpu", 5000, 5000),
+    ]  # fmt: skip
+    assert {(cell.kind, cell.rounds, cell.sample_us) for cell in cells} == {("bytes", 0, 0), ("cpu", 7, 9)}
+
+
+def test_the_prose_stays_with_its_block(load: Load) -> None:
+    profile = load(block(name="a"), block("axes = { headers = [1] }", name="b"))
+    assert [(grid.name, grid.analysis) for grid in profile.grids] == [("a", "prose of a"), ("b", "prose of b")]
+    assert profile.text.startswith(HEAD) and profile.name == "sweep"
+
+
+def test_default_levels_are_resolved(load: Load) -> None:
+    cells = load(block("codecs = { none = [], gzip = [], snappy = [], zstd = [3] }\naxes = {}")).cells
+    assert [(cell.codec, cell.level) for cell in cells] == [("none", None), ("gzip", 6), ("snappy", None), ("zstd", 3)]
+    assert len(load(block("codecs = { gzip = [6, 6] }\naxes = {}")).cells) == 1
+
+
+BAD = {
+    "unknown key": (block("bogus = 1"), r"unknown field `bogus` - at `\$\.grid\[0\]`"),
+    "no formats": (block(formats="[]"), "grid 'g' .*: formats: empty"),
+    "no measure": (block(measure="[]"), "grid 'g' .*: measure: empty"),
+    "unknown measure": (block(measure='["time"]'), r"'time' - at `\$\.grid\[0\]\.measure\[0\]`"),
+    "unknown format": (block(formats='["v7"]'), "formats: no format 'v7'"),
+    "unknown axis": (block("axes = { colour = [1] }"), "grid has no axis 'colour'"),
+    "empty axis": (block("axes = { headers = [] }"), "axes.headers: empty"),
+    "level off the axis": (block("axes = { batch_size = [0] }"), "axes.batch_size: 0 is not within"),
+    "level of another type": (block('axes = { batch_size = ["many"] }'), "axes.batch_size: int is wanted"),
+    "bool for int": (block("axes = { headers = [true] }"), "axes.headers: int is wanted"),
+    "unknown payload": (block('axes = { payload = ["xml"] }'), "axes.payload: 'xml'"),
+    "axis without list": (block("axes = { headers = 1 }"), r"Expected `array`, got `int`"),
+    "unknown workload": (block('workload = "nowhere"'), "workload: no 'nowhere'"),
+    "unknown codec": (block("codecs = { brotli = [] }"), "codecs.brotli: no codec 'brotli'"),
+    "unknown level": (block("codecs = { gzip = [12] }"), "codecs.gzip: gzip has no level 12"),
+    "zstd in v1": (block("codecs = { zstd = [] }", formats='["v1", "v2"]'), "codecs.zstd: v1 has no zstd"),
+    "headers in v0": (block("axes = { headers = [1] }", formats='["v0", "v2"]'), "formats: v0 has no headers"),
+    "cpu without base": (block(formats='["v3"]', measure='["cpu"]'), "CPU cells need v2"),
+    "nothing valid": (block("axes = { batch_size = [1], timestamp_spread_ms = [5] }"), "axes: no valid cell is left"),
+    "far too large": (block("axes = { batch_size = [2000000000] }"), "axes: no valid cell is left"),
+    "a name twice": (block() + block(), "name: two blocks have it"),
+    "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_block_is_refused_with_file_and_key(load: Load, tmp_path: Path, case: str) -> None:
+    text, said = BAD[case]
+    with pytest.raises(InvalidConfig, match=said) as caught:
+        load(text)
+    assert str(caught.value).startswith(str(tmp_path / "sweep.toml")) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ('title = "t"\n', "missing required field `analysis`"),
+        (HEAD + "seeds = 3\n", "unknown field `seeds`"),
+        (HEAD + "seed = -1\n", r"\$\.seed: -1 is negative"),
+        (HEAD + "[cpu]\nrounds = 0\n", r"\$\.cpu\.rounds: 0 is below 1"),
+        (HEAD + "[bytes]\nrecord = 1\n", r"unknown field `record` - at `\$\.bytes`"),
+        ("title = \n", "line 1"),
+    ],
+)
+def test_a_bad_head_is_refused(load: Load, head: str, said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        load(block(), head=head)
+
+
+def test_illegal_combinations_may_be_skipped_by_name(load: Load) -> None:
+    skip = 'illegal = "skip"\ncodecs = { none = [], zstd = [] }\naxes = { headers = [0, 1] }'
+    assert len(load(block(skip, formats='["v0", "v2"]')).cells) == 4
+
+
+def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"nowhere: no such profile \(profiles: default, smoke"):
+        load_profile("nowhere")
+    with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):
+        load_profile(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
+    with pytest.raises(InvalidConfig, match=r"latin\.toml: cannot be read"):
+        load_profile(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 500))])
+def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
+    profile = load_profile(name)
+    kinds = Counter(cell.kind for cell in profile.cells)
+    assert kinds["bytes"] >= least[0] and kinds["cpu"] >= least[1]
+    assert len({(cell.kind, cell.cell_id, cell.codec, cell.level) for cell in profile.cells}) == len(profile.cells)
+    assert {"v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"} <= {
+        name for cell in profile.cells for name in cell.formats
+    }
+    assert any(cell.kind == "cpu" and cell.axes["value_bytes"] >= 10_000 for cell in profile.cells)  # negative control
+    for grid in profile.grids:
+        assert grid.title and grid.analysis
+
+
+def test_a_cell_says_where_it_is(load: Load) -> None:
+    (cell,) = load(block("codecs = { gzip = [9] }\naxes = { batch_size = [10], headers = [2] }")).cells
+    assert cell.title == f"bytes cell {cell.cell_id} (grid: batch_size 10, headers 2; gzip 9)"
+    assert replace(cell, workload=GridPoint(), codec="none", level=None).title.endswith("(grid: defaults; none)")

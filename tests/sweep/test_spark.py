@@ -1,0 +1,162 @@
+"""The runner on a real Spark: the same rows whatever the master, runs that are whole or say that they are not."""
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from kfbench.errors import KfbenchError, RunError
+from kfbench.measure.schema import DETERMINISTIC
+from kfbench.store import open_run
+from kfbench.sweep import spark
+from kfbench.sweep.cell import estimate_s
+from kfbench.sweep.grid import Profile, load_profile
+from kfbench.sweep.spark import SweepFailed, grouped, retrying, run_sweep
+
+TINY = """\
+title = "tiny"
+analysis = "a"
+seed = 3
+[bytes]
+records = 200
+[cpu]
+records = 200
+rounds = 3
+sample_us = 20
+[[grid]]
+name = "sizes"
+title = "Sizes"
+analysis = "what it says"
+measure = ["bytes"]
+formats = ["v0", "v1", "v2", "v3"]
+codecs = { none = [], zstd = [3] }
+illegal = "skip"
+axes = { batch_size = [1, 10, 100], timestamp_spread_ms = [0, 1000] }
+[[grid]]
+name = "times"
+title = "Times"
+analysis = "a"
+measure = ["cpu"]
+formats = ["v2", "v3"]
+axes = { batch_size = [10] }
+"""
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    path = tmp_path_factory.mktemp("profile") / "tiny.toml"
+    path.write_text(TINY)
+    return load_profile(path)
+
+
+def deterministic(run: Path) -> pa.Table:
+    return open_run(run).table.select(list(DETERMINISTIC))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = run_sweep(profile, tmp_path, "local[1]")
+    monkeypatch.setattr(spark, "TASK_S", 1e-9)  # every cell a task of its own
+    two = run_sweep(profile, tmp_path, "local[2]")
+    assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
+    assert deterministic(one).equals(deterministic(two))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_run_is_whole_and_says_how_it_came_about(
+    profile: Profile, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
+    path = run_sweep(profile, tmp_path, "local[2]", command="kfbench sweep tiny.toml", console=terminal)
+    run = open_run(path)
+    assert path.parent == tmp_path / "runs"
+    manifest = run.manifest
+    assert manifest["command"] == "kfbench sweep tiny.toml" and manifest["master"] == "local[2,4]"
+    assert manifest["profile"] == "tiny" and manifest["profile_text"] == TINY and manifest["seed"] == 3
+    assert manifest["grids"][0] == {
+        "name": "sizes", "title": "Sizes", "analysis": "what it says", "measure": ["bytes"],
+    }  # fmt: skip
+    assert manifest["environment"]["python"] and manifest["spark"]["version"]
+    assert manifest["hosts"] == [manifest["environment"]["host"]]
+    table = run.table
+    statuses = dict.fromkeys(["ok", "skipped", "error"], 0)
+    statuses |= {each["values"]: each["counts"] for each in table["status"].value_counts().to_pylist()}
+    assert manifest["counts"] == {"cells": len(profile.cells), **statuses}
+    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms
+    assert table.num_rows == manifest["rows"] == 5 * 2 * 4 + 6
+    assert statuses == {"ok": 5 * 6 + 6, "skipped": 5 * 2, "error": 0}
+    shown = terminal.file.getvalue()  # type: ignore[attr-defined]
+    assert "bytes" in shown and "10/10" in shown and "1/1" in shown
+    out, err = capfd.readouterr()
+    assert out == err == ""  # neither Spark nor the JVM writes over the progress
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_interrupted_run_says_so_and_what_it_has_is_sound(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "TASK_S", 1e-9)
+    store, stored = spark._store, []
+
+    def interrupted(*args: object) -> None:
+        store(*args)  # type: ignore[arg-type]
+        stored.append(args)
+        if len(stored) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(spark, "_store", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(profile, tmp_path, "local[1]")
+    (run,) = (tmp_path / "runs").iterdir()
+    assert len(list((run / "measurements").glob("*.parquet"))) == 3
+    with pytest.raises(RunError, match="state: running"):
+        open_run(run)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path: Path) -> None:
+    with pytest.raises(SweepFailed, match=r"Spark did not start on nowhere://1") as caught:
+        run_sweep(profile, tmp_path, "nowhere://1")
+    assert isinstance(caught.value, KfbenchError) and "\n" not in str(caught.value)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_progress_is_quiet_when_nobody_watches() -> None:
+    file = io.StringIO()
+    with spark._progress(Console(file=file)) as progress:
+        bar = progress.add_task("bytes", total=3, failed=0)
+        progress.update(bar, advance=3)
+    assert file.getvalue() == ""
+
+
+def test_tasks_are_alike_and_the_longest_come_first() -> None:
+    cells = load_profile("default").cells
+    tasks = grouped(cells)
+    assert sorted(cell.title for task in tasks for cell in task) == sorted(cell.title for cell in cells)
+    costs = [sum(map(estimate_s, task)) for task in tasks]
+    assert costs == sorted(costs, reverse=True)
+    assert all(cost <= spark.TASK_S or len(task) == 1 for cost, task in zip(costs, tasks, strict=True))
+    assert grouped([]) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("local", "local[1,4]"),
+        ("local[3]", "local[3,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[2,1]", "local[2,1]"),
+        ("spark://host:7077", "spark://host:7077"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+    ],
+)
+def test_local_masters_try_again(given: str, used: str) -> None:
+    assert retrying(given) == used
