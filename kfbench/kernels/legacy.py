@@ -9,7 +9,7 @@ from kfbench import layouts
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.crc import crc32
-from kfbench.kernels.intrinsics import get_i8, get_i32, get_i64, get_u8, get_u32, move, put_i32, put_i64, put_u8
+from kfbench.kernels.intrinsics import get_i8, get_i32, get_i64, get_u8, get_u32, put_i32, put_i64, put_u8
 from kfbench.kernels.varint import put_bytes
 
 _V1 = layouts.V1_MESSAGE
@@ -145,7 +145,11 @@ def _check(data, at, end, magic):
 
 @kernel
 def survey(data, positions, magic, codecs, bodies, state):
-    """Checks each message. Fills codecs int8, bodies int64 (where a wrapper's payload begins) and state int8."""
+    """Checks each message. Fills codecs int8, bodies int64 (where a wrapper's payload begins) and state int8.
+
+    Gives whether there is a wrapper.
+    """
+    wrapped = False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
         codecs[b], bodies[b] = 0, at
@@ -162,8 +166,9 @@ def survey(data, positions, magic, codecs, bodies, state):
             elif get_i32(data, value) == NULL:
                 problem = status.WRAPPER_VALUE
             else:
-                codecs[b], bodies[b] = codec, value + 4
+                codecs[b], bodies[b], wrapped = codec, value + 4, True
         state[b] = problem
+    return wrapped
 
 
 @kernel
@@ -265,12 +270,3 @@ def describe(data, positions, magic, sound, bounds, offsets, rows):
         row.producer_epoch = -1
         row.is_transactional = row.is_control = False
         row.canonical = bits & ~(layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK) == 0
-
-
-@kernel
-def copy_entries(data, starts, ends, out):
-    """Copies data[starts[b]:ends[b]] one after another."""
-    at = 0
-    for b in range(len(starts)):
-        move(out, at, data, starts[b], ends[b] - starts[b])
-        at += ends[b] - starts[b]

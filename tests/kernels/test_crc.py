@@ -6,7 +6,7 @@ import crc32c
 import numpy as np
 import pytest
 
-from kfbench.kernels.crc import crc32_of, crc32c_of
+from kfbench.kernels.crc import crc32_between, crc32_of, crc32c_of
 
 NOISE = np.random.default_rng(5).integers(0, 256, 20_000, np.uint8)
 # Past 600: 3 x 128, 3 x 1024 and 64-byte folds, whole and one byte either side.
@@ -16,20 +16,32 @@ LENGTHS = [
 ]
 
 
+def check(start: int, length: int) -> None:
+    """The sum of NOISE[start:start + length]: as a slice, and in place, where CRC-32 may look at what lies before."""
+    data = NOISE[start : start + length]
+    assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
+    assert crc32_of(data) == zlib.crc32(data.tobytes()), (start, length)
+    assert crc32_between(NOISE, start, start + length) == zlib.crc32(data.tobytes()), (start, length)
+
+
 @pytest.mark.parametrize("length_from", range(0, len(LENGTHS), 100))
 def test_every_length(length_from: int) -> None:
     for length in LENGTHS[length_from : length_from + 100]:
-        data = NOISE[7 : 7 + length]
-        assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), length
-        assert crc32_of(data) == zlib.crc32(data.tobytes()), length
+        check(39, length)
 
 
 @pytest.mark.parametrize("start", range(33))
 def test_every_alignment(start: int) -> None:
-    for length in (0, 1, 7, 8, 9, 15, 16, 63, 64, 65, 127, 128, 383, 384, 385, 3073):
-        data = NOISE[start : start + length]
-        assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), length
-        assert crc32_of(data) == zlib.crc32(data.tobytes()), length
+    for length in (*range(34), 63, 64, 65, 127, 128, 383, 384, 385, 3073):
+        check(start, length)
+
+
+@pytest.mark.parametrize("fill", [0, 0xFF])
+def test_what_lies_around_does_not_matter(fill: int) -> None:
+    for length in range(1, 100):
+        buffer = np.full(200, fill, np.uint8)
+        buffer[50 : 50 + length] = NOISE[:length]
+        assert crc32_between(buffer, 50, 50 + length) == zlib.crc32(NOISE[:length].tobytes())
 
 
 def test_published_check_values() -> None:

@@ -1,0 +1,156 @@
+"""Kernels are what their decorators promise: no reference counts inside, the same bytes without the CPU's own CRC."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba.core.registry import CPUDispatcher
+
+from kfbench import FORMATS, kernels
+from kfbench.batches import BatchFields
+from kfbench.kernels import batch, crc, frames, legacy, limit
+from tests.common import records_of
+from tests.reference.model import Message
+from tests.strategies import NOW_MS
+
+MODULES = (batch, crc, frames, legacy, limit)
+
+
+def exercise() -> None:
+    """Calls every kernel, with and without headers, so that each has been compiled."""
+    messages = [
+        Message(offset=i, timestamp_ms=NOW_MS + i, key=b"key", value=b"v" * (i % 50), headers=(("h", None),) * (i % 2))
+        for i in range(20)
+    ]
+    for name, fmt in FORMATS.items():
+        records = records_of(messages)
+        for codec in ("none", "gzip"):
+            log = fmt.encode(records, 7, codec, lossy=True)
+            assert len(fmt.decode(log).batches) > 0
+            if codec == "none":
+                out = np.empty_like(log.data)
+                measure = limit.copy_and_crc32 if name in ("v0", "v1") else limit.copy_and_crc32c
+                measure(log.positions, log.data, 16, out)
+                crc.crc32_of(out)
+                crc.crc32_between(out, 16, len(out))
+                crc.crc32c_of(out)
+        fmt.size(records)
+        fmt.breakdown(records)
+
+
+def compiled() -> dict[str, Any]:
+    """The kernels that Python calls, by name."""
+    exercise()
+    return {
+        f"{module.__name__.rpartition('.')[2]}.{name}": value
+        for module in MODULES
+        for name, value in vars(module).items()
+        if isinstance(value, CPUDispatcher)
+        and value.py_func.__module__ == module.__name__
+        and not value.targetoptions.get("forceinline")
+    }
+
+
+def assembly(dispatcher: Any) -> str:
+    """Compiled anew: assembly that came out of a cache cannot be looked at."""
+    again = numba.njit(nogil=True, _nrt=False)(dispatcher.py_func)
+    for signature in dispatcher.signatures[:1]:
+        again.compile(signature)
+    return "\n".join(again.inspect_asm().values())
+
+
+def test_every_kernel_was_called() -> None:
+    found = compiled()
+    assert {
+        "batch.encode",
+        "batch.index",
+        "batch.sizes",
+        "legacy.encode",
+        "frames.walk",
+        "crc.crc32c_of",
+    } <= found.keys()
+    assert [name for name, dispatcher in found.items() if not dispatcher.signatures] == []
+
+
+def test_no_reference_counts_in_the_assembly() -> None:
+    found = compiled()
+    for name, dispatcher in found.items():
+        assert dispatcher.targetoptions["_nrt"] is False, name
+    for name in ("batch.encode", "batch.index", "batch.sizes", "legacy.encode", "legacy.index"):
+        assert "NRT_incref" not in assembly(found[name]), name
+
+
+def test_the_option_is_what_keeps_them_out() -> None:
+    """If Numba stops needing it, or renames the function, the test above would prove nothing."""
+
+    def counted(arrays: Any, out: Any) -> None:
+        for array in arrays:
+            out[0] += array.sum()
+
+    signature = (numba.types.UniTuple(numba.int64[::1], 3), numba.int64[::1])
+    found = numba.njit(_nrt=True)(counted)
+    found.compile(signature)
+    assert "NRT_incref" in "\n".join(found.inspect_asm().values())
+
+
+SCRIPT = """
+import hashlib, json, sys, zlib
+import crc32c
+import numpy as np
+from kfbench import FORMATS, kernels
+from kfbench.kernels.crc import crc32_between, crc32_of, crc32c_of
+from tests.kernels.test_jit import digests
+
+noise = np.random.default_rng(5).integers(0, 256, 9000, np.uint8)
+for length in [*range(601), 1023, 1024, 3071, 3072, 3073, 6144, 8000]:
+    for start in (0, 1, 7, 16, 23):
+        data = noise[start : start + length]
+        assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
+        assert crc32_of(data) == zlib.crc32(data.tobytes()), (start, length)
+        assert crc32_between(noise, start, start + length) == zlib.crc32(data.tobytes()), (start, length)
+json.dump({"fast": kernels.FAST_CRC, "folder": str(kernels.CACHE_FOLDER), "digests": digests()}, sys.stdout)
+"""
+
+
+def digests() -> dict[str, str]:
+    """What each format writes, and that it reads it back, by fixed records."""
+    import hashlib
+
+    rng = np.random.default_rng(11)
+    messages = [
+        Message(
+            offset=i, timestamp_ms=NOW_MS + int(rng.integers(-99999, 99999)), key=rng.bytes(i % 40),
+            value=None if i % 9 == 0 else rng.bytes(int(rng.integers(0, 2000))),
+        )
+        for i in range(300)
+    ]  # fmt: skip
+    records = records_of(messages)
+    found = {}
+    for name, fmt in FORMATS.items():
+        for codec in ("none", "snappy"):
+            log = fmt.encode(records, [0, 1, 3, 100, 300], codec, batch_fields=BatchFields(base_offset=0), lossy=True)
+            assert len(fmt.decode(log).records) == 300
+            found[f"{name} {codec}"] = hashlib.sha256(bytes(log)).hexdigest()
+    return found
+
+
+@pytest.mark.parametrize("portable", ["1", "0"])
+def test_the_portable_kernels_write_the_same(portable: str) -> None:
+    """KFBENCH_PORTABLE is read at import: another process. Its kernels have a cache of their own."""
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"KFBENCH_PORTABLE": portable, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment, cwd=root
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["digests"] == digests()
+    if portable == "1":
+        assert not said["fast"]
+    assert (said["folder"] == str(kernels.CACHE_FOLDER)) == (said["fast"] == kernels.FAST_CRC)
