@@ -88,13 +88,16 @@ class MessageFormat(Format):
         entries = len(positions) - 1
         damage = Damage(positions, on_error)
         codecs, bodies = np.empty(entries, np.int8), np.empty(entries, np.int64)
-        kernels.survey(data, positions, self.magic, codecs, bodies, damage.state)
-        source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
+        source, starts, ends = data, positions[:-1], positions[1:]
+        wrapped = kernels.survey(data, positions, self.magic, codecs, bodies, damage.state)
+        if wrapped:
+            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
         counts = np.empty(entries, np.int64)
         kernels.count(source, starts, ends, codecs, damage.state, counts)
         n = int(counts.sum())
 
-        timestamps, created, offsets, key_starts, value_starts = (np.empty(n, np.int64) for _ in range(5))
+        timestamps, offsets, key_starts, value_starts = (np.empty(n, np.int64) for _ in range(4))
+        created = np.empty(n, np.int64) if wrapped else timestamps  # one array serves for both
         key_lengths, value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
         bounds = np.empty(entries + 1, np.int64)
         kernels.index(
@@ -124,13 +127,13 @@ class MessageFormat(Format):
             header_value_data=source,
             header_value_starts=nowhere,
         )
-        sound = np.flatnonzero(damage.state == status.SOUND)
-        bounds = np.append(bounds[:-1][sound], bounds[-1:]) if errors else bounds
+        if errors:
+            bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
         return DecodedLog(
             records=records,
             bounds=bounds,
             create_timestamps_ms=created[:n],
-            rows=partial(_rows, data, positions, self.magic, sound, bounds, offsets, (ends - starts)[sound]),
+            rows=partial(_rows, data, positions, self.magic, bounds, offsets, starts, ends, damage.state),
             errors=errors,
         )
 
@@ -138,8 +141,6 @@ class MessageFormat(Format):
         self, data: Bytes, positions: Int64, codecs: NDArray[np.int8], bodies: Int64, damage: Damage, limit_bytes: int
     ) -> tuple[Bytes, Int64, Int64]:
         """(source, starts, ends): each plain message, or each wrapper's set uncompressed."""
-        if not np.any(codecs[damage.state == status.SOUND]):
-            return data, positions[:-1], positions[1:]
         parts = []
         stops = positions[1:].tolist()
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), bodies.tolist(), stops, strict=True)):
@@ -153,11 +154,19 @@ class MessageFormat(Format):
 
 
 def _rows(
-    data: Bytes, positions: Int64, magic: int, sound: Int64, bounds: Int64, offsets: Int64, records_bytes: Int64
+    data: Bytes,
+    positions: Int64,
+    magic: int,
+    bounds: Int64,
+    offsets: Int64,
+    starts: Int64,
+    ends: Int64,
+    state: NDArray[np.int8],
 ) -> NDArray[np.void]:
+    sound = np.flatnonzero(state == status.SOUND)
     rows = np.zeros(len(sound), BATCH)
     kernels.describe(data, positions, magic, sound, bounds, offsets, rows)
-    rows["records_size_bytes"] = records_bytes
+    rows["records_size_bytes"] = (ends - starts)[sound]
     return rows
 
 
