@@ -10,6 +10,8 @@ No pandas and no matplotlib: `kfbench table kip98` must answer in under two seco
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -190,13 +192,13 @@ def _span(low: float, high: float, unit: str = "") -> str:
     return f"{text} {unit}".strip()
 
 
+@cache
 def _added_bytes(name: str) -> tuple[int, int]:
     """Least and most that a further record adds within KIP-98's largest batch, records 1 or 64 ms apart."""
-    added = [
-        overhead_bytes(name, shapes(steps(n, step))) - overhead_bytes(name, shapes(steps(n - 1, step)))
-        for step in (1, 64)
-        for n in range(2, max(KIP_98_BATCHES) + 1)
-    ]
+    added: list[int] = []
+    for step in (1, 64):
+        totals = [overhead_bytes(name, shapes(steps(n, step))) for n in range(1, max(KIP_98_BATCHES) + 1)]
+        added += [more - less for less, more in pairwise(totals)]
     return min(added), max(added)
 
 

@@ -24,7 +24,7 @@ from kfbench.errors import RunError
 from kfbench.report import plots, tables
 from kfbench.report.render import listed
 from kfbench.report.results import Results
-from kfbench.report.sections import Figure, head_figures, sections
+from kfbench.report.sections import Block, Figure, head_figures, sections
 from kfbench.store import Run, open_run
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -92,7 +92,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     results = Results(run.measurements())
     if results.ok.empty:
         raise RunError(f"{run.path}: no row of this run is a number: nothing to report")
-    head, rest = head_figures(results), sections(results, analysis(manifest))
+    head, rest = head_figures(results), sections(results, blocks(manifest))
     page = {
         "title": "Kafka record formats " + listed([name for name in results.formats if "-" not in name]),
         "subtitle": subtitle(manifest),
@@ -100,6 +100,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
         "head_table": tables.verdict(results),
         "head_figures": head,
         "aa": tables.aa_sentence(results),
+        "prose": str(manifest.get("analysis", "")).strip(),
         "sections": rest,
         "command": manifest["command"],
         "environment": facts(manifest),
@@ -113,9 +114,9 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     yield "environment.json", (json.dumps(manifest["environment"], indent=2, sort_keys=True) + "\n").encode()
 
 
-def analysis(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Grid name -> the prose of its block in the sweep's TOML."""
-    return {grid["name"]: grid.get("analysis", "") for grid in manifest.get("grids", [])}
+def blocks(manifest: Mapping[str, Any]) -> list[Block]:
+    """The blocks of the sweep's TOML."""
+    return [Block(name=grid["name"], title=grid["title"], analysis=grid["analysis"]) for grid in manifest["grids"]]
 
 
 def subtitle(manifest: Mapping[str, Any]) -> str:
@@ -125,15 +126,22 @@ def subtitle(manifest: Mapping[str, Any]) -> str:
         f"measured {run_date(manifest)}",
         f"on {environment.get('cpu') or environment.get('machine')}",
         f"kfbench {environment.get('packages', {}).get('kfbench', 'unknown')}",
-        f"revision {str(environment.get('git_revision') or 'unknown')[:12]}",
+        f"revision {_revision(environment.get('git_revision'))}",
     ]
     return ", ".join(parts) + "."
+
+
+def _revision(revision: str | None) -> str:
+    """The first twelve digits; code that was not committed is told apart."""
+    commit, _, dirty = (revision or "unknown").partition("-")
+    return commit[:12] + (f"-{dirty}" if dirty else "")
 
 
 def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a reader needs to judge or to repeat the run, one line each."""
     environment = manifest["environment"]
-    own = {name: manifest[name] for name in ("seed", "schema_version", "duration_s") if name in manifest}
+    names = ("profile", "seed", "schema_version", "started", "finished", "master", "spark", "counts", "hosts")
+    own = {name: manifest[name] for name in names if name in manifest}
     return [(name.replace("_", " "), _words(value)) for name, value in {**own, **environment}.items()]
 
 
@@ -142,6 +150,8 @@ def _words(value: Any) -> str:
         return "unknown"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_words(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
     if isinstance(value, float):
         return f"{value:.2f}"
     return str(value)

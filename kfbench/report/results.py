@@ -34,6 +34,10 @@ AXES = {
     "offset_stride": Column(name="offset stride"),
     "base_timestamp_ms": Column(name="base timestamp", unit="ms"),
     "payload": Column(name="payload"),
+    "header_key_bytes": Column(name="header key", unit="bytes"),
+    "header_value_bytes": Column(name="header value", unit="bytes"),
+    "producer": Column(name="producer id"),
+    "append_time": Column(name="log append time"),
 }
 
 
@@ -44,8 +48,10 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def level(axis: str, value: Any) -> Cell:
     """One level of an axis as a cell: -1 bytes is a null, not a length."""
-    if axis in ("key_bytes", "value_bytes") and value == -1:
+    if axis.endswith("_bytes") and value == -1:
         return "null"
+    if axis in ("producer", "append_time"):
+        return bool(value)
     return value if isinstance(value, str) else float(value) if axis == "null_share" else int(value)
 
 
@@ -89,7 +95,7 @@ class Slice:
         return ", ".join(words)
 
 
-def _distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> tuple[int, float]:
+def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> tuple[int, float]:
     """How far a point is from the wanted one: axes that differ, then by how many doublings."""
     differing = [axis for axis, value in point.items() if value != wanted[axis]]
     numbers = [axis for axis in differing if not isinstance(wanted[axis], str)]
@@ -104,7 +110,7 @@ class Results:
         self.all = measurements
         self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
         self.ok = measurements[measurements["status"] == "ok"]
-        self._grid = _plain(self.ok[self.ok["workload"] == "grid"])
+        self.grid_rows = _plain(self.ok[self.ok["workload"] == "grid"])
 
     @cached_property
     def formats(self) -> list[str]:
@@ -113,7 +119,7 @@ class Results:
     @cached_property
     def grid_bytes(self) -> Frame:
         """Byte rows of the grid, one a cell, format, codec and level, with bytes a record."""
-        rows = self._grid[self._grid["kind"] == "bytes"]
+        rows = self.grid_rows[self.grid_rows["kind"] == "bytes"]
         rows = rows.drop_duplicates(["cell_id", "format", "codec", "level"]).copy()
         rows["size_per_record"] = rows["size_bytes"] / rows["records"]
         rows["overhead_per_record"] = rows["overhead_bytes"] / rows["records"]
@@ -124,9 +130,10 @@ class Results:
         return self.grid_bytes[self.grid_bytes["codec"] == "none"]
 
     def slices(self, rows: Frame, axis: str) -> list[Slice]:
-        """Every set of cells that differ in `axis` only, with at least two levels; the one to show first.
+        """Every set of cells that differ in `axis` only, with at least two levels; the one to show comes first.
 
-        First comes the set with the most levels; among equals the one nearest to the reference point.
+        That is the one nearest to the reference point among those that have most of the levels: a slice at an odd
+        point with one level more is not worth more than the point that everything else is shown at.
         """
         if rows.empty:
             return []
@@ -136,7 +143,8 @@ class Results:
             count = part[axis].nunique()
             if count > 1:
                 found.append((count, Slice(axis=axis, rows=part, fixed=dict(zip(others, key, strict=True)))))
-        found.sort(key=lambda item: (-item[0], _distance(item[1].fixed)))
+        most = max((count for count, _ in found), default=0)
+        found.sort(key=lambda item: (item[0] < 0.75 * most, distance(item[1].fixed), -item[0]))
         return [each for _, each in found]
 
     def along(self, rows: Frame, axis: str) -> Slice | None:
@@ -149,14 +157,14 @@ class Results:
         target = {**REFERENCE, **wanted}
         cells = rows.drop_duplicates("cell_id").sort_values("cell_id")
         points = cells[self.axes].to_dict("records")
-        distances = [_distance({str(axis): value for axis, value in point.items()}, target) for point in points]
+        distances = [distance({str(axis): value for axis, value in point.items()}, target) for point in points]
         best = cells["cell_id"].iloc[distances.index(min(distances))]
         return rows[rows["cell_id"] == best]
 
     @cached_property
     def cpu(self) -> Frame:
         """CPU rows with the median ns a record and a key that says which arms belong together."""
-        rows = self._grid[self._grid["kind"] == "cpu"]
+        rows = self.grid_rows[self.grid_rows["kind"] == "cpu"]
         rows = rows.drop_duplicates(["cell_id", "format", "codec", "level", "operation", "arm"]).copy()
         medians = rows["cpu_ns"].map(lambda ns: float(np.median(ns))).astype("float64")
         rows["ns_per_record"] = medians / rows["records"] / rows["inner_loops"]

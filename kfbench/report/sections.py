@@ -1,6 +1,6 @@
 """What stands in a report, in which order: each section a question, one computed sentence, figures, tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -41,28 +41,24 @@ class Section:
 class Prose:
     """The analysis of each block of the sweep, printed once: where the block has most of the rows shown."""
 
-    def __init__(self, results: Results, analysis: Mapping[str, str]) -> None:
+    def __init__(self, results: Results, sweep: Sequence["Block"]) -> None:
         self._rows = results.all
-        self._left = {name: text.strip() for name, text in analysis.items() if text.strip()}
+        self._blocks = {block.name: block for block in sweep}
 
     def of(self, shown: Frame) -> tuple[str, ...]:
         """The text of the block that most of these rows' cells belong to. A cell can belong to several."""
-        rows = self._rows
-        rows = rows[
-            rows["cell_id"].isin(shown["cell_id"])
-            & rows["kind"].isin(shown["kind"])
-            & rows["codec"].isin(shown["codec"])
-        ]
-        cells = (
-            rows.drop_duplicates(["grid", "cell_id", "codec", "level"])["grid"].value_counts(sort=False).sort_index()
-        )
+        rows = self._rows[self._rows["cell_id"].isin(shown["cell_id"])]
+        rows = rows[rows["kind"].isin(shown["kind"]) & rows["codec"].isin(shown["codec"])]
+        cells = rows.drop_duplicates(["grid", "cell_id", "codec", "level"])["grid"].value_counts(sort=False)
         if cells.empty:
             return ()
-        text = self._left.pop(str(cells.idxmax()), None)
-        return () if text is None else (text,)
+        block = self._blocks.pop(str(cells.sort_index().idxmax()), None)
+        return (block.analysis.strip(),) if block is not None and block.analysis.strip() else ()
 
-    def rest(self) -> tuple[str, ...]:
-        return tuple(self._left.values())
+    @property
+    def left(self) -> tuple["Block", ...]:
+        """The blocks that no section has printed, in the order of the sweep."""
+        return tuple(self._blocks.values())
 
 
 # Where one more byte is needed: zig-zag varints of 1, 2 and 3 bytes end at 63, 8,191 and 1,048,575.
@@ -102,27 +98,54 @@ def head_figures(results: Results) -> tuple[Figure, ...]:
 
 
 def _ends(frame: Frame) -> str:
-    first, last = frame.index[0], frame.index[-1]
-    return "; ".join(
-        f"{name} {frame.at[first, name]:.1f} at {first} and {frame.at[last, name]:.1f} at {last}" for name in frame
-    )
+    words = []
+    for name in frame:
+        (first, start), (last, end) = tables.ends(frame[name])
+        words.append(f"{name} {start:.1f} at {first} and {end:.1f} at {last}")
+    return "; ".join(words)
 
 
-def sections(results: Results, analysis: Mapping[str, str]) -> list[Section]:
-    """Every section that this run has rows for, then the published claims, then what failed."""
-    prose = Prose(results, analysis)
-    built: Iterable[Section | None] = (
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One block of the sweep, as its author named and explained it."""
+
+    name: str
+    title: str
+    analysis: str
+
+
+def sections(results: Results, sweep: Sequence[Block]) -> list[Section]:
+    """Every section that this run has rows for.
+
+    First the questions that every run answers, each with the prose of the block that most of its rows come from; then
+    the blocks that no question has used up, so that nothing that was measured and explained is left out.
+    """
+    prose = Prose(results, sweep)
+    built: list[Section | None] = [
         _batch_size(results, prose),
         _break_even(results),
         *(_one_axis(results, prose, axis, name, short, title) for axis, name, short, title in ONE_AXIS),
         _fields(results),
         _compressed(results, prose),
         *_cpu(results, prose),
-        _claims(),
-        _rest(prose),
-        _failures(results),
-    )
+    ]
+    noise = _noise(results, prose)
+    built += [_block(results, block) for block in prose.left]
+    built += [noise, _claims(), _failures(results)]
     return [section for section in built if section is not None]
+
+
+def _block(results: Results, block: Block) -> Section | None:
+    """A block on its own: its prose and the tables of its rows."""
+    found = tables.blocks(results, block.name)
+    return Section(
+        name=f"block-{block.name}",
+        short=block.title,
+        title=block.title,
+        means=tables.block_sentence(found),
+        prose=(block.analysis.strip(),),
+        tables=tuple(table for table, _ in found),
+    )
 
 
 def _batch_size(results: Results, prose: Prose) -> Section | None:
@@ -311,28 +334,28 @@ CPU_AXES = (
 
 
 def _cpu(results: Results, prose: Prose) -> list[Section]:
-    """CPU along every axis that was timed, then how far these numbers can be trusted."""
+    """CPU along every axis that was timed."""
     built = []
     for axis, name, short, title in CPU_AXES:
         part = tables.cpu_slice(results, axis) if axis in results.axes and not results.cpu.empty else None
         if part is not None:
             built.append(_cpu_section(results, part, name, short, title, prose))
-    if results.cpu.empty:
-        return built
-    control = tables.control(results)
-    said = [tables.control_sentence(control)] if control is not None else []
-    rows = results.cpu[results.cpu["value_bytes"] >= tables.LARGE_PAYLOAD_BYTES]
-    built.append(
-        Section(
-            name="noise",
-            short="Noise",
-            title="How far can the CPU numbers be trusted?",
-            means=" ".join([tables.aa_sentence(results), *said]),
-            prose=prose.of(rows),
-            tables=tuple(table for table in (tables.aa_table(results), control) if table is not None),
-        )
-    )
     return built
+
+
+def _noise(results: Results, prose: Prose) -> Section | None:
+    if results.cpu.empty:
+        return None
+    control, rows = tables.control(results), tables.control_rows(results)
+    said = [tables.control_sentence(control)] if control is not None else []
+    return Section(
+        name="noise",
+        short="Noise",
+        title="How far can the CPU numbers be trusted?",
+        means=" ".join([tables.aa_sentence(results), *said]),
+        prose=() if rows is None else prose.of(rows),
+        tables=tuple(table for table in (tables.aa_table(results), control) if table is not None),
+    )
 
 
 def _cpu_section(results: Results, part: Slice, name: str, short: str, title: str, prose: Prose) -> Section:
@@ -419,12 +442,6 @@ def _claims() -> Section:
         tables=tuple(each.to_table() for each in checked),
         wrap=True,
     )
-
-
-def _rest(prose: Prose) -> Section | None:
-    """Analysis of blocks that no table above shows: written for this sweep, so it is printed."""
-    left = prose.rest()
-    return Section(name="notes", short="Notes", title="Notes of the sweep", prose=left) if left else None
 
 
 def _failures(results: Results) -> Section:

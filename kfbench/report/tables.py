@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
-from kfbench.report.results import AXES, BASE, REFERENCE, Frame, Results, Slice, in_order, level
+from kfbench.report.results import AXES, BASE, REFERENCE, Frame, Results, Slice, distance, in_order, level
 
 HEADLINE_BATCHES = (1, 10, 100, 1000)
 LARGE_PAYLOAD_BYTES = 10_000  # a record that is nearly all payload: the negative control
 CHECKSUM = {"v0": "CRC-32", "v1": "CRC-32"}  # the others pay CRC-32C, which the processor computes faster
+SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
 PAYLOAD_FIELDS = ("key", "value", "header_key", "header_value")
 
 
@@ -57,9 +58,9 @@ def ratio_table(part: Slice, *, name: str, caption: str) -> Table:
 
 
 def _cell(value: Any) -> Cell:
-    if isinstance(value, Interval) or value is None:
+    if isinstance(value, Interval):
         return value
-    return None if pd.isna(value) else float(value)
+    return None if _absent(value) else float(value)
 
 
 def verdict(results: Results) -> Table | None:
@@ -143,33 +144,38 @@ def batch_words(size: Any) -> str:
     return "one record a batch" if size == 1 else f"{number(int(size))} records a batch"
 
 
+def ties(ratio: Interval, noise: tuple[float, float] | None) -> bool:
+    """Whether a ratio cannot be told from 1: its interval holds 1, or reaches into what v2 reads against itself."""
+    low, high = noise or (1.0, 1.0)
+    return ratio.holds(1.0) or (ratio.high >= low and ratio.low <= high)
+
+
 def _against(ratio: Interval | None, noise: tuple[float, float] | None) -> str:
-    """A ratio in words; inside its own interval or the A/A band it is a tie, whatever its last digit says."""
     if ratio is None:
         return "not measured"
-    text = f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f})"
-    low, high = noise or (1.0, 1.0)
-    if ratio.holds(1.0) or (ratio.high >= low and ratio.low <= high):
-        return f"{text}, within the noise"
-    return text
+    tie = "; a tie" if ties(ratio, noise) else ""
+    return f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}{tie})"
+
+
+def ends(column: Frame) -> tuple[tuple[int, float], tuple[int, float]]:
+    """((first level, value), (last level, value)) of one column of a pivot, absent cells left out."""
+    found = column.dropna()
+    return (found.index[0], float(found.iloc[0])), (found.index[-1], float(found.iloc[-1]))
 
 
 def overhead_sentence(part: Slice) -> str:
     overhead = part.pivot("overhead_per_record")
-    first, last = overhead.index[0], overhead.index[-1]
-    flat = [f for f in overhead.columns if overhead[f].max() - overhead[f].min() < 0.05]
-    falling = [f for f in overhead.columns if f not in flat]
+    still = [name for name in overhead.columns if name not in moving(overhead)]
     parts = []
-    if flat:
-        parts.append(
-            f"{listed([f'{f} pays {overhead[f].iloc[0]:.0f}' for f in flat])} bytes a record whatever the batch"
-        )
-    if falling:
-        spans = [f"{f} from {overhead.at[first, f]:.1f} to {overhead.at[last, f]:.1f}" for f in falling]
-        parts.append(
-            f"from {batch_words(first)} to {batch_words(last)} the batch header is shared out: "
-            f"{listed(spans)} bytes a record"
-        )
+    if still:
+        pays = listed([f"{name} pays {overhead[name].max():.0f}" for name in still])
+        parts.append(f"{pays} bytes a record whatever the batch")
+    spans = []
+    for name in moving(overhead):
+        (first, most), (last, least) = ends(overhead[name])
+        spans.append(f"{name} from {most:.1f} at {number(int(first))} to {least:.1f} at {number(int(last))}")
+    if spans:
+        parts.append(f"the others share a header out over the batch: {listed(spans)} records a batch")
     return "; ".join(parts) + "." if parts else ""
 
 
@@ -206,23 +212,18 @@ def break_even(results: Results) -> Table | None:
     ]
     if not parts:
         return None
+    settings = [each.pivot("size_per_record") for each in parts]
+    shown = settings[0]
+    batched = [name for name in shown.columns if name not in ("v0", "v1")]
     rows: list[tuple[Cell, ...]] = []
-    shown = parts[0].pivot("size_per_record")
-    batched = [f for f in shown.columns if f not in ("v0", "v1")]
     for name in batched:
         for other in shown.columns:
             if other == name or (other in batched and other != BASE):
                 continue
-            everywhere = [first_smaller(each, name, other) for each in _pivots(parts, name, other)]
-            rows.append(
-                (
-                    name,
-                    other,
-                    _between(first_smaller(shown, name, other)),
-                    _range(everywhere),
-                    len(everywhere),
-                )
-            )
+            everywhere = [
+                first_smaller(sizes, name, other) for sizes in settings if {name, other} <= set(sizes.columns)
+            ]
+            rows.append((name, other, _between(everywhere[0]), _range(everywhere), len(everywhere)))
     return Table(
         name="break-even",
         caption=f"Records a batch from which a format is smaller, uncompressed ({parts[0].setting})",
@@ -236,10 +237,6 @@ def break_even(results: Results) -> Table | None:
         rows=tuple(rows),
         notes=("4–5: not at 3, yes at 5, and 4 was not measured. A setting: one point of all the other axes.",),
     )
-
-
-def _pivots(parts: Sequence[Slice], name: str, other: str) -> list[Frame]:
-    return [p for each in parts if {name, other} <= set((p := each.pivot("size_per_record")).columns)]
 
 
 def _range(brackets: Sequence[tuple[int | None, int | None]]) -> str:
@@ -277,7 +274,7 @@ def moving(overhead: Frame) -> list[str]:
 def step_sentence(part: Slice) -> str:
     """What the axis does to v2 and v3, and which formats do not care."""
     overhead = part.pivot("overhead_per_record")
-    swept = [name for name in overhead.columns if overhead[name].count() > 1]
+    swept = [name for name in overhead.columns if overhead[name].iloc[[0, -1]].notna().all()]
     changing = moving(overhead)
     still = [name for name in swept if name not in changing]
     first, last = (level(part.axis, overhead.index[i]) for i in (0, -1))
@@ -349,6 +346,8 @@ def compressed_slice(results: Results) -> Frame:
     if with_codec.empty:
         return with_codec
     sizes = sorted(with_codec["batch_size"].unique())
+    if len(sizes) > len(HEADLINE_BATCHES):
+        sizes = [size for size in sizes if size in HEADLINE_BATCHES]
     cells = [results.nearest(with_codec[with_codec["batch_size"] == s], batch_size=s)["cell_id"].iloc[0] for s in sizes]
     shown = rows[rows["cell_id"].isin(cells)].copy()
     shown["arm"] = [_codec(row.codec, row.level) for row in shown.itertuples()]
@@ -493,22 +492,27 @@ def aa_table(results: Results) -> Table | None:
     )
 
 
-def control(results: Results) -> Table | None:
-    """The negative control: records nearly all payload, where formats with the same checksum must tie."""
+def control_rows(results: Results) -> Frame | None:
+    """Rows with ratios of the one CPU cell with the largest values, if they are large at all."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["value_bytes"] >= LARGE_PAYLOAD_BYTES)]
     if rows.empty:
         return None
-    largest = rows[rows["value_bytes"] == rows["value_bytes"].max()]
-    part = results.with_ratios(results.nearest(largest, value_bytes=largest["value_bytes"].iloc[0]))
-    part = part[part["ratio"].notna() & ~((part["format"] == BASE) & (part["arm"] == "measure"))]
-    low, high = results.noise or (1.0, 1.0)
+    most = int(rows["value_bytes"].max())
+    return results.with_ratios(results.nearest(rows[rows["value_bytes"] == most], value_bytes=most))
+
+
+def control(results: Results) -> Table | None:
+    """The negative control: records nearly all payload, where formats with the same checksum must tie."""
+    rows = control_rows(results)
+    if rows is None:
+        return None
+    rows = rows[rows["ratio"].notna() & ~((rows["format"] == BASE) & (rows["arm"] == "measure"))]
     body = []
-    for row in part.sort_values(["operation", "format"], ascending=[False, True], kind="stable").itertuples():
+    for row in rows.sort_values(["operation", "format"], ascending=[False, True], kind="stable").itertuples():
         crc = CHECKSUM.get(row.format, "CRC-32C")
-        ties = row.ratio.holds(1.0) or (row.ratio.high >= low and row.ratio.low <= high)
-        said = "ties" if ties else f"differs, pays {crc}" if crc != "CRC-32C" else "differs"
+        said = "ties" if ties(row.ratio, results.noise) else "differs" if crc == "CRC-32C" else f"differs, pays {crc}"
         body.append((f"{row.format} (A/A)" if row.arm == "aa" else row.format, row.operation, crc, row.ratio, said))
-    size, batch = int(part["value_bytes"].iloc[0]), part["batch_size"].iloc[0]
+    size, batch = int(rows["value_bytes"].iloc[0]), rows["batch_size"].iloc[0]
     return Table(
         name="control",
         caption=f"Negative control: {number(size)} byte values, {batch_words(batch)}, CPU relative to {BASE}",
@@ -532,6 +536,94 @@ def control_sentence(table: Table) -> str:
         f"{listed(broken)} {'does' if len(broken) == 1 else 'do'} not tie with {BASE} on large payloads, as they "
         "should: read smaller CPU differences of this run with that in mind."
     )
+
+
+# --- One block of the sweep ------------------------------------------------------------------------------------------
+
+
+def blocks(results: Results, grid: str) -> list[tuple[Table, Frame]]:
+    """The tables of one block of the sweep, each with the rows that it shows.
+
+    One table if the block is small; else one for each axis that it varies, the others standing near the reference.
+    """
+    found = []
+    rows = results.grid_rows[results.grid_rows["grid"] == grid]
+    plain = rows[rows["kind"] == "bytes"]
+    if not plain.empty:
+        compressed = bool((plain["codec"] != "none").any())
+        value = _to_base(plain) if compressed else plain["overhead_bytes"] / plain["records"]
+        caption = f"Bytes relative to {BASE} with the same codec" if compressed else "Overhead, bytes a record"
+        found += _block(results, plain.assign(shown=value), f"{grid}-bytes", caption, 4 if compressed else 2)
+    timed = results.cpu[results.cpu["cell_id"].isin(rows.loc[rows["kind"] == "cpu", "cell_id"])]
+    timed = timed[(timed["arm"] == "measure") & timed["format"].isin(rows["format"])]
+    timed = timed.merge(rows.loc[rows["kind"] == "cpu", ["cell_id", "codec"]].drop_duplicates())
+    for operation, part in timed.groupby("operation", sort=False):
+        part = results.with_ratios(part[part["format"] != BASE])
+        caption = f"{str(operation).capitalize()}, CPU time relative to {BASE}"
+        found += _block(results, part.assign(shown=part["ratio"]), f"{grid}-{operation}", caption, 3)
+    return found
+
+
+def _to_base(rows: Frame) -> Frame:
+    """Size relative to v2 of the same cell and codec."""
+    arms = rows["cell_id"] + "/" + rows["codec"] + "/" + rows["level"].astype(str)
+    base = rows.assign(arm=arms)[rows["format"] == BASE].set_index("arm")["size_bytes"]
+    return rows["size_bytes"] / arms.map(base[~base.index.duplicated()])
+
+
+def _block(results: Results, rows: Frame, name: str, caption: str, digits: int) -> list[tuple[Table, Frame]]:
+    rows = rows.assign(arm=[_codec(row.codec, row.level) for row in rows.itertuples()])
+    varied = [axis for axis in results.axes if rows[axis].nunique() > 1]
+    with_codec = ["arm"] if rows["arm"].nunique() > 1 else []
+    if len(rows.drop_duplicates([*varied, "arm"])) <= SMALL_BLOCK_ROWS:
+        return [(_block_table(rows, [*varied, *with_codec], name, caption, digits), rows)]
+    found = []
+    for axis in varied:
+        part, fixed = rows, []
+        for other in (each for each in varied if each != axis):
+            distances = {distance({other: value}): value for value in sorted(part[other].unique())}
+            at = distances[min(distances)]
+            part = part[part[other] == at]
+            fixed.append(f"{AXES[other].name} {number(level(other, at))}")
+        table = _block_table(part, [axis, *with_codec], f"{name}-{axis}", f"{caption} ({', '.join(fixed)})", digits)
+        found.append((table, part))
+    return found
+
+
+def _block_table(rows: Frame, keys: list[str], name: str, caption: str, digits: int) -> Table:
+    keys = keys or ["batch_size"]
+    table = rows.pivot(index=keys, columns="format", values="shown").sort_index()
+    formats = in_order(table.columns)
+    names = {"arm": Column(name="codec")}
+    body = []
+    for at, values in zip(table.index, table[formats].to_numpy(), strict=True):
+        levels = at if isinstance(at, tuple) else (at,)
+        shown = [value if key == "arm" else level(key, value) for key, value in zip(keys, levels, strict=True)]
+        body.append((*shown, *map(_cell, values)))
+    return Table(
+        name=name,
+        caption=caption,
+        columns=(*(names.get(key) or AXES[key] for key in keys), *(Column(name=f, digits=digits) for f in formats)),
+        rows=tuple(body),
+    )
+
+
+def block_sentence(found: Sequence[tuple[Table, Frame]]) -> str:
+    """What v3 does against v2 in the rows shown, over all tables of the same kind together."""
+    spans: dict[str, list[float]] = {}
+    for table, rows in found:
+        what = table.caption.partition(" (")[0]
+        values = rows[rows["format"] == "v3"]["shown"]
+        spans.setdefault(what, []).extend(v.median if isinstance(v, Interval) else v for v in values if not _absent(v))
+    said = [
+        f"{what[:1].lower() + what[1:]}: v3 {min(each):.3f} to {max(each):.3f}" for what, each in spans.items() if each
+    ]
+    text = "; ".join(said)
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def _absent(value: Any) -> bool:
+    return value is None or (not isinstance(value, Interval) and bool(pd.isna(value)))
 
 
 # --- What went wrong

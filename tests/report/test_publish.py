@@ -183,11 +183,18 @@ def test_the_page_tells_command_environment_prose_and_what_is_missing(page: str,
     assert "kfbench sweep tests.toml --out somewhere" in page
     assert str(run.manifest["environment"]["python"]) in page
     assert "Prose of the batch grid: a &lt; b &amp; c." in page
-    for name in ("spread", "key", "header", "codec"):
+    assert "All of it." in page
+    for name in ("spread", "key", "header", "codec", "control"):
         assert page.count(f"Prose of the {name} grid.") == 1, name
     assert "v1 has no zstd" in page
     assert "A/A arm" in page
     assert "stale 45 + 700" in page
+
+
+def test_no_number_is_missing_in_silence(page: str, report: Path) -> None:
+    words = r"\b(nan|NaN|None|inf|<NA>)\b"
+    assert not re.search(words, re.sub(r"<script>.*?</script>|<style>.*?</style>", "", page, flags=re.DOTALL))
+    assert not re.search(words, (report / "README.md").read_text())
 
 
 def test_light_dark_print_and_phone_are_thought_of(page: str) -> None:

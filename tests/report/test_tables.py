@@ -53,9 +53,10 @@ def test_the_verdict_follows_the_rows(results: Results) -> None:
 
 def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:
     far = Interval(median=1.2, low=1.15, high=1.25)
-    assert "within the noise" not in tables._against(far, (0.99, 1.01))
-    assert "within the noise" in tables._against(far, (0.9, 1.16))
-    assert "within the noise" in tables._against(Interval(median=1.01, low=0.99, high=1.03), None)
+    assert not tables.ties(far, (0.99, 1.01))
+    assert tables.ties(far, (0.9, 1.16))
+    assert tables.ties(Interval(median=1.01, low=0.99, high=1.03), None)
+    assert "tie" not in tables._against(far, None)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,29 @@ def test_codecs_stand_beside_uncompressed_bytes(results: Results) -> None:
     assert v1[10, "gzip 6"] is not None
     ratios = tables.compressed_table(shown, "to_base", name="c", caption="c", digits=4)
     assert BASE not in [c.name for c in ratios.columns]
+
+
+def test_a_small_block_is_one_table_and_a_large_one_a_table_an_axis(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((small, rows),) = tables.blocks(results, "codecs")
+    assert [c.name for c in small.columns][:2] == ["records a batch", "codec"]
+    assert [row[:2] for row in small.rows] == [(1, "gzip 6"), (1, "zstd 3"), (10, "gzip 6"), (10, "zstd 3")]
+    assert dict(zip([row[:2] for row in small.rows], column(small, "v1"), strict=True))[1, "zstd 3"] is None
+    v3 = list(rows[rows["format"] == "v3"]["shown"])
+    assert f"{min(v3):.3f} to {max(v3):.3f}" in tables.block_sentence([(small, rows)])
+    monkeypatch.setattr(tables, "SMALL_BLOCK_ROWS", 3)
+    spread = tables.blocks(results, "spread")
+    assert [table.name for table, _ in spread] == ["spread-bytes-timestamp_spread_ms"]
+    batch = [table.name for table, _ in tables.blocks(results, "batch")]
+    assert sorted(batch) == ["batch-bytes-batch_size", "batch-decode-batch_size", "batch-encode-batch_size"]
+
+
+def test_a_block_of_cpu_rows_shows_ratios_without_v2(results: Results) -> None:
+    for table, _ in tables.blocks(results, "large"):
+        assert [c.name for c in table.columns] == ["value", "v0", "v1", "v3"]
+        assert [row[0] for row in table.rows] == [100, 20_000]
+        assert all(isinstance(cell, Interval) for row in table.rows for cell in row[1:])
 
 
 def test_the_control_names_the_checksum_and_flags_what_differs(results: Results) -> None:
