@@ -8,9 +8,7 @@ from hypothesis import HealthCheck, settings
 from kfbench.sweep.java import LEAST_JAVA, find_java
 
 # The first example compiles kernels, and the machine may be busy: no deadline.
-settings.register_profile(
-    "kfbench", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("kfbench", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
 
 REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package registry are allowed
@@ -26,9 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             f"needs Java {LEAST_JAVA} or newer, found or packaged (see kfbench doctor)"
         )
     if not os.environ.get(REGISTRIES):
-        lacking["oracle"] = lacking["broker"] = (
-            f"downloads from a Java package registry: set {REGISTRIES}=1 to run it"
-        )
+        lacking["oracle"] = lacking["broker"] = f"downloads from a Java package registry: set {REGISTRIES}=1 to run it"
     for item in items:
         for marker, reason in lacking.items():
             if item.get_closest_marker(marker):
