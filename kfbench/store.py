@@ -6,6 +6,7 @@ that was interrupted therefore says so, and nothing reports on it.
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,6 +61,7 @@ class RunWriter:
         self.path = path
         self._manifest: dict[str, Any] = dict(manifest)
         self._parts = self._rows = 0
+        self._started = time.monotonic()
 
     def add(self, rows: pa.Table) -> None:
         """One part of the measurements, in whole or not at all."""
@@ -72,7 +74,8 @@ class RunWriter:
 
     def complete(self, facts: Mapping[str, Any]) -> Run:
         """End the run: `facts` join the manifest, which then says complete."""
-        manifest = {**self._manifest, **facts, "rows": self._rows, "state": COMPLETE, "finished": _now()}
+        facts = {**facts, "rows": self._rows, "duration_s": round(time.monotonic() - self._started, 1)}
+        manifest = {**self._manifest, **facts, "state": COMPLETE, "finished": _now()}
         _write_json(self.path / MANIFEST, manifest)
         return Run(path=self.path, manifest=manifest)
 
