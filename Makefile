@@ -27,13 +27,12 @@ lint: setup
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	.venv/bin/lint-imports
+	.venv/bin/lint-imports --no-logo
 
 test: lint
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 bench: setup
-	$(PY) -m asv machine --yes
 	$(PY) -m asv run --quick --show-stderr --python=same
 
 figures: setup

@@ -1,6 +1,7 @@
 """Tests that this machine cannot run are skipped with the reason; what it lacks is asked once."""
 
 import os
+from shutil import which
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,17 +16,22 @@ REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package reg
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = {mark.name for item in items for mark in item.iter_markers()}
     lacking: dict[str, str] = {}
-    if (
-        any(item.get_closest_marker("spark") or item.get_closest_marker("cluster") for item in items)
-        and not find_java()
-    ):
+    if marked & {"spark", "cluster"} and not find_java():
         lacking["spark"] = lacking["cluster"] = (
             f"needs Java {LEAST_JAVA} or newer, found or packaged (see kfbench doctor)"
         )
-    if not os.environ.get(REGISTRIES):
-        lacking["oracle"] = lacking["broker"] = f"downloads from a Java package registry: set {REGISTRIES}=1 to run it"
+    if reason := _no_registry():
+        lacking["oracle"] = lacking["broker"] = reason
     for item in items:
         for marker, reason in lacking.items():
             if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _no_registry() -> str | None:
+    if not os.environ.get(REGISTRIES):
+        return f"downloads from a Java package registry: set {REGISTRIES}=1 to run it"
+    missing = [program for program in ("javac", "mvn") if not which(program)]
+    return f"needs {' and '.join(missing)} on PATH" if missing else None
