@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 
 from kfbench.report.render import number, slug
-from kfbench.report.results import Frame
+from kfbench.report.results import Frame, in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -363,7 +363,7 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] 
     """
     with mpl.rc_context(dict(RC)):
         labels = list(dict.fromkeys(label for frame in panels.values() for label in frame["label"]))
-        formats = list(dict.fromkeys(name for frame in panels.values() for name in frame["format"]))
+        formats = in_order(name for frame in panels.values() for name in frame["format"])
         figure, all_axes = _figure(
             5.9, 1.5 + (0.16 * len(formats) + 0.18) * len(labels), columns=len(panels), sharey=True
         )
@@ -383,7 +383,7 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] 
             high = max(float(frame[["high", "median"]].max().max()), 1.0)
             low, high = low / 1.06, high * 1.06
             axes.set_xlim(low, high)
-            _ticks(axes, "x", _ratio_ticks(low, high))
+            _ticks(axes, "x", _ratio_ticks(low, high, most=6 if len(panels) < 3 else 4))
             axes.set_xticklabels([f"{v:g}×" for v in axes.get_xticks()])
             axes.set_title(title)
             axes.grid(axis="y", visible=False)
@@ -408,7 +408,7 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] 
         return _svg(figure)
 
 
-def _ratio_ticks(low: float, high: float) -> list[float]:
+def _ratio_ticks(low: float, high: float, most: int) -> list[float]:
     """Round ratios that fit the span: fine ones near 1, coarse ones for wide spans."""
     for candidates in (
         (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1),
@@ -418,6 +418,6 @@ def _ratio_ticks(low: float, high: float) -> list[float]:
         (0.01, 0.1, 1, 10, 100),
     ):
         inside = [v for v in candidates if low <= v <= high]
-        if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and len(inside) <= 6:
+        if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and len(inside) <= most:
             return inside
     return [1.0]

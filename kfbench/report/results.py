@@ -46,6 +46,14 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (len(name) > 2, name))
 
 
+def worth_a_column(table: Frame) -> list[str]:
+    """The formats of a pivot, in order; a variant that was measured at a few of its rows only stays out.
+
+    v0 to v3 always stay: where v0 has no headers, a dash says so.
+    """
+    return [name for name in in_order(table.columns) if "-" not in name or table[name].count() * 2 >= len(table)]
+
+
 def level(axis: str, value: Any) -> Cell:
     """One level of an axis as a cell: -1 bytes is a null, not a length."""
     if axis.endswith("_bytes") and value == -1:
@@ -66,7 +74,7 @@ class Slice:
     def pivot(self, column: str) -> Frame:
         """Index: the levels of the axis, ascending; one column a format."""
         table = self.rows.pivot(index=self.axis, columns="format", values=column).sort_index()
-        return table[in_order(table.columns)]
+        return table[worth_a_column(table)]
 
     @property
     def setting(self) -> str:

@@ -44,15 +44,18 @@ class Prose:
     def __init__(self, results: Results, sweep: Sequence["Block"]) -> None:
         self._rows = results.all
         self._blocks = {block.name: block for block in sweep}
+        self._order = tuple(self._blocks)
 
     def of(self, shown: Frame) -> tuple[str, ...]:
-        """The text of the block that most of these rows' cells belong to. A cell can belong to several."""
+        """The text of the block that has the most of these rows' cells; among equals the sweep's first."""
         rows = self._rows[self._rows["cell_id"].isin(shown["cell_id"])]
         rows = rows[rows["kind"].isin(shown["kind"]) & rows["codec"].isin(shown["codec"])]
         cells = rows.drop_duplicates(["grid", "cell_id", "codec", "level"])["grid"].value_counts(sort=False)
         if cells.empty:
             return ()
-        block = self._blocks.pop(str(cells.sort_index().idxmax()), None)
+        most = {name for name, count in cells.items() if count == cells.max()}
+        first = next((name for name in self._order if name in most), None)
+        block = self._blocks.pop(first, None) if first is not None else None
         return (block.analysis.strip(),) if block is not None and block.analysis.strip() else ()
 
     @property
@@ -231,7 +234,7 @@ def _fields(results: Results) -> Section | None:
     found = {size: frame for size in (1, 100) if (frame := tables.breakdown(results, size)) is not None}
     if not found:
         return None
-    panels = {tables.batch_words(size): _grouped(frame) for size, frame in found.items()}
+    panels = {f"batch of {number(int(size))}": _grouped(frame) for size, frame in found.items()}
     words = "; ".join(
         f"{title}: " + ", ".join(f"{name} {total:.1f}" for name, total in frame.sum(axis=1).items())
         for title, frame in panels.items()
@@ -263,13 +266,15 @@ def _compressed(results: Results, prose: Prose) -> Section | None:
     if shown.empty:
         return None
     panels = {}
+    table = tables.compressed_table(
+        shown, "to_base", name="codecs-ratio", caption=f"Relative to {BASE} with the same codec", digits=4
+    )
+    formats = [column.name for column in table.columns]
     sizes = sorted(shown["batch_size"].unique())
     for size in sizes if len(sizes) <= 3 else (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
-        rows = shown[(shown["batch_size"] == size) & (shown["format"] != BASE) & shown["to_base"].notna()]
-        rows = rows.sort_values(["codec", "level"], kind="stable").sort_values(
-            "arm", key=lambda arm: arm != "none", kind="stable"
-        )
-        panels[tables.batch_words(size)] = pd.DataFrame(
+        rows = shown[(shown["batch_size"] == size) & shown["format"].isin(formats) & shown["to_base"].notna()]
+        rows = rows.assign(packed=rows["codec"] != "none").sort_values(["packed", "codec", "level"], kind="stable")
+        panels[f"batch of {number(int(size))}"] = pd.DataFrame(
             {
                 "label": rows["arm"],
                 "format": rows["format"],
@@ -300,13 +305,7 @@ def _compressed(results: Results, prose: Prose) -> Section | None:
             tables.compressed_table(
                 shown, "size_per_record", name="codecs", caption="Bytes a record, payload too", digits=2
             ),
-            tables.compressed_table(
-                shown,
-                "to_base",
-                name="codecs-ratio",
-                caption=f"Relative to {BASE} with the same codec",
-                digits=4,
-            ),
+            table,
         ),
         more=(
             tables.compressed_table(
@@ -374,28 +373,7 @@ def _cpu_section(results: Results, part: Slice, name: str, short: str, title: st
                 f"shaded: what {BASE} against itself shows ({part.setting}).",
             ),
         )
-    shown = []
-    for operation in operations:
-        shown.append(
-            tables.cpu_table(
-                part,
-                operation,
-                "ratio",
-                name=f"{name}-{operation}",
-                caption=f"{operation.capitalize()}, CPU time relative to {BASE}",
-                digits=3,
-            )
-        )
-        shown.append(
-            tables.cpu_table(
-                part,
-                operation,
-                "ns_per_record",
-                name=f"{name}-{operation}-ns",
-                caption=f"{operation.capitalize()}, ns of CPU time a record",
-                digits=1,
-            )
-        )
+    shown = [table for operation in operations for table in tables.cpu_tables(part, operation, name)]
     return Section(
         name=name,
         short=short,
@@ -409,7 +387,9 @@ def _cpu_section(results: Results, part: Slice, name: str, short: str, title: st
 
 def _ratio_rows(part: Slice, operation: str, levels: Sequence[float]) -> Frame:
     """One row a level and format, v2 left out: label, format, median, low, high."""
-    rows = part.rows[(part.rows["operation"] == operation) & (part.rows["format"] != BASE)]
+    one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
+    formats = set(one.pivot("ratio").columns) - {BASE}
+    rows = one.rows[one.rows["format"].isin(formats)]
     rows = rows[rows[part.axis].isin(levels)].sort_values(part.axis, kind="stable")
     found = [
         (

@@ -12,7 +12,18 @@ import numpy as np
 import pandas as pd
 
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
-from kfbench.report.results import AXES, BASE, REFERENCE, Frame, Results, Slice, distance, in_order, level
+from kfbench.report.results import (
+    AXES,
+    BASE,
+    REFERENCE,
+    Frame,
+    Results,
+    Slice,
+    distance,
+    in_order,
+    level,
+    worth_a_column,
+)
 
 HEADLINE_BATCHES = (1, 10, 100, 1000)
 LARGE_PAYLOAD_BYTES = 10_000  # a record that is nearly all payload: the negative control
@@ -307,7 +318,8 @@ def breakdown(results: Results, batch_size: int) -> Frame | None:
         row.format: pd.Series(json.loads(row.field_bytes), dtype=float) / row.records for row in rows.itertuples()
     }
     table = pd.concat(fields, axis=1, sort=False)
-    return table[in_order(table.columns)].drop(index=[f for f in PAYLOAD_FIELDS if f in table.index])
+    table = table[in_order(table.columns)].drop(index=[f for f in PAYLOAD_FIELDS if f in table.index])
+    return table.replace(0.0, np.nan).dropna(how="all")  # no bytes: the format has no such field there
 
 
 def breakdown_table(table: Frame, batch_size: int) -> Table:
@@ -366,7 +378,7 @@ def compressed_table(shown: Frame, column: str, *, name: str, caption: str, digi
     if column == "to_base":
         shown = shown[shown["format"] != BASE]
     table = shown.pivot(index=["batch_size", "arm"], columns="format", values=column)
-    table = table[in_order(table.columns)]
+    table = table[worth_a_column(table)]
     order = list(dict.fromkeys(shown.sort_values(["codec", "level"], kind="stable")["arm"]))
     order.sort(key=lambda arm: (arm != "none",))
     index = sorted(table.index, key=lambda key: (key[0], order.index(key[1])))
@@ -408,18 +420,20 @@ def cpu_slice(results: Results, axis: str) -> Slice | None:
     return None if part is None else Slice(axis=axis, rows=results.with_ratios(part.rows), fixed=part.fixed)
 
 
-def cpu_table(part: Slice, operation: str, column: str, *, name: str, caption: str, digits: int) -> Table:
+def cpu_tables(part: Slice, operation: str, name: str) -> list[Table]:
+    """Ratios to v2; and ns a record, if one host measured them all: times of two machines share no table."""
     one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
-    shown = axis_table(one, column, name=name, caption=caption, digits=digits)
-    if column != "ratio":
-        return shown
-    keep = [i for i, c in enumerate(shown.columns) if c.name != BASE]  # v2 over itself says nothing
-    return Table(
-        name=shown.name,
-        caption=shown.caption,
-        columns=tuple(shown.columns[i] for i in keep),
-        rows=tuple(tuple(row[i] for i in keep) for row in shown.rows),
-    )
+    others = Slice(axis=part.axis, rows=one.rows[one.rows["format"] != BASE], fixed=part.fixed)
+    title = operation.capitalize()
+    found = [
+        axis_table(
+            others, "ratio", name=f"{name}-{operation}", caption=f"{title}, CPU time relative to {BASE}", digits=3
+        )
+    ]
+    if one.rows["host"].nunique() == 1:
+        caption = f"{title}, ns of CPU time a record"
+        found.append(axis_table(one, "ns_per_record", name=f"{name}-{operation}-ns", caption=caption, digits=1))
+    return found
 
 
 def cpu_sentence(results: Results, part: Slice) -> str:
@@ -593,7 +607,7 @@ def _block(results: Results, rows: Frame, name: str, caption: str, digits: int) 
 def _block_table(rows: Frame, keys: list[str], name: str, caption: str, digits: int) -> Table:
     keys = keys or ["batch_size"]
     table = rows.pivot(index=keys, columns="format", values="shown").sort_index()
-    formats = in_order(table.columns)
+    formats = worth_a_column(table)
     names = {"arm": Column(name="codec")}
     body = []
     for at, values in zip(table.index, table[formats].to_numpy(), strict=True):

@@ -167,6 +167,25 @@ def test_the_control_names_the_checksum_and_flags_what_differs(results: Results)
     assert tables.control_sentence(ties).startswith("All 2 arms")
 
 
+def test_times_of_two_hosts_share_no_table(results: Results) -> None:
+    part = tables.cpu_slice(results, "batch_size")
+    assert part is not None
+    assert [table.name for table in tables.cpu_tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]
+    rows = results.all.copy()
+    rows.loc[rows["batch_size"] == 1, "host"] = "elsewhere"
+    mixed = tables.cpu_slice(Results(rows), "batch_size")
+    assert mixed is not None
+    (ratios,) = tables.cpu_tables(mixed, "encode", "cpu")
+    assert [c.name for c in ratios.columns] == [
+        "records a batch",
+        "v0",
+        "v1",
+        "v3",
+        "v3-attributes-only",
+        "v3-header-only",
+    ]
+
+
 def test_the_aa_statement_counts_its_arms(results: Results) -> None:
     said, table = tables.aa_sentence(results), tables.aa_table(results)
     assert table is not None
