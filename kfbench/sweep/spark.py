@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -81,7 +82,10 @@ def run_sweep(
                 for cells, rows in _done(spark, tasks, workers):
                     _store(rows, writer, counts, hosts)
                     progress.update(bar, advance=len(cells), failed=counts["error"])
-    return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
+    run = writer.complete({"counts": counts, "hosts": sorted(hosts)})
+    if counts["error"]:
+        console.print(f"{run.path}: {counts['error']} rows are errors instead of numbers: see their column `error`")
+    return run.path
 
 
 def grouped(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -120,8 +124,8 @@ def _done(spark: SparkSession, tasks: list[list[Cell]], workers: int) -> Iterato
                 finished, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for each in finished:
                     yield each.result()
-        except PySparkException as error:
-            raise SweepFailed(f"Spark: {_first_line(error)}") from error
+        except (PySparkException, Py4JError) as error:
+            raise SweepFailed(f"Spark gave a task up: {_cause(error)}") from error
         finally:
             if pending:  # interrupted: the run stays unfinished, and says so
                 for each in pending:
@@ -237,11 +241,16 @@ def _stderr_to(log: Path) -> Iterator[None]:
 
 def _reason(error: Exception, log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if "rror" in line or "xception" in line]
-    return lines[-1].strip() if lines else _first_line(error)
+    return lines[-1].strip() if lines else _cause(error)
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _cause(error: Exception) -> str:
+    """The line of a Java or Python traceback that says what happened."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if any(line.startswith("Traceback") for line in lines):
+        return lines[-1]
+    caused = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
+    return next(iter(caused + lines), type(error).__name__)[:400]
 
 
 class _Rate(ProgressColumn):

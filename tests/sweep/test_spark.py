@@ -1,9 +1,13 @@
 """The runner on a real Spark: the same rows whatever the master, runs that are whole or say that they are not."""
 
 import io
+import os
+import unittest.mock
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from rich.console import Console
 
@@ -11,7 +15,7 @@ from kfbench.errors import KfbenchError, RunError
 from kfbench.measure.schema import DETERMINISTIC
 from kfbench.store import open_run
 from kfbench.sweep import spark
-from kfbench.sweep.cell import estimate_s
+from kfbench.sweep.cell import estimate_s, measure_recipes
 from kfbench.sweep.grid import Profile, load_profile
 from kfbench.sweep.spark import SweepFailed, grouped, retrying, run_sweep
 
@@ -118,6 +122,68 @@ def test_an_interrupted_run_says_so_and_what_it_has_is_sound(
     assert len(list((run / "measurements").glob("*.parquet"))) == 3
     with pytest.raises(RunError, match="state: running"):
         open_run(run)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_killed_worker_costs_nothing(profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    died = tmp_path / "died"
+
+    def once_fatal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if not died.exists():
+            died.touch()
+            os._exit(9)
+        yield from measure_recipes(batches)
+
+    whole = run_sweep(profile, tmp_path, "local[1]")
+    monkeypatch.setattr(spark, "measure_recipes", once_fatal)
+    assert deterministic(run_sweep(profile, tmp_path, "local[1]")).equals(deterministic(whole))
+    assert died.exists()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_cells_that_fail_are_rows_and_are_told_of(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_v1(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from kfbench.formats import FORMATS
+        from kfbench.sweep import cell
+
+        few = {name: fmt for name, fmt in FORMATS.items() if name != "v1"}
+        with unittest.mock.patch.object(cell, "FORMATS", few):
+            yield from measure_recipes(batches)
+
+    monkeypatch.setattr(spark, "measure_recipes", without_v1)
+    console = Console(file=io.StringIO(), width=300)
+    run = open_run(run_sweep(profile, tmp_path, "local[1]", console=console))
+    failed = run.table.filter(pc.equal(run.table["status"], "error"))
+    assert set(failed["format"].to_pylist()) == {"v1"} and len(failed) == run.manifest["counts"]["error"] == 5
+    assert all(error.endswith("v1: KeyError: 'v1'") for error in failed["error"].to_pylist())
+    assert f"{run.path}: 5 rows are errors" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_when_spark_gives_up_it_is_one_line_and_half_a_run(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise ZeroDivisionError("no way")
+
+    def fatal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        os._exit(9)
+
+    for task, said in ((broken, "ZeroDivisionError: no way"), (fatal, "Python worker exited unexpectedly")):
+        monkeypatch.setattr(spark, "measure_recipes", task)
+        with pytest.raises(SweepFailed, match=said) as caught:
+            run_sweep(profile, tmp_path, "local[1]")
+        assert "\n" not in str(caught.value)
+    runs = list((tmp_path / "runs").iterdir())
+    assert len(runs) == 2
+    for run in runs:
+        with pytest.raises(RunError, match="state: running"):
+            open_run(run)
 
 
 @pytest.mark.spark
