@@ -55,6 +55,14 @@ def publish(run: Path, out: Path) -> Path:
         raise
 
 
+def newest(reports: Path) -> Path:
+    """The last report of the last day. Raises RunError when there is none."""
+    found = [path.parent for path in reports.glob("*.*/index.html") if not path.parent.name.startswith(".")]
+    if not found:
+        raise RunError(f"{reports}: there is no report; make report makes one")
+    return max(found, key=lambda path: (path.name.rpartition(".")[0], _serial(path)))
+
+
 def _claim(staging: Path, out: Path, date: str) -> Path:
     """Renames to the first free `<date>.<n>`; what someone else makes meanwhile moves us one further."""
     for n in count(1):

@@ -13,9 +13,9 @@ import pytest
 
 from kfbench.errors import RunError
 from kfbench.report import publish as module
-from kfbench.report.publish import publish
+from kfbench.report.publish import newest, publish
 from kfbench.store import Run, open_run
-from tests.report.conftest import MANIFEST, stored
+from tests.runs import MANIFEST, stored
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +93,16 @@ def test_another_report_of_that_day_gets_the_next_number_and_the_first_stays(
     assert second.name == f"{first.name[:-2]}.2"
     assert changed.read_text() == "edited by hand"
     assert publish(run.path, tmp_path) == second
+
+
+def test_the_newest_report_is_found_by_day_and_number(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no report"):
+        newest(tmp_path)
+    for name in ("2026-11-21.9", "2026-11-21.10", "2026-09-30.99", ".2026-12-01.x"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").touch()
+    (tmp_path / "2027-01-01.1").mkdir()
+    assert newest(tmp_path).name == "2026-11-21.10"
 
 
 def test_all_rows_and_samples_are_in_the_report(report: Path, run: Run) -> None:

@@ -1,0 +1,95 @@
+"""One small run for tests of what reads runs: real cells, measured and stored through the real engine."""
+
+from pathlib import Path
+from typing import Any
+
+from kfbench.measure.environment import environment
+from kfbench.measure.schema import table
+from kfbench.store import Run, create_run
+from kfbench.sweep.cell import measure_cell
+from kfbench.sweep.grid import load_profile
+
+SWEEP = """
+title = "for tests"
+analysis = "All of it."
+bytes = {records = 200}
+cpu = {records = 100, rounds = 7, sample_us = 50}
+
+[[grid]]
+name = "batch"
+title = "batch size"
+analysis = "Prose of the batch grid: a < b & c."
+measure = ["bytes", "cpu"]
+formats = ["v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"]
+axes = {batch_size = [1, 2, 3, 5, 10, 100]}
+
+[[grid]]
+name = "spread"
+title = "timestamps"
+analysis = "Prose of the spread grid."
+measure = ["bytes"]
+formats = ["v0", "v1", "v2", "v3"]
+axes = {timestamp_spread_ms = [0, 63, 64, 8192], batch_size = [10]}
+
+[[grid]]
+name = "key"
+title = "keys"
+analysis = "Prose of the key grid."
+measure = ["bytes"]
+formats = ["v0", "v1", "v2", "v3"]
+axes = {key_bytes = ["null", 16, 63, 64]}
+
+[[grid]]
+name = "headers"
+title = "headers"
+analysis = "Prose of the header grid."
+measure = ["bytes"]
+formats = ["v1", "v2", "v3"]
+axes = {headers = [0, 2]}
+illegal = "skip"
+
+[[grid]]
+name = "codecs"
+title = "codecs"
+analysis = "Prose of the codec grid."
+measure = ["bytes"]
+formats = ["v1", "v2", "v3"]
+axes = {batch_size = [1, 10]}
+codecs = {gzip = [6], zstd = [3]}
+illegal = "skip"
+
+[[grid]]
+name = "large"
+title = "control"
+analysis = "Prose of the control grid."
+measure = ["cpu"]
+formats = ["v0", "v1", "v2", "v3"]
+axes = {value_bytes = [100, 20000], batch_size = [5]}
+"""
+
+
+def stored(out: Path, rows: list[dict[str, Any]], **facts: Any) -> Run:
+    """The rows as a complete run under out/runs."""
+    writer = create_run(out, MANIFEST | facts)
+    writer.add(table(rows))
+    return writer.complete({})
+
+
+MANIFEST: dict[str, Any] = {
+    "profile": "tests",
+    "title": "for tests",
+    "analysis": "All of it.",
+    "seed": 0,
+    "command": "kfbench sweep tests.toml --out somewhere",
+    "environment": environment(),
+    "grids": [],
+}
+
+
+def measured(folder: Path) -> list[dict[str, Any]]:
+    """The rows of SWEEP."""
+    path = folder / "tests.toml"
+    path.write_text(SWEEP)
+    profile = load_profile(path)
+    MANIFEST["grids"] = [{"name": g.name, "title": g.title, "analysis": g.analysis} for g in profile.grids]
+    return [row for cell in profile.cells for row in measure_cell(cell)]

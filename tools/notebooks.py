@@ -1,0 +1,41 @@
+"""Run the notebooks from their .py halves and store them with their outputs: `python tools/notebooks.py [NAME...]`.
+
+The .py is the source. Execution times are not stored, so that an unchanged result is an unchanged file.
+"""
+
+import argparse
+from pathlib import Path
+
+import jupytext  # type: ignore[import-untyped]
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+
+
+def executed(source: Path, folder: Path) -> nbformat.NotebookNode:
+    """The notebook of a .py, run with `folder` as its working directory. Raises CellExecutionError."""
+    notebook: nbformat.NotebookNode = jupytext.read(source)
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(folder)}}
+    ).execute()
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"  # nbformat's own ids are random
+    notebook.metadata.pop("language_info", None)  # names the interpreter's patch version
+    return notebook
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="notebooks to run (default: all)")
+    parser.add_argument("--folder", type=Path, default=NOTEBOOKS, help="run there, so that its reports/ is read")
+    parser.add_argument("--out", type=Path, default=NOTEBOOKS, help="where the .ipynb go")
+    asked = parser.parse_args()
+    for source in sorted(NOTEBOOKS.glob("*.py")):
+        if not asked.names or source.stem in asked.names:
+            text: str = nbformat.writes(executed(source, asked.folder))  # type: ignore[no-untyped-call]
+            (asked.out / f"{source.stem}.ipynb").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
