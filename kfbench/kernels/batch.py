@@ -604,6 +604,7 @@ def describe(data, positions, magic, source, starts, ends, sound, rows):
         row.records_size_bytes = ends[b] - starts[b]
         whole, p = _header_is_canonical(data, at, end, magic), starts[b]
         whole &= count > 0 or p == ends[b]
+        whole &= bits & HORIZON == 0 or base_time >= 0  # no encoder is asked for a horizon before time
         for _ in range(count):
             short, p = _record_is_canonical(source, p, ends[b], _marks(bits, magic))
             whole &= short

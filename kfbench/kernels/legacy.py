@@ -257,7 +257,7 @@ def describe(data, positions, magic, sound, bounds, offsets, rows):
     for b in range(len(sound)):
         at, end = positions[sound[b]], positions[sound[b] + 1]
         row = rows[b]
-        bits = np.int16(get_u8(data, at + ATTRIBUTES))
+        bits = np.int16(get_i8(data, at + ATTRIBUTES))
         row.position, row.size_bytes, row.magic = at, end - at, magic
         row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
         row.timestamp_type = 1 if magic and bits & APPEND else 0

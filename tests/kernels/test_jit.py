@@ -59,7 +59,8 @@ def compiled() -> dict[str, Any]:
 
 def assembly(dispatcher: Any) -> str:
     """Compiled anew: assembly that came out of a cache cannot be looked at."""
-    again = numba.njit(nogil=True, _nrt=False)(dispatcher.py_func)
+    options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    again = numba.njit(**options)(dispatcher.py_func)
     for signature in dispatcher.signatures[:1]:
         again.compile(signature)
     return "\n".join(again.inspect_asm().values())
@@ -93,9 +94,8 @@ def test_the_option_is_what_keeps_them_out() -> None:
         for array in arrays:
             out[0] += array.sum()
 
-    signature = (numba.types.UniTuple(numba.int64[::1], 3), numba.int64[::1])
-    found = numba.njit(_nrt=True)(counted)
-    found.compile(signature)
+    found: Any = numba.njit(counted)
+    found((np.zeros(1, np.int64),) * 3, np.zeros(1, np.int64))
     assert "NRT_incref" in "\n".join(found.inspect_asm().values())
 
 

@@ -127,6 +127,8 @@ def decode_one(data: bytes, at: int) -> Batch:
         producer = list(struct.unpack_from(">qhi", data, where))
         where += 14
         if attributes & FIXED_HEADER:
+            if end - where < 20:
+                raise RefusedError("no room for the header")
             last_delta, base_timestamp, max_timestamp = struct.unpack_from(">iqq", data, where)
             where += 20
         else:

@@ -1,0 +1,36 @@
+"""No kernel reads or writes a byte outside its buffers, whatever it reads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kfbench import FORMATS
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(names: list[str], **environment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.kernels.within_bounds", *names],
+        capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines() == [f"within bounds: {name}" for name in names]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
+@pytest.mark.parametrize("portable", ["0", "1"])
+def test_guarded_memory(portable: str) -> None:
+    run(list(FORMATS), KFBENCH_PORTABLE=portable)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
+def test_every_array_index(pytestconfig: pytest.Config) -> None:
+    """Kernels compiled with Numba's bounds checks, which have a cache of their own."""
+    cache = pytestconfig.cache
+    folder = str(cache.mkdir("kernels-with-bounds-checks")) if cache else ""
+    run(list(FORMATS), NUMBA_BOUNDSCHECK="1", **({"KFBENCH_CACHE_DIR": folder} if folder else {}))

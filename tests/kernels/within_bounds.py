@@ -1,0 +1,122 @@
+"""Run as a program: every kernel on buffers that end, and others that begin, at memory which must not be touched.
+
+One byte read or written outside them kills the process. NUMBA_BOUNDSCHECK=1 adds Numba's own check of every array
+index. test_bounds.py starts it, since it may die.
+"""
+
+import ctypes
+import mmap
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench import FORMATS, Records
+from kfbench.batches import BatchFields
+from kfbench.formats import Format
+from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
+from tests.common import LEGACY, records_of
+from tests.formats.fuzz import sealed
+from tests.reference.model import Message
+from tests.strategies import NOW_MS
+
+PAGE = mmap.PAGESIZE
+LIBC = ctypes.CDLL(None, use_errno=True)
+PROT_NONE = 0
+KEPT: list[Any] = []
+
+
+def guarded(size: int, at_the_start: bool = False) -> NDArray[np.uint8]:
+    """`size` writeable bytes between two pages that cannot be touched, at one end or the other."""
+    pages = -(-size // PAGE) or 1
+    area = mmap.mmap(-1, (pages + 2) * PAGE)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+    KEPT.append(area)
+    for page in (0, pages + 1):
+        if LIBC.mprotect(ctypes.c_void_p(address + page * PAGE), PAGE, PROT_NONE):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    start = PAGE if at_the_start else (pages + 1) * PAGE - size
+    return np.frombuffer(area, np.uint8)[start : start + size]
+
+
+def moved(data: Any, at_the_start: bool = False) -> NDArray[np.uint8]:
+    plain = np.frombuffer(bytes(data), np.uint8)
+    place = guarded(len(plain), at_the_start)
+    place[:] = plain
+    return place
+
+
+def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
+    """All payload lengths around the sizes that the kernels move at once, then mixtures."""
+    headers = fmt.capabilities.headers
+    for length in [0, 1, 7, 8, 15, 16, 17, 30, 31, 32, 33, 34, 48, 63, 64, 65, 66, 95, 96, 97, 127, 128, 129, 300]:
+        pairs: tuple[tuple[str, bytes | None], ...] = (("h" * (length % 40), bytes(length)),) if headers else ()
+        yield records_of([Message(offset=i, key=bytes(length), value=b"v" * length, headers=pairs) for i in range(3)])
+    for _ in range(8):
+        messages = []
+        for i in range(rng.randrange(12)):
+            key, value = (None if rng.random() < 0.2 else bytes(rng.randrange(70)) for _ in range(2))
+            pairs = tuple(("x" * rng.randrange(9), value) for _ in range(rng.randrange(4) if headers else 0))
+            stamp = NOW_MS + rng.randrange(-9000, 9000) if fmt.capabilities.timestamps else -1
+            messages.append(Message(offset=i, timestamp_ms=stamp, key=key, value=value, headers=pairs))
+        yield records_of(messages)
+
+
+def in_guarded_memory(records: Records) -> Records:
+    """The same records, each buffer with nothing after its last byte."""
+    return replace(
+        records,
+        key_data=moved(records.key_data),
+        value_data=moved(records.value_data),
+        header_key_data=moved(records.header_key_data),
+        header_value_data=moved(records.header_value_data),
+    )
+
+
+def check(name: str, rng: random.Random) -> None:
+    fmt = FORMATS[name]
+    for records in samples(rng, fmt):
+        expected = bytes(fmt.encode(records, 2))
+        given = in_guarded_memory(records)
+        for at_the_start in (False, True):
+            log = fmt.encode(given, 2, out=guarded(len(expected), at_the_start))
+            assert bytes(log) == expected
+            back = fmt.decode(moved(expected, at_the_start))
+            assert back.records == records
+            assert len(back.batches) == len(back)
+        assert fmt.size(given, 2).sum() == len(expected)
+        assert sum(fmt.breakdown(given, 2).values()) == len(expected)
+        measure = copy_and_crc32 if name in LEGACY else copy_and_crc32c
+        measure(log.positions, moved(expected), 16, guarded(len(expected)))
+        damage(fmt, expected, rng)
+        KEPT.clear()
+    if name not in LEGACY:
+        fields = BatchFields(base_offset=[5, 7], last_offset=[6, 9])
+        assert len(fmt.decode(moved(fmt.encode(Records.from_lists([]), [0, 0, 0], batch_fields=fields)))) == 2
+
+
+def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
+    """Changed bytes, with the checksum as it was and made to fit, alone and between sound batches."""
+    if not data:
+        return
+    first = int.from_bytes(data[8:12], "big") + 12
+    for _ in range(4):
+        changed = bytearray(data[:first])
+        for _ in range(rng.randrange(1, 4)):
+            changed[rng.randrange(17, first)] = rng.choice(
+                [0, 1, 2, 3, 0x7E, 0x7F, 0x80, 0xFE, 0xFF, rng.randrange(256)]
+            )
+        for batch in (bytes(changed), sealed(bytes(changed)), sealed(bytes(changed[: rng.randrange(26, first + 1)]))):
+            for log, at_the_start in [(batch, False), (data + batch, True), (batch + data, False)]:
+                back = fmt.decode(moved(log, at_the_start), on_error="skip")
+                assert len(back.batches) == len(back)
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:]:
+        check(each, random.Random(each))
+        sys.stdout.write(f"within bounds: {each}\n")

@@ -1,0 +1,256 @@
+"""Reading and writing whole logs: mixed magics, damage batch by batch, cut tails, and every byte back again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, read_log, write_log
+from kfbench.errors import CorruptLog, KfbenchError
+from tests import strategies
+from tests.common import LEGACY, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
+from tests.formats.fuzz import sealed
+from tests.reference import log as reference_log
+from tests.reference import v01, v23
+from tests.reference.model import Fields, Message
+from tests.strategies import NOW_MS
+
+NAMES = list(FORMATS)
+SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i) for i in range(4)]
+AGELESS = [Message(offset=i, key=b"k%d" % i, value=b"value-%d" % i) for i in range(4)]
+
+
+def written(name: str, codec: str = "none") -> bytes:
+    """Four small records in batches of two."""
+    return bytes(FORMATS[name].encode(records_of(AGELESS if name == "v0" else SAMPLE), 2, codec))
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> bytes:
+    """Segments of any formats and codecs one after another."""
+    data = b""
+    for name in draw(st.lists(st.sampled_from(NAMES), max_size=5)):
+        case = draw(strategies.legacy_cases(LEGACY[name]) if name in LEGACY else strategies.cases(max_batches=2))
+        codec = draw(st.sampled_from(FORMATS[name].capabilities.codecs))
+        log = FORMATS[name].encode(
+            records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case)
+        )
+        data += bytes(log)
+    return data
+
+
+@given(logs())
+def test_mixed_magics_read_as_the_reference_reads_them(data: bytes) -> None:
+    log = read_log(data)
+    batches, trailing = reference_log.decode(data)
+    assert log.trailing_bytes == trailing == 0
+    check_decoded(log, batches)
+
+
+@given(logs())
+def test_what_was_read_is_written_again(data: bytes) -> None:
+    """Byte for byte where nothing is compressed, and else the same uncompressed bytes in the same batches."""
+    log = read_log(data)
+    again = write_log(log)
+    if (log.batches["codec"] == "none").all():
+        assert bytes(again) == data
+    before, after = (reference_log.decode(each)[0] for each in (data, bytes(again)))
+    for old, new in zip(before, after, strict=True):
+        # Where a v1 set does not start at its base offset (first records compacted away), nothing says what that was.
+        relative_to_first = old.magic != 1 or old.codec == "none" or old.raw.startswith(bytes(8))
+        assert new.raw == old.raw or not relative_to_first
+    assert [batch.attributes for batch in after] == [batch.attributes for batch in before]
+    assert [batch.messages for batch in after] == [batch.messages for batch in before]
+    assert len(again) == len(log)
+    starts = again.positions[:-1].tolist()
+    assert starts == [batch.position for batch in after]
+    assert again.positions[-1] == len(again.data)
+
+
+@given(logs(), st.data())
+def test_a_cut_tail_is_counted(data: bytes, draw: st.DataObject) -> None:
+    cut = draw.draw(st.integers(0, len(data)))
+    log = read_log(data[:cut])
+    batches, trailing = reference_log.decode(data[:cut])
+    assert log.trailing_bytes == trailing
+    check_decoded(log, batches)
+    assert bytes(write_log(log))[:8] == data[: min(8, cut - trailing)]
+
+
+def test_one_of_each_in_a_row() -> None:
+    data = b"".join(written(name) for name in NAMES)
+    log = read_log(data)
+    expected = [message for name in NAMES for message in (AGELESS if name == "v0" else SAMPLE)]
+    assert messages_of(log.records) == expected
+    assert log.batches["magic"].tolist() == [0] * 4 + [1] * 4 + [2] * 2 + [3] * 6
+    assert log.batches["position"].is_monotonic_increasing
+    assert bytes(write_log(log)) == data
+
+
+def test_offsets_may_go_back() -> None:
+    """A log after an unclean election can hold an offset twice: it is read as it stands."""
+    data = written("v2") + written("v2") + written("v1")
+    assert read_log(data).records.offsets.tolist() == [0, 1, 2, 3] * 3
+
+
+@pytest.mark.parametrize("source", [bytes, bytearray, memoryview])
+def test_from_memory(source: Any) -> None:
+    assert messages_of(read_log(source(written("v2"))).records) == SAMPLE
+
+
+def test_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(written("v2") + written("v1"))
+    for given_as in (path, str(path)):
+        assert messages_of(read_log(given_as).records) == SAMPLE * 2
+    path.write_bytes(b"")
+    assert len(read_log(path)) == 0
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for path, reason in [(tmp_path / "none.log", "No such file"), (tmp_path, "directory")]:
+        with pytest.raises(KfbenchError, match=reason) as refusal:
+            read_log(path)
+        assert str(path) in str(refusal.value)
+        assert "\n" not in str(refusal.value)
+
+
+def test_records_outlive_the_file_they_were_read_from(tmp_path: Path) -> None:
+    path = tmp_path / "segment.log"
+    path.write_bytes(written("v2"))
+    records = read_log(path).records
+    path.unlink()
+    assert messages_of(records) == SAMPLE
+
+
+def test_nothing() -> None:
+    log = read_log(b"")
+    assert (len(log), len(log.records), log.trailing_bytes, list(log.errors)) == (0, 0, 0, [])
+    assert len(write_log(log).data) == 0
+    for short in (b"\0", bytes(11), bytes(12)[:11]):
+        assert read_log(short).trailing_bytes == len(short)
+
+
+# Damage
+
+
+def test_the_file_the_position_and_the_promise_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.log"
+    data = bytearray(written("v2"))
+    second = read_log(bytes(data)).batches["position"].tolist()[1]
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptLog) as refusal:
+        read_log(path)
+    assert str(refusal.value) == f"{path}: batch at byte {second}: crc: the stored checksum is not that of the bytes"
+    assert (refusal.value.position, refusal.value.field, refusal.value.source) == (second, "crc", str(path))
+    kept = read_log(path, on_error="skip")
+    assert [str(error) for error in kept.errors] == [str(refusal.value)]
+    assert messages_of(kept.records) == SAMPLE[:2]
+
+
+def test_sound_batches_around_damage_in_every_format() -> None:
+    parts = [written(name, codec) for name in NAMES for codec in FORMATS[name].capabilities.codecs]
+    sound = read_log(b"".join(parts))
+    data, broken, start = bytearray(), [], 0
+    for part in parts:
+        data += part
+        last = read_log(part).batches["position"].tolist()[-1]
+        data[-1] ^= 0x10
+        broken.append(start + last)
+        start += len(part)
+    with pytest.raises(CorruptLog) as first:
+        read_log(data)
+    assert first.value.position == broken[0]
+    kept = read_log(data, on_error="skip")
+    assert [error.position for error in kept.errors] == broken
+    assert {error.field for error in kept.errors} == {"crc"}
+    left = [row for row in sound.batches.to_dict("records") if row["position"] not in broken]
+    assert kept.batches.to_dict("records") == left
+    assert len(kept.records) == sum(row["count"] for row in left)
+    again = read_log(bytes(write_log(kept)))
+    assert messages_of(again.records) == messages_of(kept.records)
+
+
+@pytest.mark.parametrize("magic", [4, 5, 127, 128, 255])
+def test_an_unknown_magic(magic: int) -> None:
+    data = bytearray(written("v2"))
+    data[16] = magic
+    with pytest.raises(CorruptLog, match="magic") as refusal:
+        read_log(data)
+    assert refusal.value.position == 0
+    kept = read_log(data, on_error="skip")
+    assert messages_of(kept.records) == SAMPLE[2:]
+    assert [error.position for error in kept.errors] == [0]
+
+
+@pytest.mark.parametrize("length", [-1, -(2**31), 0, 13])
+def test_a_length_that_ends_the_walk(length: int) -> None:
+    sound = written("v2")
+    data = sound + bytes(8) + length.to_bytes(4, "big", signed=True) + sound[12:]
+    with pytest.raises(CorruptLog, match="length") as refusal:
+        read_log(data)
+    assert refusal.value.position == len(sound)
+    kept = read_log(data, on_error="skip")
+    assert messages_of(kept.records) == SAMPLE
+    assert [error.position for error in kept.errors] == [len(sound)]
+    assert kept.trailing_bytes == 0
+
+
+def test_zeros_after_the_last_batch() -> None:
+    """A segment that was allocated ahead ends in zeros, which are no batch."""
+    kept = read_log(written("v2") + bytes(4096), on_error="skip")
+    assert messages_of(kept.records) == SAMPLE
+    assert len(kept.errors) == 1
+
+
+def test_the_limit_reaches_every_format() -> None:
+    big = Message(offset=0, value=bytes(100_000))
+    for name in NAMES:
+        for codec in FORMATS[name].capabilities.codecs[1:]:
+            data = bytes(FORMATS[name].encode(records_of([big]), codec=codec))
+            assert messages_of(read_log(data).records) == [big]
+            with pytest.raises(CorruptLog, match="limit"):
+                read_log(data, limit_bytes=99_999)
+
+
+@pytest.mark.parametrize("on_error", ["", "ignore", None, True])
+def test_on_error_is_one_of_two(on_error: Any) -> None:
+    for data in (b"", written("v2")):
+        with pytest.raises(KfbenchError, match="on_error"):
+            read_log(data, on_error=on_error)
+
+
+@given(st.binary(max_size=400), st.sampled_from(NAMES), st.data())
+def test_noise_is_read_or_refused(noise: bytes, name: str, draw: st.DataObject) -> None:
+    real = written(name, draw.draw(st.sampled_from(FORMATS[name].capabilities.codecs)))
+    for data in (noise, real + noise, real[: draw.draw(st.integers(0, len(real)))] + noise):
+        log = read_log(data, on_error="skip")
+        assert len(log.batches) == len(log)
+        assert len(messages_of(log.records)) == len(log.records)
+        assert all(0 <= error.position < len(data) for error in log.errors)
+
+
+def test_header_keys_that_are_not_utf8_survive() -> None:
+    """Their text has the replacement character; their bytes are those that were read."""
+    message = Message(offset=0, value=b"v", headers=(("abc", b"1"),))
+    data = sealed(v23.encode("v2", [message]).replace(b"abc", b"\xffbc"))
+    log = read_log(data)
+    assert log.records.headers(0) == [("\ufffdbc", b"1")]
+    assert bytes(write_log(log)) == data
+
+
+def test_write_log_keeps_what_a_broker_set() -> None:
+    """Leader epochs, producer ids and offset ranges per batch, as in a compacted segment."""
+    parts = [
+        v23.encode("v2", SAMPLE[:2], Fields(partition_leader_epoch=4, last_offset=9, producer_id=7)),
+        v23.encode("v2", [], Fields(base_offset=10, last_offset=19, max_timestamp_ms=NOW_MS)),
+        v01.plain(1, SAMPLE[:1]),
+        v23.encode("v2", SAMPLE[2:], Fields(base_offset=0, append_time_ms=NOW_MS)),
+    ]
+    data = b"".join(parts)
+    log = read_log(data)
+    assert log.batches["canonical"].all()
+    assert bytes(write_log(log)) == data
