@@ -21,7 +21,9 @@ from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Shapes
 from kfbench.workloads import WORKLOADS, Workload
 
-SWEEPS: Final = Path(__file__).parents[2] / "datasets" / "sweeps"
+PACKAGE: Final = Path(__file__).parents[1]
+# A wheel carries the sweeps inside the package; in a checkout they lie beside it.
+SWEEPS: Final = (PACKAGE if (PACKAGE / "datasets").is_dir() else PACKAGE.parent) / "datasets" / "sweeps"
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 
