@@ -98,6 +98,7 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
         size = int(batch_size)
         if size < 1:
             raise InvalidRecords(f"batch_size: {size} is below 1")
+        size = min(size, max(records, 1))  # far above, arange would round or overflow
         bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
         bounds[-1] = records
     else:
@@ -200,6 +201,10 @@ class DecodedLog:
     rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when they are asked for
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        for column in (self.bounds, self.create_timestamps_ms):  # the latter may share memory with the records
+            column.flags.writeable = False
 
     def __len__(self) -> int:
         """The number of batches."""

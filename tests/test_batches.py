@@ -1,0 +1,147 @@
+"""Batch plans, header fields, and what a decoded log says of itself."""
+
+import dataclasses
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, DecodedLog, Records
+from kfbench.batches import FIELD_DEFAULTS, plan
+from kfbench.errors import InvalidRecords
+from tests import strategies
+from tests.common import batch_fields_of, bounds_of, messages_of, records_of
+from tests.strategies import INT32, INT64, Case
+
+
+@given(st.integers(0, 1000), st.integers(1, 1200))
+def test_a_plan_by_number(records: int, batch_size: int) -> None:
+    bounds = plan(records, batch_size).tolist()
+    assert bounds == [*range(0, records, batch_size), records]
+
+
+@pytest.mark.parametrize("batch_size", [10**12, 2**62, sys.maxsize, 2**70, np.int32(7), np.int64(2**40)])
+def test_a_plan_takes_any_integer(batch_size: int) -> None:
+    assert plan(10, batch_size).tolist() == [*range(0, 10, int(batch_size)), 10]
+    assert plan(0, batch_size).tolist() == [0]
+
+
+@given(st.integers(0, 50).flatmap(lambda n: st.tuples(st.just(n), strategies.plans(n))))
+def test_a_plan_by_bounds_is_taken_as_it_is(drawn: tuple[int, list[int]]) -> None:
+    records, bounds = drawn
+    made = plan(records, bounds)
+    assert made.tolist() == bounds
+    assert made.dtype == np.int64
+    assert not made.flags.writeable
+
+
+def test_a_callers_bounds_are_not_shared() -> None:
+    bounds = np.array([0, 5, 10])
+    made = plan(10, bounds)
+    bounds[1] = 99
+    assert made.tolist() == [0, 5, 10]
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ({"producer": 1}, "producer"),
+        ({"crc": 1}, "crc"),
+        ({"length": 1}, "length"),
+        ({"producer_id": 2**63}, "producer_id"),
+        ({"producer_epoch": 2**15}, "producer_epoch"),
+        ({"base_sequence": -(2**31) - 1}, "base_sequence"),
+        ({"partition_leader_epoch": [0, 2**31]}, "partition_leader_epoch"),
+        ({"producer_id": 1.5}, "producer_id"),
+        ({"producer_id": "one"}, "producer_id"),
+        ({"producer_id": [1, 2], "base_offset": [0]}, "each column"),
+        ({"producer_id": [[1]]}, "each column"),
+        ({"timestamp_type": 2}, "timestamp_type"),
+        ({"timestamp_type": -1}, "timestamp_type"),
+    ],
+)
+def test_fields_that_are_refused(columns: dict[str, Any], names: str) -> None:
+    with pytest.raises(InvalidRecords, match=names) as refusal:
+        BatchFields(**columns)
+    assert "\n" not in str(refusal.value)
+
+
+def test_extremes_are_carried() -> None:
+    fields = BatchFields(
+        producer_id=[INT64, 0], producer_epoch=2**15 - 1, base_sequence=INT32, partition_leader_epoch=[INT32, 0]
+    )
+    rows = FORMATS["v2"].decode(FORMATS["v2"].encode(Records.from_lists([b"", b""]), 1, batch_fields=fields)).batches
+    assert rows["producer_id"].tolist() == [INT64, 0]
+    assert rows["producer_epoch"].tolist() == [2**15 - 1] * 2
+    assert rows["base_sequence"].tolist() == [INT32] * 2
+    assert rows["partition_leader_epoch"].tolist() == [INT32, 0]
+
+
+def test_a_callers_fields_are_not_shared() -> None:
+    column = np.array([1, 2])
+    fields = BatchFields(producer_id=column)
+    column[0] = 99
+    assert fields.rows["producer_id"].tolist() == [1, 2]
+    assert not fields.rows.flags.writeable
+
+
+def test_setting_the_append_time_sets_the_type() -> None:
+    assert BatchFields(append_time_ms=[5, -1]).rows["timestamp_type"].tolist() == [1, 0]
+    assert BatchFields(append_time_ms=5, timestamp_type=0).rows["timestamp_type"].tolist() == [0]
+
+
+def test_which_fields_are_set() -> None:
+    assert BatchFields().set_fields == frozenset()
+    assert BatchFields(**FIELD_DEFAULTS).set_fields == frozenset()
+    assert BatchFields(producer_id=[-1, 3], is_control=False).set_fields == {"producer_id"}
+
+
+def test_a_scalar_stands_for_every_batch() -> None:
+    fmt, records = FORMATS["v2"], Records.from_lists([b"v"] * 3)
+    one, each = (fmt.encode(records, 1, batch_fields=BatchFields(producer_id=given)) for given in (7, [7, 7, 7]))
+    assert one.data.tobytes() == each.data.tobytes()
+
+
+@given(strategies.cases())
+def test_an_encoded_log_knows_its_batches(case: Case) -> None:
+    log = FORMATS["v2"].encode(records_of(case.messages), bounds_of(case), batch_fields=batch_fields_of(case))
+    assert len(log) == len(case.batches)
+    assert bytes(log) == log.data.tobytes()
+    assert log.positions.tolist() == sorted(log.positions.tolist())
+
+
+COLUMNS = [
+    "position", "size_bytes", "magic", "crc", "attributes", "codec", "timestamp_type", "base_offset", "last_offset",
+    "count", "base_timestamp_ms", "max_timestamp_ms", "partition_leader_epoch", "producer_id", "producer_epoch",
+    "base_sequence", "last_sequence", "is_transactional", "is_control", "delete_horizon_ms", "records_size_bytes",
+    "canonical",
+]  # fmt: skip
+
+
+def decoded() -> DecodedLog:
+    return FORMATS["v2"].decode(FORMATS["v2"].encode(Records.from_lists([b"a", b"b", b"c"]), 2))
+
+
+def test_the_columns_that_notebooks_rely_on() -> None:
+    for name, fmt in FORMATS.items():
+        for log in (fmt.decode(b""), fmt.decode(fmt.encode(Records.from_lists([b"v"])))):
+            assert list(log.batches.columns) == COLUMNS, name
+
+
+def test_a_decoded_log_is_frozen() -> None:
+    log = decoded()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        log.trailing_bytes = 1  # type: ignore[misc]
+    for column in (log.records.timestamps_ms, log.records.value_starts, log.create_timestamps_ms, log.bounds):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+def test_each_batchs_records() -> None:
+    log = decoded()
+    assert len(log) == 2
+    assert log.bounds.tolist() == [0, 2, 3]
+    assert [message.value for message in messages_of(log.records)] == [b"a", b"b", b"c"]
