@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, TypeAlias
 
+FLAGS = ("NO", "error", "differs")  # cells that a reader should not overlook
 ABSENT = "–"  # absent is not zero: v0 has no timestamps, a run may lack a cell
 
 
@@ -106,9 +107,8 @@ class Table:
         else:
             text = escape(number(cell, column.digits))
         raw = sort_key(cell)
-        attributes = (' class="n"' if self._is_numeric(index) else "") + (
-            f' data-v="{raw:.10g}"' if raw is not None else ""
-        )
+        kind = ' class="n"' if self._is_numeric(index) else ' class="bad"' if cell in FLAGS else ""
+        attributes = kind + (f' data-v="{raw:.10g}"' if raw is not None else "")
         tag = 'th scope="row"' if index == 0 else "td"
         return f"<{tag}{attributes}>{text}</{tag[:2]}>"
 

@@ -28,6 +28,7 @@ from kfbench.report.results import (
 HEADLINE_BATCHES = (1, 10, 100, 1000)
 LARGE_PAYLOAD_BYTES = 10_000  # a record that is nearly all payload: the negative control
 CHECKSUM = {"v0": "CRC-32", "v1": "CRC-32"}  # the others pay CRC-32C, which the processor computes faster
+ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
 SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
 PAYLOAD_FIELDS = ("key", "value", "header_key", "header_value")
 
@@ -218,12 +219,12 @@ def _between(bracket: tuple[int | None, int | None]) -> str:
 
 def break_even(results: Results) -> Table | None:
     """From how many records a batch each format is smaller than another, uncompressed."""
-    parts = [
-        each for each in results.slices(results.uncompressed, "batch_size") if each.rows["batch_size"].nunique() > 2
-    ]
+    parts = results.slices(results.uncompressed, "batch_size")
+    # Coarse batch sizes would only blur the answer.
+    parts = [each for each in parts if each.rows["batch_size"].nunique() * 2 > parts[0].rows["batch_size"].nunique()]
     if not parts:
         return None
-    settings = [each.pivot("size_per_record") for each in parts]
+    settings = _with_single_records(parts)
     shown = settings[0]
     batched = [name for name in shown.columns if name not in ("v0", "v1")]
     rows: list[tuple[Cell, ...]] = []
@@ -248,6 +249,18 @@ def break_even(results: Results) -> Table | None:
         rows=tuple(rows),
         notes=("4–5: not at 3, yes at 5, and 4 was not measured. A setting: one point of all the other axes.",),
     )
+
+
+def _with_single_records(parts: Sequence[Slice]) -> list[Frame]:
+    """Sizes over batch size of each slice. One record has neither spread nor holes: its row belongs to them too."""
+    sizes = {tuple(each.fixed.items()): each.pivot("size_per_record") for each in parts}
+    found = []
+    for key, frame in sizes.items():
+        still = sizes.get(tuple((dict(key) | ALONE).items()))
+        if 1 not in frame.index and still is not None and 1 in still.index:
+            frame = pd.concat([still.loc[[1]].reindex(columns=frame.columns), frame])
+        found.append(frame)
+    return found
 
 
 def _range(brackets: Sequence[tuple[int | None, int | None]]) -> str:

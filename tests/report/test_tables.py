@@ -88,6 +88,24 @@ def test_the_break_even_table_is_of_this_run(results: Results) -> None:
     assert ("v2", "v2") not in found
 
 
+def test_a_single_record_has_no_spread_and_counts_in_every_setting(results: Results) -> None:
+    """With timestamps apart a slice starts at two records; what one record costs is stored at spread 0."""
+    parts = results.slices(results.uncompressed, "batch_size")
+    apart = [
+        dataclasses.replace(
+            part,
+            rows=part.rows[part.rows["batch_size"] > 1],
+            fixed={**part.fixed, "timestamp_spread_ms": 64},
+        )
+        for part in parts[:1]
+    ]
+    single, spread = tables._with_single_records([parts[0], *apart])
+    assert spread.loc[1].to_dict() == single.loc[1].to_dict()
+    assert list(spread.index) == list(single.index)
+    (alone,) = tables._with_single_records(apart)
+    assert alone.index[0] == 2
+
+
 def test_a_breakdown_adds_up_to_the_overhead(results: Results) -> None:
     frame = tables.breakdown(results, 100)
     assert frame is not None
