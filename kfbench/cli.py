@@ -162,7 +162,7 @@ def what_if(
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
     found = what_if([_existing(source) for source in sources], format_names, codec_names)
-    _print_json(found.to_dict()) if as_json else print(found.to_text())
+    print(_json(found.to_dict()) if as_json else found.to_text())
     _refuse_damage((source, source.trailing_bytes) for source in found.sources)
 
 
@@ -176,7 +176,7 @@ def inspect(
     from kfbench.log.inspect import inspect
 
     found = [inspect(_existing(file), records) for file in files]
-    _print_json([each.to_dict() for each in found]) if as_json else print("\n\n".join(each.to_text() for each in found))
+    print(_json([each.to_dict() for each in found]) if as_json else "\n\n".join(each.to_text() for each in found))
     _refuse_damage((each, each.log.trailing_bytes) for each in found)
 
 
@@ -208,7 +208,7 @@ def table(
 
     _check_names("NAME", [name], CLAIMS)
     found = table(name)
-    _print_json(found.to_dict()) if as_json else print(found.to_text())
+    print(_json(found.to_dict()) if as_json else found.to_text())
 
 
 @app.command()
@@ -268,10 +268,7 @@ def doctor(as_json: AsJson = False) -> None:
     from kfbench.doctor import checks
 
     found = checks()
-    if as_json:
-        _print_json([each.to_dict() for each in found])
-    else:
-        print("\n".join(each.to_text() for each in found))
+    print(_json([each.to_dict() for each in found]) if as_json else "\n".join(each.to_text() for each in found))
     if any(each.state == "missing" for each in found):
         raise typer.Exit(1)
 
@@ -289,10 +286,7 @@ def _check_names(option: str, names: Iterable[str] | None, known: Collection[str
 
 
 def _print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        _print_json(rows)
-    else:
-        print(_table(name, rows).to_text())
+    print(_json(rows) if as_json else _table(name, rows).to_text())
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> "Table":
@@ -306,5 +300,5 @@ def _table(name: str, rows: list[dict[str, Any]]) -> "Table":
     )
 
 
-def _print_json(data: object) -> None:
-    print(json.dumps(data, indent=2))
+def _json(data: object) -> str:
+    return json.dumps(data, indent=2)
