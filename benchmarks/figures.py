@@ -1,0 +1,330 @@
+"""The speed figures that kfbench is held to, measured here and now: `python benchmarks/figures.py [--json]`.
+
+Public calls, one process, one thread, checksums included; key 16 bytes, value 100 bytes, 100 records a batch unless a
+line says otherwise. The arms of a comparison run interleaved in a fresh random order every round; times are thread CPU
+time; each ratio is the median of the rounds' own ratios. What an arm writes is compared with what it stands beside,
+byte for byte, before anything is timed. The peer is aiokafka's Cython code, which works on Python objects, one record a
+call; the limit is a copy of the finished batches and their checksum, no more.
+"""
+
+import argparse
+import gc
+import json
+import random
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from aiokafka.record._crecords import DefaultRecordBatchBuilder, LegacyRecordBatchBuilder, MemoryRecords
+
+from kfbench import FORMATS, BatchFields, Records
+from kfbench.arrays import Bytes
+from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
+from kfbench.layouts import V2_HEADER, position
+from kfbench.measure.environment import environment
+
+BATCH = 100
+KEY_BYTES, VALUE_BYTES = 16, 100
+RESIDENT = 4000  # records a call: payload, columns and output are 1.2 MB, so they stay in a cache
+LARGE_VALUE_BYTES, LARGE_RECORDS = 1024, 2000  # 2 MB in, 2 MB out
+MANY = 1_000_000
+NOW_MS = 1_700_000_000_000
+ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
+MAGIC_AT, ATTRIBUTES_AT = position(V2_HEADER, "magic"), position(V2_HEADER, "attributes")
+
+Arm = Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One line: `measured` must be at least, or at most, `target`."""
+
+    name: str
+    measured: float
+    unit: str
+    target: float | None = None
+    at_least: bool = True
+    detail: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.target is None:
+            return ""
+        met = self.measured >= self.target if self.at_least else self.measured <= self.target
+        return "met" if met else "MISSED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The same records as columns and as the Python objects that the peer takes; offsets count from 0 in each batch."""
+
+    records: Records
+    rows: list[tuple[int, int, bytes, bytes]]
+
+    @classmethod
+    def of(cls, n: int, value_bytes: int) -> "Sample":
+        rng = np.random.default_rng(7)
+        keys, values = rng.bytes(n * KEY_BYTES), rng.bytes(n * value_bytes)
+        stamps = (NOW_MS + np.sort(rng.integers(0, 1000, (n // BATCH, BATCH)), axis=1)).ravel()
+        offsets = np.tile(np.arange(BATCH), n // BATCH)
+        rows = [
+            (offset, stamp, keys[i * KEY_BYTES : (i + 1) * KEY_BYTES], values[i * value_bytes : (i + 1) * value_bytes])
+            for i, (offset, stamp) in enumerate(zip(offsets.tolist(), stamps.tolist(), strict=True))
+        ]
+        records = Records.from_lists([row[3] for row in rows], [row[2] for row in rows], stamps, offsets=offsets)
+        return cls(records=records, rows=rows)
+
+
+def aiokafka_v2(rows: list[tuple[int, int, bytes, bytes]]) -> list[bytearray]:
+    batches = []
+    for start in range(0, len(rows), BATCH):
+        builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 30)
+        append = builder.append
+        for offset, timestamp, key, value in rows[start : start + BATCH]:
+            append(offset, timestamp, key, value, [])
+        batches.append(builder.build())
+    return batches
+
+
+def aiokafka_v1(rows: list[tuple[int, int, bytes, bytes]]) -> list[bytearray]:
+    batches = []
+    for start in range(0, len(rows), BATCH):
+        builder = LegacyRecordBatchBuilder(1, 0, 1 << 30)
+        append = builder.append
+        for offset, timestamp, key, value in rows[start : start + BATCH]:
+            append(offset, timestamp, key, value)
+        batches.append(builder.build())
+    return batches
+
+
+def aiokafka_reads(data: bytes) -> int:
+    """Touches what a consumer needs of each record. Its batch checksum is not asked for; ours is always checked."""
+    seen = 0
+    records = MemoryRecords(data)
+    while records.has_next():
+        for record in records.next_batch():
+            seen += record.offset >= 0 and (record.timestamp, record.key, record.value) is not None
+    return seen
+
+
+@contextmanager
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def interleaved(arms: dict[str, Arm], records: int, rounds: int) -> dict[str, list[float]]:
+    """Nanoseconds a record, one entry a round; entry i of every arm comes from the same round."""
+    repeats = {}
+    for name, arm in arms.items():
+        arm()
+        start = time.thread_time_ns()
+        arm()
+        repeats[name] = max(1, ROUND_NS // max(time.thread_time_ns() - start, 1))
+    spent: dict[str, list[float]] = {name: [] for name in arms}
+    order, rng = list(arms), random.Random(0)
+    with no_collector():
+        for _ in range(rounds):
+            rng.shuffle(order)
+            for name in order:
+                arm, count = arms[name], repeats[name]
+                start = time.thread_time_ns()
+                for _ in range(count):
+                    arm()
+                spent[name].append((time.thread_time_ns() - start) / count / records)
+    return spent
+
+
+def ratio(numerator: list[float], denominator: list[float]) -> float:
+    return statistics.median(a / b for a, b in zip(numerator, denominator, strict=True))
+
+
+def ns(spent: dict[str, list[float]]) -> str:
+    """The arms' medians for the detail of a line."""
+    return ", ".join(f"{name} {statistics.median(times):.1f}" for name, times in spent.items()) + " ns a record"
+
+
+def same(ours: bytes, theirs: list[bytearray], what: str) -> None:
+    if ours != b"".join(theirs):
+        sys.exit(f"{what}: our bytes are not the peer's, so there is nothing to compare")
+
+
+def roomy(data: Bytes) -> Bytes:
+    """A buffer to reuse, past the encoder's upper bound: in a smaller one it has to work out the exact size first."""
+    return np.zeros(2 * len(data), np.uint8)
+
+
+def encode_figures(rounds: int) -> Iterator[Figure]:
+    """Cache-resident, into a reused buffer."""
+    sample = Sample.of(RESIDENT, VALUE_BYTES)
+    v1, v2, v3 = (FORMATS[name] for name in ("v1", "v2", "v3"))
+    theirs = aiokafka_v2(sample.rows)
+    epoch = BatchFields(partition_leader_epoch=int.from_bytes(theirs[0][12:16], "big", signed=True))
+    same(bytes(v2.encode(sample.records, BATCH, batch_fields=epoch)), theirs, "v2")
+    same(bytes(v1.encode(sample.records, BATCH)), aiokafka_v1(sample.rows), "v1")
+    outs = {fmt.name: roomy(fmt.encode(sample.records, BATCH).data) for fmt in (v1, v2, v3)}
+    arms: dict[str, Arm] = {
+        "v2": lambda: v2.encode(sample.records, BATCH, out=outs["v2"]),
+        "v2 again": lambda: v2.encode(sample.records, BATCH, out=outs["v2"]),
+        "v3": lambda: v3.encode(sample.records, BATCH, out=outs["v3"]),
+        "v1": lambda: v1.encode(sample.records, BATCH, out=outs["v1"]),
+        "aiokafka v2": lambda: aiokafka_v2(sample.rows),
+        "aiokafka v1": lambda: aiokafka_v1(sample.rows),
+    }
+    spent = interleaved(arms, RESIDENT, rounds)
+    detail = ns(spent)
+    yield Figure(
+        name="v2 encode against aiokafka",
+        measured=ratio(spent["aiokafka v2"], spent["v2"]),
+        unit="x",
+        target=10,
+        detail=detail,
+    )
+    yield Figure(
+        name="v1 encode against aiokafka", measured=ratio(spent["aiokafka v1"], spent["v1"]), unit="x", target=6
+    )
+    yield Figure(
+        name="v3 encode against v2", measured=ratio(spent["v3"], spent["v2"]), unit="x", target=1.03, at_least=False
+    )
+    yield Figure(name="v2 against itself (A/A)", measured=ratio(spent["v2 again"], spent["v2"]), unit="x")
+
+
+def limit_figures(rounds: int) -> Iterator[Figure]:
+    """1 KiB values: both arms write into the same buffer, the limit reads the batches that encode wrote."""
+    sample = Sample.of(LARGE_RECORDS, LARGE_VALUE_BYTES)
+    for name, target in (("v2", 1.2), ("v1", None)):
+        fmt = FORMATS[name]
+        log = fmt.encode(sample.records, BATCH)
+        data, positions = log.data.copy(), log.positions
+        checksummed: Callable[..., object] = copy_and_crc32c
+        start = ATTRIBUTES_AT
+        if name == "v1":  # a checksum a message, not a batch
+            positions = np.append(fmt.decode(data).batches["position"].to_numpy(), len(data))
+            checksummed, start = copy_and_crc32, MAGIC_AT
+        out = roomy(data)
+        checksummed(positions, data, start, out)
+        if out[: len(data)].tobytes() != bytes(fmt.encode(sample.records, BATCH, out=out)):
+            sys.exit(f"{name}: the limit's bytes are not ours")
+        arms: dict[str, Arm] = {
+            name: partial(fmt.encode, sample.records, BATCH, out=out),
+            "limit": partial(checksummed, positions, data, start, out),
+        }
+        spent = interleaved(arms, LARGE_RECORDS, rounds)
+        yield Figure(
+            name=f"{name} encode against copy and checksum, 1 KiB",
+            measured=ratio(spent[name], spent["limit"]),
+            unit="x",
+            target=target,
+            at_least=False,
+            detail=ns(spent),
+        )
+
+
+def many_figures(rounds: int) -> Iterator[Figure]:
+    """10^6 records in one call, into memory that no page of has been touched."""
+    sample = Sample.of(MANY, VALUE_BYTES)
+    v2 = FORMATS["v2"]
+    arms: dict[str, Arm] = {
+        "v2": lambda: v2.encode(sample.records, BATCH),
+        "aiokafka": lambda: aiokafka_v2(sample.rows),
+    }
+    spent = interleaved(arms, MANY, rounds)
+    yield Figure(
+        name="v2 encode against aiokafka, 10^6 records, fresh memory",
+        measured=ratio(spent["aiokafka"], spent["v2"]),
+        unit="x",
+        target=6,
+        detail=ns(spent),
+    )
+    shapes = sample.records.shapes
+    spent = interleaved({"size": lambda: v2.size(shapes, BATCH)}, MANY, 10 * rounds)
+    yield Figure(
+        name="v2 size of 10^6 records",
+        measured=1e3 / statistics.median(spent["size"]),
+        unit="M records/s",
+        target=400,
+        detail=ns(spent),
+    )
+
+
+def decode_figures(rounds: int) -> Iterator[Figure]:
+    sample = Sample.of(RESIDENT, VALUE_BYTES)
+    v2 = FORMATS["v2"]
+    data = bytes(v2.encode(sample.records, BATCH))
+    if v2.decode(data).records != sample.records or aiokafka_reads(data) != RESIDENT:
+        sys.exit("the readers disagree")
+    array = np.frombuffer(data, np.uint8)
+    spent = interleaved({"v2": lambda: v2.decode(array), "aiokafka": lambda: aiokafka_reads(data)}, RESIDENT, rounds)
+    yield Figure(
+        name="v2 decode to columns against aiokafka's iteration",
+        measured=ratio(spent["aiokafka"], spent["v2"]),
+        unit="x",
+        target=6,
+        detail=ns(spent),
+    )
+
+
+def command_figures(rounds: int) -> Iterator[Figure]:
+    """Wall time of the installed command, after one run that is not counted."""
+    command = Path(sysconfig.get_path("scripts"), "kfbench")
+    for arguments, target in ((["--help"], 0.5), (["table", "kip98"], 2.0)):
+        walls = []
+        for _ in range(rounds + 1):
+            start = time.perf_counter()
+            subprocess.run([command, *arguments], check=True, stdout=subprocess.DEVNULL)
+            walls.append(time.perf_counter() - start)
+        yield Figure(
+            name=f"kfbench {' '.join(arguments)}",
+            measured=statistics.median(walls[1:]),
+            unit="s",
+            target=target,
+            at_least=False,
+        )
+
+
+def lines(figures: list[Figure]) -> Iterator[str]:
+    width = max(len(figure.name) for figure in figures)
+    yield f"{'figure':{width}}  {'measured':>18}  {'target':>10}"
+    for figure in figures:
+        target = "" if figure.target is None else f"{'>=' if figure.at_least else '<='} {figure.target:g}"
+        measured = f"{figure.measured:>6.4g} {figure.unit:11}"
+        yield f"{figure.name:{width}}  {measured}  {target:>10}  {figure.verdict}".rstrip()
+        if figure.detail:
+            yield f"  {figure.detail}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Print kfbench's speed figures beside their targets.")
+    parser.add_argument("--json", action="store_true", help="figures and environment as JSON")
+    parser.add_argument("--rounds", type=int, default=60, help="rounds of the short comparisons (default: 60)")
+    options = parser.parse_args()
+    few = max(3, options.rounds // 12)
+    figures = [
+        *encode_figures(options.rounds),
+        *limit_figures(options.rounds),
+        *decode_figures(options.rounds),
+        *many_figures(few),
+        *command_figures(few),
+    ]
+    if options.json:
+        told: list[dict[str, Any]] = [asdict(figure) | {"verdict": figure.verdict} for figure in figures]
+        print(json.dumps({"figures": told, "environment": environment()}, indent=1))
+    else:
+        print("\n".join(lines(figures)))
+
+
+if __name__ == "__main__":
+    main()
