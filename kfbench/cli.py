@@ -145,7 +145,7 @@ def report(
 
 @app.command(name="what-if")
 def what_if(
-    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Segments or log directories.")],
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Log segments.")],
     format_names: Annotated[
         list[str] | None, typer.Option("--format", metavar="NAME", help="Only this one; may be repeated.")
     ] = None,
