@@ -64,9 +64,9 @@ NEVER = 2**62  # a position that no writer reaches
 ONE = np.uint64(1)
 OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE = 0, 1, 2  # why an encoder stopped
 
-# Where each byte of a batch goes, in wire order; the columns of `breakdown`.
-PARTS = (
-    "batch_header",
+# Where each byte of a batch goes. The header's fields are prefixed: record and batch both have a length, and so on.
+_HEADER_PARTS = tuple(f"batch_header.{name}" for name in _V2.names)
+_RECORD_PARTS = (
     "length",
     "attributes",
     "timestamp_delta",
@@ -81,6 +81,12 @@ PARTS = (
     "header_value_length",
     "header_value",
 )
+PARTS = (*_HEADER_PARTS, *_RECORD_PARTS)
+RECORD_PARTS_AT = len(_HEADER_PARTS)
+LAST_PART, BASE_TIME_PART, MAX_TIME_PART = (
+    _V2.names.index(name) for name in ("last_offset_delta", "base_timestamp_ms", "max_timestamp_ms")
+)
+FIXED_PART_BYTES = np.array([_V2[name].itemsize for name in _V2.names])
 
 
 @leaf
@@ -329,35 +335,43 @@ def breakdown(columns, bounds, fields, magic, features, out):
     """Where the bytes go: int64[len(PARTS)], in the order of PARTS, summed over the batches."""
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
     marks = 0 if features & BARE else 1
+    compact = magic == 3 and not features & FIXED
+    parts = out[RECORD_PARTS_AT:]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, _, base_time, _, header = _outline(timestamps, offsets, first, end, row, magic, features)
-        out[0] += header
+        base_offset, last_delta, base_time, max_time, _ = _outline(
+            timestamps, offsets, first, end, row, magic, features
+        )
+        for k in range(RECORD_PARTS_AT):
+            out[k] += FIXED_PART_BYTES[k]
+        if compact:
+            out[LAST_PART] += varint_bytes(last_delta) - FIXED_PART_BYTES[LAST_PART]
+            out[BASE_TIME_PART] += varint_bytes(base_time) - FIXED_PART_BYTES[BASE_TIME_PART]
+            out[MAX_TIME_PART] += varint_bytes(max_time - base_time) - FIXED_PART_BYTES[MAX_TIME_PART]
         for i in range(first, end):
             key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
             time_bytes, offset_bytes = varint_bytes(timestamps[i] - base_time), varint_bytes(offsets[i] - base_offset)
             h0, h1 = np.uint64(header_bounds[i]), np.uint64(header_bounds[i + ONE])
-            size = (
+            parts[0] += length_bytes(
                 marks + time_bytes + offset_bytes + length_bytes(key_length) + max(key_length, 0)
-                + length_bytes(value_length) + max(value_length, 0) + length_bytes(np.int64(h1 - h0))
+                + length_bytes(value_length) + max(value_length, 0)
+                + _headers_bytes(header_bounds, header_key_lengths, header_value_lengths, i)
             )  # fmt: skip
-            out[2] += marks
-            out[3] += time_bytes
-            out[4] += offset_bytes
-            out[5] += length_bytes(key_length)
-            out[6] += max(key_length, 0)
-            out[7] += length_bytes(value_length)
-            out[8] += max(value_length, 0)
-            out[9] += length_bytes(np.int64(h1 - h0))
+            parts[1] += marks
+            parts[2] += time_bytes
+            parts[3] += offset_bytes
+            parts[4] += length_bytes(key_length)
+            parts[5] += max(key_length, 0)
+            parts[6] += length_bytes(value_length)
+            parts[7] += max(value_length, 0)
+            parts[8] += length_bytes(np.int64(h1 - h0))
             for h in range(h0, h1):
                 name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
-                out[10] += length_bytes(name)
-                out[11] += name
-                out[12] += length_bytes(content)
-                out[13] += max(content, 0)
-                size += length_bytes(name) + name + length_bytes(content) + max(content, 0)
-            out[1] += length_bytes(size)
+                parts[9] += length_bytes(name)
+                parts[10] += name
+                parts[11] += length_bytes(content)
+                parts[12] += max(content, 0)
 
 
 @leaf

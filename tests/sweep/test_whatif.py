@@ -211,15 +211,19 @@ def test_text_says_it_all() -> None:
         "lost",
     ]
     shown = {line.split()[0]: line.split()[1:] for line in parts[1:]}
-    assert shown["batch_header"] == [
-        "-",
-        *(f"{found.breakdown[name]['batch_header']:,}" for name in ("v3", "v2")),
-    ]
+    base_time = "batch_header.base_timestamp_ms"
+    assert shown[base_time] == ["-", *(f"{found.breakdown[name][base_time]:,}" for name in ("v3", "v2"))]
     assert shown["value"] == [f"{found.breakdown[name]['value']:,}" for name in ("v1", "v3", "v2")]
     less = {
-        field: found.breakdown["v2"][field] - found.breakdown["v3"][field] for field in ("batch_header", "attributes")
+        field: found.breakdown["v2"][field] - found.breakdown["v3"][field]
+        for field in (
+            "batch_header.last_offset_delta",
+            base_time,
+            "batch_header.max_timestamp_ms",
+            "attributes",
+        )
     }
-    fields = f"batch_header {less['batch_header']:,}, attributes {less['attributes']:,}"
+    fields = ", ".join(f"{field} {saving:,}" for field, saving in less.items())
     assert saved[2].split(maxsplit=2) == ["v3", f"{sum(less.values()):,}", fields]
 
 
