@@ -91,21 +91,25 @@ class Gzip(Codec):
         return zlib.compress(data, self.check_level(level) or 6, wbits=31)
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        parts, left, rest = [], limit_bytes, bytes(data)
+        raw = bytes(data)
+        parts, left, at, step = [], limit_bytes, 0, len(raw)
         while True:
             member = zlib.decompressobj(wbits=31)
-            try:
-                part = member.decompress(rest, left + 1)
-            except zlib.error as error:
-                raise Undecodable(f"gzip: {error}") from None
-            _within(len(part), left)
-            parts.append(part)
-            left -= len(part)
-            if not member.eof:
-                raise Undecodable("gzip: the stream is cut short")
-            rest = member.unused_data
-            if not rest.startswith(b"\x1f\x8b"):  # as GZIPInputStream: what follows and is no member is ignored
+            while not member.eof:
+                if at >= len(raw):
+                    raise Undecodable("gzip: the stream is cut short")
+                try:
+                    part = member.decompress(raw[at : at + step], left + 1)
+                except zlib.error as error:
+                    raise Undecodable(f"gzip: {error}") from None
+                _within(len(part), left)
+                parts.append(part)
+                left -= len(part)
+                at, step = at + step, 2 * step
+            at = min(at, len(raw)) - len(member.unused_data)
+            if not raw.startswith(b"\x1f\x8b", at):  # as GZIPInputStream: what follows and is no member is ignored
                 return b"".join(parts)
+            step = 1024  # zlib copies what it has not used: all the rest for each of many small members takes for ever
 
 
 class Snappy(Codec):

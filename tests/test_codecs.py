@@ -111,6 +111,22 @@ def test_gzip_members_one_after_another() -> None:
     assert CODECS["gzip"].decompress(stream) == TEXT
 
 
+def test_gzip_members_of_any_size() -> None:
+    """Some end inside the pieces that the reader takes, some span several."""
+    sizes = [0, 1, 900, 1100, 70_000, 0, 0, 3000, 100_000]
+    parts = [NOISE[:size] for size in sizes]
+    assert CODECS["gzip"].decompress(b"".join(map(gzip.compress, parts))) == b"".join(parts)
+    assert CODECS["gzip"].decompress(gzip.compress(b"x") * 20_000) == b"x" * 20_000
+    cut = b"".join(map(gzip.compress, parts))[:-1]
+    with pytest.raises(Undecodable, match="cut short"):
+        CODECS["gzip"].decompress(cut)
+
+
+def test_gzip_ignores_what_is_no_member() -> None:
+    for rest in (b"\0", b"\0" * 3000, b"\x1f", b"rubbish"):
+        assert CODECS["gzip"].decompress(gzip.compress(TEXT) + rest) == TEXT
+
+
 def test_gzip_trailer_is_checked() -> None:
     stream = bytearray(gzip.compress(TEXT))
     stream[-5] ^= 1
