@@ -346,13 +346,19 @@ def breakdown_table(table: Frame, batch_size: int) -> Table:
     )
 
 
+def _owner(field: str) -> str:
+    """The batch header as one, a record's field as itself."""
+    return "the batch header" if field.startswith("batch_header.") else field
+
+
 def breakdown_sentence(tables: Mapping[int, Frame]) -> str:
     said = []
     for size, table in tables.items():
         if BASE not in table:
             continue
-        top = table[BASE].sort_values(ascending=False, kind="stable").head(3)
-        share = top.sum() / table[BASE].sum()
+        whole = table[BASE].groupby([_owner(str(field)) for field in table.index]).sum()
+        top = whole.sort_values(ascending=False, kind="stable").head(3)
+        share = top.sum() / whole.sum()
         said.append(
             f"at {batch_words(size)} {listed([str(f) for f in top.index])} are {100 * share:.0f} % of the "
             f"overhead of {BASE}"

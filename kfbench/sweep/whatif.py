@@ -203,7 +203,11 @@ class WhatIf:
         for name, parts in self.breakdown.items():
             if name == BASE:
                 continue
-            saved = {field: base.get(field, 0) - parts.get(field, 0) for field in self._fields}
+            saved: dict[str, int] = {}
+            for field in self._fields:
+                # A format without a batch header saves it as a whole.
+                shown = field if field in parts or field not in base else field.partition(".")[0]
+                saved[shown] = saved.get(shown, 0) + base.get(field, 0) - parts.get(field, 0)
             words = [f"{field} {number:,}" for field, number in saved.items() if number]
             rows.append([name + marks[name], f"{sum(saved.values()):,}", ", ".join(words)])
         return aligned(rows, right={1})
