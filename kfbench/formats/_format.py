@@ -9,7 +9,7 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -79,11 +79,11 @@ class Format(ABC):
             what = ", ".join(f"{name} ({number:,})" for name, number in losses.items())
             raise WouldLose(f"{self.name} cannot carry {what}; lossy=True leaves that out")
         if codec == "none":
-            target = self._target(
-                out, self._bound(records.shapes, len(bounds) - 1), lambda: self.size(records, bounds, fields)
-            )
+            target = np.empty(self._bound(records.shapes, len(bounds) - 1), np.uint8) if out is None else out
             positions = np.empty(len(bounds), np.int64)
-            self._write(records, bounds, rows, target, positions)
+            if not self._write(records, bounds, rows, target, positions):
+                needed = int(self.size(records, bounds, fields).sum())
+                raise InvalidRecords(f"out: {len(target)} bytes, {needed} are needed")
             data = target[: positions[-1]]
         else:
             data, positions = self._compressed(records, bounds, rows, codecs.find(codec), level, out)
@@ -138,8 +138,8 @@ class Format(ABC):
         """No encoding of these records is larger."""
 
     @abstractmethod
-    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> None:
-        """Writes plain batches."""
+    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> bool:
+        """Writes plain batches; False where `out` is too small."""
 
     @abstractmethod
     def _compressed(
@@ -167,8 +167,8 @@ class Format(ABC):
 
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
         can, losses = self.capabilities, dict[str, int]()
-        unknown = fields.set_fields - can.batch_fields
-        if can.timestamps and can.headers and can.empty_batches and not unknown:
+        unknown = fields.set_fields - can.batch_fields if fields.set_fields else fields.set_fields
+        if not unknown and can.timestamps and can.headers and can.empty_batches:
             return losses
         if not can.timestamps:
             losses["timestamps"] = int(np.count_nonzero(shapes.timestamps_ms != NO_TIMESTAMP))
@@ -182,14 +182,6 @@ class Format(ABC):
                 batches_with = int(np.count_nonzero(rows[name] != FIELD_DEFAULTS[name]))
                 losses[name] = batches if len(rows) == 1 else batches_with
         return {name: number for name, number in losses.items() if number}
-
-    @staticmethod
-    def _target(out: Bytes | None, bound: int, exact: Callable[[], Int64]) -> Bytes:
-        if out is None:
-            return np.empty(bound, np.uint8)
-        if len(out) < bound and len(out) < (needed := int(exact().sum())):
-            raise InvalidRecords(f"out: {len(out)} bytes, {needed} are needed")
-        return out
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"

@@ -35,8 +35,10 @@ class MessageFormat(Format):
     def _bound(self, shapes: Shapes, batches: int) -> int:  # noqa: ARG002
         return len(shapes) * self._fixed_bytes + shapes.key_bytes + shapes.value_bytes
 
-    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> None:
-        _refuse(*kernels.encode(records.columns, bounds, rows, self.magic, False, out, positions))
+    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> bool:
+        problem, batch = kernels.encode(records.columns, bounds, rows, self.magic, False, out, positions)
+        _refuse(problem, batch)
+        return bool(problem != kernels.OUT_TOO_SMALL)
 
     def _compressed(
         self,

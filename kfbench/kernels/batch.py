@@ -61,8 +61,9 @@ CONTROL, HORIZON = layouts.CONTROL_BIT, layouts.DELETE_HORIZON_BIT
 BARE, FIXED = layouts.NO_RECORD_ATTRIBUTES_BIT, layouts.FIXED_HEADER_BIT
 INT32_MAX, UNSET, MIN_RECORD = 2**31 - 1, layouts.UNSET, layouts.MIN_RECORD_BYTES
 NEVER = 2**62  # a position that no writer reaches
+FULL = -1
 ONE = np.uint64(1)
-OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE = 0, 1, 2  # why an encoder stopped
+OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # why an encoder stopped
 
 # Where each byte of a batch goes. The header's fields are prefixed: record and batch both have a length, and so on.
 _HEADER_PARTS = tuple(f"batch_header.{name}" for name in _V2.names)
@@ -182,7 +183,10 @@ def _headers_bytes(header_bounds, header_key_lengths, header_value_lengths, i):
 
 @leaf
 def _put_record(out, at, columns, i, base_time, base_offset, marks, with_headers):
-    """(next position, offset delta). with_headers is a literal: without, the compiler drops all that they need."""
+    """(next position, offset delta); the position is FULL where the record does not fit.
+
+    with_headers is a literal: without, the compiler drops all that they need.
+    """
     (timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
      keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
      ) = columns  # fmt: skip
@@ -198,6 +202,8 @@ def _put_record(out, at, columns, i, base_time, base_offset, marks, with_headers
         size += _headers_bytes(header_bounds, header_key_lengths, header_value_lengths, i)
     else:
         size += 1
+    if size + 5 > len(out) - at and size + length_bytes(size) > len(out) - at:
+        return FULL, delta
     # Putting length, deltas and key length together in one word measured 15 % slower than these loops.
     at = put_varint(out, at, size)
     put_u8(out, at, np.uint8(0))  # written over where records carry no attributes
@@ -221,7 +227,7 @@ def _put_record(out, at, columns, i, base_time, base_offset, marks, with_headers
 def encode(columns, bounds, fields, magic, features, codec, out, positions, bodies):
     """Writes batches one after another; with a codec their records are still plain, and length and checksum unset.
 
-    out must hold the bound that `layouts` states. Fills positions int64[batches + 1] and bodies int64[batches] (where
+    Fills positions int64[batches + 1] and bodies int64[batches] (where
     the records begin). Gives (problem, batch): OK, or why that batch cannot be written.
     """
     timestamps, offsets, header_bounds = columns[0], columns[1], columns[4]
@@ -230,9 +236,11 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time, _ = _outline(
+        base_offset, last_delta, base_time, max_time, header = _outline(
             timestamps, offsets, first, end, row, magic, features
         )
+        if header > len(out) - at:
+            return OUT_TOO_SMALL, b
         start = at
         positions[b] = start
         count = np.int64(end - first)
@@ -247,12 +255,16 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
         if header_bounds[first] == header_bounds[end]:
             for i in range(first, end):
                 at, delta = _put_record(out, at, columns, i, base_time, base_offset, marks, False)
+                if at == FULL:
+                    return OUT_TOO_SMALL, b
                 far |= delta + 2**31
                 if at - summed >= BLOCK:
                     crc, summed = crc32c_ahead(crc, out, summed, at)
         else:
             for i in range(first, end):
                 at, delta = _put_record(out, at, columns, i, base_time, base_offset, marks, True)
+                if at == FULL:
+                    return OUT_TOO_SMALL, b
                 far |= delta + 2**31
                 if at - summed >= BLOCK:
                     crc, summed = crc32c_ahead(crc, out, summed, at)

@@ -23,7 +23,7 @@ CODEC_MASK, APPEND, UNSET = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT, layo
 NULL, NO_TIMESTAMP = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP
 INT32_MAX = 2**31 - 1
 ONE = np.uint64(1)
-OK, MESSAGE_TOO_LARGE = 0, 1
+OK, MESSAGE_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2
 
 PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "key_length", "key", "value_length", "value")
 PART_BYTES = (8, 4, 4, 1, 1, 8, 4, 0, 4, 0)  # a message, with v1's timestamp; 0: as long as it is
@@ -57,6 +57,7 @@ def encode(columns, bounds, fields, magic, inner, out, positions):
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
+    fixed = FIXED_V1 if magic else FIXED_V0
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -70,8 +71,11 @@ def encode(columns, bounds, fields, magic, inner, out, positions):
             base = offsets[first] if row.base_offset == UNSET else row.base_offset
         for i in range(first, end):
             key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            if key_length + value_length > INT32_MAX - FIXED_V1:
+            payload = max(key_length, 0) + max(value_length, 0)
+            if payload > INT32_MAX - FIXED_V1:
                 return MESSAGE_TOO_LARGE, b
+            if payload + fixed > len(out) - at:
+                return OUT_TOO_SMALL, b
             timestamp = row.append_time_ms if append and not inner else timestamps[i]
             # Into an inner message Kafka's builder writes append time and bit; its broker touches neither.
             attributes = APPEND if append and timestamp == row.append_time_ms else 0
