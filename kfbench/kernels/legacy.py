@@ -218,40 +218,39 @@ def index(data, positions, source, starts, codecs, counts, state,
           timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
     """Reads the messages that `survey` and `count` have found sound into columns; fills bounds int64[batches + 1].
 
-    A v1 wrapper gives the absolute offset of its last inner message; 0 means that inner offsets count from 0.
+    A v1 wrapper gives the absolute offset of its last inner message; 0 means that inner offsets count from 0. With log
+    append time it gives the timestamp of every inner message that has one (v0's do not).
     """
     r = np.int64(0)
     bounds[0] = 0
     for b in range(len(state)):
         p, wrapper = starts[b], positions[b]
         first = r
+        in_v1_wrapper = codecs[b] != 0 and get_i8(data, wrapper + MAGIC) != 0
+        append = in_v1_wrapper and get_u8(data, wrapper + ATTRIBUTES) & APPEND != 0
         for q in range(np.uint64(r), np.uint64(r + counts[b])):
             stop = p + AFTER_LENGTH + np.int64(get_i32(source, p + LENGTH))
             offsets[q] = get_i64(source, p)
             key = p + KEY_V0
-            created[q] = NO_TIMESTAMP
+            timestamps[q] = created[q] = NO_TIMESTAMP
             if get_i8(source, p + MAGIC):
                 created[q] = get_i64(source, p + TIMESTAMP)
+                timestamps[q] = get_i64(data, wrapper + TIMESTAMP) if append else created[q]
                 key = p + KEY_V1
             length = np.int64(get_i32(source, key))
             key_lengths[q], key_starts[q] = length, key + 4
             value = key + 4 + max(length, 0)
             value_lengths[q], value_starts[q] = get_i32(source, value), value + 4
-            timestamps[q] = created[q]
             p = stop
         r += counts[b]
-        if codecs[b] and r > first and get_i8(data, wrapper + MAGIC):
+        if in_v1_wrapper and r > first:
             last_inner, last = offsets[r - 1], get_i64(data, wrapper)
             if last and last < last_inner:
                 state[b] = status.WRAPPER_OFFSET
                 r = first
-            else:
-                append = get_u8(data, wrapper + ATTRIBUTES) & APPEND
+            elif last:
                 for q in range(np.uint64(first), np.uint64(r)):
-                    if last:
-                        offsets[q] += last - last_inner
-                    if append:
-                        timestamps[q] = get_i64(data, wrapper + TIMESTAMP)
+                    offsets[q] += last - last_inner
         bounds[b + 1] = r
 
 

@@ -1,6 +1,7 @@
 """v1 against the reference: relative offsets (KIP-31), timestamps and append time (KIP-32)."""
 
 import struct
+import zlib
 
 import pytest
 from hypothesis import given
@@ -170,3 +171,21 @@ def test_changed_bytes_inside_a_codec(data: st.DataObject) -> None:
     first = int.from_bytes(inner[8:12], "big") + 12
     changed = data.draw(mutations(inner[:first])) + inner[first:]
     check_agrees_with_reference(shared.wrapped("v1", list(messages), codec, raw=changed))
+
+
+def test_a_v0_message_inside_a_wrapper_has_no_append_time() -> None:
+    # LegacyRecord.timestamp: magic 0 has none, whatever the wrapper says (KAFKA-4298 made such sets readable).
+    inner = b"".join(
+        bytes(FORMATS[name].encode(Records.from_lists([b"v"], timestamps_ms=[time], offsets=[offset])))
+        for name, time, offset in (("v0", -1, 0), ("v1", NOW_MS, 1))
+    )
+    wrapper = FORMATS["v1"].encode(
+        Records.from_lists([codecs.compress("gzip", inner, 1)], timestamps_ms=[NOW_MS], offsets=[1]),
+        batch_fields=BatchFields(append_time_ms=NOW_MS + 5),
+    )
+    data = bytearray(bytes(wrapper))
+    data[17] |= 1
+    data[12:16] = zlib.crc32(data[16:]).to_bytes(4, "big")
+    log = FORMATS["v1"].decode(bytes(data))
+    assert log.records.timestamps_ms.tolist() == [-1, NOW_MS + 5]
+    assert log.create_timestamps_ms.tolist() == [-1, NOW_MS]
