@@ -5,17 +5,18 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test lint bench figures readme lock clean
+.PHONY: help setup report test lint bench figures notebooks readme lock clean
 
 help:
-	@echo "make report    set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
-	@echo "make test      set up, lint, check types and imports, run the tests"
-	@echo "make lint      ruff, mypy and the import contracts alone"
-	@echo "make figures   print the speed figures beside their targets"
-	@echo "make bench     run every asv benchmark once (a smoke test, not a measurement)"
-	@echo "make readme    put the newest published table and picture into README.md"
-	@echo "make lock      resolve requirements.lock anew (needs uv)"
-	@echo "make clean     remove caches; keeps .venv, runs and reports"
+	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
+	@echo "make test       set up, lint, check types and imports, run the tests"
+	@echo "make lint       ruff, mypy and the import contracts alone"
+	@echo "make figures    print the speed figures beside their targets"
+	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
+	@echo "make notebooks  run the notebooks on the newest report and store what they show"
+	@echo "make readme     put the newest published table and picture into README.md"
+	@echo "make lock       resolve requirements.lock anew (needs uv)"
+	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
 setup:
 	@PYTHON='$(PYTHON)' sh tools/setup.sh
@@ -37,6 +38,9 @@ bench: setup
 
 figures: setup
 	$(PY) benchmarks/figures.py
+
+notebooks: setup
+	$(PY) tools/notebooks.py
 
 readme: setup
 	$(PY) tools/readme.py
