@@ -21,10 +21,29 @@ def integers_of(name: str, values: ArrayLike, dtype: type[np.generic]) -> NDArra
         limits = np.iinfo(dtype)  # type: ignore[type-var]
         if given.min() < limits.min or given.max() > limits.max:
             raise InvalidRecords(f"{name}: a value does not fit {np.dtype(dtype)}")
-    # A read-only array is taken as it is: who made it so has given it away.
-    column = np.array(given, dtype, copy=True if given.flags.writeable else None, order="C").view()
+    column = np.array(given, dtype, copy=None if _given_away(given) else True, order="C")
     column.flags.writeable = False
     return column
+
+
+def _given_away(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to these bytes any more; a read-only view of a writeable array does not say so."""
+    root: Any = array
+    while isinstance(root, np.ndarray):
+        if root.flags.writeable:
+            return False
+        root = root.base
+    return root is None or isinstance(root, bytes)
+
+
+def check_buffer(out: Any, size_bytes: int = 0) -> None:
+    """Whether `out` can be written into, and holds `size_bytes`. Raises InvalidRecords."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.ndim != 1:
+        raise InvalidRecords("out: a one-dimensional uint8 array is wanted")
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise InvalidRecords("out: a writeable, contiguous array is wanted")
+    if len(out) < size_bytes:
+        raise InvalidRecords(f"out: {len(out)} bytes, {size_bytes} are needed")
 
 
 def as_bytes(name: str, data: Any) -> Bytes:

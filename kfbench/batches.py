@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, integers_of
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
@@ -101,10 +101,9 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
             raise InvalidRecords(f"batch_size: {size} is below 1")
         size = min(size, max(records, 1))  # far above, arange would round or overflow
         return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
-    bounds = np.array(batch_size, np.int64)
-    if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):
+    bounds = integers_of("batch_size", batch_size, np.int64)
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):
         raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
-    bounds.flags.writeable = False
     return bounds
 
 
@@ -150,6 +149,9 @@ class BatchFields:
             self.rows["timestamp_type"] = self.rows["append_time_ms"] != NO_TIMESTAMP
         if np.any(self.rows["timestamp_type"] >> 1):
             raise InvalidRecords("timestamp_type: 0 (create) or 1 (append) is wanted")
+        base, horizon = self.rows["base_timestamp_ms"], self.rows["delete_horizon_ms"]
+        if np.any((horizon >= 0) & (base != UNSET) & (base != horizon)):
+            raise InvalidRecords("base_timestamp_ms: a batch with a delete horizon has it there")
         self.rows.flags.writeable = False
 
     @classmethod
@@ -192,8 +194,9 @@ class DecodedLog:
     """A log as read: records, where each batch's records begin (bounds int64[batches + 1]) and the batch headers.
 
     records.timestamps_ms are what a consumer sees; create_timestamps_ms what the producer wrote (they differ under log
-    append time). errors: damaged batches that were left out (on_error="skip"). trailing_bytes: an incomplete last
-    batch, which is no error in Kafka.
+    append time). Keys and values lie in the bytes that were read, and `.batches` is worked out from them when it is
+    first asked for: do not change them. errors: damaged batches that were left out (on_error="skip"). trailing_bytes:
+    an incomplete last batch, which is no error in Kafka.
     """
 
     records: Records

@@ -9,9 +9,10 @@ import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import cramjam
 import lz4.frame
@@ -23,6 +24,27 @@ from kfbench.errors import IllegalCombination, KfbenchError
 
 CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd", "5", "6", "7")  # by the id in the attributes
 DEFAULT_LIMIT_BYTES: Final = 256 << 20  # of one decompressed batch; Kafka's largest sensible batch is far below
+
+
+LOG_EXPANSION: Final = 256  # a log may decompress to this many times its size, and DEFAULT_LIMIT_BYTES on top
+
+
+@dataclass(kw_only=True)
+class Allowance:
+    """How much decompression may give while a log is read: `batch_bytes` a batch, `log_bytes` in all that is left."""
+
+    batch_bytes: int
+    log_bytes: int
+
+    @classmethod
+    def of(cls, log_size_bytes: int, batch_bytes: int) -> Self:
+        return cls(batch_bytes=batch_bytes, log_bytes=batch_bytes + LOG_EXPANSION * log_size_bytes)
+
+    def decompress(self, codec: "Codec", payload: Any) -> bytes:
+        """Raises Undecodable."""
+        plain = codec.decompress(payload, min(self.batch_bytes, self.log_bytes))
+        self.log_bytes -= len(plain)
+        return plain
 
 
 class Undecodable(KfbenchError):
@@ -47,7 +69,7 @@ class Codec(ABC):
         """The level to use. Raises IllegalCombination."""
         if level is None:
             return self.default_level
-        if level not in self.levels:
+        if not isinstance(level, int) or level not in self.levels:
             range_text = f"{self.levels[0]} to {self.levels[-1]}" if self.levels else "none"
             raise IllegalCombination(f"{self.name} has no level {level} (levels: {range_text})")
         return level
@@ -211,6 +233,11 @@ class Lz4(Codec):
             raise Undecodable("lz4: not an lz4 frame")
         if not raw[self.FLAGS_AT] & 0x20:
             raise Undecodable("lz4: blocks depend on each other")
+        if raw[self.FLAGS_AT] & 0x08:  # the library allocates the content size before it has seen any content
+            claimed = int.from_bytes(raw[6:14], "little")
+            _within(claimed, limit_bytes)
+            if claimed > len(raw) * self.MOST_EXPANSION:
+                raise Undecodable(f"lz4: {len(raw)} bytes cannot hold the {claimed} that they claim")
         try:
             if len(raw) * self.MOST_EXPANSION <= limit_bytes:  # cannot grow past the limit: 20 times faster at 1 KiB
                 plain: bytes = lz4.frame.decompress(raw)

@@ -5,6 +5,7 @@ arrays that a caller could still write to are copied for that reason; data buffe
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
@@ -79,7 +80,7 @@ class Shapes:
         return len(self.timestamps_ms)
 
     @classmethod
-    def checked(cls, **columns: NDArray[Any]) -> Self:
+    def trusted(cls, **columns: NDArray[Any]) -> Self:
         """From arrays that a kernel has just written and checked: all fields, of the right types, given away."""
         made: Self = _unchecked(cls, columns)
         return made
@@ -105,6 +106,11 @@ class Shapes:
     def payload_bytes(self) -> int:
         """Key, value, header key and header value bytes: what every format has to carry."""
         return self.key_bytes + self.value_bytes + self.header_bytes
+
+    @cached_property
+    def timestamp_count(self) -> int:
+        """Records that have a timestamp."""
+        return int(np.count_nonzero(self.timestamps_ms != NO_TIMESTAMP))
 
     @property
     def header_count(self) -> int:
@@ -167,7 +173,7 @@ class Records:
         return ByteStrings(getattr(self, f"{name}_data"), getattr(self, f"{name}_starts"), lengths)
 
     @classmethod
-    def checked(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
+    def trusted(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
         """From arrays that a kernel has just written and checked: all fields, of the right types, given away."""
         records: Self = _unchecked(cls, columns)
         records.__dict__["shapes"] = shapes
@@ -177,6 +183,12 @@ class Records:
     def columns(self) -> tuple[NDArray[Any], ...]:
         """What the encode kernels take: the shapes' columns, then data and starts of keys, values and headers."""
         return (*self.shapes.columns, *(getattr(self, name) for name in _RECORD_FIELDS[1:]))
+
+    @cached_property
+    def buffers(self) -> tuple[Bytes, ...]:
+        """The distinct data buffers that hold any byte."""
+        found = (self.key_data, self.value_data, self.header_key_data, self.header_value_data)
+        return tuple({(data.ctypes.data, len(data)): data for data in found if len(data)}.values())
 
     @classmethod
     def from_lists(
@@ -306,7 +318,9 @@ class Records:
         """A table of offset, timestamp_ms, key, value (large_binary) and headers (large_list<struct<key, value>>)."""
         import pyarrow as pa
 
-        names = self._items("header_key").to_arrow().cast(pa.large_string())
+        names = self._items("header_key").to_arrow()
+        with suppress(pa.ArrowInvalid):  # a hostile log's names need not be UTF-8: then they stay bytes
+            names = names.cast(pa.large_string())
         pairs = pa.StructArray.from_arrays([names, self._items("header_value").to_arrow()], names=["key", "value"])
         return pa.table(
             {

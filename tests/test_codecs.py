@@ -8,7 +8,9 @@ import zlib
 from pathlib import Path
 
 import cramjam
+import lz4.frame as lz4_library
 import pytest
+import xxhash
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -337,3 +339,17 @@ def test_snappy_claims_are_not_believed() -> None:
     claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # 4 GiB out of two bytes
     with pytest.raises(Undecodable, match="snappy"):
         CODECS["snappy"].decompress(claim, limit_bytes=2**33)
+
+
+@pytest.mark.parametrize("claimed", [1 << 20, 1 << 33, 1 << 62])
+def test_an_lz4_frame_that_lies_about_its_size_is_refused_before_anything_is_allocated(claimed: int) -> None:
+    frame = bytearray(lz4_library.compress(bytes(100), block_linked=False, store_size=True))
+    frame[6:14] = claimed.to_bytes(8, "little")
+    frame[14] = xxhash.xxh32_intdigest(bytes(frame[4:14])) >> 8 & 0xFF
+    with pytest.raises(Undecodable, match=r"claim|limit"):
+        CODECS["lz4"].decompress(bytes(frame))
+
+
+def test_a_level_is_a_whole_number() -> None:
+    with pytest.raises(IllegalCombination, match="level"):
+        CODECS["gzip"].compress(b"x", level=6.0)  # type: ignore[arg-type]

@@ -3,12 +3,14 @@
 import dataclasses
 from typing import Any
 
+import crc32c
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 
 from kfbench.errors import InvalidRecords
+from kfbench.formats import FORMATS
 from kfbench.records import Records, Shapes
 from tests import strategies
 from tests.reference.model import Message
@@ -313,3 +315,24 @@ def test_indices_count_from_the_end_and_stop_at_it() -> None:
     for read in (built.key, built.value, built.headers):
         with pytest.raises(IndexError):
             read(2)
+
+
+def test_a_read_only_view_of_a_writeable_array_is_copied() -> None:
+    mine = np.arange(3, dtype=np.int64)
+    view = mine.view()
+    view.flags.writeable = False
+    columns: dict[str, Any] = {"key_data": b"", "key_starts": [0] * 3, "value_data": b"abc", "value_starts": view}
+    lengths: dict[str, Any] = {"key_lengths": [-1] * 3, "value_lengths": [1] * 3}
+    records = Records(shapes=Shapes(timestamps_ms=np.zeros(3, int), offsets=np.arange(3), **lengths), **columns)
+    mine[:] = 1 << 46
+    assert [records.value(i) for i in range(3)] == [b"a", b"b", b"c"]
+
+
+def test_header_names_that_are_not_utf_8_stay_bytes_in_arrow() -> None:
+    data = bytearray(bytes(FORMATS["v2"].encode(Records.from_lists([None], headers=[[("h", None)]]))))
+    data[data.rindex(b"h")] = 0xFF
+    data[17:21] = crc32c.crc32c(bytes(data[21:])).to_bytes(4, "big")
+    records = FORMATS["v2"].decode(bytes(data)).records
+    table = records.to_arrow()
+    assert table["headers"].to_pylist() == [[{"key": b"\xff", "value": None}]]
+    assert Records.from_arrow(table) == records

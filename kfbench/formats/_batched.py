@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_DEFAULTS, DecodedLog
-from kfbench.codecs import CODEC_NAMES, CODECS, Codec, joined
+from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Codec, joined
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, gathered
@@ -70,7 +70,8 @@ class BatchedFormat(Format):
             sizes, positions = np.empty(hi - lo, np.int64), np.empty(hi - lo + 1, np.int64)
             self._sizes(records.shapes, part, part_rows, sizes)
             plain = np.empty(int(sizes.sum()), np.uint8)
-            _, bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
+            fits, bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
+            assert fits, "sizes and encode disagree"
             payload, payload_bounds = joined(
                 [
                     codec.compress(plain[body:end], level) if body < end else b""
@@ -91,7 +92,7 @@ class BatchedFormat(Format):
         kernels.breakdown(shapes.columns, bounds, rows, self.magic, self.features, out)
         return dict(zip(kernels.PARTS, out.tolist(), strict=True))
 
-    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, limit_bytes: int) -> DecodedLog:
+    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         batches = len(positions) - 1
         damage = Damage(positions, on_error)
         codecs, counts, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64), np.empty(batches, np.int64)
@@ -99,7 +100,7 @@ class BatchedFormat(Format):
         n, compressed, append = kernels.survey(data, positions, self.magic, known, codecs, counts, bodies, damage.state)
         source, starts, ends = data, bodies, positions[1:]
         if compressed:
-            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
+            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, allowance)
             damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // layouts.MIN_RECORD_BYTES)] = (
                 status.COUNT
             )
@@ -123,7 +124,7 @@ class BatchedFormat(Format):
             kernels.index_headers(
                 source, value_starts[:n], value_lengths, header_bounds, names, name_starts, contents, content_starts
             )
-        shapes = Shapes.checked(
+        shapes = Shapes.trusted(
             timestamps_ms=timestamps[:n],
             offsets=offsets[:n],
             key_lengths=key_lengths[:n],
@@ -132,7 +133,7 @@ class BatchedFormat(Format):
             header_key_lengths=names,
             header_value_lengths=contents,
         )
-        records = Records.checked(
+        records = Records.trusted(
             shapes,
             key_data=source,
             key_starts=key_starts[:n],
@@ -154,7 +155,13 @@ class BatchedFormat(Format):
         )
 
     def _plain(
-        self, data: Bytes, positions: Int64, codecs: NDArray[np.int8], bodies: Int64, damage: Damage, limit_bytes: int
+        self,
+        data: Bytes,
+        positions: Int64,
+        codecs: NDArray[np.int8],
+        bodies: Int64,
+        damage: Damage,
+        allowance: Allowance,
     ) -> tuple[Bytes, Int64, Int64]:
         """(source, starts, ends): the records of all batches, decompressed, one after another."""
         starts, ends = bodies, np.where(damage.state == status.SOUND, positions[1:], bodies)
@@ -162,7 +169,7 @@ class BatchedFormat(Format):
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
             piece = data[start:end]
             if codec and damage.state[b] == status.SOUND:
-                parts.append(damage.decompress(CODECS[CODEC_NAMES[codec]], piece, b, limit_bytes))
+                parts.append(damage.decompress(CODECS[CODEC_NAMES[codec]], piece, b, allowance))
             else:
                 parts.append(piece.tobytes())
         source, cuts = joined(parts)

@@ -5,7 +5,7 @@ from typing import Final, Literal
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.codecs import Codec, Undecodable
+from kfbench.codecs import Allowance, Codec, Undecodable
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels import status
 
@@ -28,10 +28,10 @@ class Damage:
         self.state = np.zeros(len(positions) - 1, np.int8)
         self._reasons: dict[int, str] = {}
 
-    def decompress(self, codec: Codec, payload: Bytes, batch: int, limit_bytes: int) -> bytes:
+    def decompress(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> bytes:
         """The plain bytes; nothing, and a reason, where the codec refuses."""
         try:
-            return codec.decompress(payload, limit_bytes)
+            return allowance.decompress(codec, payload)
         except Undecodable as error:
             self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
             return b""

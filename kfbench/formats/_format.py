@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
-from kfbench.arrays import Bytes, Int64, as_bytes
+from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer
 from kfbench.batches import FIELD_DEFAULTS, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
-from kfbench.codecs import Codec
+from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
-from kfbench.layouts import NO_TIMESTAMP
 from kfbench.records import Records, Shapes
 
 CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
@@ -69,10 +68,15 @@ class Format(ABC):
         IllegalCombination (a codec that the format does not have), WouldLose, InvalidRecords.
         """
         self.check_codec(codec, level)
+        if not isinstance(records, Records):
+            raise InvalidRecords(f"records: kfbench.Records is wanted, not {type(records).__name__}")
         if out is not None:
-            _check_buffer(out)
+            check_buffer(out)
+            for data in records.buffers:
+                if np.may_share_memory(out, data):
+                    raise InvalidRecords("out: holds the records' own bytes, which it would overwrite")
         bounds = plan(len(records), batch_size)
-        fields = batch_fields or NO_FIELDS
+        fields = _fields(batch_fields)
         rows = fields.over(len(bounds) - 1)
         losses = self._losses(records.shapes, bounds, fields)
         if losses and not lossy:
@@ -96,7 +100,7 @@ class Format(ABC):
         shapes = _shapes(records)
         bounds = plan(len(shapes), batch_size)
         out = np.empty(len(bounds) - 1, np.int64)
-        self._sizes(shapes, bounds, (batch_fields or NO_FIELDS).over(len(out)), out)
+        self._sizes(shapes, bounds, _fields(batch_fields).over(len(out)), out)
         return out
 
     def breakdown(
@@ -105,14 +109,14 @@ class Format(ABC):
         """Where the bytes go, by field and over all batches; adds up to `size(...).sum()`."""
         shapes = _shapes(records)
         bounds = plan(len(shapes), batch_size)
-        return self._parts(shapes, bounds, (batch_fields or NO_FIELDS).over(len(bounds) - 1))
+        return self._parts(shapes, bounds, _fields(batch_fields).over(len(bounds) - 1))
 
     def losses(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
         """What the format cannot carry, and how many of each: empty when it can carry it all."""
         shapes = _shapes(records)
-        return self._losses(shapes, plan(len(shapes), batch_size), batch_fields or NO_FIELDS)
+        return self._losses(shapes, plan(len(shapes), batch_size), _fields(batch_fields))
 
     def decode(
         self, data: Any, on_error: OnError = "raise", limit_bytes: int = codecs.DEFAULT_LIMIT_BYTES
@@ -120,17 +124,17 @@ class Format(ABC):
         """Reads a log of this format alone. Keys and values stay where they are: views of `data` where it is plain.
 
         on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limit_bytes: the
-        most that one batch may decompress to.
+        most that one batch may decompress to; all together, this and 256 times the size of the log.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
-        log = self.decode_at(data, entries.positions, on_error, limit_bytes)
+        log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limit_bytes))
         if not entries.broken and not entries.trailing_bytes:
             return log
         return replace(log, errors=[*log.errors, *entries.errors(on_error)], trailing_bytes=entries.trailing_bytes)
 
     @abstractmethod
-    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, limit_bytes: int) -> DecodedLog:
+    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         """Reads the entries data[positions[i]:positions[i + 1]]."""
 
     @abstractmethod
@@ -171,11 +175,11 @@ class Format(ABC):
         if not unknown and can.timestamps and can.headers and can.empty_batches:
             return losses
         if not can.timestamps:
-            losses["timestamps"] = int(np.count_nonzero(shapes.timestamps_ms != NO_TIMESTAMP))
+            losses["timestamps"] = shapes.timestamp_count
         if not can.headers:
             losses["headers"] = shapes.header_count
         if not can.empty_batches:
-            losses["empty batches"] = int(np.count_nonzero(np.diff(bounds) == 0))
+            losses["empty batches"] = int(np.count_nonzero(bounds[1:] == bounds[:-1]))
         if unknown:
             rows, batches = fields.over(len(bounds) - 1), len(bounds) - 1
             for name in sorted(unknown):
@@ -187,12 +191,15 @@ class Format(ABC):
         return f"<Format {self.name}: {self.summary}>"
 
 
-def _check_buffer(out: Bytes) -> None:
-    if out.dtype != np.uint8 or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
-        raise InvalidRecords("out: a writeable, contiguous, one-dimensional uint8 array is wanted")
+def _fields(batch_fields: BatchFields | None) -> BatchFields:
+    if not isinstance(batch_fields, BatchFields | None):
+        raise InvalidRecords(f"batch_fields: kfbench.BatchFields is wanted, not {type(batch_fields).__name__}")
+    return batch_fields or NO_FIELDS
 
 
 def _shapes(records: Records | Shapes) -> Shapes:
+    if not isinstance(records, Records | Shapes):
+        raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
     return records.shapes if isinstance(records, Records) else records
 
 
@@ -211,8 +218,8 @@ def gathered(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Byte
     """Pieces of (data, positions) as one, in `out` if it is given."""
     sizes = [len(data) for data, _ in pieces]
     total = sum(sizes)
-    if out is not None and len(out) < total:
-        raise InvalidRecords(f"out: {len(out)} bytes, {total} are needed")
+    if out is not None:
+        check_buffer(out, total)
     data = (
         np.concatenate([data for data, _ in pieces], out=None if out is None else out[:total])
         if pieces

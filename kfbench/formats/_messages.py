@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, DecodedLog
-from kfbench.codecs import CODEC_NAMES, CODECS, LEGACY_LZ4, Codec, Lz4, joined
+from kfbench.codecs import CODEC_NAMES, CODECS, LEGACY_LZ4, Allowance, Codec, Lz4, joined
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, gathered
@@ -56,7 +56,9 @@ class MessageFormat(Format):
             sizes, positions = np.empty(hi - lo, np.int64), np.empty(hi - lo + 1, np.int64)
             self._sizes(records.shapes, part, part_rows, sizes)
             plain = np.empty(int(sizes.sum()), np.uint8)
-            _refuse(*kernels.encode(records.columns, part, part_rows, self.magic, True, plain, positions))
+            problem, batch = kernels.encode(records.columns, part, part_rows, self.magic, True, plain, positions)
+            _refuse(problem, batch)
+            assert problem != kernels.OUT_TOO_SMALL, "sizes and encode disagree"
             cuts = positions.tolist()
             payload, payload_bounds = joined(
                 [codec.compress(plain[a:b], level) if a < b else b"" for a, b in pairwise(cuts)]
@@ -86,14 +88,14 @@ class MessageFormat(Format):
             parts[name] = int(np.maximum(lengths[held], 0).sum(dtype=np.int64))
         return parts
 
-    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, limit_bytes: int) -> DecodedLog:
+    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         entries = len(positions) - 1
         damage = Damage(positions, on_error)
         codecs, bodies = np.empty(entries, np.int8), np.empty(entries, np.int64)
         source, starts, ends = data, positions[:-1], positions[1:]
         wrapped = kernels.survey(data, positions, self.magic, codecs, bodies, damage.state)
         if wrapped:
-            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, limit_bytes)
+            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, allowance)
         counts = np.empty(entries, np.int64)
         kernels.count(source, starts, ends, codecs, damage.state, counts)
         n = int(counts.sum())
@@ -109,7 +111,7 @@ class MessageFormat(Format):
         errors = damage.errors()
         n = int(bounds[-1])
         nothing, nowhere = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        shapes = Shapes.checked(
+        shapes = Shapes.trusted(
             timestamps_ms=timestamps[:n],
             offsets=offsets[:n],
             key_lengths=key_lengths[:n],
@@ -118,7 +120,7 @@ class MessageFormat(Format):
             header_key_lengths=nothing,
             header_value_lengths=nothing,
         )
-        records = Records.checked(
+        records = Records.trusted(
             shapes,
             key_data=source,
             key_starts=key_starts[:n],
@@ -140,7 +142,13 @@ class MessageFormat(Format):
         )
 
     def _plain(
-        self, data: Bytes, positions: Int64, codecs: NDArray[np.int8], bodies: Int64, damage: Damage, limit_bytes: int
+        self,
+        data: Bytes,
+        positions: Int64,
+        codecs: NDArray[np.int8],
+        bodies: Int64,
+        damage: Damage,
+        allowance: Allowance,
     ) -> tuple[Bytes, Int64, Int64]:
         """(source, starts, ends): each plain message, or each wrapper's set uncompressed."""
         parts = []
@@ -148,7 +156,7 @@ class MessageFormat(Format):
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), bodies.tolist(), stops, strict=True)):
             if codec and damage.state[b] == status.SOUND:
                 framed = self._framed(CODECS[CODEC_NAMES[codec]])
-                parts.append(damage.decompress(framed, data[start:end], b, limit_bytes))
+                parts.append(damage.decompress(framed, data[start:end], b, allowance))
             else:
                 parts.append(data[start:end].tobytes())
         source, cuts = joined(parts)

@@ -50,6 +50,9 @@ def _cache_folder() -> Path:
         folder = root / "kfbench" / f"kernels-{digest.hexdigest()[:16]}"
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Compiled code is loaded from there: nobody else may be able to put any.
+            if hasattr(os, "getuid") and (folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022):
+                continue
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError:

@@ -239,6 +239,8 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
         base_offset, last_delta, base_time, max_time, header = _outline(
             timestamps, offsets, first, end, row, magic, features
         )
+        if (last_delta + 2**31) >> 32:
+            return OFFSET_TOO_FAR, b
         if header > len(out) - at:
             return OUT_TOO_SMALL, b
         start = at
@@ -250,7 +252,7 @@ def encode(columns, bounds, fields, magic, features, codec, out, positions, bodi
             base_offset, last_delta, base_time, max_time, count,
         )  # fmt: skip
         bodies[b] = at
-        far = last_delta + 2**31
+        far = np.int64(0)
         crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
         if header_bounds[first] == header_bounds[end]:
             for i in range(first, end):
@@ -629,7 +631,9 @@ def describe(data, positions, magic, source, starts, ends, sound, rows):
         row.delete_horizon_ms = base_time if bits & HORIZON else np.int64(layouts.NO_TIMESTAMP)
         row.records_size_bytes = ends[b] - starts[b]
         whole, p = _header_is_canonical(data, at, end, magic), starts[b]
-        whole &= count > 0 or p == ends[b]
+        whole &= count > 0 or (p == ends[b] and row.codec == 0)
+        # An encoder takes these for "derive it".
+        whole &= row.base_offset != UNSET and row.last_offset != UNSET and base_time != UNSET and max_time != UNSET
         whole &= bits & HORIZON == 0 or base_time >= 0  # no encoder is asked for a horizon before time
         for _ in range(count):
             short, p = _record_is_canonical(source, p, ends[b], _marks(bits, magic))

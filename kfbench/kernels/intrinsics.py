@@ -44,7 +44,6 @@ def _storer(bits: int, value_type: Any) -> Callable[..., Any]:
 
 
 load_le64 = _loader(64, types.uint64, swap=False)
-load_le32 = _loader(32, types.uint32, swap=False)
 get_i64 = _loader(64, types.int64, swap=True)
 get_i32 = _loader(32, types.int32, swap=True)
 get_u32 = _loader(32, types.uint32, swap=True)

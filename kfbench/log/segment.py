@@ -1,6 +1,5 @@
 """Reading and writing a log segment: the magic byte of each batch picks its format."""
 
-import mmap
 import os
 from dataclasses import fields, replace
 from functools import partial
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import BATCH, BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, DEFAULT_LIMIT_BYTES
+from kfbench.codecs import CODEC_NAMES, DEFAULT_LIMIT_BYTES, Allowance
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import FORMATS, Entries, Format
+from kfbench.formats._batched import BatchedFormat
 from kfbench.formats._damage import OnError
 from kfbench.layouts import FIXED_HEADER_BIT, NO_RECORD_ATTRIBUTES_BIT
 from kfbench.records import Records, Shapes
@@ -30,14 +30,15 @@ def read_log(
     """Reads a log segment, from a path or from bytes: magics 0 to 3, mixed, any codec.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
-    batch is no error: `.trailing_bytes`. limit_bytes: the most that one batch may decompress to. Raises KfbenchError
-    for a file that cannot be read.
+    batch is no error: `.trailing_bytes`. limit_bytes: the most that one batch may decompress to; all together, this and
+    256 times the size of the log. Raises KfbenchError for a file that cannot be read.
     """
     name = None
     if isinstance(source, str | os.PathLike):
-        name, source = os.fspath(source), _mapped(Path(source))
+        name, source = os.fspath(source), _read(Path(source))
     data = as_bytes("source", source)
     entries = Entries.of(data)
+    allowance = Allowance.of(len(data), limit_bytes)
     cuts = [0, *(np.flatnonzero(np.diff(entries.magics)) + 1).tolist(), len(entries.magics)]
     parts: list[DecodedLog] = []
     errors: list[CorruptLog] = []
@@ -45,7 +46,7 @@ def read_log(
         for first, end in pairwise(cuts):
             magic, positions = int(entries.magics[first]) if first < end else 2, entries.positions[first : end + 1]
             if magic in BY_MAGIC:
-                parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, limit_bytes))
+                parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, allowance))
                 errors += parts[-1].errors
             else:
                 known = ", ".join(map(str, BY_MAGIC))
@@ -61,14 +62,12 @@ def read_log(
     return replace(_together(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
 
 
-def _mapped(path: Path) -> Any:
+def _read(path: Path) -> Bytes:
+    # Not mapped: a broker may truncate a live segment, and a page that is gone kills the process.
     try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                return b""
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise KfbenchError(f"{path}: {error.strerror}") from None
+        return np.frombuffer(path.read_bytes(), np.uint8)
+    except (OSError, ValueError) as error:
+        raise KfbenchError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _together(parts: list[DecodedLog]) -> DecodedLog:
@@ -99,17 +98,22 @@ def _joined(parts: list[Records]) -> Records:
     for field in fields(Shapes):
         arrays = [getattr(part.shapes, field.name) for part in parts]
         columns[field.name] = _chained(arrays) if field.name == "header_bounds" else np.concatenate(arrays)
-    buffers: dict[str, Any] = {}
+    # The runs of a log mostly share its buffer: each distinct one is kept once.
+    distinct = {_place(data): data for part in parts for data in part.buffers}
+    places = dict(zip(distinct, np.cumsum([0, *map(len, distinct.values())]).tolist(), strict=False))
+    buffers = list(distinct.values())
+    joined = buffers[0] if len(buffers) == 1 else np.concatenate([np.zeros(0, np.uint8), *buffers])
     for name in ("key", "value", "header_key", "header_value"):
-        # Runs read from one plain log share its buffer: then nothing is copied.
-        data = [getattr(part, f"{name}_data") for part in parts]
-        starts = [getattr(part, f"{name}_starts") for part in parts]
-        if any(piece.ctypes.data != data[0].ctypes.data or len(piece) != len(data[0]) for piece in data):
-            offsets = np.cumsum([0, *(len(piece) for piece in data)])
-            starts = [start + offset for start, offset in zip(starts, offsets, strict=False)]
-            data = [np.concatenate(data)]
-        buffers[f"{name}_data"], buffers[f"{name}_starts"] = data[0], np.concatenate(starts)
-    return Records(shapes=Shapes(**columns), **buffers)
+        starts = [
+            getattr(part, f"{name}_starts") + places.get(_place(getattr(part, f"{name}_data")), 0) for part in parts
+        ]
+        columns[f"{name}_data"], columns[f"{name}_starts"] = joined, np.concatenate(starts)
+    shapes = Shapes(**{field.name: columns.pop(field.name) for field in fields(Shapes)})
+    return Records(shapes=shapes, **columns)
+
+
+def _place(data: Bytes) -> tuple[int, int]:
+    return data.ctypes.data, len(data)
 
 
 def write_log(log: DecodedLog) -> EncodedLog:
@@ -149,7 +153,8 @@ def write_log(log: DecodedLog) -> EncodedLog:
 def _format_of(magic: int, features: int) -> Format:
     if magic != 3:
         return BY_MAGIC[magic]
-    return next(fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
+    named = (fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
+    return next(named, None) or BatchedFormat(name="v3", magic=3, summary="unnamed", features=features)
 
 
 def sliced(records: Records, span: slice) -> Records:

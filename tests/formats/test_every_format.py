@@ -1,6 +1,7 @@
 """What every format promises, whichever it is: a new format is judged here as soon as it is found."""
 
 import dataclasses
+import random
 from typing import Any
 
 import numpy as np
@@ -333,7 +334,8 @@ def test_the_limit_of_one_batch(name: str, codec: str) -> None:
     if codec == "none":
         return
     fmt = FORMATS[name]
-    records = Records.from_lists([b"\0" * 50_000] * 4)
+    # Random bytes: what a log may decompress to in all grows with its size, and shall not matter here.
+    records = Records.from_lists([random.Random(i).randbytes(50_000) for i in range(4)])
     log = fmt.encode(records, [0, 1, 4], codec)
     least = int(fmt.decode(log).batches["records_size_bytes"].max())
     assert fmt.decode(log, limit_bytes=least).records == records
@@ -368,3 +370,43 @@ def test_fields_come_back_ready_to_encode(name: str, data: st.DataObject) -> Non
     assert back.batches["canonical"].all()
     again = fmt.encode(back.source_records, back.bounds, batch_fields=back.batch_fields)
     assert again.data.tobytes() == log.data.tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_out_may_not_hold_the_records(name: str) -> None:
+    out = np.zeros(4096, np.uint8)
+    records = sample(name)
+    back = FORMATS[name].decode(FORMATS[name].encode(records, 2, out=out).data).records
+    with pytest.raises(InvalidRecords, match="own bytes"):
+        FORMATS[name].encode(back, 5, out=out)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"records": [b"v"]},
+        {"batch_fields": {"producer_id": 1}},
+        {"out": bytearray(4096)},
+        {"batch_size": "abc"},
+        {"batch_size": [0, 1.5, 3]},
+        {"batch_size": [0, 2**63]},
+    ],
+)
+def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"records": Records.from_lists([b"v"] * 3)} | arguments
+    with pytest.raises(InvalidRecords, match=f"^{next(iter(arguments))}: "):
+        FORMATS["v2"].encode(**given)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].magic > 1])
+def test_offsets_too_far_apart_are_named_whatever_the_room(name: str) -> None:
+    records = Records.from_lists([b"v"])
+    far = BatchFields(base_offset=0, last_offset=2**40)
+    for out in (None, np.zeros(66, np.uint8), np.zeros(4096, np.uint8)):
+        with pytest.raises(InvalidRecords, match="int32"):
+            FORMATS[name].encode(records, batch_fields=far, out=out)
+
+
+def test_a_horizon_and_another_base_timestamp_contradict_each_other() -> None:
+    with pytest.raises(InvalidRecords, match="base_timestamp_ms"):
+        BatchFields(base_timestamp_ms=5, delete_horizon_ms=10)

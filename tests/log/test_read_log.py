@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import crc32c
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, read_log, write_log
+from kfbench import FORMATS, Records, read_log, write_log
 from kfbench.errors import CorruptLog, KfbenchError
+from kfbench.formats._batched import BatchedFormat
+from kfbench.layouts import UNSET, V2_HEADER, position
 from tests import strategies
 from tests.common import LEGACY, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
 from tests.formats.fuzz import sealed
@@ -254,3 +257,45 @@ def test_write_log_keeps_what_a_broker_set() -> None:
     log = read_log(data)
     assert log.batches["canonical"].all()
     assert bytes(write_log(log)) == data
+
+
+def test_a_log_of_bombs_gives_the_sound_batches_and_stays_within_its_allowance() -> None:
+    sound = bytes(FORMATS["v2"].encode(Records.from_lists([b"here"])))
+    bomb = bytes(FORMATS["v2"].encode(Records.from_lists([bytes(1 << 20)]), codec="zstd"))
+    log = read_log(sound + bomb * 40 + sound, on_error="skip", limit_bytes=2 << 20)
+    assert [log.records.value(0), log.records.value(len(log.records) - 1)] == [b"here", b"here"]
+    assert 0 < len(log.errors) < 40
+    assert all(error.field == "records" and "limit" in error.promise for error in log.errors)
+
+
+def test_runs_of_alternating_formats_keep_each_buffer_once() -> None:
+    one = Records.from_lists([b"x"])
+    pair = bytes(FORMATS["v0"].encode(one)) + bytes(FORMATS["v1"].encode(one))
+    data = pair * 200 + bytes(FORMATS["v2"].encode(one, codec="gzip"))
+    log = read_log(data)
+    assert len(log.records) == 401
+    assert {log.records.value(i) for i in range(401)} == {b"x"}
+    assert sum(map(len, log.records.buffers)) < 2 * len(data)
+
+
+@pytest.mark.parametrize("features", [0, 1 << 7, 1 << 8, 1 << 7 | 1 << 8])
+def test_every_combination_of_v3_features_is_written_again(features: int) -> None:
+    fmt = BatchedFormat(name="v3", magic=3, summary="", features=features)
+    data = bytes(fmt.encode(Records.from_lists([b"a", None], keys=[b"k", None], timestamps_ms=[5, 9])))
+    assert bytes(write_log(read_log(data))) == data
+
+
+@pytest.mark.parametrize("field", ["base_offset", "base_timestamp_ms", "max_timestamp_ms"])
+def test_a_header_that_encoders_take_for_unset_is_not_called_canonical(field: str) -> None:
+    data = bytearray(bytes(FORMATS["v2"].encode(Records.from_lists([b"a"]))))
+    at = position(V2_HEADER, field)
+    data[at : at + 8] = int(UNSET).to_bytes(8, "big", signed=True)
+    data[17:21] = crc32c.crc32c(bytes(data[21:])).to_bytes(4, "big")
+    log = read_log(bytes(data))
+    assert log.batches["canonical"].tolist() == [False]
+    read_log(write_log(log).data)
+
+
+def test_a_path_that_cannot_be_one() -> None:
+    with pytest.raises(KfbenchError, match="null"):
+        read_log("a\0b")
