@@ -1,6 +1,6 @@
 """What v2 and v3 share: batches with a header of their own and records of varints (`DefaultRecordBatch`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import BATCH, FIELD_DEFAULTS, DecodedLog
+from kfbench.batches import BATCH, FIELD_DEFAULTS, BatchFields, DecodedLog
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Codec, joined
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
@@ -31,7 +31,10 @@ class BatchedFormat(Format):
     magic: int
     summary: str
     features: int = 0
-    capabilities: Capabilities = ALL
+    capabilities: Capabilities = field(default=ALL, init=False)
+
+    def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:  # noqa: ARG002
+        return {}  # these formats carry all that records and BatchFields can hold
 
     def _bound(self, shapes: Shapes, batches: int) -> int:
         return (

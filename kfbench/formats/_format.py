@@ -171,9 +171,7 @@ class Format(ABC):
 
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
         can, losses = self.capabilities, dict[str, int]()
-        unknown = fields.set_fields - can.batch_fields if fields.set_fields else fields.set_fields
-        if not unknown and can.timestamps and can.headers and can.empty_batches:
-            return losses
+        unknown = fields.set_fields - can.batch_fields
         if not can.timestamps:
             losses["timestamps"] = shapes.timestamp_count
         if not can.headers:
