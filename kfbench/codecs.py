@@ -355,6 +355,11 @@ CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
 LEGACY_LZ4: Final = LegacyLz4()
 
 
+def codec_of(number: int) -> Codec:
+    """The codec with that number in the attributes, 0 to 4."""
+    return CODECS[CODEC_NAMES[number]]
+
+
 def find(name: str, level: int | None = None) -> Codec:
     """The codec of that name, with a level that it has. Raises IllegalCombination."""
     if name not in CODECS:

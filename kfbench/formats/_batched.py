@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_DEFAULTS, BatchFields, DecodedLog
-from kfbench.codecs import CODEC_NAMES, CODECS, Allowance, Codec, joined
+from kfbench.codecs import CODECS, Allowance, Codec, codec_of, joined
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, gathered
+from kfbench.formats._index import Index, header_room
 from kfbench.kernels import batch as kernels
 from kfbench.kernels import status
 from kfbench.records import Records, Shapes
@@ -103,80 +104,34 @@ class BatchedFormat(Format):
         n, compressed, append = kernels.survey(data, positions, self.magic, known, codecs, counts, bodies, damage.state)
         source, starts, ends = data, bodies, positions[1:]
         if compressed:
-            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, allowance)
-            damage.state[(damage.state == status.SOUND) & (counts > (ends - starts) // layouts.MIN_RECORD_BYTES)] = (
-                status.COUNT
-            )
+            stops = np.where(damage.state == status.SOUND, ends, bodies)
+            source, starts, ends = damage.plain(data, bodies, stops, codecs, codec_of, allowance)
+            too_many = counts > (ends - starts) // layouts.MIN_RECORD_BYTES
+            damage.state[(damage.state == status.SOUND) & too_many] = status.COUNT
             n = int(counts[damage.state == status.SOUND].sum())
 
-        timestamps, offsets, key_starts, value_starts = (np.empty(n, np.int64) for _ in range(4))
-        key_lengths, value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
-        created = np.empty(n, np.int64) if append else timestamps  # one array serves for both
+        index = Index(n, two_clocks=append)
         header_bounds, bounds = np.empty(n + 1, np.int64), np.empty(batches + 1, np.int64)
         kernels.index(
-            data, positions, self.magic, source, starts, ends, damage.state,
-            timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds, bounds,
-        )  # fmt: skip
+            data, positions, self.magic, source, starts, ends, damage.state, *index.columns, header_bounds, bounds
+        )
         errors = damage.errors()
 
-        n = int(bounds[-1])
-        m = int(header_bounds[n])
-        names, contents = np.empty(m, np.int32), np.empty(m, np.int32)
-        name_starts, content_starts = np.empty(m, np.int64), np.empty(m, np.int64)
-        if m:
-            kernels.index_headers(
-                source, value_starts[:n], value_lengths, header_bounds, names, name_starts, contents, content_starts
-            )
-        shapes = Shapes.trusted(
-            timestamps_ms=timestamps[:n],
-            offsets=offsets[:n],
-            key_lengths=key_lengths[:n],
-            value_lengths=value_lengths[:n],
-            header_bounds=header_bounds[: n + 1],
-            header_key_lengths=names,
-            header_value_lengths=contents,
-        )
-        records = Records.trusted(
-            shapes,
-            key_data=source,
-            key_starts=key_starts[:n],
-            value_data=source,
-            value_starts=value_starts[:n],
-            header_key_data=source,
-            header_key_starts=name_starts,
-            header_value_data=source,
-            header_value_starts=content_starts,
-        )
+        header_bounds = header_bounds[: bounds[-1] + 1]
+        headers = header_room(int(header_bounds[-1]))
+        if len(headers[0]):
+            values = index.value_starts[: len(header_bounds) - 1], index.value_lengths
+            kernels.index_headers(source, *values, header_bounds, *headers)
+        records = index.records(source, header_bounds, headers)
         if errors:
             bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
         return DecodedLog(
             records=records,
             bounds=bounds,
-            create_timestamps_ms=created[:n],
+            create_timestamps_ms=index.created[: len(records)],
             rows=partial(_rows, data, positions, self.magic, source, starts, ends, damage.state),
             errors=errors,
         )
-
-    def _plain(
-        self,
-        data: Bytes,
-        positions: Int64,
-        codecs: NDArray[np.int8],
-        bodies: Int64,
-        damage: Damage,
-        allowance: Allowance,
-    ) -> tuple[Bytes, Int64, Int64]:
-        """(source, starts, ends): the records of all batches, decompressed, one after another."""
-        starts, ends = bodies, np.where(damage.state == status.SOUND, positions[1:], bodies)
-        parts = []
-        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
-            piece = data[start:end]
-            if codec and damage.state[b] == status.SOUND:
-                parts.append(damage.decompress(CODECS[CODEC_NAMES[codec]], piece, b, allowance))
-            else:
-                parts.append(piece.tobytes())
-        source, cuts = joined(parts)
-        return source, cuts[:-1], cuts[1:]
 
 
 def _rows(

@@ -1,15 +1,18 @@
 """What is broken in a log while it is read, and what to say of it."""
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.codecs import Allowance, Codec, Undecodable
+from kfbench.codecs import Allowance, Codec, Undecodable, joined
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels import status
 
 OnError = Literal["raise", "skip"]
+FindCodec = Callable[[int], Codec]  # by its number in the attributes
 CHOICES: Final = ("raise", "skip")
 
 
@@ -28,8 +31,23 @@ class Damage:
         self.state = np.zeros(len(positions) - 1, np.int8)
         self._reasons: dict[int, str] = {}
 
-    def decompress(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> bytes:
-        """The plain bytes; nothing, and a reason, where the codec refuses."""
+    def plain(
+        self, data: Bytes, starts: Int64, ends: Int64, codecs: NDArray[np.int8], find: FindCodec, allowance: Allowance
+    ) -> tuple[Bytes, Int64, Int64]:
+        """data[starts[b]:ends[b]] of each batch, decompressed where it has a codec: (source, its starts, its ends).
+
+        A batch that its codec refuses is empty, and its state says so.
+        """
+        parts = []
+        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
+            if codec and self.state[b] == status.SOUND:
+                parts.append(self._decompressed(find(codec), data[start:end], b, allowance))
+            else:
+                parts.append(data[start:end].tobytes())
+        source, cuts = joined(parts)
+        return source, cuts[:-1], cuts[1:]
+
+    def _decompressed(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> bytes:
         try:
             return allowance.decompress(codec, payload)
         except Undecodable as error:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, DecodedLog
-from kfbench.codecs import CODEC_NAMES, CODECS, LEGACY_LZ4, Allowance, Codec, Lz4, joined
+from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of, joined
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, gathered
+from kfbench.formats._index import Index, header_room
 from kfbench.kernels import legacy as kernels
 from kfbench.kernels import status
 from kfbench.records import Records, Shapes
@@ -49,7 +50,7 @@ class MessageFormat(Format):
         level: int | None,
         out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
-        codec = self._framed(codec)
+        codec = self._codec_of(codec.id)
         pieces = []
         for lo, hi in chunks(bounds, records.shapes):
             part, part_rows = bounds[lo : hi + 1], rows if len(rows) == 1 else rows[lo:hi]
@@ -72,8 +73,8 @@ class MessageFormat(Format):
             pieces.append((data[: positions[-1]], positions))
         return gathered(pieces, out)
 
-    def _framed(self, codec: Codec) -> Codec:
-        return LEGACY_LZ4 if self.magic == 0 and isinstance(codec, Lz4) else codec
+    def _codec_of(self, number: int) -> Codec:
+        return LEGACY_LZ4 if self.magic == 0 and number == LEGACY_LZ4.id else codec_of(number)
 
     def _sizes(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void], out: Int64) -> None:
         kernels.sizes(shapes.columns, bounds, rows, self.magic, out)
@@ -95,72 +96,25 @@ class MessageFormat(Format):
         source, starts, ends = data, positions[:-1], positions[1:]
         wrapped = kernels.survey(data, positions, self.magic, codecs, bodies, damage.state)
         if wrapped:
-            source, starts, ends = self._plain(data, positions, codecs, bodies, damage, allowance)
+            source, starts, ends = damage.plain(data, bodies, ends, codecs, self._codec_of, allowance)
         counts = np.empty(entries, np.int64)
         kernels.count(source, starts, ends, codecs, damage.state, counts)
         n = int(counts.sum())
 
-        timestamps, offsets, key_starts, value_starts = (np.empty(n, np.int64) for _ in range(4))
-        created = np.empty(n, np.int64) if wrapped else timestamps  # one array serves for both
-        key_lengths, value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
+        index = Index(n, two_clocks=wrapped)
         bounds = np.empty(entries + 1, np.int64)
-        kernels.index(
-            data, positions, source, starts, codecs, counts, damage.state,
-            timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds,
-        )  # fmt: skip
+        kernels.index(data, positions, source, starts, codecs, counts, damage.state, *index.columns, bounds)
         errors = damage.errors()
-        n = int(bounds[-1])
-        nothing, nowhere = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        shapes = Shapes.trusted(
-            timestamps_ms=timestamps[:n],
-            offsets=offsets[:n],
-            key_lengths=key_lengths[:n],
-            value_lengths=value_lengths[:n],
-            header_bounds=np.zeros(n + 1, np.int64),
-            header_key_lengths=nothing,
-            header_value_lengths=nothing,
-        )
-        records = Records.trusted(
-            shapes,
-            key_data=source,
-            key_starts=key_starts[:n],
-            value_data=source,
-            value_starts=value_starts[:n],
-            header_key_data=source,
-            header_key_starts=nowhere,
-            header_value_data=source,
-            header_value_starts=nowhere,
-        )
+        records = index.records(source, np.zeros(bounds[-1] + 1, np.int64), header_room(0))
         if errors:
             bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
         return DecodedLog(
             records=records,
             bounds=bounds,
-            create_timestamps_ms=created[:n],
-            rows=partial(_rows, data, positions, self.magic, bounds, offsets, starts, ends, damage.state),
+            create_timestamps_ms=index.created[: len(records)],
+            rows=partial(_rows, data, positions, self.magic, bounds, index.offsets, starts, ends, damage.state),
             errors=errors,
         )
-
-    def _plain(
-        self,
-        data: Bytes,
-        positions: Int64,
-        codecs: NDArray[np.int8],
-        bodies: Int64,
-        damage: Damage,
-        allowance: Allowance,
-    ) -> tuple[Bytes, Int64, Int64]:
-        """(source, starts, ends): each plain message, or each wrapper's set uncompressed."""
-        parts = []
-        stops = positions[1:].tolist()
-        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), bodies.tolist(), stops, strict=True)):
-            if codec and damage.state[b] == status.SOUND:
-                framed = self._framed(CODECS[CODEC_NAMES[codec]])
-                parts.append(damage.decompress(framed, data[start:end], b, allowance))
-            else:
-                parts.append(data[start:end].tobytes())
-        source, cuts = joined(parts)
-        return source, cuts[:-1], cuts[1:]
 
 
 def _rows(
