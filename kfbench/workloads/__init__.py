@@ -5,9 +5,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from kfbench.workloads._workload import BLOCK_RECORDS, Sample, Workload
+from kfbench.workloads._workload import BLOCK_RECORDS, NoSuchPoint, Sample, Workload
 
-__all__ = ["BLOCK_RECORDS", "WORKLOADS", "Sample", "Workload"]
+__all__ = ["BLOCK_RECORDS", "WORKLOADS", "NoSuchPoint", "Sample", "Workload"]
 
 
 def _discover() -> Mapping[str, Workload]:

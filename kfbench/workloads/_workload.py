@@ -16,9 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.batches import BatchFields
+from kfbench.errors import InvalidConfig
 from kfbench.records import Records, Shapes
 
 BLOCK_RECORDS: Final = 65_536
+
+
+class NoSuchPoint(InvalidConfig):
+    """Axes that are sound each and mean nothing together: a product of axes leaves such points out."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,14 @@ from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
 from kfbench.workloads._payload import PAYLOADS, Part, names, pattern
-from kfbench.workloads._workload import Sample, draw_words
+from kfbench.workloads._workload import NoSuchPoint, Sample, draw_words
 
 TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream each: axes do not disturb each other
 START_OF_2026_MS: Final = 1_767_225_600_000
 APPEND_DELAY_MS: Final = 5
 PRODUCER_ID: Final = 4_711
+MAX_OFFSET_DELTA: Final = 2**31 - 1  # int32 in the batch header and in each record
+MAX_TIMESTAMP_MS: Final = 2**63 - 1
 
 
 def _axis(default: object, meaning: str, *, unit: str = "", low: float = 0, high: float = 2**31 - 1) -> Any:
@@ -31,7 +33,7 @@ def _axis(default: object, meaning: str, *, unit: str = "", low: float = 0, high
 
 @dataclass(frozen=True, kw_only=True)
 class GridPoint:
-    """One point of the grid; each field is an axis. Raises InvalidConfig, naming the axis."""
+    """One point of the grid; each field is an axis. Raises InvalidConfig, naming the axis; NoSuchPoint is one."""
 
     name: ClassVar[str] = "grid"
     summary: ClassVar[str] = "one axis a property: batch size, key, value, timestamp spread, headers, payload, nulls"
@@ -65,12 +67,20 @@ class GridPoint:
                 )
         if self.payload not in PAYLOADS:
             raise InvalidConfig(f"payload: {self.payload!r} is not one of {', '.join(PAYLOADS)}")
-        if self.batch_size == 1 and self.timestamp_spread_ms:
+        if (self.batch_size - 1) * self.offset_stride > MAX_OFFSET_DELTA:
             raise InvalidConfig(
-                f"timestamp_spread_ms: one record a batch has no spread, not {self.timestamp_spread_ms}"
+                f"offset_stride: {self.offset_stride} at batch_size {self.batch_size} is a step of more than "
+                f"{MAX_OFFSET_DELTA} from the first to the last offset of a batch"
             )
+        if self.base_timestamp_ms + self.timestamp_spread_ms > MAX_TIMESTAMP_MS - APPEND_DELAY_MS:
+            raise InvalidConfig(
+                f"timestamp_spread_ms: {self.timestamp_spread_ms} after base_timestamp_ms {self.base_timestamp_ms} "
+                "is beyond int64"
+            )
+        if self.batch_size == 1 and self.timestamp_spread_ms:
+            raise NoSuchPoint(f"timestamp_spread_ms: one record a batch has no spread, not {self.timestamp_spread_ms}")
         if self.value_bytes == NULL_LENGTH and self.null_share:
-            raise InvalidConfig("null_share: every value is null already (value_bytes is null)")
+            raise NoSuchPoint("null_share: every value is null already (value_bytes is null)")
 
     @property
     def axes(self) -> Mapping[str, int | float | str | bool]:

@@ -79,6 +79,13 @@ def test_one_record_a_batch_has_no_spread(load: Load) -> None:
     assert [(cell.axes["batch_size"], cell.axes["timestamp_spread_ms"]) for cell in cells] == [(1, 0), (2, 0), (2, 5)]
 
 
+def test_the_widest_offsets_of_a_batch_are_legal(load: Load) -> None:
+    (cell,) = load(block("axes = { offset_stride = [2147483647], batch_size = [2] }")).cells
+    sample = cell.workload.generate(records=2, seed=0)
+    assert FORMATS["v2"].decode(FORMATS["v2"].encode(sample.records, sample.bounds).data).records == sample.records
+    assert len(load(block("axes = { offset_stride = [2147483647], batch_size = [1] }")).cells) == 1
+
+
 def test_batches_that_a_broker_refuses_are_left_out(load: Load) -> None:
     cells = load(
         block('axes = { value_bytes = [102400], key_bytes = ["null"], batch_size = [1, 10, 11, 10000] }')
@@ -155,6 +162,25 @@ BAD = {
     "cpu without base": (block(formats='["v3"]', measure='["cpu"]'), "CPU cells need v2"),
     "nothing valid": (block("axes = { batch_size = [1], timestamp_spread_ms = [5] }"), "axes: no valid cell is left"),
     "far too large": (block("axes = { batch_size = [2000000000] }"), "axes: no valid cell is left"),
+    "too far apart": (
+        block("axes = { offset_stride = [1, 2147483647] }"),
+        "axes.offset_stride: 2147483647 at batch_size 100",
+    ),
+    "time overflows": (
+        block("axes = { base_timestamp_ms = [4611686018427387904], timestamp_spread_ms = [0, 4611686018427387904] }"),
+        "axes.timestamp_spread_ms: 4611686018427387904 after base_timestamp_ms 4611686018427387904 is beyond int64",
+    ),
+    "a format twice": (block(formats='["v2", "v3", "v2"]'), "grid 'g' .*: formats: 'v2' is there twice"),
+    "too many cells": (
+        block("axes = { " + ", ".join(f"{axis} = {list(range(1, 201))}" for axis in (
+            "batch_size", "key_bytes", "value_bytes", "timestamp_spread_ms")) + " }"),
+        "grid 'g' .*: axes: 1,600,000,000 cells, and a block may have 100,000",
+    ),
+    "too many cells by codecs": (
+        block(f"axes = {{ key_bytes = {list(range(8_334))} }}\ncodecs = {{ none = [], zstd = [1, 2, 3, 4, 5] }}",
+              measure='["bytes", "cpu"]'),
+        "axes: 100,008 cells",
+    ),
     "a name twice": (block() + block(), "name: two blocks have it"),
     "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
 }  # fmt: skip
