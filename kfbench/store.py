@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -30,6 +31,29 @@ RUNNING, COMPLETE = "running", "complete"
 ORDER: Final = ("kind", "grid", "cell_id", "codec", "level", "operation", "format", "arm")
 
 
+class _Grid(msgspec.Struct):
+    name: str
+    title: str
+    analysis: str
+
+
+class _Environment(msgspec.Struct):
+    packages: dict[str, str] = {}
+    git_revision: str | None = None
+
+
+class _Manifest(msgspec.Struct):
+    """What a report reads of a manifest; there is more in it."""
+
+    started: datetime
+    profile: str
+    command: str
+    environment: _Environment
+    grids: list[_Grid]
+    rows: int
+    analysis: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """A complete run, or the copy of one in a published report."""
@@ -44,7 +68,7 @@ class Run:
             table = pa.concat_tables([pq.read_table(part, schema=SCHEMA) for part in _parts(self.path)])
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{self.path}: measurements cannot be read: {error}") from None
-        if len(table) != self.manifest.get("rows", len(table)):
+        if len(table) != self.manifest["rows"]:
             raise RunError(f"{self.path}: measurements: {len(table)} rows, {MANIFEST} says {self.manifest['rows']}")
         return table.sort_by([(name, "ascending") for name in ORDER])
 
@@ -117,6 +141,10 @@ def open_run(path: str | Path) -> Run:
         )
     if manifest.get("state") != COMPLETE:
         raise RunError(f"{file}: state: {manifest.get('state')}; the run was interrupted and is not reported on")
+    try:
+        msgspec.convert(manifest, _Manifest)
+    except msgspec.ValidationError as error:
+        raise RunError(f"{file}: {error}") from None
     if not _parts(path):
         raise RunError(f"{path}: measurements: missing")
     return Run(path=path, manifest=manifest)

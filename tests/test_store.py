@@ -12,7 +12,10 @@ from kfbench.errors import RunError
 from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION, table
 from kfbench.store import create_run, open_run
 
-FACTS = {"profile": "tiny", "command": "kfbench sweep tiny", "seed": 0}
+FACTS = {
+    "profile": "tiny", "command": "kfbench sweep tiny", "seed": 0, "environment": {"packages": {"kfbench": "0"}},
+    "grids": [{"name": "g", "title": "t", "analysis": "a"}],
+}  # fmt: skip
 
 
 def row(**columns: Any) -> dict[str, Any]:
@@ -94,6 +97,16 @@ def rewrite(path: Path, **changes: Any) -> None:
         ({"schema_version": 99}, "schema_version: 99, this kfbench reads"),
         ({"schema_version": None}, "schema_version: missing"),
         ({"state": None}, "state: None"),
+        *(
+            ({key: None}, f"required field `{key}`")
+            for key in ("started", "profile", "command", "environment", "grids")
+        ),
+        ({"rows": None}, "required field `rows`"),
+        ({"started": "../../xx"}, r"RFC3339 .*`\$\.started`"),
+        ({"started": 5}, r"Expected `datetime`.*`\$\.started`"),
+        ({"environment": []}, r"Expected `object`, got `array` - at `\$\.environment`"),
+        ({"environment": {"packages": []}}, r"`\$\.environment\.packages`"),
+        ({"grids": [{"name": "g", "title": "t"}]}, r"required field `analysis` - at `\$\.grids\[0\]`"),
     ],
 )
 def test_a_foreign_run_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
