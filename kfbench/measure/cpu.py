@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.formats import Format
+from kfbench.measure.verify import Unverified
 from kfbench.records import Records
 
 Operation = Literal["encode", "decode"]
@@ -40,14 +41,19 @@ class Samples:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """What is timed, and what is put in place before each sample without being timed."""
+    """What is timed, what is put in place before each sample without being timed, and whether it does its work.
+
+    verify raises Unverified unless the timed call itself leaves the verified bytes in the buffer.
+    """
 
     call: Callable[[], object]
     before: Callable[[], object]
+    verify: Callable[[], None]
 
 
 def prepare(
     formats: Sequence[Format],
+    logs: Sequence[Bytes],
     operation: Operation,
     records: Records,
     bounds: Int64,
@@ -57,38 +63,51 @@ def prepare(
 ) -> list[Arm]:
     """An arm for each of the formats (one may be there twice): encode into a reused buffer, or decode to columns.
 
+    logs: what each format is known to make of the records, verified by whoever calls.
     All arms work in one and the same buffer: where each has its own, its place in the caches stays with it through
     every round, and an A/A arm reads a few percent off.
     """
-    logs = [fmt.encode(records, bounds, codec, level, batch_fields, lossy=True).data for fmt in formats]
     items = len(records) + records.shapes.header_count + len(bounds)
     # Room for any varint at its longest: encode then need not work out the exact size first.
     buffer = np.empty(max(map(len, logs)) + ROOM_AN_ITEM * items, np.uint8)
 
-    def encode(fmt: Format) -> Arm:
-        return Arm(
-            call=lambda: fmt.encode(records, bounds, codec, level, batch_fields, lossy=True, out=buffer),
-            before=lambda: None,
-        )
+    def encode(fmt: Format, log: Bytes) -> Arm:
+        def call() -> EncodedLog:
+            return fmt.encode(records, bounds, codec, level, batch_fields, lossy=True, out=buffer)
+
+        def verify() -> None:
+            buffer.fill(0)  # another arm's bytes may be the same
+            if call().positions[-1] != len(log) or not np.array_equal(buffer[: len(log)], log):
+                raise Unverified("encode into the timed buffer wrote other bytes than were verified")
+
+        return Arm(call=call, before=lambda: None, verify=verify)
 
     def decode(fmt: Format, log: Bytes) -> Arm:
         view = buffer[: len(log)]
-        return Arm(call=lambda: fmt.decode(view), before=lambda: np.copyto(view, log))
 
-    if operation == "encode":
-        return [encode(fmt) for fmt in formats]
-    return [decode(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
+        def verify() -> None:
+            if not np.array_equal(view, log):
+                raise Unverified("decode changed the bytes that it reads")
+
+        return Arm(call=lambda: fmt.decode(view), before=lambda: np.copyto(view, log), verify=verify)
+
+    arm = encode if operation == "encode" else decode
+    return [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
+
+
+def warm_up(arm: Arm) -> None:
+    """Calls that nobody counts, and one look at what they did. Raises Unverified."""
+    arm.before()
+    for _ in range(WARM_UP_CALLS):
+        arm.call()
+    arm.verify()
 
 
 def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
-    """Time every arm `rounds` times; the samples of each, in the order of `arms`.
+    """Time every arm `rounds` times, each warmed up before; the samples of each, in the order of `arms`.
 
     base: the arm whose call is repeated until a sample takes `sample_ns`; the others repeat theirs as often.
     """
-    for arm in arms:
-        arm.before()
-        for _ in range(WARM_UP_CALLS):
-            arm.call()
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
     random = np.random.default_rng(seed)
     with _no_garbage_collection():

@@ -4,15 +4,16 @@ An exception becomes a row with its error: one broken cell must not cost a sweep
 """
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 
+from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
-from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Operation, Samples, measure, prepare
+from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, Operation, Samples, measure, prepare, warm_up
 from kfbench.measure.environment import host
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.measure.size import measure_size
@@ -99,7 +100,7 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
 
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
     """All formats in one interleaved measurement an operation; a format that fails is left out of it."""
-    sound: list[str] = []
+    sound: dict[str, Bytes] = {}
     given: tuple[Any, ...] = ()
     for name in cell.formats:
         row: Row = {"format": name, "arm": "measure"}
@@ -111,7 +112,7 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
             else:
                 log = FORMATS[name].encode(*given, lossy=True)
                 verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
-                sound.append(name)
+                sound[name] = log.data
                 continue
         except Exception as error:
             row |= _error(cell, name, error)
@@ -121,18 +122,33 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
         yield from _timed_rows(cell, operation, sound, given)
 
 
-def _timed_rows(cell: Cell, operation: Operation, sound: list[str], given: tuple[Any, ...]) -> Iterator[Row]:
-    arms = [(name, "measure") for name in sound] + [(BASE_FORMAT, "aa")]
-    rows: list[Row] = [{"format": name, "arm": arm, "operation": operation} for name, arm in arms]
+def _timed_rows(cell: Cell, operation: Operation, logs: Mapping[str, Bytes], given: tuple[Any, ...]) -> Iterator[Row]:
+    """logs: the verified bytes of each sound format."""
+    names = [*logs, BASE_FORMAT]  # the last one is the A/A arm
+    rows: list[Row] = [{"format": name, "arm": "measure", "operation": operation} for name in names]
+    rows[-1]["arm"] = "aa"
+    timed: list[tuple[Row, Arm]] = []
     try:
-        if BASE_FORMAT not in sound:
+        if BASE_FORMAT not in logs:
             raise Unverified(f"{BASE_FORMAT}, the base of every ratio, failed")
-        calls = prepare([FORMATS[name] for name, _ in arms], operation, *given)
-        samples = measure(calls, sound.index(BASE_FORMAT), cell.rounds, cell.sample_us * 1_000, cell.seed)
+        arms = prepare([FORMATS[name] for name in names], [logs[name] for name in names], operation, *given)
+        for row, arm in zip(rows, arms, strict=True):
+            try:
+                warm_up(arm)
+            except Exception as error:
+                if row["format"] == BASE_FORMAT:
+                    raise
+                row |= _error(cell, row["format"], error)
+            else:
+                timed.append((row, arm))
+        base = next(i for i, (row, _) in enumerate(timed) if row["format"] == BASE_FORMAT)
+        samples = measure([arm for _, arm in timed], base, cell.rounds, cell.sample_us * 1_000, cell.seed)
     except Exception as error:
-        yield from (row | _error(cell, row["format"], error) for row in rows)
+        yield from (_error(cell, row["format"], error) | row for row in rows)  # a row keeps an error of its own
         return
-    yield from (row | _times(cell, times) for row, times in zip(rows, samples, strict=True))
+    for (row, _), times in zip(timed, samples, strict=True):
+        row |= _times(cell, times)
+    yield from rows
 
 
 def _times(cell: Cell, times: Samples) -> Row:

@@ -2,13 +2,16 @@
 
 import gc
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kfbench.arrays import Bytes
 from kfbench.formats import FORMATS
-from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, measure, paired_ratio, prepare
+from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, measure, paired_ratio, prepare, warm_up
+from kfbench.measure.verify import Unverified
+from kfbench.workloads import Sample
 from kfbench.workloads.grid import GridPoint
 
 ROUNDS = 8
@@ -21,7 +24,13 @@ def busy(seconds: float) -> None:
 
 
 def arm(call: object, before: object = lambda: None) -> Arm:
-    return Arm(call=call, before=before)  # type: ignore[arg-type]
+    return Arm(call=call, before=before, verify=lambda: None)  # type: ignore[arg-type]
+
+
+def prepared(names: list[str], operation: str, sample: Sample, codec: str = "none") -> list[Arm]:
+    formats = [FORMATS[name] for name in names]
+    logs = [fmt.encode(sample.records, sample.bounds, codec).data for fmt in formats]
+    return prepare(formats, logs, operation, sample.records, sample.bounds, codec)  # type: ignore[arg-type]
 
 
 def test_cpu_time_is_not_wall_time() -> None:
@@ -41,6 +50,8 @@ def test_samples_are_integers_and_loops_fill_the_time_asked_for() -> None:
 def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
     calls: list[int] = []
     arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
+    for each in arms:
+        warm_up(each)
     measure(arms, 0, ROUNDS, 1, seed=1)
     rounds = np.array(calls[-4 * ROUNDS :]).reshape(ROUNDS, 4)
     assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * ROUNDS
@@ -56,12 +67,11 @@ def test_what_comes_before_a_sample_is_not_timed() -> None:
 def test_no_garbage_is_collected_while_it_runs() -> None:
     seen: set[bool] = set()
     measure([arm(lambda: seen.add(gc.isenabled()))], 0, 2, 1, seed=1)
-    assert seen == {True, False}  # the warm-up runs with it
+    assert seen == {False}
     assert gc.isenabled()
 
     def broken() -> None:
-        if not gc.isenabled():
-            raise ZeroDivisionError
+        raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         measure([arm(broken)], 0, 2, 1, seed=1)
@@ -72,10 +82,10 @@ def test_no_garbage_is_collected_while_it_runs() -> None:
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> None:
     sample = GridPoint().generate(records=300, seed=1)
-    formats = [FORMATS["v2"], FORMATS["v3"], FORMATS["v2"]]
-    arms = prepare(formats, operation, sample.records, sample.bounds, codec)  # type: ignore[arg-type]
+    names = ["v2", "v3", "v2"]
     buffers: list[Bytes] = []
-    for fmt, each in zip(formats, arms, strict=True):
+    for fmt, each in zip(map(FORMATS.__getitem__, names), prepared(names, operation, sample, codec), strict=True):
+        warm_up(each)
         each.before()
         done = each.call()
         if operation == "encode":
@@ -86,6 +96,48 @@ def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> 
             if codec == "none":
                 buffers.append(done.records.value_data)  # type: ignore[attr-defined]
     assert len({each.__array_interface__["data"][0] for each in buffers}) <= 1
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("at", [0, -1])
+def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) -> None:
+    """One byte of another log, and the call has not done what was verified."""
+    sample = GridPoint().generate(records=300, seed=1)
+    v2 = FORMATS["v2"]
+    log = v2.encode(sample.records, sample.bounds, codec).data
+    other = log.copy()
+    other[at] ^= 1
+    for logs in ([log, other], [log, log[:-1]]):
+        sound, different = prepare([v2, v2], logs, "encode", sample.records, sample.bounds, codec)
+        warm_up(sound)
+        with pytest.raises(Unverified, match="wrote other bytes than were verified"):
+            warm_up(different)
+
+
+def test_a_call_that_leaves_the_buffer_alone_is_not_taken_for_one_that_wrote_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The arm before it has left the very same bytes."""
+    sample = GridPoint().generate(records=300, seed=1)
+    first, second = prepared(["v2", "v2"], "encode", sample)
+    warm_up(first)
+    encode = type(FORMATS["v2"]).encode
+
+    def elsewhere(*given: Any, **options: Any) -> Any:
+        return encode(*given, **options | {"out": np.empty_like(options["out"])})
+
+    monkeypatch.setattr(type(FORMATS["v2"]), "encode", elsewhere)
+    with pytest.raises(Unverified, match="wrote other bytes"):
+        warm_up(second)
+
+
+def test_decode_must_not_change_what_it_reads() -> None:
+    (each,) = prepared(["v2"], "decode", GridPoint().generate(records=300, seed=1))
+    each.before()
+    each.verify()
+    each.call().records.value_data.base[70] ^= 1  # type: ignore[attr-defined]
+    with pytest.raises(Unverified, match="decode changed the bytes"):
+        each.verify()
 
 
 def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
@@ -116,7 +168,9 @@ def test_interval_is_the_same_for_the_same_seed() -> None:
 
 def test_same_code_twice_reads_one() -> None:
     sample = GridPoint().generate(records=2_000, seed=1)
-    v2 = FORMATS["v2"]
-    base, again = measure(prepare([v2, v2], "encode", sample.records, sample.bounds), 0, 31, 300_000, seed=1)
+    arms = prepared(["v2", "v2"], "encode", sample)
+    for each in arms:
+        warm_up(each)
+    base, again = measure(arms, 0, 31, 300_000, seed=1)
     median, _, _ = paired_ratio(again.cpu_ns, base.cpu_ns, seed=1)
     assert median == pytest.approx(1.0, abs=0.1)

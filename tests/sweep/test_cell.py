@@ -106,6 +106,31 @@ def test_without_its_base_a_cpu_cell_has_no_number(monkeypatch: pytest.MonkeyPat
     assert any("v2, the base of every ratio, failed" in row["error"] for row in rows)
 
 
+class Tampering(BatchedFormat):
+    """A format that writes something else as soon as it is given a buffer to write to, as it is when it is timed."""
+
+    def encode(self, *args: Any, **options: Any) -> Any:
+        log = super().encode(*args, **options)
+        if "out" in options:
+            log.data[-1] ^= 1
+        return log
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_what_is_timed_is_what_was_verified(monkeypatch: pytest.MonkeyPatch, codec: str) -> None:
+    broken = Tampering(name="v3", magic=3, summary="broken", features=FORMATS["v3"].features)
+    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v3": broken})
+    rows = measure_cell(a_cell("cpu", codec=codec))
+    (wrong,) = [row for row in rows if row["status"] != "ok"]
+    assert (wrong["format"], wrong["operation"], wrong["status"]) == ("v3", "encode", "error")
+    assert wrong["error"].endswith("v3: Unverified: encode into the timed buffer wrote other bytes than were verified")
+    assert "cpu_ns" not in wrong and table(rows).num_rows == 8
+    broken = Tampering(name="v2", magic=2, summary="broken")
+    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v2": broken})
+    rows = measure_cell(a_cell("cpu", codec=codec))
+    assert {(row["operation"], row["status"]) for row in rows} == {("encode", "error"), ("decode", "ok")}
+
+
 def test_a_task_measures_the_recipes_that_it_gets() -> None:
     recipe = pa.record_batch({"recipe": [pickle.dumps([a_cell(), a_cell(formats=("v1",))])]})
     (batch,) = measure_recipes(iter([recipe]))
