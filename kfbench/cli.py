@@ -1,6 +1,7 @@
 """The command line: parses, delegates, prints. Results go to stdout, progress and complaints to stderr.
 
-Exit status: 0 done, 1 failed (one line; `--debug` shows the traceback), 2 usage, 130 interrupted.
+Exit status: 0 done, 1 failed (one line; `--debug` shows the traceback), 2 usage, 3 done, but some of what was measured
+failed its verification, 130 interrupted.
 Everything heavy is imported inside the commands, so that `kfbench --help` stays quick.
 """
 
@@ -8,6 +9,7 @@ import json
 import os
 import shlex
 import sys
+import tempfile
 import traceback
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -110,13 +112,17 @@ def run(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
     """Sweep, then report: the main job."""
     from kfbench.report.publish import publish
 
-    print(publish(_swept(profile, out, master), out))
+    path = _swept(profile, out, master)
+    print(publish(path, out))
+    _refuse_errors(path)
 
 
 @app.command()
 def sweep(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
     """Measure bytes and CPU of every cell of a profile; print the path of the stored run."""
-    print(_swept(profile, out, master))
+    path = _swept(profile, out, master)
+    print(path)
+    _refuse_errors(path)
 
 
 def _swept(profile: str, out: Path, master: str | None) -> Path:
@@ -128,8 +134,28 @@ def _swept(profile: str, out: Path, master: str | None) -> Path:
 
     from kfbench.sweep.spark import run_sweep
 
-    command = shlex.join(["kfbench", *sys.argv[1:]])
+    command = shlex.join(["kfbench", *map(_without_home, sys.argv[1:])])
     return run_sweep(loaded, out, master, command, Console(stderr=True))
+
+
+def _without_home(argument: str) -> str:
+    """A path under HOME or the folder of temporary files as its last component: manifests are published."""
+    option, equals, value = argument.rpartition("=") if argument.startswith("--") else ("", "", argument)
+    path = Path(value)
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises where there is none
+    places = Path(home), Path(tempfile.gettempdir())
+    if path.is_absolute() and any(path.is_relative_to(place) for place in places):
+        value = "." if path in places else path.name
+    return option + equals + value
+
+
+def _refuse_errors(run: Path) -> None:
+    """What could be measured is stored and shown; rows with errors fail the command all the same."""
+    from kfbench.store import open_run
+
+    if errors := open_run(run).manifest["counts"]["error"]:
+        _complain(f"{run}: {errors} rows are errors instead of numbers: see their column `error`")
+        raise typer.Exit(3)
 
 
 @app.command()

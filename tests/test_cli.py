@@ -5,18 +5,25 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import unittest.mock
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from kfbench.cli import app, main
+from kfbench.cli import _without_home, app, main
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
+from kfbench.measure.schema import table
 from kfbench.records import Records
+from kfbench.store import create_run
+from kfbench.sweep import cell
+from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
+from tests.runs import MANIFEST
 
 HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
 COMMANDS = {
@@ -337,10 +344,56 @@ def test_run_sweeps_and_reports_and_report_finds_the_same_report_again(two_cells
         path.name for path in report.iterdir()
     }
     command = json.loads((report / "manifest.json").read_text())["command"]
-    assert command == f"kfbench run {two_cells} --out {out}"
+    assert command == "kfbench run two.toml --out reports"
     (run,) = (out / "runs").iterdir()
     again = process("report", run, "--out", out)
     assert again.communicate(timeout=180) == (printed, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("{home}/mine/sweep.toml", "sweep.toml"),
+        ("--out={home}/reports", "--out=reports"),
+        ("{home}", "."),
+        ("{temp}/x/reports", "reports"),
+        ("/srv/reports", "/srv/reports"),
+        ("mine/sweep.toml", "mine/sweep.toml"),
+        ("{home}-other/sweep.toml", "{home}-other/sweep.toml"),
+        ("local[2]", "local[2]"),
+        ("--master=spark://there:7077", "--master=spark://there:7077"),
+    ],
+)
+def test_the_command_that_is_published_does_not_say_where_home_is(
+    monkeypatch: pytest.MonkeyPatch, given: str, kept: str
+) -> None:
+    monkeypatch.setenv("HOME", "/homes/anna")
+    places = {"home": "/homes/anna", "temp": tempfile.gettempdir()}
+    assert _without_home(given.format(**places)) == kept.format(**places)
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the_rest(
+    kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path, command: str
+) -> None:
+    from kfbench.sweep import spark
+
+    def swept(profile: Profile, *_: object) -> Path:
+        """The cells of the sweep, without the Spark around them; one of them broken."""
+        with unittest.mock.patch.object(cell, "FORMATS", {k: v for k, v in FORMATS.items() if k != "v1"}):
+            rows = [row for each in profile.cells for row in cell.measure_cell(each)]
+        writer = create_run(out, MANIFEST)
+        writer.add(table(rows))
+        return writer.complete({"counts": {"error": sum(row["status"] == "error" for row in rows)}}).path
+
+    out = tmp_path / ("a folder with a name that is longer than eighty columns are wide, " + "and [brackets] " * 3)
+    monkeypatch.setattr(spark, "run_sweep", swept)
+    done = kfbench(command, two_cells, "--out", out)
+    (run,) = (out / "runs").iterdir()
+    assert done.status == 3
+    assert done.err == f"kfbench: {run}: 2 rows are errors instead of numbers: see their column `error`\n"
+    printed = Path(done.out.removesuffix("\n"))
+    assert printed == (run if command == "sweep" else out / run.name) and printed.is_dir()
 
 
 @pytest.mark.spark

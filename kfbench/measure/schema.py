@@ -57,7 +57,9 @@ COLUMNS: Final = (
     _column("codec", pa.string(), "", "name of the codec", nullable=False),
     _column("level", pa.int32(), "", "level of the codec; null where it has none"),
     _column("codec_version", pa.string(), "", "library that compressed: compressed bytes depend on it"),
-    _column("host", pa.string(), "", "host that measured; CPU times of several never share a table"),
+    _column(
+        "host", pa.string(), "", "hash of the name of the host that measured; CPU times of several never share a table"
+    ),
     _column("records", pa.int64(), "records", "records measured"),
     # bytes
     _column("batches", pa.int64(), "batches", "batches they make"),

@@ -66,7 +66,8 @@ def run_sweep(
     """Measure every cell of the profile into a new run under OUT/runs/; the path of the finished run.
 
     master: a Spark master; None: all cores of this machine. command: what the user typed, for the manifest. Progress
-    goes to the console when it is a terminal. Raises MissingTool, RunError, SweepFailed.
+    goes to the console when it is a terminal. How many rows are errors is in the manifest's counts. Raises MissingTool,
+    RunError, SweepFailed.
     """
     console = console or Console(stderr=True)
     asked = retrying(master or "local[*]")
@@ -82,10 +83,7 @@ def run_sweep(
                 for cells, rows in _done(spark, tasks, workers):
                     _store(rows, writer, counts, hosts)
                     progress.update(bar, advance=len(cells), failed=counts["error"])
-    run = writer.complete({"counts": counts, "hosts": sorted(hosts)})
-    if counts["error"]:
-        console.print(f"{run.path}: {counts['error']} rows are errors instead of numbers: see their column `error`")
-    return run.path
+    return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
 
 
 def grouped(cells: Sequence[Cell]) -> list[list[Cell]]:

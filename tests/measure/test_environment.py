@@ -1,8 +1,11 @@
 import json
+import socket
 import subprocess
 
+import pytest
+
 from kfbench.codecs import CODECS
-from kfbench.measure.environment import environment, git_revision
+from kfbench.measure.environment import environment, git_revision, host
 
 
 def test_it_is_json_and_names_what_bytes_and_times_depend_on() -> None:
@@ -11,6 +14,14 @@ def test_it_is_json_and_names_what_bytes_and_times_depend_on() -> None:
     assert facts["codecs"] == {name: codec.version for name, codec in CODECS.items()}
     assert {"numpy", "numba", "pyarrow", "pyspark", "zstandard"} <= facts["packages"].keys()
     assert facts["cores"] >= 1 and facts["cpu"] and facts["python"] and facts["host"]
+
+
+def test_hosts_are_told_apart_and_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "anna-laptop")
+    one = host()
+    assert one == environment()["host"] == host() and "anna" not in one
+    monkeypatch.setattr(socket, "gethostname", lambda: "anna-laptop-2")
+    assert host() != one
 
 
 def test_revision_is_this_checkouts() -> None:
