@@ -63,13 +63,15 @@ class Arm:
 class WhatIf:
     """Bytes now and in every format and codec. to_text(): tables for people; to_dict(): values for JSON.
 
-    breakdown: format -> {field: bytes}, uncompressed; losses: format -> {what it cannot carry: how many}.
+    breakdown: format -> {field: bytes}, uncompressed; losses: format -> {what it cannot carry: how many};
+    illegal: the pairs of format and codec that were asked for and that no Kafka version has.
     """
 
     sources: tuple[Source, ...]
     arms: tuple[Arm, ...]
     breakdown: Mapping[str, Mapping[str, int]]
     losses: Mapping[str, Mapping[str, int]]
+    illegal: tuple[tuple[str, str], ...]
 
     @property
     def now_bytes(self) -> int:
@@ -104,6 +106,7 @@ class WhatIf:
             "records": self.records,
             "payload_bytes": self.payload_bytes,
             "sizes": arms,
+            "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
             "losses": {name: dict(losses) for name, losses in self.losses.items()},
             "breakdown": {name: dict(parts) for name, parts in self.breakdown.items()},
         }
@@ -117,7 +120,8 @@ class WhatIf:
         now, base = self.now_bytes, {codec: self.size(BASE, codec) or 0 for codec in self._codecs}
         levels = dict.fromkeys(f"{arm.codec} {arm.level}" for arm in self.arms if arm.level is not None)
         title = "bytes, batches as recorded" + (f"; levels: {', '.join(levels)}" if levels else "")
-        yield [title, *self._matrix(lambda size, _: f"{size:,}")]
+        without = ["-: " + "; ".join(f"{name} has no {codec}" for name, codec in self.illegal)] if self.illegal else []
+        yield [title, *self._matrix(lambda size, _: f"{size:,}"), *without]
         yield [f"saved of the {now:,} bytes now", *self._matrix(lambda size, _: _percent(_saving(size, now)))]
         against_base = self._matrix(lambda size, codec: _percent(_saving(size, base[codec])))
         if any(self._marks.values()):
@@ -226,7 +230,7 @@ def what_if(
     nothing in any file can be read, and for an unknown format or codec.
     """
     names = _known(formats, FORMATS, "format")
-    arms = _arms(names if BASE in names else [*names, BASE], _known(codecs, CODECS, "codec"), formats)
+    arms, illegal = _arms(names if BASE in names else [*names, BASE], _known(codecs, CODECS, "codec"), formats)
     names = list(dict.fromkeys(name for name, _ in arms))
     sizes: Counter[tuple[str, str]] = Counter()
     breakdown: dict[str, Counter[str]] = {name: Counter() for name in names}
@@ -250,6 +254,7 @@ def what_if(
         arms=tuple(_arm(name, codec, sizes[name, codec]) for name, codec in arms),
         breakdown={name: dict(parts) for name, parts in breakdown.items()},
         losses={name: dict(lost) for name, lost in losses.items()},
+        illegal=tuple(illegal),
     )
 
 
@@ -259,13 +264,17 @@ def _known(asked: Sequence[str] | None, there: Mapping[str, object], noun: str) 
     return list(dict.fromkeys(there if asked is None else asked))
 
 
-def _arms(names: list[str], codecs: list[str], asked: Sequence[str] | None) -> list[tuple[str, str]]:
-    """The pairs that Kafka allows. Raises IllegalCombination for a format with none of the codecs asked."""
+Pairs = list[tuple[str, str]]
+
+
+def _arms(names: list[str], codecs: list[str], asked: Sequence[str] | None) -> tuple[Pairs, Pairs]:
+    """The pairs that Kafka allows, and the others. Raises IllegalCombination for a format with none of the codecs."""
     legal = {name: FORMATS[name].capabilities.codecs for name in names}
     for name in asked or ():
         if not set(codecs) & set(legal[name]):
             raise IllegalCombination(f"{name} has no {' or '.join(codecs)} (codecs: {', '.join(legal[name])})")
-    return [(name, codec) for name, codec in product(names, codecs) if codec in legal[name]]
+    pairs = list(product(names, codecs))
+    return [(n, c) for n, c in pairs if c in legal[n]], [(n, c) for n, c in pairs if c not in legal[n]]
 
 
 def _arm(name: str, codec: str, size_bytes: int) -> Arm:

@@ -98,6 +98,15 @@ def test_control_batches_stay_plain_under_a_codec_as_in_kafka(tmp_path: Path) ->
             assert whole.size("v1", codec) == without.size("v1", codec)
 
 
+def test_a_pair_that_does_not_exist_is_said() -> None:
+    found = what_if(FOLDER / "activity-gzip.log", ["v0", "v1", "v2"], ["none", "zstd"])
+    assert "-: v0 has no zstd; v1 has no zstd" in found.to_text().splitlines()
+    assert found.to_dict()["illegal"] == [{"format": name, "codec": "zstd"} for name in ("v0", "v1")]
+    assert found.size("v1", "none") and found.size("v2", "zstd")
+    legal = what_if(FOLDER / "activity-gzip.log", ["v0", "v2"], ["none"])
+    assert legal.to_dict()["illegal"] == [] and "has no" not in legal.to_text()
+
+
 def test_losses_are_counted() -> None:
     headers = sum(map(len, facts("service-headers.log").records["headers"]))
     found = what_if(FOLDER / "service-headers.log")
@@ -200,7 +209,8 @@ def test_text_says_it_all() -> None:
         ["60,721", "30", "600", "v2", "lz4"],
     ]
     assert sizes[1].split() == ["format", *CODECS]
-    for line, name in zip(sizes[2:], ("v1 *", "v3", "v2"), strict=True):
+    assert sizes[-1] == "-: v1 has no zstd"
+    for line, name in zip(sizes[2:-1], ("v1 *", "v3", "v2"), strict=True):
         cells = [found.size(name.split()[0], codec) for codec in CODECS]
         assert line.split() == [*name.split(), *("-" if size is None else f"{size:,}" for size in cells)]
     assert against_v2[-1].startswith("* leaves out")
