@@ -1,5 +1,7 @@
 """The speed figures that kfbench is held to, measured here and now: `python benchmarks/figures.py [--json]`.
 
+Exit status: 0 every target is met, 3 one is missed, 1 there is nothing to compare.
+
 Public calls, one process, one thread, checksums included; key 16 bytes, value 100 bytes, 100 records a batch unless a
 line says otherwise. The arms of a comparison run interleaved in a fresh random order every round; times are thread CPU
 time; each ratio is the median of the rounds' own ratios. What an arm writes is compared with what it stands beside,
@@ -39,6 +41,7 @@ LARGE_VALUE_BYTES, LARGE_RECORDS = 1024, 2000  # 2 MB in, 2 MB out
 MANY = 1_000_000
 NOW_MS = 1_700_000_000_000
 ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
+MISSED = "MISSED"
 MAGIC_AT, ATTRIBUTES_AT = position(V2_HEADER, "magic"), position(V2_HEADER, "attributes")
 
 Arm = Callable[[], object]
@@ -60,7 +63,7 @@ class Figure:
         if self.target is None:
             return ""
         met = self.measured >= self.target if self.at_least else self.measured <= self.target
-        return "met" if met else "MISSED"
+        return "met" if met else MISSED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,10 +309,12 @@ def lines(figures: list[Figure]) -> Iterator[str]:
             yield f"  {figure.detail}"
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description="Print kfbench's speed figures beside their targets.")
     parser.add_argument("--json", action="store_true", help="figures and environment as JSON")
-    parser.add_argument("--rounds", type=int, default=60, help="rounds of the short comparisons (default: 60)")
+    parser.add_argument(
+        "--rounds", type=int, default=120, help="rounds of the short comparisons (default: %(default)s)"
+    )
     options = parser.parse_args()
     few = max(3, options.rounds // 12)
     figures = [
@@ -324,7 +329,8 @@ def main() -> None:
         print(json.dumps({"figures": told, "environment": environment()}, indent=1))
     else:
         print("\n".join(lines(figures)))
+    return 3 if any(figure.verdict == MISSED for figure in figures) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

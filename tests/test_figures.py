@@ -50,6 +50,18 @@ def test_verdicts() -> None:
     assert dataclasses.replace(least, target=None).verdict == ""
 
 
+@pytest.mark.parametrize(("measured", "status"), [(10.0, 0), (9.99, 3)])
+def test_a_missed_target_is_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], measured: float, status: int
+) -> None:
+    for name in ("encode", "limit", "decode", "many", "command"):
+        one = [figures.Figure(name=name, measured=measured if name == "limit" else 10.0, unit="x", target=10)]
+        monkeypatch.setattr(figures, f"{name}_figures", lambda _rounds, one=one: one)
+    monkeypatch.setattr(sys, "argv", ["figures.py"])
+    assert figures.main() == status
+    assert ("MISSED" in capsys.readouterr().out) == (status == 3)
+
+
 def test_ratios_are_paired() -> None:
     """A slow round slows both arms, and does not count."""
     assert figures.ratio([2.0, 20.0, 2.0], [1.0, 10.0, 1.0]) == 2.0
