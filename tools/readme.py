@@ -1,8 +1,9 @@
 """Puts the head of a published report, its table and its picture, into README.md between two markers.
 
-usage: readme.py [REPORT]     the newest one under reports/ unless given
+usage: readme.py [REPORT]     the newest one of the default profile under reports/ unless given
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -14,11 +15,20 @@ PUBLISHED = re.compile(r"(\d{4}-\d\d-\d\d)\.(\d+)")
 
 
 def newest(reports: Path) -> Path:
-    """The last published report: by date, then by number."""
-    found = {(match[1], int(match[2])): path for path in reports.iterdir() if (match := PUBLISHED.fullmatch(path.name))}
+    """The last published report of the default profile: by date, then by number. A smoke run is not for showing."""
+    found = {
+        (match[1], int(match[2])): path
+        for path in reports.iterdir()
+        if (match := PUBLISHED.fullmatch(path.name)) and profile_of(path) == "default"
+    }
     if not found:
-        raise SystemExit(f"{reports}: no published report; make one with: make report")
+        raise SystemExit(f"{reports}: no published report of the default profile; make one with: make report")
     return found[max(found)]
+
+
+def profile_of(report: Path) -> str | None:
+    manifest = report / "manifest.json"
+    return json.loads(manifest.read_text(encoding="utf-8")).get("profile") if manifest.is_file() else None
 
 
 def head(report: Path, root: Path) -> str:

@@ -137,7 +137,8 @@ class Inspection:
 
     @property
     def _tail(self) -> str:
-        return f"{counted(self.log.trailing_bytes, 'byte')} of an incomplete batch at the end"
+        tail = f"{counted(self.log.trailing_bytes, 'byte')} of an incomplete batch at the end"
+        return f"{tail} (cut off, or its length is damaged: what follows is not searched)"
 
     def _batch_cells(self, batch: Mapping[str, Any], span: range) -> list[str]:
         producer = "-"

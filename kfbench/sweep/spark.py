@@ -238,8 +238,10 @@ def _stderr_to(log: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception, log: Path) -> str:
-    lines = [line for line in log.read_text(errors="replace").splitlines() if "rror" in line or "xception" in line]
-    return lines[-1].strip() if lines else _cause(error)
+    """What the JVM said last of what went wrong; its stack frames say nothing to a user."""
+    said = (line.strip() for line in log.read_text(errors="replace").splitlines())
+    lines = [line for line in said if ("rror" in line or "xception" in line) and not line.startswith("at ")]
+    return lines[-1] if lines else _cause(error)
 
 
 def _cause(error: Exception) -> str:

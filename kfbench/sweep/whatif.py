@@ -159,7 +159,7 @@ class WhatIf:
                 lines.append(f"{source.path}: {what}: {each.field}: {each.promise}")
             if source.trailing_bytes:
                 what = f"left out an incomplete batch of {counted(source.trailing_bytes, 'byte')} at the end"
-                lines.append(f"{source.path}: {what}")
+                lines.append(f"{source.path}: {what} (cut off, or its length is damaged: what follows is not searched)")
         if any({"v0 none", "v1 none"} & source.kinds.keys() for source in self.sources):
             lines.append("plain v0 and v1 messages stand alone: each is a batch of one, as an upgrade writes them")
         return lines

@@ -1,5 +1,6 @@
 """README.md shows a published report, word for word."""
 
+import json
 import re
 import subprocess
 import sys
@@ -29,16 +30,22 @@ Not shown.
 """
 
 
-def published(root: Path, *names: str) -> Path:
+def published(root: Path, *names: str, profile: str = "default") -> Path:
     for name in names:
         (root / "reports" / name).mkdir(parents=True)
         (root / "reports" / name / "README.md").write_text(REPORT)
+        (root / "reports" / name / "manifest.json").write_text(json.dumps({"profile": profile}))
     return root / "reports"
 
 
 def test_the_newest_report_is_by_date_then_number(tmp_path: Path) -> None:
     names = ["2026-11-21.10", "2026-11-21.9", "2026-09-30.11", "runs", ".2026-12-01.x"]
     assert newest(published(tmp_path, *names)).name == "2026-11-21.10"
+
+
+def test_a_smoke_run_is_not_shown(tmp_path: Path) -> None:
+    published(tmp_path, "2026-11-21.1")
+    assert newest(published(tmp_path, "2026-11-22.1", profile="smoke")).name == "2026-11-21.1"
 
 
 def test_no_report_is_one_line(tmp_path: Path) -> None:
