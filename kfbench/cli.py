@@ -8,12 +8,13 @@ Everything heavy is imported inside the commands, so that `kfbench --help` stays
 import json
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import traceback
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -49,6 +50,7 @@ def main() -> int:
     before = [argument for argument in before if argument != "--debug"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without × and – still gets its table
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         status = app([*before, *after] or ["--help"], prog_name="kfbench", standalone_mode=False)
         sys.stdout.flush()
@@ -64,6 +66,11 @@ def main() -> int:
     if status == 130:
         _complain("interrupted")
     return status or 0
+
+
+def _terminated(number: int, _: object) -> NoReturn:
+    """As an interrupt does: what is open is closed, temporary files go."""
+    sys.exit(128 + number)
 
 
 def _split_at(arguments: list[str], mark: str) -> tuple[list[str], list[str]]:

@@ -276,7 +276,10 @@ def test_unforeseen_failures_are_one_line_too(kfbench: Run, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(not Path("/proc/self/wchan").exists(), reason="asks Linux whether the command waits")
-def test_an_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "status", "line"), [(signal.SIGINT, 130, "kfbench: interrupted\n"), (signal.SIGTERM, 143, "")]
+)
+def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, status: int, line: str) -> None:
     pipe = tmp_path / "segment.log"
     os.mkfifo(pipe)  # nobody writes to it: the command waits, as a long one would
     running = process("inspect", pipe, "--debug")
@@ -286,11 +289,11 @@ def test_an_interrupt_is_one_line_and_status_130(tmp_path: Path) -> None:
             assert running.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(sent)
         out, err = running.communicate(timeout=60)
     finally:
         running.kill()
-    assert (running.returncode, out, err) == (130, "", "kfbench: interrupted\n")
+    assert (running.returncode, out, err) == (status, "", line)
 
 
 def test_a_reader_that_leaves_early_is_no_failure_to_shout_about() -> None:
