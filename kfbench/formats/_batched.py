@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_DEFAULTS, BatchFields, DecodedLog
-from kfbench.codecs import CODECS, Allowance, Codec, codec_of, joined
+from kfbench.codecs import CODECS, Allowance, Codec, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, Format, chunks, gathered
+from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered
 from kfbench.formats._index import Index, header_room
 from kfbench.kernels import batch as kernels
 from kfbench.kernels import status
@@ -69,19 +69,13 @@ class BatchedFormat(Format):
         out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
         pieces = []
-        for lo, hi in chunks(bounds, records.shapes):
-            part, part_rows = bounds[lo : hi + 1], rows if len(rows) == 1 else rows[lo:hi]
-            sizes, positions = np.empty(hi - lo, np.int64), np.empty(hi - lo + 1, np.int64)
+        for part, part_rows in chunks(bounds, rows, records.shapes):
+            sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
             self._sizes(records.shapes, part, part_rows, sizes)
             plain = np.empty(int(sizes.sum()), np.uint8)
             fits, bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
             assert fits, "sizes and encode disagree"
-            payload, payload_bounds = joined(
-                [
-                    codec.compress(plain[body:end], level) if body < end else b""
-                    for body, end in zip(bodies.tolist(), positions[1:].tolist(), strict=True)
-                ]
-            )
+            payload, payload_bounds = compressed(codec, level, plain, bodies, positions[1:])
             data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
             new_positions = np.empty_like(positions)
             _refuse(*kernels.assemble(plain, positions, bodies, payload, payload_bounds, data, new_positions))
@@ -101,9 +95,9 @@ class BatchedFormat(Format):
         damage = Damage(positions, on_error)
         codecs, counts, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64), np.empty(batches, np.int64)
         known = layouts.V3_ATTRIBUTES_MASK
-        n, compressed, append = kernels.survey(data, positions, self.magic, known, codecs, counts, bodies, damage.state)
+        n, any_codec, append = kernels.survey(data, positions, self.magic, known, codecs, counts, bodies, damage.state)
         source, starts, ends = data, bodies, positions[1:]
-        if compressed:
+        if any_codec:
             stops = np.where(damage.state == status.SOUND, ends, bodies)
             source, starts, ends = damage.plain(data, bodies, stops, codecs, codec_of, allowance)
             too_many = counts > (ends - starts) // layouts.MIN_RECORD_BYTES

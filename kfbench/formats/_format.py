@@ -201,15 +201,25 @@ def _shapes(records: Records | Shapes) -> Shapes:
     return records.shapes if isinstance(records, Records) else records
 
 
-def chunks(bounds: Int64, shapes: Shapes) -> Iterator[tuple[int, int]]:
-    """Batches [lo, hi) that hold about CHUNK_BYTES of payload together, so that memory stays bounded under a codec."""
+def chunks(bounds: Int64, rows: NDArray[np.void], shapes: Shapes) -> Iterator[tuple[Int64, NDArray[np.void]]]:
+    """The bounds and rows of batches with about CHUNK_BYTES of payload, so that memory stays bounded under a codec."""
     payload = np.zeros(len(shapes) + 1, np.int64)
     np.cumsum(np.maximum(shapes.key_lengths, 0) + np.maximum(shapes.value_lengths, 0).astype(np.int64), out=payload[1:])
     ends, lo = payload[bounds], 0
     while lo < len(bounds) - 1:
         hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + CHUNK_BYTES, side="right")) - 1)
-        yield lo, hi
+        yield bounds[lo : hi + 1], rows if len(rows) == 1 else rows[lo:hi]
         lo = hi
+
+
+def compressed(codec: Codec, level: int | None, plain: Bytes, starts: Int64, ends: Int64) -> tuple[Bytes, Int64]:
+    """plain[starts[b]:ends[b]] of each batch, compressed: (payload, its bounds). Nothing stays nothing."""
+    return codecs.joined(
+        [
+            codec.compress(plain[start:end], level) if start < end else b""
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+    )
 
 
 def gathered(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Bytes, Int64]:

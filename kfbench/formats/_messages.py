@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +9,10 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, DecodedLog
-from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of, joined
+from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, Format, chunks, gathered
+from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered
 from kfbench.formats._index import Index, header_room
 from kfbench.kernels import legacy as kernels
 from kfbench.kernels import status
@@ -52,19 +51,15 @@ class MessageFormat(Format):
     ) -> tuple[Bytes, Int64]:
         codec = self._codec_of(codec.id)
         pieces = []
-        for lo, hi in chunks(bounds, records.shapes):
-            part, part_rows = bounds[lo : hi + 1], rows if len(rows) == 1 else rows[lo:hi]
-            sizes, positions = np.empty(hi - lo, np.int64), np.empty(hi - lo + 1, np.int64)
+        for part, part_rows in chunks(bounds, rows, records.shapes):
+            sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
             self._sizes(records.shapes, part, part_rows, sizes)
             plain = np.empty(int(sizes.sum()), np.uint8)
             problem, batch = kernels.encode(records.columns, part, part_rows, self.magic, True, plain, positions)
             _refuse(problem, batch)
             assert problem != kernels.OUT_TOO_SMALL, "sizes and encode disagree"
-            cuts = positions.tolist()
-            payload, payload_bounds = joined(
-                [codec.compress(plain[a:b], level) if a < b else b"" for a, b in pairwise(cuts)]
-            )
-            data = np.empty((hi - lo) * self._fixed_bytes + len(payload), np.uint8)
+            payload, payload_bounds = compressed(codec, level, plain, positions[:-1], positions[1:])
+            data = np.empty(len(sizes) * self._fixed_bytes + len(payload), np.uint8)
             _refuse(
                 *kernels.wrap(
                     records.columns, part, part_rows, self.magic, codec.id, payload, payload_bounds, data, positions
