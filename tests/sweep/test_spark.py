@@ -4,7 +4,6 @@ import gc
 import io
 import os
 import unittest.mock
-import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -186,6 +185,8 @@ def test_when_spark_gives_up_it_is_one_line_and_half_a_run(
             open_run(run)
 
 
+# PySpark starts a JVM, gives it up and leaves its pipe to whoever collects the garbage: here, not in another test.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path: Path) -> None:
@@ -193,10 +194,8 @@ def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path
         run_sweep(profile, tmp_path, "nowhere://1")
     assert isinstance(caught.value, KfbenchError) and "\n" not in str(caught.value)
     assert not (tmp_path / "runs").exists()
-    del caught  # its traceback holds the pipe of a JVM that PySpark started and gave up; nobody closes it
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    del caught
+    gc.collect()
 
 
 def test_progress_is_quiet_when_nobody_watches() -> None:
