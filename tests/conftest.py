@@ -1,12 +1,15 @@
 """Tests that this machine cannot run are skipped with the reason; what it lacks is asked once."""
 
 import os
+from collections.abc import Callable
+from pathlib import Path
 from shutil import which
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from kfbench.sweep.java import LEAST_JAVA, find_java
+from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy: no deadline.
 settings.register_profile("kfbench", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -35,3 +38,16 @@ def _no_registry() -> str | None:
         return f"downloads from a Java package registry: set {REGISTRIES}=1 to run it"
     missing = [program for program in ("javac", "mvn") if not which(program)]
     return f"needs {' and '.join(missing)} on PATH" if missing else None
+
+
+@pytest.fixture(scope="session")
+def fetched() -> Callable[[Path], Path]:
+    """The folder of a pom's jars; skips where the registry is out of reach."""
+
+    def fetch(pom: Path) -> Path:
+        try:
+            return jvm.fetched(pom)
+        except jvm.UnreachableError as error:
+            pytest.skip(f"the Java package registry is out of reach: {error}")
+
+    return fetch

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,12 +17,12 @@ SEEDED = sorted(name for name in NAMES if name.endswith(".log") and name not in 
 
 
 @pytest.fixture
-def recorder() -> ModuleType:
+def recorder(fetched: Callable[[Path], Path]) -> ModuleType:
+    fetched(FOLDER / "pom.xml")
     spec = importlib.util.spec_from_file_location("record", FOLDER / "record.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.fetch_jars()
     return module
 
 

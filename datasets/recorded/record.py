@@ -1,4 +1,4 @@
-"""Record the log segments of this folder anew from a real Kafka broker: `python datasets/recorded/record.py`.
+"""Record the log segments of this folder anew from a real Kafka broker: `.venv/bin/python datasets/recorded/record.py`.
 
 Needs Java 17 and Maven. Starts one broker on loopback, fills its topics with Recorder.java, stops it cleanly,
 copies its segments here, and writes beside each what Kafka's own DumpLogSegments and FileRecords read in it.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
 import socket
@@ -22,9 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tools import jvm
+
 HERE = Path(__file__).resolve().parent
 KAFKA_VERSION = "3.9.1"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kfbench" / f"kafka-{KAFKA_VERSION}"
 CLUSTER_ID = "kfbenchRecordedLogs000"
 WAIT_S = 60
 
@@ -108,14 +108,8 @@ WORDS: dict[str, bool | str] = {
 }
 
 
-def fetch_jars() -> None:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={CACHE}"]
-    subprocess.run(["mvn", "-q", "-B", "-Dstyle.color=never", "-f", HERE / "pom.xml", *goal], check=True)
-
-
 def java(*arguments: str | Path) -> list[str]:
-    return ["java", "-Xmx512m", "-cp", f"{CACHE}/*", *map(str, arguments)]
+    return jvm.java(*arguments, class_path=[f"{jvm.fetched(HERE / 'pom.xml')}/*"])
 
 
 def free_port() -> int:
@@ -272,7 +266,6 @@ def record(out: Path) -> None:
 
 
 def main() -> None:
-    fetch_jars()
     if sys.argv[1:] == ["--facts"]:
         write_facts(HERE)
     else:
