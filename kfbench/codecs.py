@@ -9,10 +9,11 @@ import threading
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import cramjam
 import lz4.frame
@@ -25,7 +26,7 @@ from kfbench.errors import IllegalCombination, KfbenchError
 CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd", "5", "6", "7")  # by the id in the attributes
 DEFAULT_LIMIT_BYTES: Final = 256 << 20  # of one decompressed batch; Kafka's largest sensible batch is far below
 
-
+Buffer: TypeAlias = bytes | memoryview  # bytes are quicker to take apart; a view copies nothing that is not read
 LOG_EXPANSION: Final = 256  # a log may decompress to this many times its size, and DEFAULT_LIMIT_BYTES on top
 
 
@@ -49,6 +50,61 @@ class Allowance:
 
 class Undecodable(KfbenchError):
     """Bytes that a codec refuses, or that grow past the limit."""
+
+
+class _Tally:
+    """What a reader wants next, and what its codec has done for it so far."""
+
+    __slots__ = ("left_bytes", "limit_bytes", "taken_bytes", "wanted_bytes")
+
+    def __init__(self, limit_bytes: int, wanted_bytes: int) -> None:
+        self.limit_bytes = self.left_bytes = limit_bytes
+        self.wanted_bytes = wanted_bytes
+        self.taken_bytes = 0
+
+    def note(self, plain_bytes: int, taken_bytes: int) -> None:
+        """That reading up to `taken_bytes` gives so many plain bytes more. Raises Undecodable."""
+        _within(plain_bytes, self.left_bytes)
+        self.left_bytes -= plain_bytes
+        self.taken_bytes = taken_bytes
+
+
+class Stream:
+    """The plain bytes of a payload from its beginning, decompressed only as far as they are asked for.
+
+    Every codec but gzip gives whole blocks (snappy 32 KiB, lz4 64 KiB, zstd 128 KiB as Kafka writes them; a raw snappy
+    block is one). What lies behind the block that was read last is not looked at: damage there goes unseen, and so does
+    a checksum that stands at the end of the payload. After Undecodable a stream is of no more use.
+    """
+
+    def __init__(self, codec: "Codec", data: Any, limit_bytes: int) -> None:
+        self._tally = _Tally(limit_bytes, wanted_bytes=0)
+        self._parts = filter(None, codec._parts(memoryview(data), self._tally))
+        self._rest = memoryview(b"")
+
+    @property
+    def plain_bytes(self) -> int:
+        """How much had to be decompressed so far: not less than was read."""
+        return self._tally.limit_bytes - self._tally.left_bytes
+
+    @property
+    def taken_bytes(self) -> int:
+        """How much of the payload that took."""
+        return self._tally.taken_bytes
+
+    def read(self, size_bytes: int) -> bytes:
+        """The next `size_bytes` plain bytes, fewer only at the end. Raises Undecodable."""
+        parts, missing = [], size_bytes
+        while missing > 0:
+            if not self._rest:
+                self._tally.wanted_bytes = missing
+                self._rest = memoryview(next(self._parts, b""))
+                if not self._rest:
+                    break
+            parts.append(self._rest[:missing])
+            self._rest = self._rest[missing:]
+            missing -= len(parts[-1])
+        return b"".join(parts)
 
 
 class Codec(ABC):
@@ -78,14 +134,22 @@ class Codec(ABC):
     def compress(self, data: Any, level: int | None = None) -> bytes:
         """`data` (anything with a buffer) as one compressed payload."""
 
-    @abstractmethod
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         """The plain bytes. Raises Undecodable."""
+        return b"".join(self._parts(bytes(data), _Tally(limit_bytes, wanted_bytes=limit_bytes + 1)))
+
+    def stream(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Stream:
+        """The plain bytes from their beginning, for who needs no more than that."""
+        return Stream(self, data, limit_bytes)
+
+    @abstractmethod
+    def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
+        """The plain bytes, in parts of about the wanted size where the codec can stop anywhere. Raises Undecodable."""
 
 
-def _within(size: int, limit_bytes: int) -> None:
-    if size > limit_bytes:
-        raise Undecodable(f"grows past the limit of {limit_bytes} bytes")
+def _within(size: int, left_bytes: int) -> None:
+    if size > left_bytes:
+        raise Undecodable(f"grows past the limit, which leaves {left_bytes} bytes")
 
 
 class NoCodec(Codec):
@@ -99,11 +163,18 @@ class NoCodec(Codec):
         _within(len(data), limit_bytes)
         return bytes(data)
 
+    def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
+        while tally.taken_bytes < len(data):
+            part = bytes(data[tally.taken_bytes : tally.taken_bytes + tally.wanted_bytes])
+            tally.note(len(part), tally.taken_bytes + len(part))
+            yield part
+
 
 class Gzip(Codec):
     """`GZIPOutputStream`: RFC 1952, no name, no time. Readers take several members."""
 
     name, id, levels, default_level = "gzip", 1, range(1, 10), 6
+    LEAST_BYTES: Final = 256  # of compressed bytes to look at, for a header
 
     @property
     def version(self) -> str:
@@ -113,25 +184,33 @@ class Gzip(Codec):
         return zlib.compress(data, self.check_level(level) or 6, wbits=31)
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        raw = bytes(data)
-        parts, left, at, step = [], limit_bytes, 0, len(raw)
+        member = zlib.decompressobj(wbits=31)
+        with suppress(zlib.error):
+            plain = member.decompress(data, limit_bytes + 1)
+            if member.eof and not member.unused_data and len(plain) <= limit_bytes:
+                return plain  # one member is the rule, and worth not taking apart: a quarter faster at 1 KiB
+        return super().decompress(data, limit_bytes)
+
+    def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
+        at, step = 0, len(data)
         while True:
             member = zlib.decompressobj(wbits=31)
             while not member.eof:
-                if at >= len(raw):
+                if at >= len(data):
                     raise Undecodable("gzip: the stream is cut short")
+                # Deflated bytes rarely are more than the plain ones; zlib copies what it was given and did not use.
+                piece = data[at : at + min(step, tally.wanted_bytes + self.LEAST_BYTES)]
                 try:
-                    part = member.decompress(raw[at : at + step], left + 1)
+                    part = member.decompress(piece, min(tally.wanted_bytes, tally.left_bytes + 1))
                 except zlib.error as error:
                     raise Undecodable(f"gzip: {error}") from None
-                _within(len(part), left)
-                parts.append(part)
-                left -= len(part)
-                at, step = at + step, 2 * step
-            at = min(at, len(raw)) - len(member.unused_data)
-            if not raw.startswith(b"\x1f\x8b", at):  # as GZIPInputStream: what follows and is no member is ignored
-                return b"".join(parts)
-            step = 1024  # zlib copies what it has not used: all the rest for each of many small members takes for ever
+                unused = member.unused_data if member.eof else member.unconsumed_tail  # at the end both may be set
+                at, step = at + len(piece) - len(unused), 2 * step
+                tally.note(len(part), at)
+                yield part
+            if data[at : at + 2] != b"\x1f\x8b":  # as GZIPInputStream: what follows and is no member is ignored
+                return
+            step = 1024  # all the rest, copied for each of many small members, takes for ever
 
 
 class Snappy(Codec):
@@ -155,44 +234,53 @@ class Snappy(Codec):
         return b"".join(parts)
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        raw = bytes(data)
-        parts, left = [], limit_bytes
-        for block in self._blocks(raw):
-            try:
-                size = _uvarint32(block)
-            except ValueError:
-                raise Undecodable("snappy: a block without its size") from None
-            # A copy of 64 bytes takes 3 bytes at least: a larger claim is a lie, not worth allocating for.
-            if size > 64 * len(block):
-                raise Undecodable(f"snappy: {len(block)} bytes cannot hold the {size} that they claim")
-            _within(size, left)
-            try:
-                parts.append(bytes(cramjam.snappy.decompress_raw(block)))
-            except cramjam.DecompressionError as error:
-                raise Undecodable(f"snappy: {error}") from None
-            left -= size
+        raw, parts, left = bytes(data), [], limit_bytes
+        for start, end in self._blocks(raw):
+            parts.append(self._block(raw[start:end], left))
+            left -= len(parts[-1])
         return b"".join(parts)
 
-    def _blocks(self, raw: bytes) -> Iterator[bytes]:
-        if not raw.startswith(self.MAGIC):
-            yield raw
+    def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
+        for start, end in self._blocks(data):
+            plain = self._block(data[start:end], tally.left_bytes)
+            tally.note(len(plain), end)
+            yield plain
+
+    @staticmethod
+    def _block(block: Buffer, left_bytes: int) -> bytes:
+        try:
+            size = _uvarint32(block)
+        except ValueError:
+            raise Undecodable("snappy: a block without its size") from None
+        # A copy of 64 bytes takes 3 bytes at least: a larger claim is a lie, not worth allocating for.
+        if size > 64 * len(block):
+            raise Undecodable(f"snappy: {len(block)} bytes cannot hold the {size} that they claim")
+        _within(size, left_bytes)
+        try:
+            return bytes(cramjam.snappy.decompress_raw(block))
+        except cramjam.DecompressionError as error:
+            raise Undecodable(f"snappy: {error}") from None
+
+    def _blocks(self, data: Buffer) -> Iterator[tuple[int, int]]:
+        if data[:8] != self.MAGIC:
+            yield 0, len(data)
             return
         at = len(self.HEADER)
-        if len(raw) < at:
+        if len(data) < at:
             raise Undecodable("snappy: the stream header is cut short")
-        while at < len(raw):
-            if raw.startswith(self.MAGIC, at):  # a stream may follow a stream
+        while at < len(data):
+            if data[at : at + 8] == self.MAGIC:  # a stream may follow a stream
                 at += len(self.HEADER)
                 continue
-            size = int.from_bytes(raw[at : at + 4], "big", signed=True)
+            size = int.from_bytes(data[at : at + 4], "big", signed=True)
             at += 4
-            if size < 0 or size > len(raw) - at:
+            if size < 0 or size > len(data) - at:
                 raise Undecodable("snappy: a block runs past the end")
-            yield raw[at : at + size]
+            yield at, at + size
             at += size
 
 
-def _uvarint32(data: bytes) -> int:
+def _uvarint32(data: Buffer) -> int:
     value = 0
     for i, byte in enumerate(data[:5]):
         value |= (byte & 0x7F) << (7 * i)
@@ -211,7 +299,7 @@ class Lz4(Codec):
     MAGIC: Final = b"\x04\x22\x4d\x18"
     FLAGS_AT: Final = 4
     MOST_EXPANSION: Final = 256
-    CHUNK_BYTES: Final = 4 << 20
+    STORED: Final = 1 << 31
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         level = self.check_level(level) or 0
@@ -229,58 +317,70 @@ class Lz4(Codec):
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         raw = bytes(data)
-        if not raw.startswith(self.MAGIC) or len(raw) < 7:
-            raise Undecodable("lz4: not an lz4 frame")
-        if not raw[self.FLAGS_AT] & 0x20:
-            raise Undecodable("lz4: blocks depend on each other")
-        if raw[self.FLAGS_AT] & 0x08:  # the library allocates the content size before it has seen any content
-            claimed = int.from_bytes(raw[6:14], "little")
-            _within(claimed, limit_bytes)
-            if claimed > len(raw) * self.MOST_EXPANSION:
-                raise Undecodable(f"lz4: {len(raw)} bytes cannot hold the {claimed} that they claim")
-        try:
-            if len(raw) * self.MOST_EXPANSION <= limit_bytes:  # cannot grow past the limit: 20 times faster at 1 KiB
-                plain: bytes = lz4.frame.decompress(raw)
-                return plain
-            return self._in_chunks(raw, limit_bytes)
+        if len(raw) * self.MOST_EXPANSION > limit_bytes:
+            return super().decompress(raw, limit_bytes)
+        header_bytes = self._header_bytes(raw, limit_bytes)
+        try:  # in one call, as it cannot grow past the limit: 20 times faster at 1 KiB
+            plain: bytes = lz4.frame.decompress(self._readable(raw, header_bytes))
         except (RuntimeError, EOFError, ValueError) as error:
             raise Undecodable(f"lz4: {error}") from None
+        return plain
 
-    def _in_chunks(self, raw: bytes, limit_bytes: int) -> bytes:
+    def _header_bytes(self, data: Buffer, limit_bytes: int) -> int:
+        """The length of the frame's header. Raises Undecodable."""
+        if data[:4] != self.MAGIC or len(data) < 7:
+            raise Undecodable("lz4: not an lz4 frame")
+        flags = data[self.FLAGS_AT]
+        if not flags & 0x20:
+            raise Undecodable("lz4: blocks depend on each other")
+        size = self.FLAGS_AT + 3
+        if flags & 0x08:  # the library allocates the content size before it has seen any content
+            claimed = int.from_bytes(data[6:14], "little")
+            _within(claimed, limit_bytes)
+            if claimed > len(data) * self.MOST_EXPANSION:
+                raise Undecodable(f"lz4: {len(data)} bytes cannot hold the {claimed} that they claim")
+            size += 8
+        return size + 4 if flags & 0x01 else size
+
+    def _readable(self, frame: bytes, header_bytes: int) -> bytes:  # noqa: ARG002
+        """The frame, or its header alone, as the library takes it."""
+        return frame
+
+    def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
+        at = self._header_bytes(data, tally.limit_bytes)
+        flags, block_bytes = data[self.FLAGS_AT], 256 << 2 * (data[self.FLAGS_AT + 1] >> 4 & 7)
         reader = lz4.frame.LZ4FrameDecompressor()
-        parts, left, given = [], limit_bytes, raw
-        while not reader.eof:
-            part = reader.decompress(given, max_length=min(left + 1, self.CHUNK_BYTES))
-            _within(len(part), left)
-            if not part and reader.needs_input:
-                raise Undecodable("lz4: the frame is cut short")
-            parts.append(part)
-            left -= len(part)
-            given = b""
-        return b"".join(parts)
-
-
-def _descriptor_end(frame: bytes) -> int:
-    """Where the frame descriptor's checksum byte stands."""
-    flags = frame[Lz4.FLAGS_AT]
-    return Lz4.FLAGS_AT + 2 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+        try:
+            reader.decompress(self._readable(bytes(data[:at]), at))
+            while not reader.eof:
+                size = int.from_bytes(data[at : at + 4], "little")
+                checksum = 4 if flags & (0x10 if size else 0x04) else 0  # of a block; of the content
+                end = at + 4 + size % self.STORED + checksum
+                if end > len(data):
+                    raise Undecodable("lz4: the frame is cut short")
+                part = reader.decompress(data[at:end], max_length=min(tally.left_bytes + 1, block_bytes))
+                tally.note(len(part), end)
+                yield part
+                at = end
+        except (RuntimeError, EOFError, ValueError) as error:
+            raise Undecodable(f"lz4: {error}") from None
 
 
 class LegacyLz4(Lz4):
     """lz4 as v0 has it: the descriptor's checksum wrongly covers the frame's magic too, and readers ignore it."""
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
-        return self._sealed(super().compress(data, level), start=0)
+        frame = super().compress(data, level)
+        return self._sealed(frame, self._header_bytes(frame, 0), start=0)
 
-    def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-        frame = bytes(data)
-        return super().decompress(self._sealed(frame, start=self.FLAGS_AT) if len(frame) > 6 else frame, limit_bytes)
+    def _readable(self, frame: bytes, header_bytes: int) -> bytes:
+        return self._sealed(frame, header_bytes, start=self.FLAGS_AT)
 
     @staticmethod
-    def _sealed(frame: bytes, start: int) -> bytes:
-        end = _descriptor_end(frame)
+    def _sealed(frame: bytes, header_bytes: int, start: int) -> bytes:
+        end = header_bytes - 1
         checksum = (xxhash.xxh32_intdigest(frame[start:end]) >> 8) & 0xFF
-        return frame[:end] + bytes([checksum]) + frame[end + 1 :]
+        return frame[:end] + bytes([checksum]) + frame[header_bytes:]
 
 
 class Zstd(Codec):
@@ -288,9 +388,11 @@ class Zstd(Codec):
 
     name, id, levels, default_level, library = "zstd", 4, range(-7, 23), 3, "zstandard"
     CHUNK_BYTES: Final = 64 << 10
+    WINDOW_BYTES: Final = 1 << 27
 
     def __init__(self) -> None:
         self._contexts = threading.local()  # a fresh context costs more than a small batch
+        self._idle: list[zstandard.ZstdDecompressor] = []  # of streams: each needs one for as long as it is read
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         level = self.check_level(level)
@@ -303,10 +405,10 @@ class Zstd(Codec):
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         if "decompressor" not in self._contexts.__dict__:
-            self._contexts.decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+            self._contexts.decompressor = zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
         raw = bytes(data)
         parts, left = [], limit_bytes
-        guess = min(left + 1, max(self.CHUNK_BYTES, 4 * len(raw)))
+        guess = max(self.CHUNK_BYTES, 4 * len(raw))
         try:
             with self._contexts.decompressor.stream_reader(raw, read_across_frames=True) as reader:
                 while part := reader.read(min(guess, left + 1)):
@@ -316,37 +418,56 @@ class Zstd(Codec):
         except zstandard.ZstdError as error:
             raise Undecodable(f"zstd: {error}") from None
         plain = parts[0] if len(parts) == 1 else b"".join(parts)
-        _complete(raw)
+        for _ in self._blocks(raw):  # zstandard's reader takes a frame that is cut short for a whole one
+            pass
         return plain
 
-
-def _complete(raw: bytes) -> None:
-    """zstandard's reader takes a frame that is cut short for a whole one; the frame's own blocks tell."""
-    at = 0
-    while at < len(raw):
-        if raw[at : at + 4] != b"\x28\xb5\x2f\xfd":
-            skippable = raw[at + 1 : at + 4] == b"\x2a\x4d\x18" and raw[at] & 0xF0 == 0x50
-            if not skippable:
-                raise Undecodable("zstd: not a zstd frame")
-            at += 8 + int.from_bytes(raw[at + 4 : at + 8], "little")
-            continue
+    def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
+        context = self._idle.pop() if self._idle else zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
+        reader = None
         try:
-            header = zstandard.frame_header_size(raw[at : at + 18])
-            checksum = zstandard.get_frame_parameters(raw[at : at + 18]).has_checksum
+            for start, end, is_last in self._blocks(data):
+                reader = reader or context.decompressobj()
+                part = reader.decompress(data[start:end])
+                tally.note(len(part), end)
+                reader = None if is_last else reader
+                yield part
         except zstandard.ZstdError as error:
             raise Undecodable(f"zstd: {error}") from None
-        at += header
-        last = False
-        while not last:
-            block = raw[at : at + 3]
-            if len(block) < 3:
-                raise Undecodable("zstd: the frame is cut short")
-            fields = int.from_bytes(block, "little")
-            last, kind, size = bool(fields & 1), fields >> 1 & 3, fields >> 3
-            at += 3 + (1 if kind == 1 else size)
-        at += 4 if checksum else 0
-    if at > len(raw) or not raw:
-        raise Undecodable("zstd: the frame is cut short")
+        finally:
+            self._idle.append(context)
+
+    @staticmethod
+    def _blocks(data: Buffer) -> Iterator[tuple[int, int, bool]]:
+        """Where each block stands, with its frame's header or checksum if it is the first or last: (start, end, last).
+
+        Raises Undecodable where a block runs past the end.
+        """
+        at = 0
+        while at < len(data):
+            if data[at : at + 4] != b"\x28\xb5\x2f\xfd":
+                skippable = data[at + 1 : at + 4] == b"\x2a\x4d\x18" and data[at] & 0xF0 == 0x50
+                if not skippable:
+                    raise Undecodable("zstd: not a zstd frame")
+                at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+                continue
+            header = data[at : at + 18]
+            try:
+                end = at + zstandard.frame_header_size(header)
+                checksum_bytes = 4 if zstandard.get_frame_parameters(header).has_checksum else 0
+            except zstandard.ZstdError as error:
+                raise Undecodable(f"zstd: {error}") from None
+            is_last = False
+            while not is_last:
+                fields = int.from_bytes(data[end : end + 3], "little")
+                is_last, kind, size = bool(fields & 1), fields >> 1 & 3, fields >> 3
+                end += 3 + (1 if kind == 1 else size) + (checksum_bytes if is_last else 0)
+                if end > len(data):
+                    raise Undecodable("zstd: the frame is cut short")
+                yield at, end, is_last
+                at = end
+        if at > len(data) or not data:
+            raise Undecodable("zstd: the frame is cut short")
 
 
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
