@@ -4,9 +4,9 @@ Kernels that encode trust their input, which `Records` has checked. Kernels that
 their arrays, and check every length before they use it.
 """
 
-from kfbench.kernels._jit import CACHE_FOLDER, FAST_CRC, cached_in_our_folder
+from kfbench.kernels._jit import CACHE_FOLDER, COMPILED, FAST_CRC, cached_in_our_folder
 
 with cached_in_our_folder():
     from kfbench.kernels import batch, crc, frames, legacy, limit
 
-__all__ = ["CACHE_FOLDER", "FAST_CRC", "batch", "crc", "frames", "legacy", "limit"]
+__all__ = ["CACHE_FOLDER", "COMPILED", "FAST_CRC", "batch", "crc", "frames", "legacy", "limit"]

@@ -1,7 +1,8 @@
 """How kernels are compiled: two decorators, the host's features, and a cache that knows every source line.
 
 Numba's own cache does not see an edit in an imported kernel, nor a switch to the portable fallbacks. Here the cache
-folder is named after all of that, so a stale kernel cannot be loaded.
+folder is named after all of that, so a stale kernel cannot be loaded. With Numba's own NUMBA_DISABLE_JIT=1 nothing is
+compiled: every kernel is its plain-Python twin (`_twins`).
 """
 
 import hashlib
@@ -19,13 +20,18 @@ import numba
 import numpy as np
 from numba import njit
 
+from kfbench.kernels import _twins
+
 if sys.byteorder != "little":  # the intrinsics swap bytes without asking
     raise ImportError("kfbench's kernels need a little-endian host")
 
 
+COMPILED = not numba.config.DISABLE_JIT
+
+
 def _fast_crc() -> bool:
     """SSE4.2 and PCLMUL, unless KFBENCH_PORTABLE asks for the fallbacks; LLVM aborts where they are missing."""
-    if os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
+    if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
         return False
     features = llvmlite.binding.get_host_cpu_features()
     return bool(features.get("sse4.2") and features.get("pclmul"))
@@ -81,9 +87,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "_nrt": False}
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A function called from Python: arrays in, out last, no allocation."""
-    return njit(**_OPTIONS)(function)
+    return njit(**_OPTIONS)(function) if COMPILED else _twins.kernel(function)
 
 
 def leaf(function: Callable[..., Any]) -> Any:
     """A helper that costs nothing inside a kernel: LLVM's alwaysinline (inline="always" measured up to 10x slower)."""
-    return njit(**_OPTIONS, forceinline=True)(function)
+    return njit(**_OPTIONS, forceinline=True)(function) if COMPILED else function

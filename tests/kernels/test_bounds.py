@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kfbench import FORMATS
+from kfbench import FORMATS, kernels
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 
 
 def run(names: list[str], **environment: str) -> None:

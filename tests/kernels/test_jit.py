@@ -19,6 +19,7 @@ from tests.common import records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (batch, crc, frames, legacy, limit)
 
 

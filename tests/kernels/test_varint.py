@@ -34,7 +34,7 @@ def _put_unsigned(out, value):  # type: ignore[no-untyped-def]
 
 @njit
 def _size(value):  # type: ignore[no-untyped-def]
-    return varint.varint_bytes(value), varint.uvarint_bytes(np.uint64(value))
+    return varint.varint_bytes(value), varint.uvarint_bytes(np.uint64(np.int64(value)))
 
 
 @njit

@@ -1,0 +1,145 @@
+"""Kernels as plain Python, with NUMBA_DISABLE_JIT=1: coverage and fuzzers see their branches, each index is checked.
+
+Scalars keep Numba's meaning: int64 and uint64 are NumPy's, so they wrap; whatever is narrower becomes an int, which
+mixes with both. An index outside its array raises IndexError, negative ones too: compiled code would read there.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Self
+
+import numpy as np
+
+__all__ = [  # what takes the place of `intrinsics`
+    "get_i8",
+    "get_i16",
+    "get_i32",
+    "get_i64",
+    "get_u8",
+    "get_u32",
+    "leading_zeros",
+    "load_le64",
+    "move",
+    "move32",
+    "put_i16",
+    "put_i32",
+    "put_i64",
+    "put_u8",
+]
+
+
+def _as_numba(value: Any) -> Any:
+    return value if isinstance(value, np.int64 | np.uint64) else value.item()
+
+
+def _store(place: Any, where: Any, value: Any, kind: np.dtype[Any]) -> None:
+    try:
+        place[where] = value
+    except OverflowError:  # compiled code drops the bits that do not fit
+        place[where] = np.uint64(int(value) & 2**64 - 1).astype(kind)
+
+
+class Row:
+    """A row of a structured array, its fields as attributes."""
+
+    __slots__ = ("record",)
+
+    def __init__(self, record: np.void) -> None:
+        object.__setattr__(self, "record", record)
+
+    def __getattr__(self, name: str) -> Any:
+        return _as_numba(self.record[name])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _store(self.record, name, value, self.record.dtype[name])
+
+
+class Array:
+    """An array that takes no index outside itself."""
+
+    __slots__ = ("array", "bytes", "kind", "read", "size")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.size, self.kind = array, len(array), array.dtype
+        self.bytes = memoryview(array) if array.dtype == np.uint8 else None
+        self.read: Callable[[Any], Any] = Row if array.dtype.names else _as_numba
+
+    @classmethod
+    def of(cls, value: Any) -> Self | Any:
+        if isinstance(value, np.ndarray):
+            return cls(value)
+        return tuple(map(cls.of, value)) if isinstance(value, tuple) else value
+
+    def __len__(self) -> int:
+        return self.size
+
+    def _checked(self, index: Any) -> Any:
+        if not 0 <= index < self.size:
+            raise IndexError(f"{index} of {self.size}")
+        return index
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Array(self.array[index])
+        return self.read(self.array[self._checked(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _store(self.array, self._checked(index), value, self.kind)
+
+    def span(self, at: Any, size: int) -> memoryview:
+        if size < 0 or not 0 <= at <= self.size - size:
+            raise IndexError(f"{size} bytes at {at} of {self.size}")
+        assert self.bytes is not None
+        return self.bytes[at : at + size]
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What Python calls: arrays that check their indices go in, plain Python numbers come out."""
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        with np.errstate(over="ignore"):
+            result = function(*map(Array.of, arguments))
+        return tuple(map(_plain, result)) if isinstance(result, tuple) else _plain(result)
+
+    return call
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _loader(size: int, kind: type[Any] = int, signed: bool = False, order: Any = "big") -> Callable[..., Any]:
+    def load(buffer: Any, position: Any) -> Any:
+        return kind(int.from_bytes(Array.of(buffer).span(position, size), order, signed=signed))
+
+    return load
+
+
+def _storer(size: int) -> Callable[..., Any]:
+    def store(buffer: Any, position: Any, value: Any) -> None:
+        Array.of(buffer).span(position, size)[:] = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "big")
+
+    return store
+
+
+load_le64 = _loader(8, np.uint64, order="little")
+get_i64 = _loader(8, np.int64, signed=True)
+get_i32 = _loader(4, signed=True)
+get_u32 = _loader(4)
+get_i16 = _loader(2, signed=True)
+get_i8 = _loader(1, signed=True)
+get_u8 = _loader(1)
+put_i64, put_i32, put_i16, put_u8 = (_storer(size) for size in (8, 4, 2, 1))
+
+
+def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
+    Array.of(target).span(at, count)[:] = Array.of(source).span(start, count)
+
+
+def move32(target: Any, at: Any, source: Any, start: Any) -> None:
+    move(target, at, source, start, 32)
+
+
+def leading_zeros(value: Any) -> int:
+    return 64 - int(value).bit_length()
