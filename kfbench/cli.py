@@ -1,7 +1,7 @@
 """The command line: parses, delegates, prints. Results go to stdout, progress and complaints to stderr.
 
 Exit status: 0 done, 1 failed (one line; `--debug` shows the traceback), 2 usage, 3 done, but some of what was measured
-failed its verification, 130 interrupted.
+or verified does not hold, 130 interrupted.
 Everything heavy is imported inside the commands, so that `kfbench --help` stays quick.
 """
 
@@ -12,7 +12,8 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -230,6 +231,47 @@ def _damage(source: "Source | Inspection", trailing_bytes: int) -> str | None:
     if 0 < source.size_bytes == trailing_bytes:
         return f"{source.path}: no whole batch in {source.size_bytes:,} bytes: is this a log segment?"
     return None
+
+
+@app.command()
+def verify(
+    profile: Annotated[
+        str, typer.Argument(metavar="[PROFILE|FILE.toml]", help="A profile by name, or a sweep of one's own.")
+    ] = "smoke",
+    golden: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", envvar="KFBENCH_GOLDEN", help="Vectors of Kafka's own classes; kfbench's unless given."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the formats' promises on golden vectors and on every cell of a profile; say what was checked."""
+    from kfbench.measure.golden import GOLDEN
+    from kfbench.sweep.grid import load_profile
+    from kfbench.sweep.verify import verify
+
+    loaded = load_profile(profile)
+
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+
+    def tracked(items: Sequence[Any], what: str) -> Iterable[Any]:
+        return track(items, what, console=console, transient=True, disable=not console.is_terminal)
+
+    found = verify(loaded, golden or GOLDEN, tracked)
+    if as_json:
+        print(_json(found.to_dict()))
+    else:
+        for caption, tally in found.tallies.items():
+            print(replace(_table(caption, tally.rows()), notes=("", *tally.legend)).to_text(), end="\n\n")
+        print(found.summary)
+    for failure in found.failures:
+        _complain(failure.line)
+    if found.failures:
+        raise typer.Exit(3)
 
 
 @app.command()

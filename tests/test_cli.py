@@ -24,6 +24,7 @@ from kfbench.sweep import cell
 from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
 from tests.runs import MANIFEST
+from tests.vectors import write_vectors
 
 HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
 COMMANDS = {
@@ -32,6 +33,7 @@ COMMANDS = {
     "report",
     "what-if",
     "inspect",
+    "verify",
     "table",
     "formats",
     "workloads",
@@ -133,13 +135,15 @@ def test_version(kfbench: Run) -> None:
         (["run"], "PROFILE"),
         (["formats", "--no-such-option"], "--no-such-option"),
         (["inspect"], "FILE"),
+        (["verify", "smoke", "default"], "default"),
+        (["verify", "--golden"], "--golden"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str], said: str) -> None:
     assert said in kfbench(*arguments).refused(status=2)
 
 
-@pytest.mark.parametrize("command", ["inspect", "what-if", "report", "run", "sweep"])
+@pytest.mark.parametrize("command", ["inspect", "what-if", "report", "run", "sweep", "verify"])
 def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
     line = kfbench(command, tmp_path / "nowhere.toml").refused()
     assert str(tmp_path / "nowhere.toml") in line
@@ -332,6 +336,35 @@ def two_cells(tmp_path: Path) -> Path:
     path = tmp_path / "two.toml"
     path.write_text(SWEEP)
     return path
+
+
+def test_verify_says_what_it_checked(kfbench: Run, tmp_path: Path, two_cells: Path) -> None:
+    golden = write_vectors(tmp_path / "golden")
+    text = kfbench("verify", two_cells, "--golden", golden)
+    assert (text.status, text.err) == (0, "")
+    assert "golden vectors of Apache Kafka's own classes: 1" in text.out
+    assert "cells of the profile two: 2, with 2,054 records (at most 1,024 a cell, or one batch)" in text.out
+    assert "v3" in text.out
+    assert text.out.endswith("21 checks: 21 hold, 0 failed\n")
+    found = json.loads(kfbench("verify", two_cells, "--golden", golden, "--json").out)
+    assert (found["checks"], found["failures"], found["golden"]["vectors"]) == (21, [], 1)
+    assert [row["round trip"] for row in found["profile"]["formats"]] == [2, 2, 2]
+
+
+def test_verify_fails_with_a_line_a_failure(
+    kfbench: Run, tmp_path: Path, two_cells: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KFBENCH_GOLDEN", str(write_vectors(tmp_path / "golden", trailingBytes=7)))
+    for options in ((), ("--json",)):
+        done = kfbench("verify", two_cells, *options)
+        assert done.status == 3
+        assert done.err == "kfbench: nothing: empty: fields: Kafka leaves 7 bytes over, kfbench 0\n"
+        assert done.out
+    assert json.loads(done.out)["failures"][0]["subject"] == "nothing"
+
+
+def test_verify_needs_a_folder_of_vectors(kfbench: Run, tmp_path: Path, two_cells: Path) -> None:
+    assert "nowhere" in kfbench("verify", two_cells, "--golden", tmp_path / "nowhere").refused()
 
 
 @pytest.mark.spark

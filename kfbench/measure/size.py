@@ -12,7 +12,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS, Format
 from kfbench.measure.schema import counts_text
-from kfbench.measure.verify import verify_records, verify_size
+from kfbench.measure.verify import verify_breakdown, verify_records, verify_size
 from kfbench.records import Records
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def measure_size(
     if codec == "none":
         verify_size(fmt, records, bounds, batch_fields, log)
         row["overhead_bytes"] = row["size_bytes"] - payload
-        row["field_bytes"] = counts_text(fmt.breakdown(records, bounds, batch_fields))
+        parts = fmt.breakdown(records, bounds, batch_fields)
+        verify_breakdown(fmt, parts, records, log)
+        row["field_bytes"] = counts_text(parts)
     return row
 
 

@@ -1,8 +1,11 @@
 """Output is verified before it is counted or timed; what fails becomes an error row, never a number."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.batches import APPEND_TIME, BatchFields, EncodedLog
@@ -16,14 +19,42 @@ class Unverified(KfbenchError):
     """A format broke one of its promises: its output cannot be measured."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """One check of one thing. subject: the vector or cell; problem: where it fails and what differs, empty if sound."""
+
+    check: str
+    format: str
+    subject: str
+    problem: str = ""
+
+    @property
+    def line(self) -> str:
+        """The failure as one line."""
+        problem = self.problem.removeprefix(f"{self.format}: ")
+        return f"{self.subject}: {self.format}: {self.check}: {problem}"
+
+
 def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
     """size == len(encode) for every batch of an uncompressed log. Raises Unverified."""
-    wrong = np.flatnonzero(fmt.size(records, bounds, batch_fields) != np.diff(log.positions))
-    if len(wrong):
-        said, written = (
-            int(each[wrong[0]]) for each in (fmt.size(records, bounds, batch_fields), np.diff(log.positions))
+    sizes, written = fmt.size(records, bounds, batch_fields), np.diff(log.positions)
+    if (batch := _first(sizes != written)) is not None:
+        raise Unverified(
+            f"{fmt.name}: size says {sizes[batch]} bytes for batch {batch} at byte {log.positions[batch]}, "
+            f"encode wrote {written[batch]}"
         )
-        raise Unverified(f"{fmt.name}: size says {said} bytes for batch {wrong[0]}, encode wrote {written}")
+
+
+def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, log: EncodedLog) -> None:
+    """breakdown adds up to the bytes of an uncompressed log, and its keys and values to the payload's. Raises
+    Unverified."""
+    if (total := sum(parts.values())) != log.positions[-1]:
+        raise Unverified(f"{fmt.name}: breakdown adds up to {total} bytes, encode wrote {log.positions[-1]}")
+    if negative := [name for name, part in parts.items() if part < 0]:
+        raise Unverified(f"{fmt.name}: breakdown says {parts[negative[0]]} bytes for {negative[0]}")
+    for name, payload in (("key", records.shapes.key_bytes), ("value", records.shapes.value_bytes)):
+        if parts[name] != payload:
+            raise Unverified(f"{fmt.name}: breakdown says {parts[name]} bytes for {name}, the records hold {payload}")
 
 
 def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
@@ -36,13 +67,51 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
         raise Unverified(f"{fmt.name}: {len(expected)} records encoded, {len(found)} decoded")
     names = Shapes.__dataclass_fields__
     for name, one, other in zip(names, expected.shapes.columns, found.shapes.columns, strict=True):
-        if not np.array_equal(one, other):
-            raise Unverified(f"{fmt.name}: {name} differ after encode and decode")
+        _verify_column(fmt, name, one, other)
     if expected != found:
-        raise Unverified(f"{fmt.name}: payload differs after encode and decode")
-    # Since v2 a record keeps its producer's timestamp beside the append time.
-    if fmt.magic >= 2 and not np.array_equal(back.create_timestamps_ms, records.timestamps_ms):
-        raise Unverified(f"{fmt.name}: create_timestamps_ms differ after encode and decode")
+        raise Unverified(f"{fmt.name}: payload differs after encode and decode{_payload_difference(expected, found)}")
+    if fmt.magic >= 2:  # since v2 a record keeps its producer's timestamp beside the append time
+        _verify_column(fmt, "create_timestamps_ms", records.timestamps_ms, back.create_timestamps_ms)
+    if len(back) == len(bounds) - 1:  # plain messages of v0 and v1 know no batches
+        rows = batch_fields.over(len(bounds) - 1)
+        for name in sorted(batch_fields.set_fields & fmt.capabilities.batch_fields & _READ_AS_WRITTEN):
+            if (batch := _first(rows[name] != back.batch_rows[name])) is not None:
+                raise Unverified(
+                    f"{fmt.name}: {name} differs after encode and decode: batch {batch} has "
+                    f"{np.broadcast_to(rows[name], len(back))[batch]}, {back.batch_rows[name][batch]} was read"
+                )
+
+
+# Header fields that the caller sets and no encoder derives.
+_READ_AS_WRITTEN: Final = {
+    "producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control", "partition_leader_epoch",
+    "delete_horizon_ms", "timestamp_type",
+}  # fmt: skip
+
+
+def _first(differs: NDArray[np.bool_]) -> int | None:
+    return int(np.argmax(differs)) if differs.any() else None
+
+
+def _verify_column(fmt: Format, name: str, one: NDArray[Any], other: NDArray[Any]) -> None:
+    if len(one) != len(other):
+        raise Unverified(f"{fmt.name}: {name} differ after encode and decode: {len(one)} items, {len(other)} were read")
+    if (at := _first(one != other)) is not None:
+        raise Unverified(
+            f"{fmt.name}: {name} differ after encode and decode: item {at} was {one[at]}, {other[at]} was read"
+        )
+
+
+def _payload_difference(expected: Records, found: Records) -> str:
+    for i in range(len(expected)):
+        for part, one, other in (
+            ("key", expected.key(i), found.key(i)),
+            ("value", expected.value(i), found.value(i)),
+            ("headers", expected.headers(i), found.headers(i)),
+        ):
+            if one != other:
+                return f": the {part} of record {i}"
+    return ""
 
 
 def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> Records:

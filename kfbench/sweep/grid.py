@@ -19,12 +19,11 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import NULL_LENGTH
+from kfbench.measure.environment import DATASETS
 from kfbench.records import Shapes
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 
-PACKAGE: Final = Path(__file__).parents[1]
-# A wheel carries the sweeps inside the package; in a checkout they lie beside it.
-SWEEPS: Final = (PACKAGE if (PACKAGE / "datasets").is_dir() else PACKAGE.parent) / "datasets" / "sweeps"
+SWEEPS: Final = DATASETS / "sweeps"
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more

@@ -11,7 +11,7 @@ from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
-from kfbench.measure.verify import Unverified, carried, verify_records, verify_size
+from kfbench.measure.verify import Unverified, carried, verify_breakdown, verify_records, verify_size
 from kfbench.records import Records, Shapes
 from kfbench.workloads.grid import GridPoint
 
@@ -71,6 +71,56 @@ def test_a_sound_format_passes() -> None:
 def test_each_fault_is_named(fault: str) -> None:
     with pytest.raises(Unverified, match=fault):
         check(fault, records())
+
+
+@pytest.mark.parametrize(
+    ("fault", "place"),
+    [
+        ("size", "for batch 0 at byte 0"),
+        ("offsets", "item 7 was 7, 8 was read"),
+        ("payload", "the value of record 7"),
+        ("create_timestamps_ms", "item 0 was"),
+    ],
+)
+def test_each_fault_is_placed(fault: str, place: str) -> None:
+    with pytest.raises(Unverified, match=place):
+        check(fault, records())
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "said"),
+    [
+        ("length", 1, "adds up to"),
+        ("length", -10_000, "adds up to"),
+        ("key", 1, "adds up to"),
+        (("length", "key"), 1, "for key, the records hold 4000"),
+        (("length", "value"), 1, "for value, the records hold"),
+        (("attributes", "length"), 1_000, "says -750 bytes for attributes"),
+    ],
+)
+def test_a_breakdown_that_does_not_add_up(part: str | tuple[str, str], change: int, said: str) -> None:
+    """Two parts: bytes move from the first to the second."""
+    fmt, given = FORMATS["v2"], records()
+    log, parts = fmt.encode(given, BOUNDS), fmt.breakdown(given, BOUNDS)
+    verify_breakdown(fmt, parts, given, log)
+    less, more = part if isinstance(part, tuple) else (None, part)
+    parts[more] += change
+    if less is not None:
+        parts[less] -= change
+    with pytest.raises(Unverified, match=said):
+        verify_breakdown(fmt, parts, given, log)
+
+
+def test_a_header_field_that_is_dropped_is_noticed() -> None:
+    fmt, given = FORMATS["v2"], records()
+    fields = BatchFields(producer_id=np.array([-1, 7]), partition_leader_epoch=3)
+    log = fmt.encode(given, BOUNDS, batch_fields=fields)
+    verify_records(fmt, given, BOUNDS, fields, log)
+    others = BatchFields(producer_id=np.array([-1, 8]), partition_leader_epoch=3)
+    with pytest.raises(Unverified, match="producer_id differs after encode and decode: batch 1 has 8, 7 was read"):
+        verify_records(fmt, given, BOUNDS, others, log)
+    with pytest.raises(Unverified, match=r"partition_leader_epoch differs .* batch 0 has 4, 3 was read"):
+        verify_records(fmt, given, BOUNDS, BatchFields(partition_leader_epoch=4), log)
 
 
 def test_lost_records_are_noticed() -> None:

@@ -1,0 +1,180 @@
+"""A profile is verified cell by cell: what holds is counted, what does not is one line that names the place."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from kfbench.batches import DecodedLog
+from kfbench.errors import InvalidConfig
+from kfbench.formats import FORMATS
+from kfbench.formats._batched import BatchedFormat
+from kfbench.measure.golden import GOLDEN
+from kfbench.sweep import verify as verification
+from kfbench.sweep.grid import Profile, load_profile
+from kfbench.sweep.verify import RECORDS_A_CELL, verify
+from tests.vectors import write_vectors
+
+SWEEP = """
+title = "t"
+analysis = "a"
+[cpu]
+records = 4000
+[[grid]]
+name = "plain"
+title = "t"
+analysis = "a"
+measure = ["bytes", "cpu"]
+formats = ["v1", "v2"]
+illegal = "skip"
+[grid.axes]
+batch_size = [1, 300, 2000]
+headers = [0, 1]
+producer = [true]
+[[grid]]
+name = "codecs"
+title = "t"
+analysis = "a"
+measure = ["bytes"]
+formats = ["v2", "v3"]
+codecs = { gzip = [1, 9], zstd = [] }
+[grid.axes]
+batch_size = [300]
+producer = [true]
+"""
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    return write_vectors(tmp_path / "golden")
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Profile:
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    return load_profile(path)
+
+
+def test_every_cell_format_and_codec_is_checked_and_counted(profile: Profile, golden: Path) -> None:
+    found = verify(profile, golden)
+    assert not found.failures
+    assert (found.vectors, found.cells) == (1, 6 + 3)  # bytes and CPU of a cell are one
+    v1, v2, v3 = found.sweep.rows()
+    assert v1 == {
+        "format": "v1",
+        "size": 3,
+        "breakdown": 3,
+        "round trip": 3,
+        "gzip": None,
+        "zstd": None,
+        "cannot have": 3,
+        "failed": 0,
+    }
+    assert v2 == {
+        "format": "v2",
+        "size": 6,
+        "breakdown": 6,
+        "round trip": 6,
+        "gzip": 2,
+        "zstd": 1,
+        "cannot have": 0,
+        "failed": 0,
+    }
+    assert v3 == {
+        "format": "v3",
+        "size": 1,
+        "breakdown": 1,
+        "round trip": 1,
+        "gzip": 2,
+        "zstd": 1,
+        "cannot have": 0,
+        "failed": 0,
+    }
+    assert found.golden.rows() == [{"format": "empty", "sha256": 1, "fields": 1, "same bytes": 1, "failed": 0}]
+    assert found.summary == f"{3 + 9 + 18 + 3 + 3 + 3} checks: 39 hold, 0 failed"
+
+
+def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -> None:
+    found = verify(profile, golden)
+    sizes = {batch: batch * -(-RECORDS_A_CELL // batch) for batch in (1, 300, 2000)}  # whole batches
+    assert found.records == 2 * sum(sizes.values()) + 3 * sizes[300]
+    assert any(cell.records > 2000 for cell in profile.cells)
+    assert f"at most {RECORDS_A_CELL:,} a cell" in list(found.tallies)[1]
+    assert found.to_dict()["profile"]["most_records_a_cell"] == RECORDS_A_CELL
+
+
+class Broken(BatchedFormat):
+    """v2 whose reader gives one offset wrong in batches of 300, and drops the producer's epoch in batches of 2000."""
+
+    def decode(self, data: Any, *args: Any, **options: Any) -> DecodedLog:
+        log = super().decode(data, *args, **options)
+        records, size = log.records, len(log.records) // len(log)
+        if size == 2000:
+            rows = log.batch_rows.copy()
+            rows["producer_epoch"] = -1
+            return replace(log, rows=lambda: rows)
+        if size != 300:
+            return log
+        offsets = records.offsets.copy()
+        offsets[301] += 1
+        return replace(log, records=replace(records, shapes=replace(records.shapes, offsets=offsets)))
+
+
+def test_what_fails_is_named_with_cell_format_check_and_place(
+    profile: Profile, golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Broken(name="v2", magic=2, summary="broken")
+    monkeypatch.setattr(verification, "FORMATS", MappingProxyType({**FORMATS, "v2": broken}))
+    found = verify(profile, golden)
+    lines = [failure.line for failure in found.failures]
+    wrong = r"batch_size 300.*: offsets differ after encode and decode: item 301 was 301, 302 was read"
+    assert [bool(re.search(wrong, line)) for line in lines] == ["batch_size 300" in line for line in lines]
+    assert sorted(failure.check for failure in found.failures) == ["gzip", "gzip", *["round trip"] * 4, "zstd"]
+    assert all(re.search(r"cell [0-9a-f]{16} \(grid: batch_size \d+, .*\): v2: ", line) for line in lines)
+    epochs = [line for line in lines if "batch_size 2000" in line]
+    assert len(epochs) == 2
+    assert all("producer_epoch differs after encode and decode: batch 0 has 0, -1 was read" in line for line in epochs)
+    (row,) = [row for row in found.sweep.rows() if row["format"] == "v2"]
+    assert (row["round trip"], row["failed"]) == (2, 7)
+
+
+class Falling(BatchedFormat):
+    def breakdown(self, *args: Any, **options: Any) -> dict[str, int]:
+        raise ZeroDivisionError("by\nzero")
+
+
+def test_a_check_that_falls_over_has_not_held_and_costs_no_other(
+    profile: Profile, golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falling = Falling(name="v3", magic=3, summary="falling", features=FORMATS["v3"].features)
+    monkeypatch.setattr(verification, "FORMATS", MappingProxyType({**FORMATS, "v3": falling}))
+    (failure,) = verify(profile, golden).failures
+    assert failure.line.endswith(": v3: breakdown: ZeroDivisionError: by zero")
+
+
+def test_it_says_how_far_it_is(profile: Profile, golden: Path) -> None:
+    seen: list[tuple[int, str]] = []
+
+    def track(items: Sequence[Any], what: str) -> Iterable[Any]:
+        seen.append((len(items), what))
+        return items
+
+    verify(profile, golden, track)
+    assert seen == [(1, "golden vectors"), (9, "cells of sweep")]
+
+
+def test_no_folder_of_vectors(profile: Profile, tmp_path: Path) -> None:
+    with pytest.raises(InvalidConfig, match=r"nowhere.*golden vectors"):
+        verify(profile, tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(not (os.environ.get("KFBENCH_GOLDEN") or GOLDEN.is_dir()), reason="no golden vectors")
+def test_the_smoke_profile_holds() -> None:
+    found = verify(load_profile("smoke"), Path(os.environ.get("KFBENCH_GOLDEN") or GOLDEN))
+    assert not [failure.line for failure in found.failures]

@@ -1,0 +1,18 @@
+"""The smallest folder of golden vectors there can be: an empty log, as Kafka's reader describes it."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+
+def write_vectors(folder: Path, **changed: Any) -> Path:
+    """changed: items of the sidecar, for one that is wrong."""
+    folder.mkdir()
+    sha256 = hashlib.sha256(b"").hexdigest()
+    sidecar: dict[str, Any] = {"sha256": sha256, "error": None, "byteExact": True, "validBytes": 0, "trailingBytes": 0}
+    sidecar |= {"batches": []} | changed
+    (folder / "index.json").write_text(json.dumps([{"name": "nothing", "category": "empty", "sha256": sha256}]))
+    (folder / "nothing.bin").write_bytes(b"")
+    (folder / "nothing.json").write_text(json.dumps(sidecar))
+    return folder
