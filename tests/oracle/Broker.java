@@ -1,0 +1,112 @@
+package oracle;
+
+import java.nio.ByteBuffer;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.ConvertedRecords;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.MutableRecordBatch;
+import org.apache.kafka.common.record.Record;
+import org.apache.kafka.common.record.RecordBatch;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.common.utils.PrimitiveRef;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.server.common.MetadataVersion;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogValidator;
+
+/** What a broker does with batches: it stamps, validates, converts and compacts them. */
+final class Broker {
+    private static final TopicPartition PARTITION = new TopicPartition("topic", 0);
+
+    /** Bytes, and what Kafka says about how they came to be. */
+    record Result(byte[] bytes, Map<String, Object> notes) { }
+
+    private record StoppedClock(long milliseconds) implements Time {
+        @Override public long nanoseconds() {
+            return 0;
+        }
+
+        @Override public void sleep(long ms) { }
+
+        @Override public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) { }
+    }
+
+    private static final class Uncounted implements LogValidator.MetricsRecorder {
+        @Override public void recordInvalidMagic() { }
+
+        @Override public void recordInvalidOffset() { }
+
+        @Override public void recordInvalidSequence() { }
+
+        @Override public void recordInvalidChecksums() { }
+
+        @Override public void recordNoKeyCompactedTopic() { }
+    }
+
+    /** Writes into headers, as a leader does on append. */
+    static Result stamp(byte[] bytes, Spec spec) {
+        for (MutableRecordBatch batch : records(bytes).batches()) {
+            if (spec.has("lastOffset")) batch.setLastOffset(spec.number("lastOffset", 0));
+            if (spec.has("maxTimestamp")) batch.setMaxTimestamp(spec.timestampType(batch.magic()), spec.number("maxTimestamp", 0));
+            if (spec.has("partitionLeaderEpoch")) batch.setPartitionLeaderEpoch((int) spec.number("partitionLeaderEpoch", 0));
+        }
+        return new Result(bytes, Map.of());
+    }
+
+    static Result convert(byte[] bytes, Spec spec) {
+        ConvertedRecords<MemoryRecords> converted = records(bytes).downConvert(
+            (byte) spec.number("toMagic", 0), spec.number("firstOffset", 0), new StoppedClock(0));
+        int count = converted.recordConversionStats().numRecordsConverted();
+        return new Result(Writer.bytes(converted.records()), Map.of("numRecordsConverted", count));
+    }
+
+    /** Keeps the records whose offsets are in "retain". */
+    static Result compact(byte[] bytes, Spec spec) {
+        Set<Long> retained = new HashSet<>();
+        spec.node().get("retain").forEach(offset -> retained.add(offset.asLong()));
+        var retention = MemoryRecords.RecordFilter.BatchRetention.valueOf(spec.text("batchRetention", "DELETE_EMPTY"));
+        var filter = new MemoryRecords.RecordFilter(spec.number("now", 0), spec.number("deleteRetentionMs", 86_400_000)) {
+            @Override protected BatchRetentionResult checkBatchRetention(RecordBatch batch) {
+                return new BatchRetentionResult(retention, spec.flag("markerOfEmptyTransaction") && batch.isControlBatch());
+            }
+
+            @Override protected boolean shouldRetainRecord(RecordBatch batch, Record record) {
+                return retained.contains(record.offset());
+            }
+        };
+        ByteBuffer room = ByteBuffer.allocate(2 * bytes.length + 1024);
+        ByteBuffer kept = records(bytes).filterTo(PARTITION, filter, room, Integer.MAX_VALUE, BufferSupplier.NO_CACHING).outputBuffer();
+        kept.flip();
+        byte[] out = new byte[kept.remaining()];
+        kept.get(out);
+        return new Result(out, Map.of());
+    }
+
+    static Result validate(byte[] bytes, Spec spec) {
+        PrimitiveRef.LongRef next = PrimitiveRef.ofLong(spec.number("baseOffset", 0));
+        byte toMagic = (byte) spec.number("toMagic", RecordBatch.CURRENT_MAGIC_VALUE);
+        LogValidator validator = new LogValidator(
+            records(bytes), PARTITION, new StoppedClock(spec.number("now", 0)), CompressionType.forName(spec.text("sourceCompression", "none")),
+            spec.compression("targetCompression"), false, toMagic, spec.timestampType(toMagic), Long.MAX_VALUE, Long.MAX_VALUE,
+            (int) spec.number("partitionLeaderEpoch", RecordBatch.NO_PARTITION_LEADER_EPOCH),
+            AppendOrigin.valueOf(spec.text("origin", "CLIENT")), MetadataVersion.latestTesting());
+        var result = validator.validateMessagesAndAssignOffsets(next, new Uncounted(), BufferSupplier.NO_CACHING);
+        Map<String, Object> validation = Map.of(
+            "maxTimestampMs", result.maxTimestampMs,
+            "messageSizeMaybeChanged", result.messageSizeMaybeChanged,
+            "numRecordsConverted", result.recordValidationStats.numRecordsConverted(),
+            "nextOffset", next.value);
+        return new Result(Writer.bytes(result.validatedRecords), Map.of("validation", validation));
+    }
+
+    private static MemoryRecords records(byte[] bytes) {
+        return MemoryRecords.readableRecords(ByteBuffer.wrap(bytes));
+    }
+
+    private Broker() { }
+}

@@ -1,0 +1,60 @@
+"""Apache Kafka's record classes behind one JVM that stays: a JSON request a line, a JSON answer a line."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from tools import jvm
+
+HERE = Path(__file__).parent
+POM = HERE / "pom.xml"
+
+Spec = dict[str, Any]
+
+
+class KafkaRefusesError(Exception):
+    """Kafka's own writer or broker code threw; the message is its exception."""
+
+
+class Kafka:
+    """Kafka's classes. Fetches and compiles what it needs; `fetch` gives the folder of a pom's jars."""
+
+    def __init__(self, fetch: Callable[[Path], Path] = jvm.fetched) -> None:
+        jars = fetch(POM)
+        classes = jvm.compiled(sorted(HERE.glob("*.java")), jars)
+        command = jvm.java("oracle.Server", class_path=[classes, f"{jars}/*"])
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def _ask(self, **request: Any) -> Spec:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the JVM ended with status {self._process.wait()}")
+        answer: Spec = msgspec.json.decode(line)
+        if "failed" in answer:
+            raise KafkaRefusesError(answer["failed"])
+        return answer
+
+    def read(self, data: bytes) -> Spec:
+        """What Kafka's consumer sees in `data`: the sidecar of a golden vector, without name and spec."""
+        return self._ask(op="read", bytes=data.hex())
+
+    def write(self, *batches: Spec) -> bytes:
+        """The bytes of batches, one after another. For what a spec can say see `Writer.java`."""
+        return bytes.fromhex(self._ask(op="write", batches=batches)["bytes"])
+
+    def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:
+        """What a broker makes of `data` (op: stamp, convert, compact, validate), and what it says about it."""
+        answer = self._ask(op=op, bytes=data.hex(), **options)
+        return bytes.fromhex(answer.pop("bytes")), answer

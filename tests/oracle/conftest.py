@@ -1,0 +1,28 @@
+"""One JVM for all that asks Kafka; how many verdicts it gave stands in pytest's summary."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.client import Kafka
+
+VERDICTS = pytest.StashKey[Counter[str]]()
+
+
+@pytest.fixture(scope="session")
+def kafka(fetched: Callable[[Path], Path]) -> Iterator[Kafka]:
+    with Kafka(fetched) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def verdicts(pytestconfig: pytest.Config) -> Counter[str]:
+    """Count here what was judged, by what it was."""
+    return pytestconfig.stash.setdefault(VERDICTS, Counter())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for what, count in sorted(config.stash.get(VERDICTS, Counter()).items()):
+        terminalreporter.write_line(f"Apache Kafka judged {count:,} {what}")

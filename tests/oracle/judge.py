@@ -1,0 +1,129 @@
+"""Kafka's verdict on a chunk of batches, both ways. Each check raises AssertionError."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kfbench import FORMATS, EncodedLog, KfbenchError, read_log, write_log
+from tests.common import batch_fields_of, bounds_of, records_of
+from tests.oracle.client import Kafka
+from tests.oracle.generate import Chunk
+from tests.reference.model import Fields, Message
+from tests.sidecars import check_sidecar, unhex
+
+# What depends on how well a library compresses.
+COMPRESSED_ONLY = {"position", "size", "crc"}
+SIDECAR_NAMES = {
+    "producer_id": "producerId",
+    "producer_epoch": "producerEpoch",
+    "base_sequence": "baseSequence",
+    "is_transactional": "isTransactional",
+    "is_control": "isControlBatch",
+    "delete_horizon_ms": "deleteHorizonMs",
+    "partition_leader_epoch": "partitionLeaderEpoch",
+    "base_offset": "baseOffset",
+    "last_offset": "lastOffset",
+    "max_timestamp_ms": "maxTimestamp",
+}
+
+
+def encoded(chunk: Chunk) -> EncodedLog:
+    fields = batch_fields_of(chunk.case)
+    log: EncodedLog = FORMATS[chunk.name].encode(
+        records_of(chunk.case.messages), bounds_of(chunk.case), chunk.codec, chunk.level, batch_fields=fields
+    )
+    assert not log.losses
+    return log
+
+
+def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
+    """Kafka reads what we write: what we were given, and what we ourselves read. Gives the number of batches."""
+    data = bytes(encoded(chunk))
+    seen = kafka.read(data)
+    assert (seen["error"], seen["trailingBytes"]) == (None, 0)
+    check_sidecar(read_log(data), seen["batches"])
+    rows = iter(seen["batches"])
+    for messages, fields in zip(chunk.case.batches, chunk.case.fields, strict=True):
+        plain = chunk.name != "v2" and chunk.codec == "none"
+        for part in [[message] for message in messages] if plain else [messages]:
+            _check_given(next(rows), part, fields, chunk)
+    assert next(rows, None) is None
+    return len(chunk)
+
+
+def _check_given(row: dict[str, Any], messages: Any, fields: Fields, chunk: Chunk) -> None:
+    append = fields.append_time_ms
+    if append is not None and fields.max_timestamp_ms is not None:  # which is where readers look
+        append = fields.max_timestamp_ms
+    assert row["compression"] == (chunk.codec if messages else "none") or (not messages and chunk.name == "v2")
+    assert [_message(record) for record in row["records"]] == [
+        message if append is None else _stamped(message, append) for message in messages
+    ]
+    assert (row["timestampType"] == "LOG_APPEND_TIME") == (append is not None)
+    if chunk.name == "v2":
+        for field, kafkas in SIDECAR_NAMES.items():
+            given = getattr(fields, field)
+            if given is not None or field == "delete_horizon_ms":
+                assert row[kafkas] == given, field
+
+
+def _stamped(message: Message, append_time_ms: int) -> Message:
+    return Message(
+        offset=message.offset,
+        timestamp_ms=append_time_ms,
+        key=message.key,
+        value=message.value,
+        headers=message.headers,
+    )
+
+
+def _message(record: dict[str, Any]) -> Message:
+    return Message(
+        offset=record["offset"],
+        timestamp_ms=record["timestamp"],
+        key=unhex(record["key"]),
+        value=unhex(record["value"]),
+        headers=tuple((name, unhex(content)) for name, content in record.get("headers", [])),
+    )
+
+
+def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
+    """We read what Kafka writes from the same specs, and write the same: the bytes, or under a codec what they hold."""
+    chosen = [i for i, spec in enumerate(chunk.kafka) if spec]
+    if not chosen:
+        return 0
+    part = chunk.part(chosen)
+    data = kafka.write(*(spec for spec in part.kafka if spec))
+    ours = bytes(encoded(part))
+    seen = kafka.read(data)
+    assert (seen["error"], seen["trailingBytes"]) == (None, 0)
+    log = read_log(data)
+    check_sidecar(log, seen["batches"])
+    assert log.batches["canonical"].all()
+    again = bytes(write_log(log))
+    if part.codec == "none":
+        assert ours == data
+        assert again == data
+        return len(part)
+    assert _held(kafka.read(ours)) == _held(seen)
+    # Where a set's first messages are gone, no reader of v1 can tell from which offset its inner ones counted.
+    but = {"decompressedSha256"} if part.name == "v1" else set()
+    assert _held(kafka.read(again), but) == _held(seen, but)
+    return len(part)
+
+
+def _held(seen: dict[str, Any], but: Collection[str] = ()) -> list[dict[str, Any]]:
+    """All but what depends on the compressed bytes; the plain ones are in it by their sha256."""
+    assert seen["error"] is None
+    return [{name: row[name] for name in row.keys() - COMPRESSED_ONLY - set(but)} for row in seen["batches"]]
+
+
+def disagreement(judge: Callable[[Kafka, Chunk], int], kafka: Kafka, chunk: Chunk) -> str:
+    """What is wrong with a chunk that failed, by the smallest batch that fails alone."""
+    found = []
+    for one in [chunk.part([i]) for i in range(len(chunk))] + [chunk]:
+        try:
+            judge(kafka, one)
+        except (AssertionError, KfbenchError) as error:
+            kind = f"{type(error).__name__}: {error}"[:2000]
+            found.append(f"{one.name} {one.codec} {one.level}\n{one.case}\n{one.kafka}\n{kind}")
+    return min(found, key=len, default="only as a whole, and not again")

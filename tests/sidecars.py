@@ -1,0 +1,68 @@
+"""What Kafka's own reader says of a log, in its words (a golden vector's sidecar), beside what we read."""
+
+from typing import Any
+
+from kfbench.batches import DecodedLog
+from tests.common import messages_of
+
+TIMESTAMP_TYPES = {"NO_TIMESTAMP_TYPE": "create", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
+
+# Kafka's names in the sidecar, ours in DecodedLog.batches.
+BATCH_COLUMNS = {
+    "position": "position",
+    "magic": "magic",
+    "size": "size_bytes",
+    "crc": "crc",
+    "compression": "codec",
+    "timestampType": "timestamp_type",
+    "baseOffset": "base_offset",
+    "lastOffset": "last_offset",
+    "maxTimestamp": "max_timestamp_ms",
+    "count": "count",
+    "attributes": "attributes",
+    "baseTimestamp": "base_timestamp_ms",
+    "partitionLeaderEpoch": "partition_leader_epoch",
+    "producerId": "producer_id",
+    "producerEpoch": "producer_epoch",
+    "baseSequence": "base_sequence",
+    "lastSequence": "last_sequence",
+    "isTransactional": "is_transactional",
+    "isControlBatch": "is_control",
+    "deleteHorizonMs": "delete_horizon_ms",
+    "decompressedSize": "records_size_bytes",
+}
+NOT_COLUMNS = {"isValid", "nextOffset", "decompressedSha256", "decompressError", "records"}
+INT64_RANGE = 2**64
+
+
+def unhex(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
+
+
+def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
+    """Every field of every batch and record, as Kafka's reader gives it."""
+    rows = log.batches.to_dict("records")
+    assert len(rows) == len(expected)
+    messages = messages_of(log.records)
+    for i, (row, batch) in enumerate(zip(rows, expected, strict=True)):
+        assert batch.keys() <= BATCH_COLUMNS.keys() | NOT_COLUMNS
+        want = {BATCH_COLUMNS[key]: value for key, value in batch.items() if key in BATCH_COLUMNS}
+        want["timestamp_type"] = TIMESTAMP_TYPES[batch["timestampType"]]
+        if want["count"] is None:  # Kafka does not count v0 and v1
+            want["count"] = len(batch["records"])
+        if "delete_horizon_ms" in want and want["delete_horizon_ms"] is None:
+            want["delete_horizon_ms"] = -1
+        assert {name: row[name] for name in want} == want
+        assert (row["last_offset"] + 1 - batch["nextOffset"]) % INT64_RANGE == 0  # Java's wraps
+        read = messages[log.bounds[i] : log.bounds[i + 1]]
+        assert len(read) == len(batch["records"])
+        for k, (message, record) in enumerate(zip(read, batch["records"], strict=True)):
+            assert message.offset == record["offset"]
+            assert message.timestamp_ms == record["timestamp"]
+            assert (message.key, message.value) == (unhex(record["key"]), unhex(record["value"]))
+            headers = tuple((key, unhex(value)) for key, value in record.get("headers", []))
+            assert message.headers == headers
+            if "sequence" in record:
+                distance = record["offset"] - row["base_offset"]
+                wrapped = (row["base_sequence"] + distance) % 2**31
+                assert record["sequence"] == (-1 if row["base_sequence"] < 0 else wrapped), k
