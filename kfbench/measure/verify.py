@@ -120,6 +120,9 @@ def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFie
     timestamps_ms = records.timestamps_ms
     if not can.timestamps:
         timestamps_ms = np.full(len(records), NO_TIMESTAMP)
+    elif not can.milliseconds:
+        seconds = timestamps_ms // 1_000
+        timestamps_ms = np.where((seconds >= 0) & (seconds < 2**31), seconds * 1_000, NO_TIMESTAMP)
     elif "append_time_ms" in can.batch_fields:
         rows = np.broadcast_to(batch_fields.over(len(bounds) - 1), len(bounds) - 1)
         append = np.repeat(rows["timestamp_type"] == APPEND_TIME, np.diff(bounds))

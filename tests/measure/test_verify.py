@@ -143,10 +143,20 @@ def test_every_format_passes(name: str, codec: str, append_time: bool) -> None:
     verify_records(FORMATS[name], *given, log)
 
 
+def test_seconds_that_an_int32_cannot_hold_are_none() -> None:
+    stamps = [-2, -1, 0, 999, 1_000, 2**31 * 1_000 - 1, 2**31 * 1_000, 2**62]
+    given = Records.from_lists([b""] * len(stamps), timestamps_ms=stamps)
+    left = carried(FORMATS["enriched"], given, np.array([0, len(stamps)]), NO_FIELDS).timestamps_ms
+    assert left.tolist() == [-1, -1, 0, 0, 1_000, (2**31 - 1) * 1_000, -1, -1]
+
+
 def test_carried_is_what_readers_get() -> None:
     given = records(headers=1)
     fields = BatchFields(append_time_ms=np.array([7, 8]), timestamp_type=np.array([1, 0]))
-    v0, v1, v2 = (carried(FORMATS[name], given, BOUNDS, fields) for name in ("v0", "v1", "v2"))
+    names = "v0", "v1", "v2", "enriched", "enriched-ms"
+    v0, v1, v2, seconds, ms = (carried(FORMATS[name], given, BOUNDS, fields) for name in names)
+    assert np.array_equal(seconds.timestamps_ms, given.timestamps_ms // 1_000 * 1_000)
+    assert np.array_equal(ms.timestamps_ms, given.timestamps_ms)
     assert set(v0.timestamps_ms.tolist()) == {-1} and not v0.shapes.has_headers
     for each in (v1, v2):
         assert set(each.timestamps_ms[:100].tolist()) == {7}

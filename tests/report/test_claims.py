@@ -8,8 +8,9 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.report import claims
-from tests.reference import v01, v23
+from tests.reference import enriched, kip98, v01, v23
 from tests.reference.model import Message
+from tests.reference.varint import unsigned as uvarint
 from tests.reference.varint import zigzag
 
 
@@ -35,40 +36,53 @@ def overhead(data: bytes, count: int) -> int:
     return len(data) - count * (100 + 1024)
 
 
+TEXTS_OWN = "new format (the text's own layout)"
+SHIPPED = "new format (as shipped)"
+
+
 @pytest.mark.parametrize("count", claims.KIP_98_BATCHES)
-def test_kip98_batches_are_those_of_the_reference_codec(checked: dict[str, claims.ClaimsTable], count: int) -> None:
-    new = find(checked["kip98"], f"overhead of a batch of {count}.").values
-    old = find(checked["kip98"], f"old format, overhead of {count} ").values
-    assert new["v2_1ms_apart"] == overhead(v23.encode("v2", messages(count, 1)), count)
-    assert new["v2_64ms_apart"] == overhead(v23.encode("v2", messages(count, 64)), count)
+def test_kip98_batches_are_those_of_the_reference_codecs(checked: dict[str, claims.ClaimsTable], count: int) -> None:
+    table = checked["kip98"]
+    old = find(table, f"old format, overhead of {count} ").values
+    paper = find(table, f"{TEXTS_OWN}, overhead of a batch of {count}.").values
+    shipped = find(table, f"{SHIPPED}, overhead of a batch of {count}.").values
+    for step in (1, 64):
+        assert paper[f"kip98_{step}ms_apart"] == overhead(kip98.encode(messages(count, step)), count)
+        assert shipped[f"v2_{step}ms_apart"] == overhead(v23.encode("v2", messages(count, step)), count)
     assert old["v1"] == overhead(v01.encode(1, messages(count, 1)), count)
+
+
+def test_kip98_real_bytes_are_those_that_have_been_worked_out_by_hand(checked: dict[str, claims.ClaimsTable]) -> None:
+    paper = [find(checked["kip98"], f"{TEXTS_OWN}, overhead of a batch of {n}.") for n in (1, 3, 10, 50, 100)]
+    assert [row.values["kip98_1ms_apart"] for row in paper] == [59, 71, 113, 353, 689]
+    assert [row.values["kip98_64ms_apart"] for row in paper] == [59, 73, 122, 402, 752]
 
 
 def test_kip98_quotes_the_table_and_flags_every_batch_but_no_old_message(
     checked: dict[str, claims.ClaimsTable],
 ) -> None:
     table = checked["kip98"]
-    batches = [row for row in table.rows if "overhead of a batch" in row.claim]
-    assert [row.published for row in batches] == ["60", "74", "123", "403", "745"]
-    assert not any(row.holds for row in batches)
+    for layout in (TEXTS_OWN, SHIPPED):
+        batches = [row for row in table.rows if row.claim.startswith(f"{layout}, overhead of a batch")]
+        assert [row.published for row in batches] == ["60", "74", "123", "403", "745"]
+        assert not any(row.holds for row in batches)
+        assert "53 + 100*7 is 753" in batches[-1].why and "stale 45 + 700" in batches[-1].why
     assert all(row.holds for row in table.rows if row.claim.startswith("old format"))
-    assert "stale 45 + 700" in batches[-1].why
-    assert find(table, "message set").values["v2"] == 61
+    own, shipped = (find(table, f"{layout}, overhead of the message set") for layout in (TEXTS_OWN, SHIPPED))
+    assert (own.holds, own.values["kip98"]) == (True, 53)
+    assert (shipped.holds, shipped.values["v2"]) == (False, 61)
+    assert find(table, f"{TEXTS_OWN}, each additional").holds
 
 
 def test_kip98_extremes_are_real_records(checked: dict[str, claims.ClaimsTable]) -> None:
-    found = find(checked["kip98"], "ranges").values
-    assert found["v2_least"] == len(b"length, attributes, 2 deltas, 2 lengths, count".split(b",")) + 2
-    widest = [
-        zigzag(2**28 + 2**28 + 27),
-        b"a",
-        zigzag(2**63 - 1),
-        zigzag(2**31 - 1),
-        zigzag(2**28),
-        zigzag(2**28),
-        b"c",
-    ]
-    assert found["v2_most"] == sum(map(len, widest))
+    paper, shipped = (find(checked["kip98"], f"{layout}, per-message").values for layout in (TEXTS_OWN, SHIPPED))
+    assert shipped["v2_least"] == len(b"length, attributes, 2 deltas, 2 lengths, count".split(b",")) + 2
+    assert paper["kip98_least"] == len(b"length, attributes, timestamp delta, offset delta".split(b","))
+    length, key = 2**28 + 2**28 + 27, 2**28
+    common = [b"a", zigzag(2**63 - 1)]
+    widest = [*common, zigzag(length), zigzag(2**31 - 1), zigzag(key), zigzag(2**28), b"c"]
+    assert shipped["v2_most"] == sum(map(len, widest))
+    assert paper["kip98_most"] == sum(map(len, [*common, uvarint(length), uvarint(2**31 - 1), uvarint(key)]))
 
 
 def test_kip931_varints_end_where_zigzag_says(checked: dict[str, claims.ClaimsTable]) -> None:
@@ -77,6 +91,8 @@ def test_kip931_varints_end_where_zigzag_says(checked: dict[str, claims.ClaimsTa
         biggest = int(find(table, f"{width}-byte varint").values["v3"])
         assert len(zigzag(biggest)) == width
         assert len(zigzag(biggest + 1)) == width + 1
+        unsigned = find(table, f"{width}-byte varint").values
+        assert unsigned["v3_unsigned"] == unsigned["published"]
     assert find(table, "16 seconds").values["v3"] == len(zigzag(16_000))
     last = int(find(table, "base timestamp").values["last_ms_of_as_few_bytes"])
     assert len(zigzag(last)) == 6
@@ -98,6 +114,8 @@ def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, clai
     ) - len(v23.encode("v3-header-only", single))
     assert find(table, "record count").values["v3"] == 4
     assert "opposite" in table.remarks[0]
+    v3, unsigned = (overhead(v23.encode(name, messages(100, 1)), 100) for name in ("v3", "v3-unsigned"))
+    assert f" {unsigned} bytes of overhead with unsigned varints, {v3} with zig-zag ones" in table.remarks[1]
 
 
 def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
@@ -110,10 +128,25 @@ def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, claims.ClaimsTable
     assert moved["v0"] > 0
 
 
-def test_enriched_starts_from_real_v0_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_enriched_is_measured_in_real_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
     table = checked["enriched"]
     assert not find(table, "starts with").holds
-    assert find(table, "best case").values == {"v0": 26, "v1": 34}
+    best = find(table, "best case")
+    one = messages(1, 0)
+    assert best.holds and best.values == {"v0": 26, "v1": 34, "enriched": overhead(enriched.encode("enriched", one), 1)}
+    times = find(table, "Timestamp => int32")
+    tag = len(enriched.encode("enriched-ms", one)) - len(enriched.encode("enriched", one))
+    assert not times.holds and times.values == {"enriched": 1, "enriched-ms": 1_000, "tag_bytes": tag}
+    assert find(table, "compressed set)").values == {"tag_bytes": len(enriched.tags_field({32: 3, 33: 1, 34: 0})) - 4}
+
+
+def test_enriched_sets_count_from_their_first_offset(checked: dict[str, claims.ClaimsTable]) -> None:
+    table = checked["enriched"]
+    assert find(table, "offset of a compressed set").values == {"enriched": 1000}
+    assert find(table, "inner messages").real == "0, 1, 2"
+    moved = find(table, "to assign offsets").values
+    assert moved["enriched"] == 0
+    assert moved["v0"] > 0
 
 
 @pytest.mark.parametrize("name", claims.CLAIMS)
