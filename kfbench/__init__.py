@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from kfbench.codecs import CODECS
     from kfbench.errors import KfbenchError
     from kfbench.formats import FORMATS
+    from kfbench.limits import Limits
     from kfbench.log import read_log, write_log
     from kfbench.measure.size import compare
     from kfbench.records import Records, Shapes
@@ -23,6 +24,7 @@ _HOMES = {
     "EncodedLog": "batches",
     "DecodedLog": "batches",
     "KfbenchError": "errors",
+    "Limits": "limits",
     "CODECS": "codecs",
     "FORMATS": "formats",
     "WORKLOADS": "workloads",
@@ -39,6 +41,7 @@ __all__ = [
     "DecodedLog",
     "EncodedLog",
     "KfbenchError",
+    "Limits",
     "Records",
     "Shapes",
     "compare",

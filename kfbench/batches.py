@@ -1,6 +1,7 @@
 """What formats take beside records, and what they give: batch plans, header fields, encoded and decoded logs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int64, integers_of
+from kfbench.arrays import Bytes, Int32, Int64, integers_of
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
@@ -19,6 +20,7 @@ from kfbench.layouts import (
     UNSET,
 )
 from kfbench.records import Records
+from kfbench.tagged_fields import NONE, encoded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +37,9 @@ FIELDS: Final = np.dtype(
         ("max_timestamp_ms", np.int64),  # UNSET: the records' maximum, or the append time
         ("append_time_ms", np.int64),
         ("delete_horizon_ms", np.int64),
+        ("tags_start", np.int64),  # its own tagged fields, in BatchFields.tags
+        ("tags_bytes", np.int64),
+        ("tags_count", np.int64),
         ("producer_id", np.int64),
         ("base_sequence", np.int32),
         ("partition_leader_epoch", np.int32),
@@ -60,6 +65,8 @@ FIELD_DEFAULTS: Final[Mapping[str, Any]] = {
     "is_transactional": False,
     "is_control": False,
 }
+FIELD_NAMES: Final = frozenset(FIELD_DEFAULTS) | {"tagged_fields"}  # what BatchFields takes
+_NO_TAGS: Final = np.frombuffer(b"", np.uint8)
 
 # One row a batch, as a reader sees it: the columns of DecodedLog.batches (codec and timestamp type become names there).
 BATCH: Final = np.dtype(
@@ -76,6 +83,7 @@ BATCH: Final = np.dtype(
         ("count", np.int64),
         ("base_timestamp_ms", np.int64),
         ("max_timestamp_ms", np.int64),
+        ("append_time_ms", np.int64),  # -1: none; beside create time it is in a tagged field
         ("partition_leader_epoch", np.int32),
         ("producer_id", np.int64),
         ("producer_epoch", np.int16),
@@ -84,6 +92,7 @@ BATCH: Final = np.dtype(
         ("is_transactional", np.bool_),
         ("is_control", np.bool_),
         ("delete_horizon_ms", np.int64),
+        ("shared_headers", np.int64),  # stored once, and counted in each record too
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
     ]
@@ -121,17 +130,22 @@ class BatchFields:
     Lengths, deltas and checksums belong to the encoder and cannot be set. Offsets and timestamps of the header
     (base_offset, last_offset, base_timestamp_ms, max_timestamp_ms) are derived from the records unless given: after
     compaction, or for an empty batch, they say more than the records do. append_time_ms makes a batch log append time;
-    the records' own timestamps are then written as the producer gave them, and readers see the append time.
-    Raises InvalidRecords.
+    the records' own timestamps are then written as the producer gave them, and readers see the append time; with
+    timestamp_type=0 the broker only noted it, which takes a format with tagged fields. tagged_fields: such fields, from
+    tag to bytes; one mapping for all batches, or one a batch. Raises InvalidRecords.
     """
 
-    def __init__(self, **columns: ArrayLike) -> None:
+    def __init__(
+        self, *, tagged_fields: Mapping[int, bytes] | Sequence[Mapping[int, bytes]] | None = None, **columns: ArrayLike
+    ) -> None:
         if unknown := columns.keys() - FIELD_DEFAULTS.keys():
             raise InvalidRecords(
-                f"batch_fields: no field {', '.join(sorted(unknown))}; there are {', '.join(FIELD_DEFAULTS)}"
+                f"batch_fields: no field {', '.join(sorted(unknown))}; there are {', '.join(FIELD_DEFAULTS)}, tagged_fields"
             )
         given = {name: np.asarray(values) for name, values in columns.items()}
         sizes = {len(values) for values in given.values() if values.ndim}
+        if tagged_fields is not None and not isinstance(tagged_fields, Mapping):
+            sizes.add(len(tagged_fields))
         if len(sizes) > 1 or any(values.ndim > 1 for values in given.values()):
             raise InvalidRecords("batch_fields: each column needs one item, or one a batch")
         self.rows: NDArray[np.void] = np.zeros(sizes.pop() if sizes else 1, FIELDS)
@@ -145,6 +159,11 @@ class BatchFields:
                 if values.min() < limits.min or values.max() > limits.max:
                     raise InvalidRecords(f"{name}: a value does not fit {kind}")
             self.rows[name] = values
+        self.tags: Bytes = _NO_TAGS
+        if tagged_fields is not None:
+            each = [tagged_fields] if isinstance(tagged_fields, Mapping) else list(tagged_fields)
+            self.tags, bounds, self.rows["tags_count"] = encoded(each)
+            self.rows["tags_start"], self.rows["tags_bytes"] = bounds[:-1], np.diff(bounds)
         if "append_time_ms" in given and "timestamp_type" not in given:
             self.rows["timestamp_type"] = self.rows["append_time_ms"] != NO_TIMESTAMP
         if np.any(self.rows["timestamp_type"] >> 1):
@@ -154,10 +173,12 @@ class BatchFields:
             raise InvalidRecords("base_timestamp_ms: a batch with a delete horizon has it there")
         self.rows.flags.writeable = False
 
-    @classmethod
-    def of(cls, rows: NDArray[np.void]) -> Self:
-        """From rows of FIELDS."""
-        return cls(**{name: rows[name] for name in FIELD_DEFAULTS})
+    def part(self, first: int, end: int) -> Self:
+        """The fields of the batches first to end - 1."""
+        part = copy(self)
+        part.__dict__.pop("set_fields", None)
+        part.rows = self.rows[first:end] if len(self.rows) > 1 else self.rows
+        return part
 
     def over(self, batches: int) -> NDArray[np.void]:
         """One row, or one a batch: what the kernels take. Raises InvalidRecords when the numbers disagree."""
@@ -168,7 +189,13 @@ class BatchFields:
     @cached_property
     def set_fields(self) -> frozenset[str]:
         """The names of the fields that differ from their default in any batch."""
-        return frozenset(name for name, default in FIELD_DEFAULTS.items() if np.any(self.rows[name] != default))
+        return frozenset(name for name in FIELD_NAMES if self.set_in(name).any())
+
+    def set_in(self, name: str) -> NDArray[np.bool_]:
+        """In which batches the field differs from its default: bool[batches], or one for all."""
+        if name == "tagged_fields":
+            return self.rows["tags_count"] != 0  # type: ignore[no-any-return]
+        return self.rows[name] != FIELD_DEFAULTS[name]  # type: ignore[no-any-return]
 
 
 NO_FIELDS: Final = BatchFields()
@@ -203,6 +230,7 @@ class DecodedLog:
     bounds: Int64
     create_timestamps_ms: Int64
     rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when they are asked for
+    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # likewise; None: the format has none
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
 
@@ -220,6 +248,11 @@ class DecodedLog:
         return self.rows()
 
     @cached_property
+    def tagged_fields(self) -> Sequence[Mapping[int, bytes]]:
+        """The tagged fields of each batch that are not the format's own: from tag to bytes."""
+        return self.tags() if self.tags else [NONE] * len(self)
+
+    @cached_property
     def batches(self) -> "pd.DataFrame":
         """One row a batch, Kafka's field names in snake case. Absent fields of v0 and v1 read -1."""
         import pandas as pd
@@ -235,16 +268,34 @@ class DecodedLog:
     def batch_fields(self) -> BatchFields:
         """The header fields, ready to encode the same batches anew."""
         rows = self.batch_rows
-        fields = np.zeros(len(rows), FIELDS)
-        for name in FIELD_DEFAULTS.keys() & set(BATCH.names or ()):
-            fields[name] = rows[name]
-        fields["append_time_ms"] = np.where(
-            rows["timestamp_type"] == APPEND_TIME, rows["max_timestamp_ms"], NO_TIMESTAMP
-        )
-        return BatchFields.of(fields)
+        columns = {name: rows[name] for name in FIELD_DEFAULTS}
+        return BatchFields(tagged_fields=self.tagged_fields if self.tags else None, **columns)
 
     @property
     def source_records(self) -> Records:
         """The records with the timestamps that their producer wrote: what an encoder needs to write the same bytes."""
         shapes = replace(self.records.shapes, timestamps_ms=self.create_timestamps_ms)
         return replace(self.records, shapes=shapes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodedMetadata:
+    """What a log says of its records without a byte of their payload; bounds int64[batches + 1] as in DecodedLog.
+
+    timestamps_ms are what a consumer sees. plain_bytes: how much of the records had to stand there plain for it. What
+    only a reader of the payload can find broken goes unseen.
+    """
+
+    timestamps_ms: Int64
+    offsets: Int64
+    key_lengths: Int32
+    value_lengths: Int32
+    header_counts: Int64
+    bounds: Int64
+    plain_bytes: int
+    errors: Sequence[CorruptLog] = ()
+    trailing_bytes: int = 0
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        return len(self.bounds) - 1

@@ -22,28 +22,29 @@ import xxhash
 import zstandard
 
 from kfbench.errors import IllegalCombination, KfbenchError
+from kfbench.limits import LIMITS, Limits
 
 CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd", "5", "6", "7")  # by the id in the attributes
-DEFAULT_LIMIT_BYTES: Final = 256 << 20  # of one decompressed batch; Kafka's largest sensible batch is far below
+DEFAULT_LIMIT_BYTES: Final = LIMITS.batch_bytes
 
 Buffer: TypeAlias = bytes | memoryview  # bytes are quicker to take apart; a view copies nothing that is not read
-LOG_EXPANSION: Final = 256  # a log may decompress to this many times its size, and DEFAULT_LIMIT_BYTES on top
 
 
 @dataclass(kw_only=True)
 class Allowance:
-    """How much decompression may give while a log is read: `batch_bytes` a batch, `log_bytes` in all that is left."""
+    """What may still be made of a log while it is read: `limits` for a batch, `log_bytes` decompressed in all."""
 
-    batch_bytes: int
+    limits: Limits
     log_bytes: int
 
     @classmethod
-    def of(cls, log_size_bytes: int, batch_bytes: int) -> Self:
-        return cls(batch_bytes=batch_bytes, log_bytes=batch_bytes + LOG_EXPANSION * log_size_bytes)
+    def of(cls, log_size_bytes: int, limits: Limits | None) -> Self:
+        limits = limits or LIMITS
+        return cls(limits=limits, log_bytes=limits.log_bytes(log_size_bytes))
 
     def decompress(self, codec: "Codec", payload: Any) -> bytes:
         """Raises Undecodable."""
-        plain = codec.decompress(payload, min(self.batch_bytes, self.log_bytes))
+        plain = codec.decompress(payload, min(self.limits.batch_bytes, self.log_bytes))
         self.log_bytes -= len(plain)
         return plain
 

@@ -37,6 +37,15 @@ V1_MESSAGE: Final = np.dtype(
     ]
 )
 
+ENRICHED_MESSAGE: Final = np.dtype(  # "Kafka Enriched Message Metadata"
+    [
+        *((name, V0_MESSAGE[name]) for name in V0_MESSAGE.names or ()),  # attributes bits 0-3: codec, or control type
+        ("timestamp_s", ">i4"),  # Unix seconds, -1: none
+        ("tags_length", ">i4"),  # bytes of the tags that follow, -1: none
+        # then the tags, then as v0
+    ]
+)
+
 V2_HEADER: Final = np.dtype(
     [
         ("base_offset", ">i8"),  # set by the broker, outside the CRC
@@ -52,6 +61,27 @@ V2_HEADER: Final = np.dtype(
         ("producer_epoch", ">i2"),
         ("base_sequence", ">i4"),
         ("count", ">i4"),
+    ]
+)
+
+KIP98_HEADER: Final = np.dtype(  # the layout of KIP-98's text, without v2's leader epoch and count
+    [
+        ("base_offset", ">i8"),  # set by the broker, outside the CRC
+        ("length", ">i4"),
+        ("crc", ">u4"),  # CRC-32C of attributes..end
+        ("magic", ">i1"),
+        ("attributes", ">i2"),
+        *(
+            (name, V2_HEADER[name])
+            for name in (
+                "last_offset_delta",
+                "base_timestamp_ms",
+                "max_timestamp_ms",
+                "producer_id",
+                "producer_epoch",
+                "base_sequence",
+            )
+        ),
     ]
 )
 
@@ -74,16 +104,39 @@ V3_FIXED_TAIL: Final = np.dtype(  # attributes bit 8, the ablation that keeps v2
     [("last_offset_delta", ">i4"), ("base_timestamp_ms", ">i8"), ("max_timestamp_ms", ">i8"), ("count", ">i4")]
 )
 
+CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # a control record's key begins so
+CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
+END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # the value of 0 and 1
+
 CODEC_MASK: Final = 0x07
 TIMESTAMP_TYPE_BIT: Final = 1 << 3  # 1: log append time
 TRANSACTIONAL_BIT: Final = 1 << 4
 CONTROL_BIT: Final = 1 << 5
 DELETE_HORIZON_BIT: Final = 1 << 6
 NO_RECORD_ATTRIBUTES_BIT: Final = 1 << 7  # v3, KIP-931's ignoreMessageAttributes
-FIXED_HEADER_BIT: Final = 1 << 8  # v3, ours
+FIXED_HEADER_BIT: Final = 1 << 8  # v3, ours, as all that follow
+UNSIGNED_BIT: Final = 1 << 9  # lengths, header counts and offset deltas without zig-zag
+HEADERS_FIRST_BIT: Final = 1 << 10  # the metadata of all records before the payload of all
+TAGGED_BIT: Final = 1 << 11  # tagged fields after the count
+NULL_KEY_BIT, NULL_VALUE_BIT = 1 << 0, 1 << 1  # of a kip98 message
 LEGACY_ATTRIBUTES_MASK: Final = CODEC_MASK | TIMESTAMP_TYPE_BIT
 V2_ATTRIBUTES_MASK: Final = 0x7F
-V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT
+KIP98_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK & ~DELETE_HORIZON_BIT
+V3_FEATURES_MASK: Final = (
+    NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT | UNSIGNED_BIT | HEADERS_FIRST_BIT | TAGGED_BIT
+)
+V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | V3_FEATURES_MASK
+SHARED_HEADERS: Final = 1 << 16  # no attribute bit: asks a writer of tagged fields for tag 1
+
+APPEND_TIME_TAG: Final = 0  # i64, -1 until the broker sets it
+SHARED_HEADERS_TAG: Final = 1  # headers that every record of the batch begins with
+
+# Types of an enriched message, beside the codecs 0-3; the text names 8 to 11.
+LEADER_EPOCH, START_TRANSACTION, COMMIT_TRANSACTION, ABORT_TRANSACTION, OTHER_CONTROL = range(8, 13)
+MESSAGE_TYPE_MASK: Final = 0x0F
+# Tags of an enriched message; the text gives 0 and 32.
+TIME_TAG, COUNT_TAG, RELATIVE_TAG, KEYS_TAG = 0, 32, 33, 34
+TAG_BYTES: Final = {TIME_TAG: 8, COUNT_TAG: 4, RELATIVE_TAG: 1, KEYS_TAG: 1}  # without the id, i8
 
 MIN_LENGTH: Final = 14  # below this length field nothing can be skipped: no batch follows (LogInputStream)
 
@@ -98,8 +151,9 @@ LEGACY_FIXED_BYTES: Final = (V0_MESSAGE.itemsize + 8, V1_MESSAGE.itemsize + 8)  
 # Upper bounds for allocation: five bytes a varint, ten a varlong.
 MAX_RECORD_OVERHEAD: Final = 5 + 1 + 10 + 5 + 5 + 5 + 5
 MAX_HEADER_OVERHEAD: Final = 5 + 5
-MAX_BATCH_OVERHEAD: Final = V3_HEADER.itemsize + 5 + 10 + 10 + 4
-MIN_RECORD_BYTES: Final = 6  # v3 without attributes: length, two deltas, two lengths, header count
+MAX_TAGS_OVERHEAD: Final = 5 + (1 + 1 + 8) + (1 + 5 + 5)  # their number, tag 0, tag 1 without its headers
+MAX_BATCH_OVERHEAD: Final = V3_HEADER.itemsize + 5 + 10 + 10 + 4 + MAX_TAGS_OVERHEAD + 5  # 5: metadataLength
+MIN_RECORD_BYTES: Final = 5  # v3, headers first, without attributes: two deltas, two lengths, header count
 
 
 def position(layout: np.dtype[np.void], field: str) -> int:

@@ -112,6 +112,13 @@ class Shapes:
         """Records that have a timestamp."""
         return int(np.count_nonzero(self.timestamps_ms != NO_TIMESTAMP))
 
+    @cached_property
+    def whole_second_count(self) -> int:
+        """Records whose timestamp is a number of seconds from 0 to the largest int32."""
+        seconds = self.timestamps_ms // 1000
+        whole = (seconds * 1000 == self.timestamps_ms) & (seconds >= 0) & (seconds <= np.iinfo(np.int32).max)
+        return int(np.count_nonzero(whole))
+
     @property
     def header_count(self) -> int:
         return len(self.header_key_lengths)

@@ -2,143 +2,173 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kfbench import layouts
-from kfbench.arrays import Bytes, Int64
-from kfbench.batches import BATCH, FIELD_DEFAULTS, BatchFields, DecodedLog
-from kfbench.codecs import CODECS, Allowance, Codec, codec_of
+from kfbench.arrays import Bytes, Int64, as_bytes
+from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
+from kfbench.codecs import CODECS, Allowance, Codec
 from kfbench.errors import InvalidRecords
-from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered
-from kfbench.formats._index import Index, header_room
-from kfbench.kernels import batch as kernels
-from kfbench.kernels import status
+from kfbench.formats._damage import OnError
+from kfbench.formats._entries import Entries
+from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered, shapes_of
+from kfbench.formats._reading import Reading
+from kfbench.kernels import batch_header, headers_first, rows, shared_headers
+from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
-ALL: Final = Capabilities(
-    timestamps=True, headers=True, empty_batches=True, batch_fields=frozenset(FIELD_DEFAULTS), codecs=tuple(CODECS)
-)
+EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
+ONE_SHARED: Final = np.zeros(1, np.int64)  # no batch shares headers in tag 1
+
+
+def carried(features: int) -> Capabilities:
+    """What a batch with these features carries: all but a caller's tagged fields, where there are none."""
+    return Capabilities(
+        timestamps=True,
+        headers=True,
+        empty_batches=True,
+        batch_fields=FIELD_NAMES if features & layouts.TAGGED_BIT else EVERY_FIELD,
+        codecs=tuple(CODECS),
+        sizes_from_shapes=not features & layouts.SHARED_HEADERS,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchedFormat(Format):
-    """v2, or v3 with its features: attribute bits that are set in every batch."""
+    """v2, or v3 with its features: attribute bits that are set in every batch, and `layouts.SHARED_HEADERS`."""
 
     name: str
     magic: int
     summary: str
     features: int = 0
-    capabilities: Capabilities = field(default=ALL, init=False)
+    capabilities: Capabilities = field(init=False)
 
-    def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:  # noqa: ARG002
-        return {}  # these formats carry all that records and BatchFields can hold
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "capabilities", carried(self.features))
 
-    def _bound(self, shapes: Shapes, batches: int) -> int:
+    @property
+    def _kernels(self) -> Any:
+        return headers_first if self.features & layouts.HEADERS_FIRST_BIT else rows
+
+    def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
+        if not fields.set_fields or self.features & layouts.TAGGED_BIT:
+            return {}
+        losses = super()._losses(shapes, bounds, fields)
+        # Only a tag has room for an append time that readers are not to see.
+        if noted := int(np.count_nonzero(fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == 0))):
+            losses["append_time_ms"] = noted if len(fields.rows) > 1 else len(bounds) - 1
+        return losses
+
+    def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
+        """How many headers of each batch go into tag 1: int64[batches], or one item for all."""
+        if not self.features & layouts.SHARED_HEADERS or not shapes_of(records).has_headers:
+            return ONE_SHARED
+        shared = np.empty(len(bounds) - 1, np.int64)
+        shared_headers.count(records.columns, bounds, shared)
+        return shared if len(shared) else ONE_SHARED
+
+    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
+        own_tags = int(fields.rows["tags_bytes"].max(initial=0)) if len(fields.tags) else 0
         return (
-            batches * layouts.MAX_BATCH_OVERHEAD
+            batches * (layouts.MAX_BATCH_OVERHEAD + own_tags)
             + len(shapes) * layouts.MAX_RECORD_OVERHEAD
             + shapes.header_count * layouts.MAX_HEADER_OVERHEAD
             + shapes.payload_bytes
         )
 
-    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> bool:
-        return self._encode(records, bounds, rows, 0, out, positions)[0]
+    def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
+        return self._encode(records, bounds, fields, 0, out, positions)[0]
 
     def _encode(
-        self, records: Records, bounds: Int64, rows: NDArray[np.void], codec: int, out: Bytes, positions: Int64
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, out: Bytes, positions: Int64
     ) -> tuple[bool, Int64]:
         """Whether it fitted into `out`, and where the records of each batch begin."""
         bodies = np.empty(len(bounds) - 1, np.int64)
-        problem, batch = kernels.encode(
-            records.columns, bounds, rows, self.magic, self.features, codec, out, positions, bodies
-        )
+        problem, batch = self._kernels.encode(
+            records.columns, bounds, fields.rows, fields.tags, self._shared(records, bounds),
+            self.magic, self.features, codec, out, positions, bodies,
+        )  # fmt: skip
         _refuse(problem, batch)
-        return problem != kernels.OUT_TOO_SMALL, bodies
+        return problem != batch_header.OUT_TOO_SMALL, bodies
 
     def _compressed(
         self,
         records: Records,
         bounds: Int64,
-        rows: NDArray[np.void],
+        fields: BatchFields,
         codec: Codec,
         level: int | None,
         out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
         pieces = []
-        for part, part_rows in chunks(bounds, rows, records.shapes):
+        for part, part_fields in chunks(bounds, fields, records.shapes):
             sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
-            self._sizes(records.shapes, part, part_rows, sizes)
+            self._sizes(records, part, part_fields, sizes)
             plain = np.empty(int(sizes.sum()), np.uint8)
-            fits, bodies = self._encode(records, part, part_rows, codec.id, plain, positions)
+            fits, bodies = self._encode(records, part, part_fields, codec.id, plain, positions)
             assert fits, "sizes and encode disagree"
             payload, payload_bounds = compressed(codec, level, plain, bodies, positions[1:])
             data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
             new_positions = np.empty_like(positions)
-            _refuse(*kernels.assemble(plain, positions, bodies, payload, payload_bounds, data, new_positions))
+            _refuse(*batch_header.assemble(plain, positions, bodies, payload, payload_bounds, data, new_positions))
             pieces.append((data, new_positions))
         return gathered(pieces, out)
 
-    def _sizes(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void], out: Int64) -> None:
-        kernels.sizes(shapes.columns, bounds, rows, self.magic, self.features, out)
+    def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
+        columns, shared = shapes_of(records).columns, self._shared(records, bounds)
+        self._kernels.sizes(columns, bounds, fields.rows, shared, self.magic, self.features, out)
 
-    def _parts(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void]) -> dict[str, int]:
-        out = np.zeros(len(kernels.PARTS), np.int64)
-        kernels.breakdown(shapes.columns, bounds, rows, self.magic, self.features, out)
-        return dict(zip(kernels.PARTS, out.tolist(), strict=True))
+    def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
+        out = np.zeros(len(batch_header.PARTS), np.int64)
+        columns, shared = shapes_of(records).columns, self._shared(records, bounds)
+        self._kernels.breakdown(columns, bounds, fields.rows, shared, self.magic, self.features, out)
+        parts = dict(zip(batch_header.PARTS, out.tolist(), strict=True))
+        for name, bit in (("batch_header.tagged_fields", layouts.TAGGED_BIT), ("metadata_length", layouts.HEADERS_FIRST_BIT)):
+            if not self.features & bit:
+                del parts[name]
+        return parts
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        batches = len(positions) - 1
-        damage = Damage(positions, on_error)
-        codecs, counts, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64), np.empty(batches, np.int64)
-        known = layouts.V3_ATTRIBUTES_MASK
-        n, any_codec, append = kernels.survey(data, positions, self.magic, known, codecs, counts, bodies, damage.state)
-        source, starts, ends = data, bodies, positions[1:]
-        if any_codec:
-            stops = np.where(damage.state == status.SOUND, ends, bodies)
-            source, starts, ends = damage.plain(data, bodies, stops, codecs, codec_of, allowance)
-            too_many = counts > (ends - starts) // layouts.MIN_RECORD_BYTES
-            damage.state[(damage.state == status.SOUND) & too_many] = status.COUNT
-            n = int(counts[damage.state == status.SOUND].sum())
-
-        index = Index(n, two_clocks=append)
-        header_bounds, bounds = np.empty(n + 1, np.int64), np.empty(batches + 1, np.int64)
-        kernels.index(
-            data, positions, self.magic, source, starts, ends, damage.state, *index.columns, header_bounds, bounds
-        )
-        errors = damage.errors()
-
-        header_bounds = header_bounds[: bounds[-1] + 1]
-        headers = header_room(int(header_bounds[-1]))
-        if len(headers[0]):
-            values = index.value_starts[: len(header_bounds) - 1], index.value_lengths
-            kernels.index_headers(source, *values, header_bounds, *headers)
-        records = index.records(source, header_bounds, headers)
-        if errors:
-            bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
+        read = Reading(data, positions, self.magic, on_error, allowance)
+        read.decompress()
+        index, header_bounds, bounds = read.index()
+        errors = read.damage.errors()
+        records = index.records(read.source, header_bounds, read.headers(index, header_bounds, bounds))
+        bounds = read.sound_bounds(bounds)
         return DecodedLog(
             records=records,
             bounds=bounds,
             create_timestamps_ms=index.created[: len(records)],
-            rows=partial(_rows, data, positions, self.magic, source, starts, ends, damage.state),
+            rows=partial(read.rows, records, bounds),
+            tags=read.tags if read.any_tagged else None,
             errors=errors,
         )
 
-
-def _rows(
-    data: Bytes, positions: Int64, magic: int, source: Bytes, starts: Int64, ends: Int64, state: NDArray[np.int8]
-) -> NDArray[np.void]:
-    sound = np.flatnonzero(state == status.SOUND)
-    rows = np.zeros(len(sound), BATCH)
-    kernels.describe(data, positions, magic, source, starts, ends, sound, rows)
-    return rows
+    def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
+        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        entries = Entries.of(data)
+        read = Reading(data, entries.positions, self.magic, on_error, Allowance.of(len(data), limits))
+        plain_bytes = read.decompress(metadata_only=True)
+        index, header_bounds, bounds = read.index()
+        errors = [*read.damage.errors(), *entries.errors(on_error)]
+        n = int(bounds[-1])
+        return DecodedMetadata(
+            timestamps_ms=index.timestamps[:n],
+            offsets=index.offsets[:n],
+            key_lengths=index.key_lengths[:n],
+            value_lengths=index.value_lengths[:n],
+            header_counts=np.diff(header_bounds),
+            bounds=read.sound_bounds(bounds),
+            plain_bytes=plain_bytes,
+            errors=errors,
+            trailing_bytes=entries.trailing_bytes,
+        )
 
 
 def _refuse(problem: int, batch: int) -> None:
-    if problem == kernels.OFFSET_TOO_FAR:
+    if problem == batch_header.OFFSET_TOO_FAR:
         raise InvalidRecords(f"offsets: batch {batch} spans more than an int32 can hold")
-    if problem == kernels.BATCH_TOO_LARGE:
+    if problem == batch_header.BATCH_TOO_LARGE:
         raise InvalidRecords(f"batch {batch} is larger than its int32 length can say")

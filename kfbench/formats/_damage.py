@@ -1,6 +1,7 @@
 """What is broken in a log while it is read, and what to say of it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Allowance, Codec, Undecodable, joined
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels import status
+from kfbench.kernels.batch_header import NEVER
+from kfbench.uvarint import MOST_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]
 FindCodec = Callable[[int], Codec]  # by its number in the attributes
@@ -32,11 +35,18 @@ class Damage:
         self._reasons: dict[int, str] = {}
 
     def plain(
-        self, data: Bytes, starts: Int64, ends: Int64, codecs: NDArray[np.int8], find: FindCodec, allowance: Allowance
+        self,
+        data: Bytes,
+        starts: Int64,
+        ends: Int64,
+        codecs: NDArray[np.int8],
+        find: FindCodec,
+        allowance: Allowance,
+        behind: Bytes | None = None,
     ) -> tuple[Bytes, Int64, Int64]:
         """data[starts[b]:ends[b]] of each batch, decompressed where it has a codec: (source, its starts, its ends).
 
-        A batch that its codec refuses is empty, and its state says so.
+        A batch that its codec refuses is empty, and its state says so. `behind` is put at the source's end.
         """
         parts = []
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
@@ -44,8 +54,41 @@ class Damage:
                 parts.append(self._decompressed(find(codec), data[start:end], b, allowance))
             else:
                 parts.append(data[start:end].tobytes())
-        source, cuts = joined(parts)
-        return source, cuts[:-1], cuts[1:]
+        source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
+        return source, cuts[: len(parts)], cuts[1 : len(parts) + 1]
+
+    def metadata(
+        self,
+        data: Bytes,
+        starts: Int64,
+        ends: Int64,
+        codecs: NDArray[np.int8],
+        find: FindCodec,
+        allowance: Allowance,
+        headers_first: NDArray[np.bool_],
+        behind: Bytes | None = None,
+    ) -> tuple[Bytes, Int64, Int64, Int64, int]:
+        """As `plain`, but of batches with their headers first no more than the metadata is decompressed.
+
+        (source, its starts, its ends, where the payloads end: NEVER where that is not known, bytes that were made
+        plain on the way.)
+        """
+        parts, known, made = [], np.ones(len(starts), np.bool_), 0
+        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
+            if not codec or self.state[b] != status.SOUND:
+                parts.append(data[start:end].tobytes())
+                made += end - start
+            elif headers_first[b]:
+                known[b] = False
+                part, needed = self._metadata(find(codec), data[start:end], b, allowance)
+                parts.append(part)
+                made += needed
+            else:
+                parts.append(self._decompressed(find(codec), data[start:end], b, allowance))
+                made += len(parts[-1])
+        source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
+        starts, ends = cuts[: len(parts)], cuts[1 : len(parts) + 1]
+        return source, starts, ends, np.where(known, ends, NEVER), made
 
     def _decompressed(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> bytes:
         try:
@@ -53,6 +96,20 @@ class Damage:
         except Undecodable as error:
             self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
             return b""
+
+    def _metadata(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> tuple[bytes, int]:
+        """(the metadata behind its length, bytes that had to be decompressed for it)."""
+        stream = codec.stream(payload, min(allowance.limits.batch_bytes, allowance.log_bytes))
+        try:
+            head = stream.read(MOST_BYTES)
+            with suppress(ValueError):  # no length: the kernel will say so
+                size, at = get_uvarint(head)
+                head += stream.read(max(0, at + size - len(head)))
+            allowance.log_bytes -= len(head)
+            return head, stream.plain_bytes
+        except Undecodable as error:
+            self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
+            return b"", stream.plain_bytes
 
     def errors(self) -> list[CorruptLog]:
         """One error a broken batch, in order. Raises the first with on_error="raise"."""

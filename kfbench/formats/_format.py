@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer
-from kfbench.batches import FIELD_DEFAULTS, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, DecodedMetadata, EncodedLog, plan
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
+from kfbench.kernels import control, status
+from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
 CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
@@ -33,10 +35,12 @@ class Capabilities:
     """What a format can carry. Header fields are those of `BatchFields`."""
 
     timestamps: bool
+    milliseconds: bool = True  # else timestamps are int32 seconds
     headers: bool
     empty_batches: bool
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
+    sizes_from_shapes: bool = True  # else what is in the headers decides too, and sizes take Records
 
 
 class Format(ABC):
@@ -77,72 +81,95 @@ class Format(ABC):
                     raise InvalidRecords("out: holds the records' own bytes, which it would overwrite")
         bounds = plan(len(records), batch_size)
         fields = _fields(batch_fields)
-        rows = fields.over(len(bounds) - 1)
+        fields.over(len(bounds) - 1)
+        self._check(records, bounds, fields)
         losses = self._losses(records.shapes, bounds, fields)
         if losses and not lossy:
             what = ", ".join(f"{name} ({number:,})" for name, number in losses.items())
             raise WouldLose(f"{self.name} cannot carry {what}; lossy=True leaves that out")
         if codec == "none":
-            target = np.empty(self._bound(records.shapes, len(bounds) - 1), np.uint8) if out is None else out
+            target = np.empty(self._bound(records.shapes, len(bounds) - 1, fields), np.uint8) if out is None else out
             positions = np.empty(len(bounds), np.int64)
-            if not self._write(records, bounds, rows, target, positions):
+            if not self._write(records, bounds, fields, target, positions):
                 needed = int(self.size(records, bounds, fields).sum())
                 raise InvalidRecords(f"out: {len(target)} bytes, {needed} are needed")
             data = target[: positions[-1]]
         else:
-            data, positions = self._compressed(records, bounds, rows, codecs.find(codec), level, out)
+            data, positions = self._compressed(records, bounds, fields, codecs.find(codec), level, out)
         return EncodedLog(data=data, positions=positions, losses=losses)
 
     def size(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> Int64:
-        """The exact bytes of each batch without a codec, int64[batches]: those of `encode(..., lossy=True)`."""
-        shapes = _shapes(records)
-        bounds = plan(len(shapes), batch_size)
-        out = np.empty(len(bounds) - 1, np.int64)
-        self._sizes(shapes, bounds, _fields(batch_fields).over(len(out)), out)
+        """The exact bytes of each batch without a codec, int64[batches]: those of `encode(..., lossy=True)`.
+
+        Raises InvalidRecords for Shapes where `capabilities.sizes_from_shapes` is False; so does `breakdown`.
+        """
+        self._check_sizeable(records)
+        bounds = plan(len(records), batch_size)
+        out, fields = np.empty(len(bounds) - 1, np.int64), _fields(batch_fields)
+        fields.over(len(out))
+        self._sizes(records, bounds, fields, out)
         return out
 
     def breakdown(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
         """Where the bytes go, by field and over all batches; adds up to `size(...).sum()`."""
-        shapes = _shapes(records)
-        bounds = plan(len(shapes), batch_size)
-        return self._parts(shapes, bounds, _fields(batch_fields).over(len(bounds) - 1))
+        self._check_sizeable(records)
+        bounds, fields = plan(len(records), batch_size), _fields(batch_fields)
+        fields.over(len(bounds) - 1)
+        return self._parts(records, bounds, fields)
 
     def losses(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
         """What the format cannot carry, and how many of each: empty when it can carry it all."""
-        shapes = _shapes(records)
+        shapes = shapes_of(records)
         return self._losses(shapes, plan(len(shapes), batch_size), _fields(batch_fields))
 
     def decode(
-        self, data: Any, on_error: OnError = "raise", limit_bytes: int = codecs.DEFAULT_LIMIT_BYTES
+        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None
     ) -> DecodedLog:
         """Reads a log of this format alone. Keys and values stay where they are: views of `data` where it is plain.
 
-        on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limit_bytes: the
-        most that one batch may decompress to; all together, this and 256 times the size of the log.
+        on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: what
+        the bytes may make it allocate; None: the defaults of `Limits`.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
-        log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limit_bytes))
+        log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limits))
         if not entries.broken and not entries.trailing_bytes:
             return log
         return replace(log, errors=[*log.errors, *entries.errors(on_error)], trailing_bytes=entries.trailing_bytes)
+
+    def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
+        """Offsets, timestamps and lengths alone. Where a format has the headers of a batch first, no more than they is
+        decompressed; then a payload that is cut short or undecodable goes unseen, and so do control records."""
+        log = self.decode(data, on_error, limits)
+        shapes = log.records.shapes
+        return DecodedMetadata(
+            timestamps_ms=shapes.timestamps_ms,
+            offsets=shapes.offsets,
+            key_lengths=shapes.key_lengths,
+            value_lengths=shapes.value_lengths,
+            header_counts=np.diff(shapes.header_bounds),
+            bounds=log.bounds,
+            plain_bytes=int(log.batch_rows["records_size_bytes"].sum()),
+            errors=log.errors,
+            trailing_bytes=log.trailing_bytes,
+        )
 
     @abstractmethod
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         """Reads the entries data[positions[i]:positions[i + 1]]."""
 
     @abstractmethod
-    def _bound(self, shapes: Shapes, batches: int) -> int:
+    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         """No encoding of these records is larger."""
 
     @abstractmethod
-    def _write(self, records: Records, bounds: Int64, rows: NDArray[np.void], out: Bytes, positions: Int64) -> bool:
+    def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
         """Writes plain batches; False where `out` is too small."""
 
     @abstractmethod
@@ -150,7 +177,7 @@ class Format(ABC):
         self,
         records: Records,
         bounds: Int64,
-        rows: NDArray[np.void],
+        fields: BatchFields,
         codec: Codec,
         level: int | None,
         out: Bytes | None,
@@ -158,10 +185,24 @@ class Format(ABC):
         """Writes compressed batches: (data, positions)."""
 
     @abstractmethod
-    def _sizes(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void], out: Int64) -> None: ...
+    def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None: ...
 
     @abstractmethod
-    def _parts(self, shapes: Shapes, bounds: Int64, rows: NDArray[np.void]) -> dict[str, int]: ...
+    def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]: ...
+
+    def _check(self, records: Records, bounds: Int64, fields: BatchFields) -> None:
+        """Raises InvalidRecords for control records that no reader would take."""
+        if "is_control" in fields.set_fields & self.capabilities.batch_fields:
+            i = control.first_broken(records.columns, bounds, fields.rows)
+            if i >= 0:
+                field, promise = status.PROMISES[status.CONTROL_RECORD]
+                raise InvalidRecords(f"record {i} of a control batch: {field}: {promise}")
+
+    def _check_sizeable(self, records: Records | Shapes) -> None:
+        """Raises InvalidRecords."""
+        shapes_of(records)
+        if isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
+            raise InvalidRecords(f"{self.name}: sizes depend on what is in the headers; kfbench.Records are wanted")
 
     def check_codec(self, codec: str, level: int | None = None) -> None:
         """Raises IllegalCombination for a codec or a level that this format cannot have."""
@@ -174,15 +215,15 @@ class Format(ABC):
         unknown = fields.set_fields - can.batch_fields
         if not can.timestamps:
             losses["timestamps"] = shapes.timestamp_count
+        if not can.milliseconds:
+            losses["milliseconds"] = shapes.timestamp_count - shapes.whole_second_count
         if not can.headers:
             losses["headers"] = shapes.header_count
         if not can.empty_batches:
             losses["empty batches"] = int(np.count_nonzero(bounds[1:] == bounds[:-1]))
-        if unknown:
-            rows, batches = fields.over(len(bounds) - 1), len(bounds) - 1
-            for name in sorted(unknown):
-                batches_with = int(np.count_nonzero(rows[name] != FIELD_DEFAULTS[name]))
-                losses[name] = batches if len(rows) == 1 else batches_with
+        for name in sorted(unknown):
+            set_in = fields.set_in(name)
+            losses[name] = len(bounds) - 1 if len(set_in) == 1 else int(np.count_nonzero(set_in))
         return {name: number for name, number in losses.items() if number}
 
     def __repr__(self) -> str:
@@ -195,20 +236,21 @@ def _fields(batch_fields: BatchFields | None) -> BatchFields:
     return batch_fields or NO_FIELDS
 
 
-def _shapes(records: Records | Shapes) -> Shapes:
+def shapes_of(records: Records | Shapes) -> Shapes:
+    """Raises InvalidRecords."""
     if not isinstance(records, Records | Shapes):
         raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
     return records.shapes if isinstance(records, Records) else records
 
 
-def chunks(bounds: Int64, rows: NDArray[np.void], shapes: Shapes) -> Iterator[tuple[Int64, NDArray[np.void]]]:
-    """The bounds and rows of batches with about CHUNK_BYTES of payload, so that memory stays bounded under a codec."""
+def chunks(bounds: Int64, fields: BatchFields, shapes: Shapes) -> Iterator[tuple[Int64, BatchFields]]:
+    """The bounds and fields of batches with about CHUNK_BYTES of payload, so that memory stays bounded under a codec."""
     payload = np.zeros(len(shapes) + 1, np.int64)
     np.cumsum(np.maximum(shapes.key_lengths, 0) + np.maximum(shapes.value_lengths, 0).astype(np.int64), out=payload[1:])
     ends, lo = payload[bounds], 0
     while lo < len(bounds) - 1:
         hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + CHUNK_BYTES, side="right")) - 1)
-        yield bounds[lo : hi + 1], rows if len(rows) == 1 else rows[lo:hi]
+        yield bounds[lo : hi + 1], fields.part(lo, hi)
         lo = hi
 
 

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes
 from kfbench.records import Records, Shapes
 
+Headers = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
+
 
 class Index:
     """Room for n records: what a consumer's and the producer's clock say, offsets, and where keys and values lie.
@@ -35,7 +37,7 @@ class Index:
         self,
         source: Bytes,
         header_bounds: NDArray[np.int64],
-        headers: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]],
+        headers: Headers,
     ) -> Records:
         """The first len(header_bounds) - 1 records, all their bytes in `source`.
 
@@ -64,8 +66,6 @@ class Index:
         )
 
 
-def header_room(
-    m: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+def header_room(m: int) -> Headers:
     """Room for m headers, as `Index.records` takes it."""
     return np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64)

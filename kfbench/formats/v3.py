@@ -5,26 +5,39 @@ Attributes as v2's, and:
 | bit | |
 |---|---|
 | 7 | ignoreMessageAttributes: records carry no attributes byte |
-| 8 | ours, for ablation: lastOffsetDelta i32, baseTimestamp i64, maxTimestamp i64 (absolute) as in v2 |
-| 9-15 | refused |
+| 8 | ours, as all that follow: lastOffsetDelta i32, baseTimestamp i64, maxTimestamp i64 (absolute) as in v2 |
+| 9 | lengths, header counts, offset deltas and lastOffsetDelta without zig-zag; nullable lengths + 1 |
+| 10 | headers first (KIP-931's "[Additional proposal]"): `metadataLength uvarint`, the metadata of all records, then the payload of all; records have no length of their own |
+| 11 | after count: `n uvarint, {tag uvarint, size uvarint, bytes}`, tags rising |
+| 12-15 | refused |
+
+Tag 0 is the append time, i64, -1 until the broker sets it in place; bit 3 says whether readers give it, and the header's
+maximum stays the producers'. Tag 1 holds the headers that every record of the batch begins with: `headerCount,
+{keyLength, key, valueLength, value}`. Other tags are carried along.
 
 Where the KIP is silent or wrong: it omits `count` (kept, i32); its "varint" for maxTimestampDelta overflows after 24.8
 days and cannot be negative, which log append time needs (varlong: the same bytes inside int32); it counts bytes with
-unsigned varints where Kafka's are zig-zag (zig-zag here).
+unsigned varints where Kafka's are zig-zag (zig-zag here; bit 9 is the other reading).
 """
 
 from kfbench.formats._batched import BatchedFormat
-from kfbench.layouts import FIXED_HEADER_BIT, NO_RECORD_ATTRIBUTES_BIT
+from kfbench.layouts import FIXED_HEADER_BIT as FIXED
+from kfbench.layouts import HEADERS_FIRST_BIT as HEADERS_FIRST
+from kfbench.layouts import NO_RECORD_ATTRIBUTES_BIT as BARE
+from kfbench.layouts import SHARED_HEADERS
+from kfbench.layouts import TAGGED_BIT as TAGGED
+from kfbench.layouts import UNSIGNED_BIT as UNSIGNED
 
-FORMATS = (
-    BatchedFormat(name="v3", magic=3, summary="KIP-931 as proposed", features=NO_RECORD_ATTRIBUTES_BIT),
-    BatchedFormat(
-        name="v3-attributes-only",
-        magic=3,
-        summary="KIP-931's first half alone: no record attributes",
-        features=NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT,
-    ),
-    BatchedFormat(
-        name="v3-header-only", magic=3, summary="KIP-931's second half alone: the compact header", features=0
-    ),
+FORMATS = tuple(
+    BatchedFormat(name=name, magic=3, summary=summary, features=features)
+    for name, features, summary in (
+        ("v3", BARE, "KIP-931 as proposed"),
+        ("v3-attributes-only", BARE | FIXED, "KIP-931's first half alone: no record attributes"),
+        ("v3-header-only", 0, "KIP-931's second half alone: the compact header"),
+        ("v3-unsigned", BARE | UNSIGNED, "v3 with unsigned varints, as KIP-931 counts them"),
+        ("v3-headers-first", BARE | HEADERS_FIRST, "v3 with the metadata of all records before their payload"),
+        ("v3-tagged", BARE | TAGGED, "v3 with tagged fields: append time beside create time"),
+        ("v3-batch-headers", BARE | TAGGED | SHARED_HEADERS, "v3-tagged with the headers that records share stored once"),
+        ("v3-full", BARE | UNSIGNED | HEADERS_FIRST | TAGGED | SHARED_HEADERS, "all of these together"),
+    )
 )

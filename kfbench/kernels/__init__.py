@@ -7,6 +7,33 @@ their arrays, and check every length before they use it.
 from kfbench.kernels._jit import CACHE_FOLDER, COMPILED, FAST_CRC, cached_in_our_folder
 
 with cached_in_our_folder():
-    from kfbench.kernels import batch, crc, frames, legacy, limit
+    from kfbench.kernels import (
+        batch,
+        control,
+        crc,
+        enriched,
+        frames,
+        headers_first,
+        kip98,
+        legacy,
+        limit,
+        rows,
+        shared_headers,
+    )
 
-__all__ = ["CACHE_FOLDER", "COMPILED", "FAST_CRC", "batch", "crc", "frames", "legacy", "limit"]
+__all__ = [
+    "CACHE_FOLDER",
+    "COMPILED",
+    "FAST_CRC",
+    "batch",
+    "control",
+    "crc",
+    "enriched",
+    "frames",
+    "headers_first",
+    "kip98",
+    "legacy",
+    "limit",
+    "rows",
+    "shared_headers",
+]

@@ -175,15 +175,32 @@ def survey(data, positions, magic, codecs, bodies, state):
     return wrapped
 
 
+@leaf
+def _too_long(data, at, end, most_bytes):
+    """Whether the key or the value of the message data[at:end] is longer than that."""
+    if end - at <= most_bytes:
+        return False
+    key = at + (KEY_V1 if get_i8(data, at + MAGIC) else KEY_V0)
+    length = np.int64(get_i32(data, key))
+    return length > most_bytes or np.int64(get_i32(data, key + 4 + max(length, 0))) > most_bytes
+
+
 @kernel
-def count(source, starts, ends, codecs, state, counts):
-    """Counts and checks the messages of each set source[starts[b]:ends[b]]; an incomplete last one is no error."""
+def count(source, starts, ends, codecs, limits, state, counts):
+    """Counts and checks the messages of each set source[starts[b]:ends[b]]; an incomplete last one is no error.
+
+    limits: (messages a set, bytes a field).
+    """
+    most_messages, most_bytes = limits
     for b in range(len(state)):
         counts[b] = 0
         if state[b] != status.SOUND:
             continue
         if codecs[b] == 0:
-            counts[b] = 1
+            if _too_long(source, starts[b], ends[b], most_bytes):
+                state[b] = status.LIMIT_FIELD
+            else:
+                counts[b] = 1
             continue
         at, end, messages = starts[b], ends[b], 0
         while end - at >= AFTER_LENGTH:
@@ -204,6 +221,12 @@ def count(source, starts, ends, codecs, state, counts):
                 break
             if get_u8(source, at + ATTRIBUTES) & CODEC_MASK:
                 state[b] = status.NESTED
+                break
+            if _too_long(source, at, stop, most_bytes):
+                state[b] = status.LIMIT_FIELD
+                break
+            if messages == most_messages:
+                state[b] = status.LIMIT_RECORDS
                 break
             messages += 1
             at = stop
@@ -255,7 +278,7 @@ def index(data, positions, source, starts, codecs, counts, state,
 
 
 @kernel
-def describe(data, positions, magic, sound, bounds, offsets, rows):
+def describe(data, positions, magic, source, starts, ends, sound, bounds, offsets, rows):
     """Fills one BATCH row for each entry number in `sound`, which holds the records bounds[i] to bounds[i + 1]."""
     for b in range(len(sound)):
         at, end = positions[sound[b]], positions[sound[b] + 1]
@@ -268,6 +291,7 @@ def describe(data, positions, magic, sound, bounds, offsets, rows):
         row.base_offset = offsets[bounds[b]]
         row.last_offset = get_i64(data, at)  # a v0 wrapper's may differ from its last inner message's
         row.max_timestamp_ms = get_i64(data, at + TIMESTAMP) if magic else np.int64(NO_TIMESTAMP)
+        row.append_time_ms = row.max_timestamp_ms if row.timestamp_type else np.int64(NO_TIMESTAMP)
         row.base_timestamp_ms = row.producer_id = row.delete_horizon_ms = -1
         row.partition_leader_epoch = row.base_sequence = row.last_sequence = -1
         row.producer_epoch = -1

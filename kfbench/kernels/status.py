@@ -25,6 +25,19 @@ WRAPPER_OFFSET: Final = 19
 INNER_CRC: Final = 20
 COMPRESSED: Final = 21
 BATCH_HEADER: Final = 22
+TAGS: Final = 23
+SHARED_HEADERS: Final = 24
+METADATA: Final = 25
+CONTROL_RECORD: Final = 26
+LIMIT_RECORDS: Final = 27
+LIMIT_HEADERS: Final = 28
+LIMIT_FIELD: Final = 29
+MESSAGE_TYPE: Final = 31
+TAGS_LENGTH: Final = 32
+TAG: Final = 33
+MESSAGE_COUNT: Final = 34
+NULL_VALUE: Final = 35
+RECORD_ATTRIBUTES: Final = 36
 
 PROMISES: Final[dict[int, tuple[str, str]]] = {
     SIZE: ("length", "smaller than the format's own header"),
@@ -49,4 +62,17 @@ PROMISES: Final[dict[int, tuple[str, str]]] = {
     INNER_CRC: ("crc", "the stored checksum of an inner message is not that of its bytes"),
     COMPRESSED: ("records", "cannot be decompressed"),
     BATCH_HEADER: ("batch header", "a varint runs past the batch"),
+    TAGS: ("tagged fields", "past the batch, not in rising order, or tag 0 is not of 8 bytes"),
+    SHARED_HEADERS: ("tagged fields", "tag 1 does not hold the headers that it claims"),
+    METADATA: ("metadata length", "beyond the batch, or not what the records' metadata takes"),
+    CONTROL_RECORD: ("control record", "the key or the marker's value is too short, or its version negative"),
+    LIMIT_RECORDS: ("count", "more records than limits.batch_records"),
+    LIMIT_HEADERS: ("header count", "more headers in a batch than limits.batch_headers"),
+    LIMIT_FIELD: ("length", "a key, value or header longer than limits.field_bytes"),
+    MESSAGE_TYPE: ("attributes", "names a message type that this format does not have"),
+    TAGS_LENGTH: ("tags length", "below -1 or beyond its message"),
+    TAG: ("tags", "a tag runs past their length"),
+    MESSAGE_COUNT: ("tags", "another number of messages than the set holds"),
+    RECORD_ATTRIBUTES: ("record attributes", "bits are set that this format does not know"),
+    NULL_VALUE: ("record length", "bytes are left where the value is null"),
 }

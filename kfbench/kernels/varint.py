@@ -120,6 +120,20 @@ def get_varlong(data, at, end):
 
 
 @leaf
+def get_uvarint(data, at, end):
+    """A uint32 in at most 5 bytes, as an int64, and the next position; bits beyond 32 are dropped."""
+    value, at = _get(data, at, end, 5)
+    return np.int64(value & ALL32), at
+
+
+@leaf
+def is_shortest_uvarint(data, start, end, value):
+    """Whether data[start:end] is the only way to write the uint32 read from there."""
+    size = uvarint_bytes(np.uint64(value))
+    return size == end - start and not (size == 5 and get_u8(data, end - 1) > 0x0F)
+
+
+@leaf
 def is_shortest(data, start, end, value):
     """Whether data[start:end] is the only way that Kafka writes the value read from there."""
     size = varint_bytes(value)

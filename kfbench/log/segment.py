@@ -1,6 +1,7 @@
 """Reading and writing a log segment: the magic byte of each batch picks its format."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
@@ -11,34 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, as_bytes
-from kfbench.batches import BATCH, BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, DEFAULT_LIMIT_BYTES, Allowance
+from kfbench.batches import BATCH, DecodedLog, EncodedLog
+from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import FORMATS, Entries, Format
 from kfbench.formats._batched import BatchedFormat
 from kfbench.formats._damage import OnError
-from kfbench.layouts import FIXED_HEADER_BIT, NO_RECORD_ATTRIBUTES_BIT
+from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
+from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
 BY_MAGIC: Final = {fmt.magic: fmt for name in ("v0", "v1", "v2", "v3") for fmt in [FORMATS[name]]}
-_V3_FEATURES: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT
 
 
 def read_log(
-    source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limit_bytes: int = DEFAULT_LIMIT_BYTES
+    source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
 ) -> DecodedLog:
     """Reads a log segment, from a path or from bytes: magics 0 to 3, mixed, any codec.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
-    batch is no error: `.trailing_bytes`. limit_bytes: the most that one batch may decompress to; all together, this and
-    256 times the size of the log. Raises KfbenchError for a file that cannot be read.
+    batch is no error: `.trailing_bytes`. limits: what the bytes may make it allocate; None: the defaults. Raises KfbenchError for a file that cannot be read.
     """
     name = None
     if isinstance(source, str | os.PathLike):
         name, source = os.fspath(source), _read(Path(source))
     data = as_bytes("source", source)
     entries = Entries.of(data)
-    allowance = Allowance.of(len(data), limit_bytes)
+    allowance = Allowance.of(len(data), limits)
     cuts = [0, *(np.flatnonzero(np.diff(entries.magics)) + 1).tolist(), len(entries.magics)]
     parts: list[DecodedLog] = []
     errors: list[CorruptLog] = []
@@ -80,11 +80,16 @@ def _together(parts: list[DecodedLog]) -> DecodedLog:
         bounds=_chained([part.bounds for part in parts]),
         create_timestamps_ms=np.concatenate([part.create_timestamps_ms for part in parts]),
         rows=partial(_joined_rows, parts),
+        tags=partial(_joined_tags, parts) if any(part.tags for part in parts) else None,
     )
 
 
 def _joined_rows(parts: list[DecodedLog]) -> NDArray[np.void]:
     return np.concatenate([part.batch_rows for part in parts]) if parts else np.zeros(0, BATCH)
+
+
+def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
+    return [fields for part in parts for fields in part.tagged_fields]
 
 
 def _chained(bounds: list[Int64]) -> Int64:
@@ -123,7 +128,8 @@ def write_log(log: DecodedLog) -> EncodedLog:
     bits or record attributes.
     """
     rows, records = log.batch_rows, log.source_records
-    features = np.where(rows["magic"] == 3, rows["attributes"] & _V3_FEATURES, 0)
+    features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
+    features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
     kinds = (
         np.stack([rows["magic"], np.where(rows["count"], rows["codec"], 0), features])
         if len(rows)
@@ -131,7 +137,7 @@ def write_log(log: DecodedLog) -> EncodedLog:
     )
     cuts = [0, *(np.flatnonzero(np.any(np.diff(kinds, axis=1), axis=0)) + 1).tolist(), len(rows)]
     pieces: list[EncodedLog] = []
-    all_fields = log.batch_fields.rows
+    all_fields = log.batch_fields
     for first, end in pairwise(cuts):
         if first == end:
             continue
@@ -143,7 +149,7 @@ def write_log(log: DecodedLog) -> EncodedLog:
                 sliced(records, span),
                 log.bounds[first : end + 1] - span.start,
                 CODEC_NAMES[int(kinds[1, first])],
-                batch_fields=BatchFields.of(all_fields[first:end]),
+                batch_fields=all_fields.part(first, end),
             )
         )
     data: Bytes = np.concatenate([piece.data for piece in pieces]) if pieces else np.zeros(0, np.uint8)

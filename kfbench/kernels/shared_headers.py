@@ -1,0 +1,40 @@
+"""The headers that all records of a batch begin with: what tag 1 of v3 stores once."""
+
+import numpy as np
+
+from kfbench.kernels._jit import kernel, leaf
+
+
+@leaf
+def _same(data, one, other, length):
+    for k in range(length):
+        if data[one + k] != data[other + k]:
+            return False
+    return True
+
+
+@kernel
+def count(columns, bounds, shared):
+    """Fills shared int64[batches]: the length of the longest common prefix of the records' header lists."""
+    header_bounds, key_lengths, value_lengths = columns[4:7]
+    keys, key_starts, values, value_starts = columns[11:15]
+    for b in range(len(bounds) - 1):
+        first, end = bounds[b], bounds[b + 1]
+        common = header_bounds[first + 1] - header_bounds[first] if first < end else np.int64(0)
+        start = header_bounds[first]
+        for i in range(first + 1, end):
+            if common == 0:
+                break
+            other = header_bounds[i]
+            common = min(common, header_bounds[i + 1] - other)
+            for h in range(common):
+                one, two = start + h, other + h
+                same = key_lengths[one] == key_lengths[two] and value_lengths[one] == value_lengths[two]
+                if same:
+                    same = _same(keys, key_starts[one], key_starts[two], np.int64(key_lengths[one])) and _same(
+                        values, value_starts[one], value_starts[two], np.int64(value_lengths[one])
+                    )
+                if not same:
+                    common = np.int64(h)
+                    break
+        shared[b] = common

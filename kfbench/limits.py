@@ -1,0 +1,40 @@
+"""What a reader may be made to allocate, whatever the bytes claim."""
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+from kfbench.errors import InvalidConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Beyond these a batch is refused as damaged (`CorruptLog`). Raises InvalidConfig for a limit below 1.
+
+    batch_bytes: one batch, decompressed. log_expansion: all batches of a log together may decompress to so many times
+    its size, and batch_bytes on top. batch_records: records of one batch, or messages of one wrapper. batch_headers:
+    headers of one batch, those that its records share counted for each. field_bytes: one key, value, header key or
+    header value. The columns of a record take 48 bytes, those of a header 24.
+    """
+
+    batch_bytes: int = 256 << 20  # a broker's default message.max.bytes is 1 MiB
+    log_expansion: int = 256
+    batch_records: int = 1 << 24
+    batch_headers: int = 1 << 24
+    field_bytes: int = 256 << 20
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or not 1 <= value < 1 << 62:
+                raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 is wanted, not {value!r}")
+
+    def log_bytes(self, log_size_bytes: int) -> int:
+        """What a log of that size may decompress to in all."""
+        return self.batch_bytes + self.log_expansion * log_size_bytes
+
+    def log_headers(self, log_size_bytes: int) -> int:
+        """How many headers the shared ones of a log may stand for in all: each takes 24 bytes of columns."""
+        return self.batch_headers + self.log_expansion * log_size_bytes // 24
+
+
+LIMITS: Final = Limits()

@@ -1,0 +1,51 @@
+"""Tagged fields of a batch header that are the caller's own: `{tag uvarint, size uvarint, bytes}`, tags rising."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.errors import InvalidRecords
+from kfbench.uvarint import get_uvarint, put_uvarint
+
+FIRST_FREE_TAG: Final = 2  # 0 and 1 are the format's (`layouts`)
+NONE: Final[Mapping[int, bytes]] = MappingProxyType({})
+
+
+def encoded(batches: Sequence[Mapping[int, Any]]) -> tuple[Bytes, Int64, Int64]:
+    """The fields of all batches as bytes, where each batch's begin (int64[batches + 1]), and how many it has.
+
+    Raises InvalidRecords.
+    """
+    parts = [b"".join(_field(tag, fields[tag]) for tag in _tags(fields)) for fields in batches]
+    bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return np.frombuffer(b"".join(parts), np.uint8), bounds, np.array([len(each) for each in batches], np.int64)
+
+
+def decoded(data: bytes) -> Mapping[int, bytes]:
+    """The fields of one batch, from bytes that a kernel has checked."""
+    fields, at = dict[int, bytes](), 0
+    while at < len(data):
+        tag, at = get_uvarint(data, at)
+        size, at = get_uvarint(data, at)
+        fields[tag] = data[at : at + size]
+        at += size
+    return MappingProxyType(fields)
+
+
+def _tags(fields: Mapping[int, Any]) -> list[int]:
+    if not isinstance(fields, Mapping):
+        raise InvalidRecords(f"tagged_fields: a mapping of tag to bytes is wanted, not {type(fields).__name__}")
+    for tag in fields:
+        if not isinstance(tag, int) or not FIRST_FREE_TAG <= tag < 2**32:
+            raise InvalidRecords(f"tagged_fields: tag {tag!r} is none from {FIRST_FREE_TAG} to 2**32 - 1")
+    return sorted(fields)
+
+
+def _field(tag: int, content: Any) -> bytes:
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise InvalidRecords(f"tagged_fields: tag {tag}: bytes are wanted, not {type(content).__name__}")
+    data = bytes(content)
+    return put_uvarint(tag) + put_uvarint(len(data)) + data
