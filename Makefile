@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test lint bench figures notebooks readme lock clean
+.PHONY: help setup report test lint bench figures broker notebooks readme lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint       ruff, mypy and the import contracts alone"
 	@echo "make figures    print the speed figures beside their targets"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
+	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest report and store what they show"
 	@echo "make readme     put the newest published table and picture into README.md"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
@@ -38,6 +39,9 @@ bench: setup
 
 figures: setup
 	$(PY) benchmarks/figures.py
+
+broker: setup
+	KFBENCH_REGISTRIES=1 $(PY) -m pytest -m broker $(PYTEST_ARGS)
 
 notebooks: setup
 	$(PY) tools/notebooks.py

@@ -7,28 +7,20 @@ With `--facts`: asks Kafka's readers again about the segments that are here, and
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tools import jvm
+from tools import broker, jvm
+from tools.broker import KAFKA_VERSION, SEGMENT
 
 HERE = Path(__file__).resolve().parent
-KAFKA_VERSION = "3.9.1"
-CLUSTER_ID = "kfbenchRecordedLogs000"
-WAIT_S = 60
-
-SEGMENT = "00000000000000000000.log"
 # name here -> (where the broker has it, what it is)
 SEGMENTS = {
     "activity-none.log": (
@@ -109,76 +101,7 @@ WORDS: dict[str, bool | str] = {
 
 
 def java(*arguments: str | Path) -> list[str]:
-    return jvm.java(*arguments, class_path=[f"{jvm.fetched(HERE / 'pom.xml')}/*"])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def settings(logs: Path, broker_port: int, controller_port: int) -> str:
-    return "\n".join([
-        "process.roles=broker,controller",
-        "node.id=1",
-        f"controller.quorum.voters=1@127.0.0.1:{controller_port}",
-        f"listeners=BROKER://127.0.0.1:{broker_port},CONTROLLER://127.0.0.1:{controller_port}",
-        "listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name=BROKER",
-        "controller.listener.names=CONTROLLER",
-        f"log.dirs={logs}",
-        # The records carry fixed times of the past: by default their segments would be deleted at once, and
-        # a marker that the broker stamps with today's time would start a new segment.
-        "log.retention.ms=-1",
-        f"log.roll.ms={2**63 - 1}",
-        "log.cleaner.backoff.ms=500",
-        "group.initial.rebalance.delay.ms=0",
-        "offsets.topic.num.partitions=1",
-        "offsets.topic.replication.factor=1",
-        "transaction.state.log.num.partitions=1",
-        "transaction.state.log.replication.factor=1",
-        "transaction.state.log.min.isr=1",
-        "",
-    ])  # fmt: skip
-
-
-@contextlib.contextmanager
-def broker(folder: Path, logs: Path) -> Iterator[str]:
-    """A running broker; yields its address and shuts it down cleanly on the way out."""
-    broker_port, controller_port = free_port(), free_port()
-    properties = folder / "server.properties"
-    properties.write_text(settings(logs, broker_port, controller_port))
-    options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
-    subprocess.run(java("kafka.tools.StorageTool", "format", *options), check=True, stdout=subprocess.DEVNULL)
-    output = folder / "broker.out"
-    with output.open("wb") as stream:
-        process = subprocess.Popen(java("kafka.Kafka", properties), stdout=stream, stderr=subprocess.STDOUT)
-    try:
-        wait_for("the broker's port", lambda: process.poll() is not None or answers(broker_port))
-        if process.poll() is not None:
-            raise SystemExit(f"the broker ended: {output.read_text()[-2000:]}")
-        yield f"127.0.0.1:{broker_port}"
-    finally:
-        process.terminate()
-        try:
-            process.wait(WAIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def wait_for(what: str, holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"{what}: not there after {WAIT_S} s")
-        time.sleep(0.2)
+    return broker.java(jvm.fetched(broker.POM), *arguments)
 
 
 def compacted(logs: Path) -> bool:
@@ -252,13 +175,13 @@ def record(out: Path) -> None:
     """Runs a broker and writes its segments, their facts and the index into `out`."""
     with tempfile.TemporaryDirectory(prefix="kfbench-record-") as scratch:
         folder = Path(scratch)
-        logs, fresh = folder / "logs", folder / "fresh"
+        fresh = folder / "fresh"
         fresh.mkdir()
-        with broker(folder, logs) as address:
-            subprocess.run(java(HERE / "Recorder.java", "produce", address), check=True)
-            wait_for("the compacted changelog", lambda: compacted(logs))
+        with broker.running(jvm.fetched(broker.POM), folder) as kafka:
+            subprocess.run(java(HERE / "Recorder.java", "produce", kafka.address), check=True)
+            broker.wait_for("the compacted changelog", lambda: compacted(kafka.logs))
         for name, (source, _) in SEGMENTS.items():
-            shutil.copyfile(logs / source, fresh / name)
+            shutil.copyfile(kafka.logs / source, fresh / name)
         write_facts(fresh)
         # Only a whole recording replaces the one that is there.
         for path in fresh.iterdir():

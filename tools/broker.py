@@ -1,0 +1,105 @@
+"""One Apache Kafka broker in KRaft mode: formatted, started on loopback, and stopped cleanly."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import jvm
+
+POM = Path(__file__).parents[1] / "datasets" / "recorded" / "pom.xml"
+KAFKA_VERSION = "3.9.1"
+CLUSTER_ID = "kfbenchRecordedLogs000"
+SEGMENT = "00000000000000000000.log"
+WAIT_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broker:
+    port: int
+    logs: Path
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def segment(self, topic: str, partition: int = 0) -> Path:
+        """The first segment of a partition: all of it, as these settings never roll by age."""
+        return self.logs / f"{topic}-{partition}" / SEGMENT
+
+
+@contextmanager
+def running(jars: Path, folder: Path) -> Iterator[Broker]:
+    """A broker that keeps its files in `folder`, its logs in `folder`/logs."""
+    port, controller_port, logs = _free_port(), _free_port(), folder / "logs"
+    properties = folder / "server.properties"
+    properties.write_text(_settings(logs, port, controller_port))
+    options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
+    format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
+    subprocess.run(format_storage, check=True, stdout=subprocess.DEVNULL, timeout=WAIT_S)
+    output = folder / "broker.out"
+    with output.open("wb") as stream:
+        process = subprocess.Popen(java(jars, "kafka.Kafka", properties), stdout=stream, stderr=subprocess.STDOUT)
+    try:
+        wait_for("the broker's port", lambda: process.poll() is not None or _answers(port))
+        if process.poll() is not None:
+            raise RuntimeError(f"the broker ended: {output.read_text()[-2000:]}")
+        yield Broker(port=port, logs=logs)
+    finally:
+        process.terminate()
+        try:
+            process.wait(WAIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+
+
+def java(jars: Path, *arguments: str | Path) -> list[str]:
+    return jvm.java(*arguments, class_path=[f"{jars}/*"])
+
+
+def wait_for(what: str, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not there after {WAIT_S} s")
+        time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _settings(logs: Path, broker_port: int, controller_port: int) -> str:
+    return "\n".join([
+        "process.roles=broker,controller",
+        "node.id=1",
+        f"controller.quorum.voters=1@127.0.0.1:{controller_port}",
+        f"listeners=BROKER://127.0.0.1:{broker_port},CONTROLLER://127.0.0.1:{controller_port}",
+        "listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name=BROKER",
+        "controller.listener.names=CONTROLLER",
+        f"log.dirs={logs}",
+        # The records carry fixed times of the past: by default their segments would be deleted at once, and
+        # a marker that the broker stamps with today's time would start a new segment.
+        "log.retention.ms=-1",
+        f"log.roll.ms={2**63 - 1}",
+        "log.cleaner.backoff.ms=500",
+        "group.initial.rebalance.delay.ms=0",
+        "offsets.topic.num.partitions=1",
+        "offsets.topic.replication.factor=1",
+        "transaction.state.log.num.partitions=1",
+        "transaction.state.log.replication.factor=1",
+        "transaction.state.log.min.isr=1",
+        "",
+    ])  # fmt: skip
