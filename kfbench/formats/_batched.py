@@ -55,11 +55,7 @@ class BatchedFormat(Format):
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
         if not fields.set_fields or self.features & layouts.TAGGED_BIT:
             return {}
-        losses = super()._losses(shapes, bounds, fields)
-        # Only a tag has room for an append time that readers are not to see.
-        if noted := int(np.count_nonzero(fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == 0))):
-            losses["append_time_ms"] = noted if len(fields.rows) > 1 else len(bounds) - 1
-        return losses
+        return super()._losses(shapes, bounds, fields)
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
         """How many headers of each batch go into tag 1: int64[batches], or one item for all."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer
-from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, DecodedMetadata, EncodedLog, plan
+from kfbench.batches import CREATE_TIME, NO_FIELDS, BatchFields, DecodedLog, DecodedMetadata, EncodedLog, plan
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import OnError
@@ -224,6 +224,10 @@ class Format(ABC):
         for name in sorted(unknown):
             set_in = fields.set_in(name)
             losses[name] = len(bounds) - 1 if len(set_in) == 1 else int(np.count_nonzero(set_in))
+        if "append_time_ms" in fields.set_fields & can.batch_fields and "tagged_fields" not in can.batch_fields:
+            # Only a tag has room for an append time that readers are not to see.
+            noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
+            losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
         return {name: number for name, number in losses.items() if number}
 
     def __repr__(self) -> str:
