@@ -139,7 +139,7 @@ final class Reader {
             byte[] plain = stream.readAllBytes();
             row.put("decompressedSize", plain.length);
             row.put("decompressedSha256", sha256(plain));
-        } catch (Exception | OutOfMemoryError failure) {
+        } catch (Throwable failure) {
             row.put("decompressError", failure.toString());
         }
     }

@@ -1,0 +1,78 @@
+"""Where we and Kafka's reader part on purpose: each difference with its reason, and how to tell one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kfbench.errors import CorruptLog
+
+Seen = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    name: str
+    reason: str
+    applies: Callable[[Seen, CorruptLog | None], bool]
+    """(What Kafka says of the log, our refusal): is this that difference?"""
+
+
+def _kafka_refuses(seen: Seen, *words: str) -> bool:
+    return seen["error"] is not None and any(word in str(seen["error"]) for word in words)
+
+
+def _empty_with_codec(seen: Seen, refusal: CorruptLog | None) -> bool:
+    if seen["error"] is None or seen["error"]["stage"] != "iterate":
+        return False
+    batch = seen["batches"][-1]
+    return bool(batch["magic"] == 2 and batch["count"] == 0 and batch["compression"] != "none")
+
+
+def _filled_badly(seen: Seen, refusal: CorruptLog | None) -> bool:
+    return (
+        refusal is not None
+        and refusal.field in ("key length", "value length")
+        and _batch_at(seen, refusal.position)["magic"] < 2
+    )
+
+
+def _cut_behind_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
+    cut = ("cut short", "past the end", "not a zstd frame", "frame header", "frame parameters")
+    return refusal is not None and any(words in refusal.promise for words in cut)
+
+
+def _batch_at(seen: Seen, position: int) -> Seen:
+    return next(batch for batch in seen["batches"] if batch["position"] == position)
+
+
+DIFFERENCES = (
+    Difference(
+        name="memory",
+        reason="Kafka allocates what an inner message of v0 or v1 claims as its size before it looks whether it is "
+        "there; with more memory it would take the set for one that is cut short, as we do.",
+        applies=lambda seen, refusal: refusal is None and _kafka_refuses(seen, "OutOfMemoryError"),
+    ),
+    Difference(
+        name="empty with a codec",
+        reason="Kafka's streaming iterator opens the codec's stream before it sees that there is no record to read, "
+        "its plain one does not; gzip, snappy and lz4 want a header there, zstd does not. We open nothing.",
+        applies=_empty_with_codec,
+    ),
+    Difference(
+        name="lengths that do not fill a message",
+        reason="Kafka never looks whether key and value of a v0 or v1 message end where its size says, and takes any "
+        "negative length for a null: bytes are passed over. We account for each byte.",
+        applies=lambda seen, refusal: seen["error"] is None and _filled_badly(seen, refusal),
+    ),
+    Difference(
+        name="cut behind a whole stream",
+        reason="Behind a whole gzip member, zstd frame or snappy block, too few bytes for another: Kafka's libraries "
+        "take that for the end (zstd-jni depending on how its buffers fall), we for a stream that is cut short.",
+        applies=lambda seen, refusal: seen["error"] is None and _cut_behind_a_stream(seen, refusal),
+    ),
+)
+
+
+def difference(seen: Seen, refusal: CorruptLog | None) -> str | None:
+    """The name of the difference that explains the two verdicts."""
+    return next((known.name for known in DIFFERENCES if known.applies(seen, refusal)), None)

@@ -1,0 +1,86 @@
+"""What Kafka refuses we refuse, and the other way round, but for the differences that are listed with their reasons."""
+
+import struct
+from collections import Counter
+
+import pytest
+
+from kfbench import FORMATS, Records, read_log
+from kfbench.codecs import CODECS
+from kfbench.errors import CorruptLog
+from tests.formats.fuzz import sealed
+from tests.oracle.client import Kafka
+from tests.oracle.differences import DIFFERENCES, difference
+from tests.oracle.generate import MAGICS
+from tests.oracle.mutate import mutants
+from tests.reference import v01
+from tests.reference.model import Message
+from tests.sidecars import check_sidecar
+
+SEED = 20261121
+MUTANTS = 800  # a format and codec
+COMBINATIONS = [(name, codec) for name in MAGICS for codec in FORMATS[name].capabilities.codecs]
+
+pytestmark = pytest.mark.oracle
+
+
+def verdict(kafka: Kafka, data: bytes) -> str:
+    """What both say of a log; AssertionError where they disagree and no listed difference explains it."""
+    seen = kafka.read(data)
+    error, refusal = seen["error"], None
+    try:
+        log = read_log(data)
+    except CorruptLog as found:
+        refusal, log = found, read_log(data, on_error="skip")
+    if known := difference(seen, refusal):
+        return f"known difference: {known}"
+    assert (error is None) == (refusal is None), f"Kafka: {error}; we: {refusal}"
+    if error is None or refusal is None:
+        check_sidecar(log, seen["batches"])
+        assert log.trailing_bytes == seen["trailingBytes"]
+        return "read by both"
+    sound = seen["batches"][: error["batch"]]
+    where = seen["batches"][error["batch"]]["position"] if error["stage"] != "nextBatch" else seen["validBytes"]
+    assert refusal.position == where, f"Kafka: {error}; we: {refusal}"
+    check_sidecar(read_log(data[:where]), sound)
+    return "refused by both"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "codec"), COMBINATIONS)
+def test_damaged_batches(name: str, codec: str, kafka: Kafka, verdicts: Counter[str]) -> None:
+    disagreements = []
+    for data in mutants(name, codec, SEED, MUTANTS):
+        try:
+            verdicts[f"damaged logs, {verdict(kafka, data)}"] += 1
+        except AssertionError as error:
+            disagreements.append(f"{data.hex()}\n{error}")
+    assert not disagreements, f"{len(disagreements)} logs; the smallest:\n{min(disagreements, key=len)}"
+
+
+def small(name: str, codec: str) -> bytes:
+    return bytes(FORMATS[name].encode(Records.from_lists([b"value"] * 3), codec=codec))
+
+
+def an_inner_size_beyond_memory() -> bytes:
+    inner = v01.inner_set(0, [Message(offset=0, value=b"value")]) + struct.pack(">qi", 1, 2**31 - 1) + bytes(20)
+    return v01.wrapper(0, "gzip", [Message(offset=0)], CODECS["gzip"].compress(inner))
+
+
+CASES = {
+    "memory": an_inner_size_beyond_memory,
+    "empty with a codec": lambda: sealed(_patched(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]).data, 22, 1)),
+    "lengths that do not fill a message": lambda: sealed(small("v1", "none")[:39] + b"more"),
+    "cut behind a whole stream": lambda: sealed(small("v2", "gzip") + b"\x1f\x8b"),
+}
+
+
+def _patched(data: object, at: int, byte: int) -> bytes:
+    patched = bytearray(data)  # type: ignore[call-overload]
+    patched[at] = byte
+    return bytes(patched)
+
+
+@pytest.mark.parametrize("known", [known.name for known in DIFFERENCES])
+def test_each_listed_difference_is_still_there(known: str, kafka: Kafka) -> None:
+    assert verdict(kafka, CASES[known]()) == f"known difference: {known}"
