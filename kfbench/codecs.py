@@ -81,7 +81,7 @@ class Stream:
     def __init__(self, codec: "Codec", data: Any, limit_bytes: int) -> None:
         self._tally = _Tally(limit_bytes, wanted_bytes=0)
         self._parts = filter(None, codec._parts(memoryview(data), self._tally))
-        self._rest = memoryview(b"")
+        self._part, self._at = b"", 0  # what is left of it begins at _at
 
     @property
     def plain_bytes(self) -> int:
@@ -95,16 +95,19 @@ class Stream:
 
     def read(self, size_bytes: int) -> bytes:
         """The next `size_bytes` plain bytes, fewer only at the end. Raises Undecodable."""
-        parts, missing = [], size_bytes
+        end = self._at + max(size_bytes, 0)
+        if end <= len(self._part):
+            found, self._at = self._part[self._at : end], end
+            return found
+        parts, missing = [self._part[self._at :]], end - len(self._part)
         while missing > 0:
-            if not self._rest:
-                self._tally.wanted_bytes = missing
-                self._rest = memoryview(next(self._parts, b""))
-                if not self._rest:
-                    break
-            parts.append(self._rest[:missing])
-            self._rest = self._rest[missing:]
-            missing -= len(parts[-1])
+            self._tally.wanted_bytes = missing
+            self._part, self._at = next(self._parts, b""), 0
+            if not self._part:
+                break
+            self._at = min(missing, len(self._part))
+            parts.append(self._part[: self._at])
+            missing -= self._at
         return b"".join(parts)
 
 
@@ -272,6 +275,8 @@ class Snappy(Codec):
         while at < len(data):
             if data[at : at + 8] == self.MAGIC:  # a stream may follow a stream
                 at += len(self.HEADER)
+                if at > len(data):
+                    raise Undecodable("snappy: the stream header is cut short")
                 continue
             size = int.from_bytes(data[at : at + 4], "big", signed=True)
             at += 4
@@ -348,21 +353,22 @@ class Lz4(Codec):
         return frame
 
     def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
-        at = self._header_bytes(data, tally.limit_bytes)
+        start, at = 0, self._header_bytes(data, tally.limit_bytes)
         flags, block_bytes = data[self.FLAGS_AT], 256 << 2 * (data[self.FLAGS_AT + 1] >> 4 & 7)
         reader = lz4.frame.LZ4FrameDecompressor()
         try:
-            reader.decompress(self._readable(bytes(data[:at]), at))
             while not reader.eof:
                 size = int.from_bytes(data[at : at + 4], "little")
                 checksum = 4 if flags & (0x10 if size else 0x04) else 0  # of a block; of the content
                 end = at + 4 + size % self.STORED + checksum
                 if end > len(data):
                     raise Undecodable("lz4: the frame is cut short")
-                part = reader.decompress(data[at:end], max_length=min(tally.left_bytes + 1, block_bytes))
+                piece = bytes(data[start:end])
+                piece = piece if start else self._readable(piece, at)  # the header goes with the first block
+                part = reader.decompress(piece, max_length=min(tally.left_bytes + 1, block_bytes))
                 tally.note(len(part), end)
                 yield part
-                at = end
+                start = at = end
         except (RuntimeError, EOFError, ValueError) as error:
             raise Undecodable(f"lz4: {error}") from None
 
