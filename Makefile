@@ -10,6 +10,8 @@ PY = .venv/bin/python
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
 	@echo "make test       set up, lint, check types and imports, run the tests"
+	@echo "make oracle     the tests that ask Apache Kafka's own classes (needs a JDK, Maven and its registry)"
+	@echo "make golden     write datasets/golden anew with them"
 	@echo "make lint       ruff, mypy and the import contracts alone"
 	@echo "make figures    print the speed figures beside their targets"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
@@ -33,6 +35,12 @@ lint: setup
 
 test: lint
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+oracle: setup
+	KFBENCH_REGISTRIES=1 $(PY) -m pytest -m oracle $(PYTEST_ARGS)
+
+golden: setup
+	$(PY) -m tests.oracle.golden
 
 bench: setup
 	$(PY) -m asv run --quick --show-stderr --python=same

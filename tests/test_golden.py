@@ -1,122 +1,103 @@
-"""Vectors written by Apache Kafka's own classes, and what its own reader says of each.
+"""Vectors written by Apache Kafka's own classes, and what its own reader says of each: datasets/golden, always.
 
-KFBENCH_GOLDEN names the folder: NAME.bin beside NAME.json, and index.json. Without it all is skipped.
+KFBENCH_GOLDEN may name a further folder of the same layout: NAME.bin beside NAME.json, and index.json.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import kfbench
-from kfbench.batches import DecodedLog
-from tests.common import check_decoded, messages_of
+from kfbench.errors import CorruptLog
+from tests.common import check_decoded
 from tests.reference import log as reference_log
 from tests.reference import v01, v23
 from tests.reference.model import Batch, Fields, RefusedError
+from tests.sidecars import check_sidecar
 
-CATEGORIES = ("basic", "size", "nulls", "timestamps", "offsets", "headers", "segment", "empty")
-FOLDER = os.environ.get("KFBENCH_GOLDEN", "")
-TIMESTAMP_TYPES = {"NO_TIMESTAMP_TYPE": "create", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
-
-# Kafka's names in the sidecar, ours in DecodedLog.batches.
-BATCH_COLUMNS = {
-    "position": "position",
-    "magic": "magic",
-    "size": "size_bytes",
-    "crc": "crc",
-    "compression": "codec",
-    "timestampType": "timestamp_type",
-    "baseOffset": "base_offset",
-    "lastOffset": "last_offset",
-    "maxTimestamp": "max_timestamp_ms",
-    "count": "count",
-    "attributes": "attributes",
-    "baseTimestamp": "base_timestamp_ms",
-    "partitionLeaderEpoch": "partition_leader_epoch",
-    "producerId": "producer_id",
-    "producerEpoch": "producer_epoch",
-    "baseSequence": "base_sequence",
-    "lastSequence": "last_sequence",
-    "isTransactional": "is_transactional",
-    "isControlBatch": "is_control",
-    "deleteHorizonMs": "delete_horizon_ms",
-    "decompressedSize": "records_size_bytes",
+OURS = Path(__file__).parents[1] / "datasets" / "golden"
+FURTHER = os.environ.get("KFBENCH_GOLDEN", "")
+BY_HAND = ("corrupt", "wrapper")  # what no writer of Kafka's writes; whoever reads it need not write it again
+CATEGORIES = {
+    *("basic", "compaction", "control", "corrupt", "downconvert", "empty", "headers", "level", "nulls", "offsets"),
+    *("producer", "segment", "size", "timestamps", "validate", "varint", "wrapper"),
 }
-NOT_COLUMNS = {"isValid", "nextOffset", "decompressedSha256", "records"}
+MOST_BYTES = 1_500_000
 
 
-def names(*categories: str) -> list[Any]:
-    if not FOLDER:
-        return [pytest.param("", marks=pytest.mark.skip(reason="KFBENCH_GOLDEN names no folder of vectors"))]
-    index = json.loads(Path(FOLDER, "index.json").read_text())
-    found = [entry["name"] for entry in index if not categories or entry["category"] in categories]
-    assert found, f"no vectors of {categories} in {FOLDER}"
+@cache
+def index(folder: Path) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    assert entries, folder
+    return entries
+
+
+def vectors(refused: bool | None = None, but: tuple[str, ...] = ()) -> list[Any]:
+    """(folder, name) of the vectors that Kafka's reader refuses, or takes, or all."""
+    found = []
+    for number, folder in enumerate([OURS, *([Path(FURTHER)] if FURTHER else [])]):
+        for entry in index(folder):
+            if refused in (None, entry["error"] is not None) and entry["category"] not in but:
+                name = entry["name"]
+                found.append(pytest.param(folder, name, id=f"{name}-further" if number else name))
     return found
 
 
-def vector(name: str) -> tuple[bytes, dict[str, Any]]:
-    data = Path(FOLDER, f"{name}.bin").read_bytes()
-    sidecar = json.loads(Path(FOLDER, f"{name}.json").read_text())
+def vector(folder: Path, name: str) -> tuple[bytes, dict[str, Any]]:
+    data = (folder / f"{name}.bin").read_bytes()
+    sidecar = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     assert hashlib.sha256(data).hexdigest() == sidecar["sha256"]
     return data, sidecar
 
 
-def unhex(text: str | None) -> bytes | None:
-    return None if text is None else bytes.fromhex(text)
+def test_the_folder_is_whole() -> None:
+    entries = index(OURS)
+    assert {entry["category"] for entry in entries} == CATEGORIES
+    assert len(entries) >= 250
+    files = {f"{entry['name']}.{kind}" for entry in entries for kind in ("bin", "json")}
+    assert {path.name for path in OURS.iterdir()} == {*files, "index.json", "README.md"}
+    assert sum(path.stat().st_size for path in OURS.iterdir()) <= MOST_BYTES
+    for entry in entries:
+        data, sidecar = vector(OURS, entry["name"])
+        assert (entry["sha256"], entry["size"]) == (sidecar["sha256"], len(data))
 
 
-def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
-    """Every field of every batch and record, as Kafka's reader gives it."""
-    rows = log.batches.to_dict("records")
-    assert len(rows) == len(expected)
-    messages = messages_of(log.records)
-    for i, (row, batch) in enumerate(zip(rows, expected, strict=True)):
-        assert batch.keys() <= BATCH_COLUMNS.keys() | NOT_COLUMNS
-        want = {BATCH_COLUMNS[key]: value for key, value in batch.items() if key in BATCH_COLUMNS}
-        want["timestamp_type"] = TIMESTAMP_TYPES[batch["timestampType"]]
-        if want["count"] is None:  # Kafka does not count v0 and v1
-            want["count"] = len(batch["records"])
-        if "delete_horizon_ms" in want and want["delete_horizon_ms"] is None:
-            want["delete_horizon_ms"] = -1
-        assert {name: row[name] for name in want} == want
-        assert row["last_offset"] + 1 == batch["nextOffset"]
-        read = messages[log.bounds[i] : log.bounds[i + 1]]
-        assert len(read) == len(batch["records"])
-        for k, (message, record) in enumerate(zip(read, batch["records"], strict=True)):
-            assert message.offset == record["offset"]
-            assert message.timestamp_ms == record["timestamp"]
-            assert (message.key, message.value) == (unhex(record["key"]), unhex(record["value"]))
-            headers = tuple((key, unhex(value)) for key, value in record.get("headers", []))
-            assert message.headers == headers
-            if "sequence" in record:
-                distance = record["offset"] - row["base_offset"]
-                wrapped = (row["base_sequence"] + distance) % 2**31
-                assert record["sequence"] == (-1 if row["base_sequence"] == -1 else wrapped), k
-
-
-@pytest.mark.parametrize("name", names(*CATEGORIES))
-def test_reads_as_kafka_reads(name: str) -> None:
-    data, sidecar = vector(name)
+@pytest.mark.parametrize(("folder", "name"), vectors(refused=False))
+def test_reads_as_kafka_reads(folder: Path, name: str) -> None:
+    data, sidecar = vector(folder, name)
     log = kfbench.read_log(data)
-    assert sidecar["error"] is None
     check_sidecar(log, sidecar["batches"])
     assert log.trailing_bytes == sidecar["trailingBytes"]
     assert not log.errors
 
 
-@pytest.mark.parametrize("name", names(*CATEGORIES))
-def test_writes_as_kafka_writes(name: str) -> None:
+@pytest.mark.parametrize(("folder", "name"), vectors(refused=True))
+def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
+    """The same batch; what comes before it is read."""
+    data, sidecar = vector(folder, name)
+    sound = sidecar["batches"][: sidecar["error"]["batch"]]
+    where = sound[-1]["position"] + sound[-1]["size"] if sound else 0
+    with pytest.raises(CorruptLog) as refusal:
+        kfbench.read_log(data)
+    assert refusal.value.position == where
+    assert kfbench.read_log(data, on_error="skip").errors[0].position == where
+    check_sidecar(kfbench.read_log(data[:where]), sound)
+
+
+@pytest.mark.parametrize(("folder", "name"), vectors(refused=False, but=BY_HAND))
+def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
     """Byte for byte where nothing is compressed; else the decompressed bytes are."""
-    data, sidecar = vector(name)
+    data, sidecar = vector(folder, name)
     log = kfbench.read_log(data)
     again = bytes(kfbench.write_log(log).data)
+    assert log.batches["canonical"].all()
     if sidecar["byteExact"]:
-        assert log.batches["canonical"].all()
         assert again == data[: sidecar["validBytes"]]
     batches, trailing = reference_log.decode(again)
     assert trailing == 0
@@ -135,42 +116,23 @@ def test_writes_as_kafka_writes(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", names())
-def test_what_kafka_reads_we_read_and_what_it_refuses_we_refuse(name: str) -> None:
-    data, sidecar = vector(name)
-    if sidecar["error"] is None:
-        check_sidecar(kfbench.read_log(data), sidecar["batches"])
-        return
-    if sidecar["error"]["stage"] == "control":  # Kafka's reader meets it where a consumer looks into the key
-        assert not kfbench.read_log(data).errors
-        return
-    with pytest.raises(kfbench.KfbenchError, match=r"batch at byte \d+"):
-        kfbench.read_log(data)
-    kept = kfbench.read_log(data, on_error="skip")
-    where = sidecar["batches"][-1]["position"] if sidecar["batches"] else 0
-    assert kept.errors[0].position == where
-    check_sidecar(kept, sidecar["batches"][: sidecar["error"]["batch"]])
-
-
-@pytest.mark.parametrize("name", names())
-def test_the_reference_itself(name: str) -> None:
+@pytest.mark.parametrize(("folder", "name"), vectors())
+def test_the_reference_itself(folder: Path, name: str) -> None:
     """Judges the judge: it reads what we read, and writes what Kafka wrote."""
-    data, sidecar = vector(name)
+    data, sidecar = vector(folder, name)
     try:
         batches, trailing = reference_log.decode(data)
     except (RefusedError, EOFError, OSError, ValueError):
         assert sidecar["error"] is not None
         return
+    assert sidecar["error"] is None
     assert trailing == sidecar["trailingBytes"]
     check_decoded(kfbench.read_log(data), batches)
-    if sidecar["error"] is not None:
-        return
-    by_hand = sidecar["category"] in ("corrupt", "wrapper")
     for batch, expected in zip(batches, sidecar["batches"], strict=True):
         assert list(batch.record_sizes) == [record["size"] for record in expected["records"]]
         if batch.codec != "none":
             assert hashlib.sha256(batch.raw).hexdigest() == expected["decompressedSha256"]
-        if not by_hand:
+        if sidecar["category"] not in BY_HAND:
             raw, whole = rewritten(batch)
             assert raw == batch.raw
             if batch.codec == "none":

@@ -2,6 +2,7 @@
 
 import struct
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -67,7 +68,7 @@ def an_inner_size_beyond_memory() -> bytes:
     return v01.wrapper(0, "gzip", [Message(offset=0)], CODECS["gzip"].compress(inner))
 
 
-CASES = {
+CASES: dict[str, Callable[[], bytes]] = {
     "memory": an_inner_size_beyond_memory,
     "empty with a codec": lambda: sealed(_patched(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]).data, 22, 1)),
     "lengths that do not fill a message": lambda: sealed(small("v1", "none")[:39] + b"more"),

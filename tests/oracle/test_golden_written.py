@@ -1,0 +1,40 @@
+"""The committed golden vectors are what Kafka's classes write today."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle.client import Kafka
+from tests.oracle.golden import GOLDEN, write
+
+pytestmark = pytest.mark.oracle
+
+# What depends on how well a library compresses, or on how it words a failure.
+LIBRARYS_OWN = {"size", "sha256", "validBytes", "position", "crc", "message", "cause", "decompressError"}
+
+
+def same_everywhere(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: same_everywhere(inner) for name, inner in value.items() if name not in LIBRARYS_OWN}
+        case list():
+            return [same_everywhere(inner) for inner in value]
+    return value
+
+
+def test_written_anew_they_are_the_same(kafka: Kafka, tmp_path: Path) -> None:
+    write(kafka, tmp_path)
+    names = {path.name for path in GOLDEN.iterdir()} - {"README.md"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    for name in sorted(name for name in names if name.endswith(".json") and name != "index.json"):
+        committed, fresh = (json.loads((folder / name).read_text(encoding="utf-8")) for folder in (GOLDEN, tmp_path))
+        if committed["byteExact"]:
+            assert fresh == committed
+            data = name.replace(".json", ".bin")
+            assert (tmp_path / data).read_bytes() == (GOLDEN / data).read_bytes()
+        else:
+            assert same_everywhere(fresh) == same_everywhere(committed), name
+    index, fresh_index = (json.loads((folder / "index.json").read_text()) for folder in (GOLDEN, tmp_path))
+    assert same_everywhere(fresh_index) == same_everywhere(index)
