@@ -41,6 +41,18 @@ def test_the_wheel_knows_every_profile(installed: Path) -> None:
     assert run(installed, code).split() == sorted(path.name for path in (ROOT / "datasets" / "sweeps").iterdir())
 
 
+def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
+    """One of them is checked as `kfbench verify` does it."""
+    code = (
+        "from kfbench.measure.golden import GOLDEN, check_vector, vectors; entries = vectors();"
+        "print(*sorted(path.name for path in GOLDEN.iterdir()));"
+        "print([outcome.problem for outcome in check_vector(GOLDEN, entries[0])])"
+    )
+    names, problems = run(installed, code).splitlines()
+    assert names.split() == sorted(path.name for path in (ROOT / "datasets" / "golden").iterdir())
+    assert problems == "['', '', '']"
+
+
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
     assert {path.name for path in installed.iterdir()} == {"kfbench", "kfbench-0.1.0.dist-info"}
     ours = {

@@ -174,7 +174,7 @@ def test_no_folder_of_vectors(profile: Profile, tmp_path: Path) -> None:
         verify(profile, tmp_path / "nowhere")
 
 
-@pytest.mark.skipif(not (os.environ.get("KFBENCH_GOLDEN") or GOLDEN.is_dir()), reason="no golden vectors")
+@pytest.mark.slow
 def test_the_smoke_profile_holds() -> None:
     found = verify(load_profile("smoke"), Path(os.environ.get("KFBENCH_GOLDEN") or GOLDEN))
     assert not [failure.line for failure in found.failures]

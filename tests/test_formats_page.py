@@ -1,0 +1,103 @@
+"""docs/formats.md says what the code does: offsets, types, bits, losses, limits and byte counts."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kfbench import layouts
+from kfbench.cli import cannot_carry
+from kfbench.formats import FORMATS
+from kfbench.layouts import SHARED_HEADERS
+from kfbench.limits import Limits
+from kfbench.workloads.grid import GridPoint
+
+PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+LAYOUTS = {
+    "v0 message": (layouts.V0_MESSAGE,),
+    "v1 message": (layouts.V1_MESSAGE,),
+    "enriched message": (layouts.ENRICHED_MESSAGE,),
+    "kip98 batch": (layouts.KIP98_HEADER,),
+    "v2 batch": (layouts.V2_HEADER,),
+    "v3 batch": (layouts.V3_HEADER, layouts.V3_FIXED_TAIL),
+}
+TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32"}
+
+
+def tables(heading: str | None = None) -> list[list[list[str]]]:
+    """The tables beneath a heading, or before the first: rows of cells, without their heads."""
+    part = (
+        PAGE.partition("\n## ")[0] if heading is None else PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    )
+    blocks = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]] for block in blocks
+    ]
+
+
+@pytest.mark.parametrize("heading", LAYOUTS)
+def test_every_field_stands_where_the_layout_has_it(heading: str) -> None:
+    found = [table for table in tables(heading) if table[0][2] in TYPES.values()]
+    assert len(found) == len(LAYOUTS[heading])
+    for rows, layout in zip(found, LAYOUTS[heading], strict=True):
+        declared = [[str(layouts.position(layout, name)), name, TYPES[layout[name].str]] for name in layout.names or ()]
+        assert [row[:3] for row in rows] == declared
+
+
+def test_sizes_in_prose() -> None:
+    assert f"{layouts.KIP98_HEADER.itemsize} bytes, then messages" in PAGE
+    fixed = layouts.V3_HEADER.itemsize + layouts.V3_FIXED_TAIL["count"].itemsize
+    assert f"{fixed + 1 + 1 + 1} to {fixed + 5 + 10 + 10} bytes in all" in PAGE
+
+
+def test_every_bit_is_the_constant_that_it_names() -> None:
+    (rows,) = tables("Attributes bits of v2 and v3")
+    masks = {"v2": 0, "v3": 0}
+    for bits, constant, formats, _ in rows:
+        low, _, high = bits.partition("-")
+        mask = sum(1 << bit for bit in range(int(low), int(high or low) + 1))
+        assert getattr(layouts, constant) == mask
+        for name in formats.split(", "):
+            masks[name] |= mask
+    assert masks == {"v2": layouts.V2_ATTRIBUTES_MASK, "v3": layouts.V3_ATTRIBUTES_MASK}
+
+
+def test_every_tag_of_an_enriched_message() -> None:
+    (rows,) = [table for table in tables("enriched message") if len(table[0]) == 3]
+    assert {int(tag): int(size) for tag, size, _ in rows} == layouts.TAG_BYTES
+
+
+def test_the_names_their_magic_bits_and_bytes() -> None:
+    (rows,) = tables()
+    assert sorted(row[0] for row in rows) == sorted(FORMATS)
+    for name, magic, bits, _, one, hundred in rows:
+        fmt = FORMATS[name]
+        assert fmt.magic == int(magic)
+        features = sum(1 << int(bit) for bit in bits.split(", ") if bit)
+        assert fmt.features & ~SHARED_HEADERS == features, name
+        assert (one, hundred) == (f"{overhead(name, 1):.0f}", f"{overhead(name, 100):.2f}"), name
+
+
+def overhead(name: str, batch: int) -> float:
+    records = GridPoint(batch_size=batch).generate(records=batch, seed=0).records
+    return float((FORMATS[name].size(records, batch).sum() - records.shapes.payload_bytes) / batch)
+
+
+def test_what_is_lost_is_what_capabilities_leave_out() -> None:
+    (rows,) = tables("What each cannot carry")
+    said = {name: lost.split(", ") if lost else [] for names, lost in rows for name in _names(names)}
+    assert said == {name: cannot_carry(fmt.capabilities) for name, fmt in FORMATS.items()}
+
+
+def _names(text: str) -> list[str]:
+    if "every v3" in text:
+        return ["v2", *(n for n, f in FORMATS.items() if f.magic == 3 and not f.features & layouts.TAGGED_BIT)]
+    return text.split(", ")
+
+
+def test_limits_are_the_defaults() -> None:
+    (rows,) = tables("Limits of readers")
+    defaults = Limits()
+    assert {name: int(default.replace(",", "")) for name, default, _ in rows} == {
+        name: getattr(defaults, name) for name in Limits.__dataclass_fields__
+    }
