@@ -1,0 +1,127 @@
+"""Reading by the prefix: what it takes, that it says the same, and each check that it gives up, shown on a batch."""
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from kfbench import FORMATS, BatchFields, Limits
+from kfbench.batches import EncodedLog
+from kfbench.codecs import CODECS
+from kfbench.errors import CorruptLog
+from kfbench.measure.prefix import LOST, compressed_payloads, measure_prefixes
+from kfbench.workloads.grid import GridPoint
+from tests.common import records_of
+from tests.formats.fuzz import sealed
+from tests.reference.model import Message
+
+HEADERS_FIRST = [name for name in FORMATS if name in ("v3-headers-first", "v3-full")]
+REAL = ("gzip", "snappy", "lz4", "zstd")
+BLOCK_BYTES = {"gzip": 1, "snappy": 32 << 10, "lz4": 64 << 10, "zstd": 128 << 10}
+FMT = FORMATS["v3-headers-first"]
+SAMPLE = GridPoint(batch_size=200, value_bytes=2_000, payload="random", timestamp_spread_ms=50).generate(
+    records=400, seed=1
+)
+
+
+@pytest.mark.parametrize("name", HEADERS_FIRST)
+@pytest.mark.parametrize("codec", REAL)
+def test_a_prefix_takes_no_more_than_its_blocks(name: str, codec: str) -> None:
+    found = measure_prefixes(FORMATS[name], SAMPLE.records, SAMPLE.bounds, codec, rounds=5, sample_ns=1, seed=1)
+    assert found.batches == 2
+    least = -(-found.plain_bytes_wanted // 2 // BLOCK_BYTES[codec]) * BLOCK_BYTES[codec] * 2
+    assert found.plain_bytes_wanted <= found.plain_bytes_made == least
+    assert found.plain_bytes_made < found.plain_bytes / 2
+    assert 0 < found.compressed_bytes_taken < found.compressed_bytes / 2
+    for median, low, high in (found.codec_cpu, found.reader_cpu, found.aa_cpu):
+        assert 0 < low <= median <= high
+
+
+def test_the_payloads_are_what_the_codec_made() -> None:
+    log = FMT.encode(SAMPLE.records, SAMPLE.bounds, "zstd")
+    plain = FMT.encode(SAMPLE.records, SAMPLE.bounds)
+    made = [CODECS["zstd"].decompress(payload) for payload in compressed_payloads(FMT, log)]
+    assert made == [bytes(payload) for payload in compressed_payloads(FMT, plain)]
+
+
+# What goes unseen
+
+
+def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
+    """One batch whose compressed payload is changed, under a right length and CRC."""
+    log = log or FMT.encode(SAMPLE.records, len(SAMPLE.records), codec)
+    (payload,) = compressed_payloads(FMT, log)
+    data = bytes(log)[: -len(payload)] + change(bytes(payload))
+    return sealed(data[:8] + struct.pack(">i", len(data) - 12) + data[12:])
+
+
+def recompressed(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
+    """The same, of the plain records."""
+    one = CODECS[codec]
+    return log_with(lambda payload: one.compress(change(one.decompress(payload))), codec, log)
+
+
+def check_unseen(data: bytes, field: str, limits: Limits | None = None) -> None:
+    with pytest.raises(CorruptLog) as refusal:
+        FMT.decode(data, limits=limits)
+    assert refusal.value.field == field
+    seen = FMT.decode_metadata(data, limits=limits)
+    assert not seen.errors
+    assert seen.offsets.tolist() == SAMPLE.shapes.offsets.tolist()
+    assert seen.timestamps_ms.tolist() == SAMPLE.shapes.timestamps_ms.tolist()
+
+
+@pytest.mark.parametrize("codec", REAL)
+def test_lost_undecodable_payload(codec: str) -> None:
+    for change in (lambda payload: payload[: len(payload) // 2], lambda payload: payload[:-1]):
+        check_unseen(log_with(change, codec), "records")
+    assert "undecodable payload" in LOST
+
+
+def test_lost_codec_checksum() -> None:
+    check_unseen(log_with(lambda payload: payload[:-8] + bytes(4) + payload[-4:]), "records")
+    assert "codec checksum" in LOST
+
+
+@pytest.mark.parametrize("codec", REAL)
+def test_lost_payload_size(codec: str) -> None:
+    check_unseen(recompressed(lambda plain: plain[:-1], codec), "value length")
+    check_unseen(recompressed(lambda plain: plain + b"\0", codec), "count")
+    assert "payload size" in LOST
+
+
+def test_lost_size_limit() -> None:
+    data = log_with(lambda payload: payload)
+    check_unseen(data, "records", Limits(batch_bytes=300_000))
+    assert "size limit" in LOST
+
+
+def test_lost_control_records() -> None:
+    records = records_of([Message(offset=0, timestamp_ms=7, key=b"\0\0\0\1", value=b"\0\0\0\0\0\0")])
+    log = FMT.encode(records, 1, "gzip", batch_fields=BatchFields(is_control=True))
+    assert FMT.decode(log).batches.is_control.all()
+    data = recompressed(lambda plain: plain[:-10] + b"\xff" + plain[-9:], log=log)  # a negative version
+    with pytest.raises(CorruptLog, match="control"):
+        FMT.decode(data)
+    assert FMT.decode_metadata(data).timestamps_ms.tolist() == [7]
+    assert "control records" in LOST
+
+
+# What does not
+
+
+def test_kept_the_checksum_over_the_compressed_bytes() -> None:
+    data = log_with(lambda payload: payload)
+    with pytest.raises(CorruptLog) as refusal:
+        FMT.decode_metadata(data[:-1] + bytes([data[-1] ^ 1]))
+    assert refusal.value.field == "crc"
+
+
+def test_kept_the_metadata_itself() -> None:
+    for change in (lambda payload: payload[:100], lambda payload: payload[:20] + bytes(200) + payload[220:]):
+        with pytest.raises(CorruptLog):
+            FMT.decode_metadata(log_with(change))
+    shorter = zlib.compress(b"\1\0", wbits=31)  # metadata of one byte for 400 records
+    with pytest.raises(CorruptLog):
+        FMT.decode_metadata(log_with(lambda payload: shorter))
