@@ -4,6 +4,7 @@ from typing import Any
 
 from kfbench.batches import DecodedLog
 from tests.common import messages_of
+from tests.reference.model import increment_sequence
 
 TIMESTAMP_TYPES = {"NO_TIMESTAMP_TYPE": "create", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
 
@@ -50,6 +51,8 @@ def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
         want["timestamp_type"] = TIMESTAMP_TYPES[batch["timestampType"]]
         if want["count"] is None:  # Kafka does not count v0 and v1
             want["count"] = len(batch["records"])
+        if batch["count"] == 0:  # what a codec may cover there is not read
+            want.pop("records_size_bytes", None)
         if "delete_horizon_ms" in want and want["delete_horizon_ms"] is None:
             want["delete_horizon_ms"] = -1
         assert {name: row[name] for name in want} == want
@@ -63,6 +66,5 @@ def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
             headers = tuple((key, unhex(value)) for key, value in record.get("headers", []))
             assert message.headers == headers
             if "sequence" in record:
-                distance = record["offset"] - row["base_offset"]
-                wrapped = (row["base_sequence"] + distance) % 2**31
-                assert record["sequence"] == (-1 if row["base_sequence"] < 0 else wrapped), k
+                base, distance = row["base_sequence"], record["offset"] - row["base_offset"]
+                assert record["sequence"] == (-1 if base < 0 else increment_sequence(base, distance)), k
