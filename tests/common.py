@@ -13,16 +13,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pytest
 
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
+from kfbench.errors import InvalidRecords
 from kfbench.formats import FORMATS
 from kfbench.records import Records
+from tests.reference import enriched, kip98, v01, v23
 from tests.reference import log as reference_log
-from tests.reference import v01, v23
 from tests.reference.model import UNSET, Batch, Fields, Message
 from tests.strategies import Case
 
 LEGACY = {"v0": 0, "v1": 1}
+ENRICHED = ("enriched", "enriched-ms")
+MESSAGES = (*LEGACY, *ENRICHED)  # a plain record is an entry of its own, and reads as a batch of one
 
 
 def records_of(messages: Sequence[Message]) -> Records:
@@ -61,6 +65,8 @@ def batch_fields_of(case: Case) -> BatchFields | None:
         default = getattr(UNSET, field.name)
         if any(value != default for value in given):
             columns[field.name] = [_absent(field.name) if value is None else value for value in given]
+    if "timestamp_type" in columns:
+        columns["timestamp_type"] = [int(fields.readers_see_append_time) for fields in case.fields]
     return BatchFields(**columns) if columns else None
 
 
@@ -68,17 +74,45 @@ def _absent(name: str) -> int:
     return -1 if name in ("append_time_ms", "delete_horizon_ms") else int(np.iinfo(np.int64).min)
 
 
+# The reference codecs by the names of formats
+
+
 def reference_encode(name: str, messages: Sequence[Message], fields: Fields, codec: str = "none") -> bytes:
     if name in LEGACY:
         return v01.encode(LEGACY[name], messages, fields, codec)
-    return v23.encode(name, messages, fields, codec)
+    if name in ENRICHED:
+        return enriched.encode(name, messages, fields, codec)
+    return kip98.encode(messages, fields, codec) if name == "kip98" else v23.encode(name, messages, fields, codec)
 
 
 def reference_plain(name: str, messages: Sequence[Message], fields: Fields) -> bytes:
     """What a codec compresses."""
     if name in LEGACY:
         return v01.inner_set(LEGACY[name], messages, fields)
-    return v23.records_section(name, messages, fields)
+    if name in ENRICHED:
+        return enriched.inner_set(name, messages, fields)
+    return kip98.messages_section(messages, fields) if name == "kip98" else v23.records_section(name, messages, fields)
+
+
+def reference_around(name: str, messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
+    """The batch, with `payload` where the compressed bytes go, which is its end."""
+    if name in LEGACY:
+        return v01.wrapper(LEGACY[name], codec, messages, payload, fields)
+    if name in ENRICHED:
+        return enriched.wrapper(name, codec, messages, payload, fields)
+    if name == "kip98":
+        return kip98.batch(messages, fields, codec, payload)
+    return v23.batch(name, messages, fields, codec, payload)
+
+
+def reference_decode(name: str, data: bytes) -> tuple[list[Batch], int]:
+    """The batches, and how many bytes of an incomplete last one are left. Raises RefusedError."""
+    if name in ENRICHED:
+        return reference_log.decode(data, enriched.decode_one)
+    return reference_log.decode(data, kip98.decode_one) if name == "kip98" else reference_log.decode(data)
+
+
+# The laws
 
 
 def check_bytes(name: str, case: Case) -> EncodedLog:
@@ -104,7 +138,8 @@ def check_sizes(name: str, case: Case) -> None:
         batch_fields_of(case),
     )
     written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
-    for given in (records, records.shapes):
+    by_content = name in v23.BATCH_HEADERS_NAMES  # what records share cannot be known from their shapes
+    for given in (records,) if by_content else (records, records.shapes):
         sizes = fmt.size(given, bounds, batch_fields=fields)
         assert sizes.dtype == np.int64
         assert sizes.tolist() == written.tolist()
@@ -113,7 +148,14 @@ def check_sizes(name: str, case: Case) -> None:
     assert min(parts.values(), default=0) >= 0
     assert parts["key"] == records.shapes.key_bytes
     assert parts["value"] == records.shapes.value_bytes
-    assert parts.get("header_key", 0) + parts.get("header_value", 0) == records.shapes.header_bytes
+    header_bytes = parts.get("header_key", 0) + parts.get("header_value", 0)
+    if not by_content:
+        assert header_bytes == records.shapes.header_bytes
+        return
+    assert header_bytes <= records.shapes.header_bytes
+    for refused in (fmt.size, fmt.breakdown):
+        with pytest.raises(InvalidRecords, match="Records are wanted"):
+            refused(records.shapes, bounds, batch_fields=fields)
 
 
 def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
@@ -122,7 +164,7 @@ def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
     log = fmt.encode(records, bounds_of(case), codec=codec, batch_fields=batch_fields_of(case))
     back = fmt.decode(log)
     assert (back.trailing_bytes, list(back.errors)) == (0, [])
-    plain_messages = name in LEGACY and codec == "none"  # there append time takes the place of the producer's
+    plain_messages = name in MESSAGES and codec == "none"  # there append time takes the place of the producer's
     if plain_messages:
         assert back.records.offsets.tolist() == records.offsets.tolist()
     else:
@@ -131,18 +173,29 @@ def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
         assert back.bounds.tolist() == bounds_of(case)
     for fields, wrote, read in zip(case.fields, case.batches, per_batch(case, back), strict=True):
         expected = list(wrote)
-        if fields.append_time_ms is not None:
-            expected = [replace(message, timestamp_ms=fields.append_time_ms) for message in wrote]
+        if fields.readers_see_append_time:
+            seen = -1 if fields.append_time_ms is None else fields.append_time_ms
+            expected = [replace(message, timestamp_ms=seen) for message in wrote]
         assert read == expected
-    if name not in LEGACY:
-        for fields, row in zip(case.fields, back.batches.to_dict("records"), strict=True):
-            for field in CARRIED:
-                assert row[field] == getattr(fields, field), field
-            assert row["delete_horizon_ms"] == (-1 if fields.delete_horizon_ms is None else fields.delete_horizon_ms)
-            assert (row["timestamp_type"] == "append") == (fields.append_time_ms is not None)
-            for field in ("base_offset", "last_offset"):
-                given = getattr(fields, field)
-                assert given is None or row[field] == given, field
+    if name in LEGACY:
+        return
+    rows = back.batches.to_dict("records")
+    if plain_messages:  # each with its batch's fields
+        assert len(rows) == len(records)
+        carried = [fields for fields, batch in zip(case.fields, case.batches, strict=True) for _ in batch]
+        assert [row["is_control"] for row in rows] == [fields.is_control for fields in carried]
+        return
+    for fields, row, tags in zip(case.fields, rows, back.tagged_fields, strict=True):
+        for field in CARRIED:
+            assert row[field] == getattr(fields, field), field
+        for field in ("append_time_ms", "delete_horizon_ms"):
+            given = getattr(fields, field)
+            assert row[field] == (-1 if given is None else given), field
+        assert (row["timestamp_type"] == "append") == fields.readers_see_append_time
+        assert dict(tags) == dict(fields.tagged_fields)
+        for field in ("base_offset", "last_offset"):
+            given = getattr(fields, field)
+            assert given is None or row[field] == given, field
 
 
 CARRIED = (
@@ -160,7 +213,7 @@ def check_reads(name: str, case: Case, codec: str = "none") -> None:
     log = FORMATS[name].encode(
         records_of(case.messages), bounds_of(case), codec=codec, batch_fields=batch_fields_of(case)
     )
-    batches, _ = reference_log.decode(log.data.tobytes())
+    batches, _ = reference_decode(name, log.data.tobytes())
     check_decoded(FORMATS[name].decode(log.data), batches)
 
 
@@ -186,19 +239,11 @@ def check_compressed(name: str, case: Case, codec: str, level: int | None = None
         if not messages:
             assert part == reference_encode(name, messages, fields)
             continue
-        batch = (v01 if name in LEGACY else v23).decode_one(part, 0)
+        (batch,), _ = reference_decode(name, part)
         assert batch.codec == codec
         assert batch.raw == reference_plain(name, messages, fields)
-        if name in LEGACY:
-            payload = part[-_wrapped_bytes(part, LEGACY[name]) :]
-            assert part == v01.wrapper(LEGACY[name], codec, messages, payload, fields)
-        else:
-            header = len(v23.batch(name, messages, fields, codec, b""))
-            assert part == v23.batch(name, messages, fields, codec, part[header:])
-
-
-def _wrapped_bytes(entry: bytes, magic: int) -> int:
-    return len(entry) - (34 if magic else 26)
+        header = len(reference_around(name, messages, fields, codec, b""))
+        assert part == reference_around(name, messages, fields, codec, part[header:])
 
 
 def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
@@ -208,6 +253,7 @@ def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
     expected = [message for batch in batches for message in batch.messages]
     assert messages_of(back.records, back.create_timestamps_ms.tolist()) == expected
     assert back.records.timestamps_ms.tolist() == [stamp for batch in batches for stamp in batch.read_timestamps_ms()]
+    assert [dict(tags) for tags in back.tagged_fields] == [dict(batch.tagged_fields) for batch in batches]
     rows = back.batches.to_dict("records")
     for row, batch in zip(rows, batches, strict=True):
         described = describe(batch)
@@ -230,6 +276,7 @@ def describe(batch: Batch) -> dict[str, Any]:
         "count": len(batch.messages),
         "base_timestamp_ms": -1 if base is None else base,
         "max_timestamp_ms": batch.max_timestamp_ms,
+        "append_time_ms": batch.append_time_ms,
         "partition_leader_epoch": batch.partition_leader_epoch,
         "producer_id": batch.producer_id,
         "producer_epoch": batch.producer_epoch,

@@ -3,12 +3,15 @@
 Everything is drawn as the reference's plain messages; `tests.common` turns them into kfbench's columns.
 """
 
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from tests.reference.model import Fields, Message
+from tests.reference.enriched import seconds
+from tests.reference.model import Fields, Message, RefusedError, check_control
+from tests.reference.v23 import TAGGED_NAMES
 
 NOW_MS = 1_700_000_000_000
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
@@ -18,7 +21,10 @@ BOUNDARY_LENGTHS = (0, 1, 15, 16, 17, 31, 32, 33, 62, 63, 64, 65, 127, 128, 300)
 LONG_LENGTHS = (8190, 8191, 8192, 8193)
 EDGES = (63, 64, 8191, 8192, 2**20 - 1, 2**20, 2**27, 2**34)
 DELTA_STEPS = (0, 1, *EDGES, *(-1 - edge for edge in EDGES))
-HOLE_STEPS = (1, 2, 63, 64, 8191, 8192, 2**20)
+HOLE_STEPS = (1, 2, 63, 64, 127, 128, 8191, 8192, 16383, 16384, 2**20)
+FALLING_STEPS = (*HOLE_STEPS, 0, -1, -2, -64, -8193)
+FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # where an offset below the base offset is an edge of its own
+CONTROL_TYPES = (0, 1, 2, 3, 4, 5, 6, 42, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,24 +40,53 @@ class Case:
 
 
 def payloads(lengths: Sequence[int] = BOUNDARY_LENGTHS) -> st.SearchStrategy[bytes | None]:
-    """Null, empty, and boundary lengths; a long one repeats a short one, so that shrinking stays fast."""
-    sized = st.builds(
-        lambda length, seed: (seed * (length // len(seed) + 1))[:length],
-        st.sampled_from(lengths),
-        st.binary(min_size=1, max_size=8),
-    )
-    return st.one_of(st.none(), st.just(b""), st.binary(max_size=20), sized)
+    """Null, empty, and boundary lengths, of which no two look alike; drawn at once, since most of a test is drawing."""
+    sized = [(bytes([length * 37 & 0xFF, length & 0x7F, 0xFF]) * (length // 3 + 1))[:length] for length in lengths]
+    return st.sampled_from([None, b"", *sized]) | st.binary(max_size=20)
+
+
+PAYLOADS, LONG_PAYLOADS = payloads(), payloads(BOUNDARY_LENGTHS + LONG_LENGTHS)
 
 
 def header_lists(max_size: int = 4) -> st.SearchStrategy[tuple[tuple[str, bytes | None], ...]]:
     """Few distinct keys, so that duplicates come up; empty and multi-byte keys, null and empty values."""
-    known = st.sampled_from(["", "a", "trace", "ключ-鍵-🔑-é"])
-    keys = known | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-    return st.lists(st.tuples(keys, payloads((0, 1, 63, 64))), max_size=max_size).map(tuple)
+    keys, values = ["", "a", "trace", "ключ-鍵-🔑-é", "k" * 64], [None, b"", b"1", b"x" * 63, b"x" * 64]
+    any_key = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+    headers = st.sampled_from([(key, value) for key in keys for value in values]) | st.tuples(any_key, st.just(b"?"))
+    return st.lists(headers, max_size=max_size).map(tuple)
 
 
-def timestamps() -> st.SearchStrategy[int]:
-    return st.one_of(st.just(-1), st.just(0), st.just(NOW_MS), st.integers(-1, INT64), st.just(INT64))
+HEADER_LISTS, OWN_HEADERS = header_lists(), header_lists(2)
+TIMESTAMPS = st.sampled_from([-1, 0, NOW_MS, INT64]) | st.integers(-1, INT64)
+NEAR_STEPS = st.sampled_from(DELTA_STEPS)
+HOLES, FALLING = st.sampled_from(HOLE_STEPS), st.sampled_from(FALLING_STEPS)
+ANY_HEADERS_KEPT = st.sampled_from([9, 9, 9, 0, 1, 2, 3])
+CONTROL_KEYS = st.sampled_from(
+    [struct.pack(">hh", version, kind) + more
+     for version in (0, 1, INT16) for kind in CONTROL_TYPES for more in (b"", b"more")]
+)  # fmt: skip
+MARKERS = st.sampled_from(
+    [struct.pack(">hi", version, epoch) + more
+     for version in (0, INT16) for epoch in (-1, 0, INT32) for more in (b"", b"more")]
+)  # fmt: skip
+
+
+@st.composite
+def control_records(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
+    """Key and value of a control record that Kafka reads: of any type, and of versions to come."""
+    key = draw(CONTROL_KEYS)
+    return key, draw(MARKERS if key[2:4] in (b"\0\0", b"\0\1") else PAYLOADS)
+
+
+CONTROL_RECORDS = control_records()
+
+
+def is_control_record(message: Message) -> bool:
+    try:
+        check_control([message])
+    except RefusedError:
+        return False
+    return True
 
 
 @st.composite
@@ -62,56 +97,83 @@ def message_lists(
     headers: bool = True,
     first_offset: int = 0,
     timestamped: bool = True,
+    falling: bool = False,
 ) -> tuple[Message, ...]:
+    """falling: offsets may go down."""
     count = draw(st.integers(min_size, max_size))
-    extreme = draw(st.booleans())
-    steady = draw(st.booleans())
-    base = draw(timestamps())
-    # One draw for all payloads of a list: homogeneous batches are what the kernels' fast paths see.
-    content = payloads(BOUNDARY_LENGTHS + LONG_LENGTHS) if draw(st.integers(0, 9)) == 0 else payloads()
+    kind = draw(st.integers(0, 31))
+    extreme, steady, control, is_long = bool(kind & 1), bool(kind & 2), kind >= 28, kind in (20, 21)
+    base = draw(TIMESTAMPS)
+    content = LONG_PAYLOADS if is_long else PAYLOADS
+    # What all records' headers begin with, or, where it is cut off here and there, some.
+    shared = draw(HEADER_LISTS) if headers and not steady else ()
     offset = first_offset
     messages = []
     for _ in range(count):
         timestamp = -1
         if timestamped:
-            near = min(max(base + draw(st.sampled_from(DELTA_STEPS)), -1), INT64)
-            timestamp = draw(timestamps()) if extreme else near
-        messages.append(
-            Message(
-                offset=offset,
-                timestamp_ms=timestamp,
-                key=draw(content),
-                value=draw(content),
-                headers=draw(header_lists()) if headers and not steady else (),
-            )
-        )
-        offset += 1 if steady else draw(st.sampled_from(HOLE_STEPS))
+            timestamp = draw(TIMESTAMPS) if extreme else min(max(base + draw(NEAR_STEPS), -1), INT64)
+        key, value = draw(CONTROL_RECORDS) if control else (draw(content), draw(content))
+        own: tuple[tuple[str, bytes | None], ...] = ()
+        if headers and not steady:
+            own = shared[: draw(ANY_HEADERS_KEPT)] + draw(OWN_HEADERS)
+        messages.append(Message(offset=offset, timestamp_ms=timestamp, key=key, value=value, headers=own))
+        offset += 1 if steady else draw(FALLING if falling else HOLES)
     return tuple(messages)
 
 
-def v2_fields(messages: Sequence[Message], base_offset: int) -> st.SearchStrategy[Fields]:
+# What producers and brokers set, one draw of each.
+PRODUCERS = st.sampled_from(
+    [(-1, -1, -1), (0, 0, 0), (4711, INT16, 100), (INT64, 0, INT32 - 1), (4711, 3, INT32), (7, -1, -1)]
+)
+FLAGS = st.integers(0, 3)
+APPEND_TIMES = st.sampled_from([None, None, 0, NOW_MS, NOW_MS + 86_400_000, INT64])
+DELETE_HORIZONS = st.sampled_from([None, None, None, 0, NOW_MS, NOW_MS + 86_400_000, INT64])
+LEADER_EPOCHS = st.sampled_from([-1, 0, 7, INT32])
+TIMESTAMP_TYPES = st.sampled_from([None, 0, 1])
+ROOMS = st.integers(0, 100)
+MAYBE_ROOMS = st.none() | ROOMS
+
+
+@st.composite
+def v2_fields(
+    draw: st.DrawFn,
+    messages: Sequence[Message],
+    base_offset: int,
+    leader_epoch: bool = True,
+    delete_horizon: bool = True,
+    tagged: bool = False,
+) -> Fields:
     """What producers, brokers and the log cleaner set; an empty batch must have its offset range."""
     first = messages[0].offset if messages else base_offset
     last = messages[-1].offset if messages else base_offset
-    wider_base = st.integers(0, 100).map(lambda room: max(first - room, base_offset))
-    wider_last = st.integers(0, 100).map(lambda room: last + room)
-    empty = not messages
-    maybe_time = st.one_of(st.none(), st.sampled_from([0, NOW_MS, NOW_MS + 86_400_000, INT64]))
-    return st.builds(
-        Fields,
-        producer_id=st.sampled_from([-1, 0, 4711, INT64]),
-        producer_epoch=st.sampled_from([-1, 0, INT16]),
-        base_sequence=st.sampled_from([-1, 0, 100, INT32 - 1, INT32]),
-        is_transactional=st.booleans(),
-        is_control=st.booleans(),
-        append_time_ms=maybe_time,
-        delete_horizon_ms=st.one_of(st.none(), maybe_time),
-        partition_leader_epoch=st.sampled_from([-1, 0, 7, INT32]),
-        base_offset=wider_base if empty else st.one_of(st.none(), wider_base),
-        last_offset=wider_last if empty else st.one_of(st.none(), wider_last),
-        base_timestamp_ms=st.none(),
-        max_timestamp_ms=st.none(),
+    rooms = MAYBE_ROOMS if messages else ROOMS
+    before, after = draw(rooms), draw(rooms)
+    (producer_id, producer_epoch, base_sequence), flags = draw(PRODUCERS), draw(FLAGS)
+    return Fields(
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        is_transactional=bool(flags & 1),
+        is_control=bool(flags & 2) and all(map(is_control_record, messages)),
+        append_time_ms=draw(APPEND_TIMES),
+        timestamp_type=draw(TIMESTAMP_TYPES) if tagged else None,
+        delete_horizon_ms=draw(DELETE_HORIZONS) if delete_horizon else None,
+        partition_leader_epoch=draw(LEADER_EPOCHS) if leader_epoch else -1,
+        base_offset=None if before is None else max(first - before, base_offset),
+        last_offset=None if after is None else last + after,
+        tagged_fields=draw(TAGGED_FIELDS) if tagged else {},
     )
+
+
+def tagged_fields() -> st.SearchStrategy[dict[int, bytes]]:
+    """Tags that nobody knows, at the edges of their varints."""
+    tags = st.sampled_from([2, 3, 127, 128, 16383, 16384, INT32])
+    return st.dictionaries(tags, st.binary(max_size=9) | st.sampled_from([bytes(127), bytes(128)]), max_size=3)
+
+
+TAGGED_FIELDS = tagged_fields()
+FIRST_OFFSETS = st.sampled_from([0, 1, 100, 2**40])
 
 
 @st.composite
@@ -122,19 +184,54 @@ def cases(
     timestamped: bool = True,
     batch_fields: bool = True,
     empty_batches: bool = True,
+    leader_epoch: bool = True,
+    delete_horizon: bool = True,
+    tagged: bool = False,
+    falling: bool = False,
 ) -> Case:
     """Batches for magic 2 and above."""
     batches: list[tuple[Message, ...]] = []
     fields: list[Fields] = []
-    offset = draw(st.sampled_from([0, 1, 100, 2**40]))
+    offset = draw(FIRST_OFFSETS)
     for _ in range(draw(st.integers(0, max_batches))):
         smallest = 0 if empty_batches and batch_fields else 1
-        batch = draw(message_lists(min_size=smallest, headers=headers, first_offset=offset, timestamped=timestamped))
+        batch = draw(
+            message_lists(
+                min_size=smallest, headers=headers, first_offset=offset, timestamped=timestamped, falling=falling
+            )
+        )
         batches.append(batch)
-        fields.append(draw(v2_fields(batch, offset)) if batch_fields else Fields())
+        wanted = v2_fields(batch, offset, leader_epoch=leader_epoch, delete_horizon=delete_horizon, tagged=tagged)
+        fields.append(draw(wanted) if batch_fields else Fields())
         last = fields[-1].last_offset
         offset = 1 + (last if last is not None else batch[-1].offset if batch else offset)
     return Case(batches=tuple(batches), fields=tuple(fields))
+
+
+def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
+    """What the format can carry without a loss."""
+    if name in ("v0", "v1"):
+        return legacy_cases(int(name[1:]), max_batches)
+    if name in ("enriched", "enriched-ms"):
+        return enriched_cases(name, max_batches)
+    in_v2 = name != "kip98"
+    return cases(
+        max_batches,
+        headers=in_v2,
+        leader_epoch=in_v2,
+        delete_horizon=in_v2,
+        tagged=name in TAGGED_NAMES,
+        falling=name in FALLING_NAMES,
+    )
+
+
+@st.composite
+def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0) -> tuple[tuple[Message, ...], Fields]:
+    """One batch of magic 2 or above, and its fields."""
+    in_v2 = name != "kip98"
+    messages = draw(message_lists(min_size=min_size, max_size=max_size, headers=in_v2, falling=name in FALLING_NAMES))
+    wanted = v2_fields(messages, 0, leader_epoch=in_v2, delete_horizon=in_v2, tagged=name in TAGGED_NAMES)
+    return messages, draw(wanted)
 
 
 def legacy_fields(magic: int, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
@@ -154,6 +251,28 @@ def legacy_cases(draw: st.DrawFn, magic: int, max_batches: int = 4) -> Case:
     """Batches that magic 0 or 1 can carry: no headers, no producer, none empty; no timestamps in 0."""
     case = draw(cases(max_batches, headers=False, timestamped=magic > 0, batch_fields=False))
     return Case(batches=case.batches, fields=tuple(draw(legacy_fields(magic, batch)) for batch in case.batches))
+
+
+def whole_seconds(message: Message) -> Message:
+    stamp = seconds(message.timestamp_ms)
+    return replace(message, timestamp_ms=-1 if stamp == -1 else stamp * 1000)
+
+
+@st.composite
+def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
+    """Batches of messages with tags: no headers, none empty, no producer; whole seconds without tag 0."""
+    case = draw(cases(max_batches, headers=False, batch_fields=False))
+    batches, fields = [], []
+    for messages in case.batches:
+        first = messages[0].offset
+        batches.append(tuple(map(whole_seconds, messages)) if name == "enriched" else messages)
+        fields.append(
+            Fields(
+                is_control=all(map(is_control_record, messages)) and draw(st.booleans()),
+                base_offset=draw(st.one_of(st.none(), st.integers(max(first - 100, 0), first))),
+            )
+        )
+    return Case(batches=tuple(batches), fields=tuple(fields))
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:

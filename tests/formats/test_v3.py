@@ -1,4 +1,4 @@
-"""v3 (KIP-931) and its two ablations against the reference, and what each feature saves over v2."""
+"""v3 (KIP-931) and its features against the reference, and what each saves, to the byte."""
 
 import struct
 
@@ -13,44 +13,132 @@ from tests.common import check_against_reference, check_codec_against_reference,
 from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import codecs, v23
 from tests.reference.model import Fields, Message
-from tests.reference.varint import zigzag
+from tests.reference.varint import unsigned, zigzag
 from tests.strategies import INT32, INT64, NOW_MS, Case
 
-NAMES = ["v3", "v3-attributes-only", "v3-header-only"]
 CODECS = ["gzip", "snappy", "lz4", "zstd"]
+BITS = {
+    "v3": 0x0080,
+    "v3-attributes-only": 0x0180,
+    "v3-header-only": 0x0000,
+    "v3-unsigned": 0x0280,
+    "v3-headers-first": 0x0480,
+    "v3-tagged": 0x0880,
+    "v3-batch-headers": 0x0880,
+    "v3-full": 0x0E80,
+}
+NAMES = list(BITS)
+KIP_NAMES = ["v3", "v3-attributes-only", "v3-header-only"]
+COMPACT_NAMES = [name for name in NAMES if name != "v3-attributes-only"]
 ATTRIBUTES_AT, COMPACT_AT = 21, 37
 every_name = pytest.mark.parametrize("name", NAMES)
 
 
 @every_name
-@given(case=strategies.cases())
-def test_the_bytes_are_the_references(name: str, case: Case) -> None:
-    check_against_reference(name, case)
+@given(data=st.data())
+def test_the_bytes_are_the_references(name: str, data: st.DataObject) -> None:
+    check_against_reference(name, data.draw(strategies.cases_of(name)))
 
 
 @every_name
 @given(data=st.data())
 def test_the_decompressed_bytes_are_the_references(name: str, data: st.DataObject) -> None:
-    case, codec = data.draw(strategies.cases(max_batches=2)), data.draw(st.sampled_from(CODECS))
+    case, codec = data.draw(strategies.cases_of(name, max_batches=2)), data.draw(st.sampled_from(CODECS))
     check_codec_against_reference(name, case, codec)
 
 
-def test_a_batch_by_hand() -> None:
+FIXED = "00000004 00000000000003e8 00000000000003e9 00000002"
+COMPACT, COMPACT_UNSIGNED = "08 d00f 02 00000002", "04 d00f 02 00000002"
+UNSET_TIME = "00 08 ffffffffffffffff"
+MARKED = "16 00 00 00 01 0276 02 0268 0278  1c 00 02 02 026b 01 04 0268 0278 0269 01"
+BARE = "14 00 00 01 0276 02 0268 0278  1a 02 02 026b 01 04 0268 0278 0269 01"
+BARE_UNSIGNED = "0a 00 00 00 0276 01 0168 0278  0d 02 01 026b 00 02 0168 0278 0169 00"
+HEADERS_FIRST = "10  00 00 01 02 02 02 02  02 02 02 01 04 02 02 02 01  76 68 78  6b 68 78 69"
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "body"),
+    [
+        ("v3", COMPACT, BARE),
+        ("v3-attributes-only", FIXED, BARE),
+        ("v3-header-only", COMPACT, MARKED),
+        ("v3-unsigned", COMPACT_UNSIGNED, BARE_UNSIGNED),
+        ("v3-headers-first", COMPACT, HEADERS_FIRST),
+        ("v3-tagged", f"{COMPACT} 01 {UNSET_TIME}", BARE),
+        # Tag 1: one header in 5 bytes, which the records then lack.
+        (
+            "v3-batch-headers",
+            f"{COMPACT} 02 {UNSET_TIME} 01 05 02 0268 0278",
+            "0c 00 00 01 0276 00  12 02 02 026b 01 02 0269 01",
+        ),
+        (
+            "v3-full",
+            f"{COMPACT_UNSIGNED} 02 {UNSET_TIME} 01 05 01 0168 0278",
+            "0c  00 00 00 02 00  02 01 02 00 01 01 00  76  6b 69",
+        ),
+    ],
+)
+def test_a_batch_by_hand(name: str, header: str, body: str) -> None:
     """Every byte of a small batch, written out, but for the checksum."""
-    records = Records.from_lists([b"v", None], keys=[None, b"k"], timestamps_ms=[1000, 1001])
+    records = Records.from_lists(
+        [b"v", None],
+        keys=[None, b"k"],
+        timestamps_ms=[1000, 1001],
+        headers=[[("h", b"x")], [("h", b"x"), ("i", None)]],
+    )
     fields = BatchFields(last_offset=4, partition_leader_epoch=2, producer_id=7, producer_epoch=1, base_sequence=0)
-    start, producer = "0000000000000000 {length} 00000002 03", "0000000000000007 0001 00000000"
-    compact, fixed = "08 d00f 02 00000002", "00000004 00000000000003e8 00000000000003e9 00000002"
-    bare, marked = "0c 00 00 01 0276 00  0c 02 02 026b 01 00", "0e 00 00 00 01 0276 00  0e 00 02 02 026b 01 00"
-    for name, bits, header, body in [
-        ("v3", "0080", compact, bare),
-        ("v3-attributes-only", "0180", fixed, bare),
-        ("v3-header-only", "0000", compact, marked),
+    data = FORMATS[name].encode(records, batch_fields=fields).data.tobytes()
+    assert data[:17] == bytes(8) + struct.pack(">iib", len(data) - 12, 2, 3)
+    assert data[21:] == bytes.fromhex(f"{BITS[name]:04x} 0000000000000007 0001 00000000 {header} {body}")
+
+
+# Attributes
+
+
+@every_name
+def test_the_bits_that_a_name_sets(name: str) -> None:
+    records = Records.from_lists([b"v"], timestamps_ms=[NOW_MS])
+    for codec, fields, more in [
+        ("none", None, 0),
+        ("zstd", None, 4),
+        ("none", BatchFields(append_time_ms=NOW_MS), 8),
+        ("none", BatchFields(is_transactional=True), 16),
+        ("none", BatchFields(delete_horizon_ms=NOW_MS), 64),
     ]:
-        data = FORMATS[name].encode(records, batch_fields=fields).data.tobytes()
-        length = struct.pack(">i", len(data) - 12).hex()
-        assert data[:17] == bytes.fromhex(start.format(length=length))
-        assert data[21:] == bytes.fromhex(f"{bits} {producer} {header} {body}")
+        log = FORMATS[name].encode(records, codec=codec, batch_fields=fields)
+        (attributes,) = struct.unpack_from(">H", bytes(log), ATTRIBUTES_AT)
+        assert attributes == BITS[name] | more
+        assert FORMATS[name].decode(log).batches["attributes"].tolist() == [attributes]
+
+
+@every_name
+@pytest.mark.parametrize("bit", range(12, 16))
+def test_unknown_features_are_refused(name: str, bit: int) -> None:
+    data = bytearray(v23.encode(name, [Message(offset=0, value=b"v")]))
+    (attributes,) = struct.unpack_from(">H", data, ATTRIBUTES_AT)
+    struct.pack_into(">H", data, ATTRIBUTES_AT, attributes | 1 << bit)
+    with pytest.raises(CorruptLog, match="attributes: bits are set"):
+        FORMATS[name].decode(sealed(bytes(data)))
+
+
+def test_a_reader_needs_nothing_but_the_bytes() -> None:
+    """Each name reads what the others write: the features are in the attributes."""
+    records = Records.from_lists(
+        [b"a", None, b"c"], timestamps_ms=[1, 0, 2], headers=[[("h", b"1")], [("h", b"1"), ("h", None)], []]
+    )
+    for writer in NAMES:
+        data = FORMATS[writer].encode(records, 2).data
+        for reader in NAMES:
+            assert FORMATS[reader].decode(data).records == records
+    together = b"".join(bytes(FORMATS[name].encode(records, 2).data) for name in NAMES)
+    assert messages_of(FORMATS["v3"].decode(together).records) == messages_of(records) * len(NAMES)
+
+
+# Sizes
+
+
+def size(name: str, *messages: Message, fields: BatchFields | None = None) -> int:
+    return int(FORMATS[name].size(records_of(messages), [0, len(messages)], fields)[0])
 
 
 @pytest.mark.parametrize("records", [1, 2, 63, 64, 65])
@@ -58,12 +146,11 @@ def test_a_batch_by_hand() -> None:
 def test_what_the_compact_header_takes(base: int, records: int) -> None:
     """44 bytes at the least, 51 typically; a record is a byte shorter than in v2, and so may be its length."""
     messages = [Message(offset=i, timestamp_ms=base, value=b"v") for i in range(records)]
-    made = records_of(messages)
     header = 37 + len(zigzag(records - 1)) + len(zigzag(base)) + len(zigzag(0)) + 4
-    size = {name: int(FORMATS[name].size(made, records)[0]) for name in ["v2", *NAMES]}
-    assert size["v2"] - size["v3-header-only"] == 61 - header
-    assert size["v2"] - size["v3-attributes-only"] == records
-    assert size["v2"] - size["v3"] == 61 - header + records
+    v2 = size("v2", *messages)
+    assert v2 - size("v3-header-only", *messages) == 61 - header
+    assert v2 - size("v3-attributes-only", *messages) == records
+    assert v2 - size("v3", *messages) == 61 - header + records
     if base in (-1, 0) and records < 65:
         assert header == 44
     if base == NOW_MS and records in (2, 63, 64):
@@ -74,10 +161,96 @@ def test_what_the_compact_header_takes(base: int, records: int) -> None:
 
 def test_the_widest_header_is_66_bytes() -> None:
     fields = BatchFields(base_offset=0, last_offset=INT32, base_timestamp_ms=-(2**63) + 1, max_timestamp_ms=INT64 // 2)
-    log = FORMATS["v3"].encode(Records.from_lists([]), [0, 0], batch_fields=fields)
-    assert len(log.data) == 66
-    row = FORMATS["v3"].decode(log).batches.iloc[0]
-    assert (row["last_offset"], row["base_timestamp_ms"], row["max_timestamp_ms"]) == (INT32, -(2**63) + 1, INT64 // 2)
+    for name, width in [("v3", 66), ("v3-unsigned", 66), ("v3-tagged", 77)]:
+        log = FORMATS[name].encode(Records.from_lists([]), [0, 0], batch_fields=fields)
+        assert len(log.data) == width
+        row = FORMATS[name].decode(log).batches.iloc[0]
+        assert (row["last_offset"], row["base_timestamp_ms"]) == (INT32, -(2**63) + 1)
+        assert row["max_timestamp_ms"] == INT64 // 2
+
+
+@pytest.mark.parametrize(
+    ("value_bytes", "saved"),
+    [(57, 0), (58, 0), (59, 1), (63, 1), (64, 2), (122, 2), (123, 1), (126, 1), (127, 0), (8190, 1), (8191, 1),
+     (8192, 2), (16377, 2), (16378, 1), (16382, 1), (16383, 0)],
+)  # fmt: skip
+def test_what_unsigned_varints_save(value_bytes: int, saved: int) -> None:
+    """One byte at 64 to 126 bytes of value (127 and null's 0 share the last code), and one of the record's length."""
+    message = Message(offset=0, value=bytes(value_bytes))
+    assert size("v3", message) - size("v3-unsigned", message) == saved
+    check_against_reference("v3-unsigned", one_batch(message))
+
+
+@pytest.mark.parametrize(
+    ("delta", "saved"), [(1, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1), (16383, 1), (16384, 0),
+                         (INT32, 0), (-1, -4), (-64, -4), (-65, -3), (-8193, -2), (-(2**31), 0)]
+)  # fmt: skip
+def test_what_unsigned_offset_deltas_save(delta: int, saved: int) -> None:
+    """A negative one takes all five bytes, of the record and of the header's last offset."""
+    first = 2**31
+    messages = [Message(offset=first), Message(offset=first + delta)]
+    assert size("v3", *messages) - size("v3-unsigned", *messages) == 2 * saved
+    check_against_reference("v3-unsigned", one_batch(*messages))
+    check_against_reference("v3-full", one_batch(*messages))
+    check_codec_against_reference("v3-full", one_batch(*messages), "gzip")
+
+
+@pytest.mark.parametrize(
+    ("headers", "saved"),
+    [(29, 0), (30, 1), (61, 1), (62, 0), (63, 0), (64, 1), (127, 1), (128, 0), (8191, 0), (8192, 1)],
+)
+def test_what_unsigned_header_counts_save(headers: int, saved: int) -> None:
+    """First the record's length (5 bytes and 2 a header) is shorter, then the count."""
+    message = Message(offset=0, headers=(("", None),) * headers)
+    assert size("v3", message) - size("v3-unsigned", message) == saved
+    check_against_reference("v3-unsigned", one_batch(message))
+
+
+@pytest.mark.parametrize(
+    ("records", "value_bytes", "saved"), [(1, 0, 0), (1, 59, 1), (25, 0, 24), (26, 0, 24), (100, 59, 198)]
+)
+def test_what_headers_first_saves(records: int, value_bytes: int, saved: int) -> None:
+    """The length of every record, for one length of all the metadata: 5 bytes a record, 128 with the 26th."""
+    messages = [Message(offset=i, value=bytes(value_bytes)) for i in range(records)]
+    assert size("v3", *messages) - size("v3-headers-first", *messages) == saved
+    check_against_reference("v3-headers-first", one_batch(*messages))
+
+
+def test_an_empty_batch_has_no_metadata() -> None:
+    fields = BatchFields(base_offset=7, last_offset=9)
+    assert size("v3-headers-first", fields=fields) == size("v3", fields=fields)
+
+
+@pytest.mark.parametrize("records", [0, 1, 100])
+def test_what_a_reserved_append_time_takes(records: int) -> None:
+    """11 bytes a batch: their number, tag, size, and the time."""
+    messages = [Message(offset=i, timestamp_ms=NOW_MS, value=b"v") for i in range(records)]
+    fields = BatchFields(base_offset=0, last_offset=99)
+    assert size("v3-tagged", *messages, fields=fields) - size("v3", *messages, fields=fields) == 11
+
+
+@pytest.mark.parametrize("records", [1, 2, 10, 100])
+def test_what_batch_headers_save(records: int) -> None:
+    """15 bytes a record for 18 a batch; a lone record pays for tag, size and count."""
+    header = ("trace", b"12345678")  # two lengths and 13 bytes
+    messages = [Message(offset=i, value=b"v", headers=(header,)) for i in range(records)]
+    assert size("v3-tagged", *messages) - size("v3-batch-headers", *messages) == 15 * records - 18
+    check_against_reference("v3-batch-headers", one_batch(*messages))
+
+
+def test_all_features_together() -> None:
+    """100 records of 59 bytes: one byte of each record's value length and two of its own, for two of all."""
+    messages = [Message(offset=i, value=bytes(64)) for i in range(100)]
+    metadata = 100 * 5  # timestamp and offset delta, two lengths, header count
+    assert size("v3", *messages) - size("v3-full", *messages) == (
+        100 * (2 + 1)  # the record's length, and the value's second byte
+        + (100 - 64) + 1  # the second byte of offset deltas from 64 on, and of the last in the header
+        - len(unsigned(metadata)) - 11
+    )  # fmt: skip
+    check_against_reference("v3-full", one_batch(*messages))
+
+
+# The header
 
 
 @every_name
@@ -99,28 +272,7 @@ def test_empty_and_control_batches(name: str) -> None:
         check_codec_against_reference(name, case, codec)
 
 
-def test_a_reader_needs_nothing_but_the_bytes() -> None:
-    """Each name reads what the others write: the features are in the attributes."""
-    records = Records.from_lists([b"a", None, b"c"], timestamps_ms=[1, 0, 2])
-    for writer in NAMES:
-        data = FORMATS[writer].encode(records, 2).data
-        for reader in NAMES:
-            assert FORMATS[reader].decode(data).records == records
-    together = b"".join(bytes(FORMATS[name].encode(records, 2).data) for name in NAMES)
-    assert len(FORMATS["v3"].decode(together).records) == 9
-
-
-@every_name
-@pytest.mark.parametrize("bit", range(9, 16))
-def test_unknown_features_are_refused(name: str, bit: int) -> None:
-    data = bytearray(v23.encode(name, [Message(offset=0, value=b"v")]))
-    (attributes,) = struct.unpack_from(">H", data, ATTRIBUTES_AT)
-    struct.pack_into(">H", data, ATTRIBUTES_AT, attributes | 1 << bit)
-    with pytest.raises(CorruptLog, match="attributes: bits are set"):
-        FORMATS[name].decode(sealed(bytes(data)))
-
-
-@pytest.mark.parametrize("name", ["v3", "v3-header-only"])
+@pytest.mark.parametrize("name", COMPACT_NAMES)
 def test_a_header_that_runs_past_the_batch(name: str) -> None:
     data = v23.encode(name, [Message(offset=0, timestamp_ms=NOW_MS, value=b"v")])
     for end in range(COMPACT_AT, COMPACT_AT + 11):
@@ -131,7 +283,7 @@ def test_a_header_that_runs_past_the_batch(name: str) -> None:
         FORMATS[name].decode(sealed(endless))
 
 
-@pytest.mark.parametrize("name", ["v3", "v3-header-only"])
+@pytest.mark.parametrize("name", COMPACT_NAMES)
 def test_an_over_long_header_is_read_but_not_canonical(name: str) -> None:
     message = Message(offset=0, timestamp_ms=NOW_MS, value=b"v")
     data = v23.encode(name, [message])
@@ -141,22 +293,40 @@ def test_an_over_long_header_is_read_but_not_canonical(name: str) -> None:
     assert back.batches["canonical"].tolist() == [False]
 
 
+# Damage that keeps the checksum whole
+
+
 @every_name
 @given(data=st.data())
 def test_changed_bytes_read_as_the_reference_reads_them(name: str, data: st.DataObject) -> None:
-    messages = data.draw(strategies.message_lists(min_size=0, max_size=3))
-    fields = data.draw(strategies.v2_fields(messages, 0))
+    messages, fields = data.draw(strategies.batches_of(name))
     check_agrees_with_reference(data.draw(mutations(v23.encode(name, messages, fields))))
 
 
 @every_name
 @given(data=st.data())
 def test_changed_bytes_inside_a_codec(name: str, data: st.DataObject) -> None:
-    messages = data.draw(strategies.message_lists(min_size=1, max_size=3))
+    messages, fields = data.draw(strategies.batches_of(name, min_size=1))
     codec = data.draw(st.sampled_from(CODECS))
-    plain = v23.encode(name, messages)
-    header = len(plain) - len(v23.records_section(name, messages))
+    plain = v23.encode(name, messages, fields)
+    header = len(plain) - len(v23.records_section(name, messages, fields))
     changed = data.draw(mutations(plain))
     batch = bytearray(plain[:header] + codecs.compress(codec, changed[header:], 2))
     batch[ATTRIBUTES_AT + 1] |= CODECS.index(codec) + 1
     check_agrees_with_reference(sealed(bytes(batch)))
+
+
+@given(data=st.data(), features=st.integers(0, 31))
+def test_features_that_no_name_has(data: st.DataObject, features: int) -> None:
+    """All 32 sets of features are read, whichever name writes them."""
+    messages, fields = data.draw(strategies.batches_of("v3-full"))
+    bits = features << 7
+    v23_name = f"features {bits:#06x}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(v23.FEATURES, v23_name, (3, bits))
+        if bits & v23.TAGGED:
+            patch.setattr(v23, "BATCH_HEADERS_NAMES", [v23_name])
+            patch.setattr(v23, "TAGGED_NAMES", [v23_name])
+        written = v23.encode(v23_name, messages, fields)
+    check_agrees_with_reference(written)
+    check_agrees_with_reference(data.draw(mutations(written)))

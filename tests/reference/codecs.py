@@ -1,6 +1,7 @@
 """Compression as Kafka frames it, by other means than kfbench's own."""
 
 import gzip
+import struct
 import zlib
 
 import cramjam
@@ -33,10 +34,11 @@ def decompress(codec: str, data: bytes, magic: int) -> bytes:
                 return gzip.decompress(data)
             except (EOFError, OSError, zlib.error) as error:
                 raise RefusedError(f"gzip: {error}") from None
-        case "snappy":
-            return snappy.decompress(data)
-        case "lz4":
-            return lz4.decompress(data, magic)
+        case "snappy" | "lz4":
+            try:
+                return snappy.decompress(data) if codec == "snappy" else lz4.decompress(data, magic)
+            except (IndexError, struct.error) as error:
+                raise RefusedError(f"{codec}: cut short: {error}") from None
         case "zstd" if magic > 1:
             try:
                 return bytes(cramjam.zstd.decompress(data))

@@ -1,12 +1,20 @@
-"""A segment of mixed magics: the byte at offset 16 of every batch says which format it is."""
+"""A segment of mixed magics: the byte at offset 16 of every batch says which format it is; or of a format by name."""
 
 import struct
+from collections.abc import Callable
 
 from tests.reference import v01, v23
 from tests.reference.model import Batch, RefusedError
 
 
-def decode(data: bytes) -> tuple[list[Batch], int]:
+def _by_magic(data: bytes, at: int) -> Batch:
+    magic = data[at + 16]
+    if magic > 3:
+        raise RefusedError(f"magic {magic}")
+    return v01.decode_one(data, at) if magic < 2 else v23.decode_one(data, at)
+
+
+def decode(data: bytes, decode_one: Callable[[bytes, int], Batch] = _by_magic) -> tuple[list[Batch], int]:
     """The batches and how many bytes of an incomplete last one are left."""
     batches = []
     at = 0
@@ -16,9 +24,6 @@ def decode(data: bytes) -> tuple[list[Batch], int]:
             raise RefusedError(f"size {size}")
         if size > len(data) - at - 12:
             break
-        magic = data[at + 16]
-        if magic > 3:
-            raise RefusedError(f"magic {magic}")
-        batches.append((v01 if magic < 2 else v23).decode_one(data, at))
+        batches.append(decode_one(data, at))
         at += batches[-1].size_bytes
     return batches, len(data) - at

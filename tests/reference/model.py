@@ -1,6 +1,7 @@
 """What the reference codecs take and give."""
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 NO_TIMESTAMP = -1
@@ -24,7 +25,11 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """What a writer may set on a batch; None leaves the encoder's own choice."""
+    """What a writer may set on a batch; None leaves the encoder's own choice.
+
+    An append time is what readers see, unless `timestamp_type` is 0: then the broker has only noted it, which the
+    tagged formats alone can carry.
+    """
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -32,12 +37,18 @@ class Fields:
     is_transactional: bool = False
     is_control: bool = False
     append_time_ms: int | None = None
+    timestamp_type: int | None = None
     delete_horizon_ms: int | None = None
     partition_leader_epoch: int = -1
     base_offset: int | None = None
     last_offset: int | None = None
     base_timestamp_ms: int | None = None
     max_timestamp_ms: int | None = None
+    tagged_fields: Mapping[int, bytes] = field(default_factory=dict)
+
+    @property
+    def readers_see_append_time(self) -> bool:
+        return self.append_time_ms is not None if self.timestamp_type is None else bool(self.timestamp_type)
 
 
 UNSET = Fields()
@@ -45,7 +56,7 @@ UNSET = Fields()
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch as a consumer sees it; `raw`: its uncompressed records section (v2, v3) or inner set."""
+    """One batch as a consumer sees it; `raw`: its uncompressed records section (magic 2 and above) or inner set."""
 
     position: int
     size_bytes: int
@@ -65,14 +76,29 @@ class Batch:
     delete_horizon_ms: int | None = None
     record_sizes: Sequence[int] = field(default=())
     """Bytes of each record with its own length field (v0, v1: with offset and size)."""
+    append_time_tag_ms: int | None = None
+    """Tag 0 of a tagged batch."""
+    tagged_fields: Mapping[int, bytes] = field(default_factory=dict)
+    """The tags that nobody knows."""
+    is_enriched: bool = False
+    """Magic 1 by another proposal, whose attributes name a type of message where v1 has flags."""
+    is_enriched_control: bool = False
 
     @property
     def codec(self) -> str:
+        if self.is_enriched:
+            return CODEC_NAMES[self.attributes & 15] if self.attributes & 15 < 4 else "none"
         return CODEC_NAMES[self.attributes & 7]
 
     @property
     def is_append_time(self) -> bool:
-        return self.magic > 0 and bool(self.attributes & 8)
+        return self.magic > 0 and not self.is_enriched and bool(self.attributes & 8)
+
+    @property
+    def append_time_ms(self) -> int:
+        if self.append_time_tag_ms is not None:
+            return self.append_time_tag_ms
+        return self.max_timestamp_ms if self.is_append_time else NO_TIMESTAMP
 
     @property
     def is_transactional(self) -> bool:
@@ -80,20 +106,44 @@ class Batch:
 
     @property
     def is_control(self) -> bool:
-        return self.magic > 1 and bool(self.attributes & 32)
+        return self.is_enriched_control if self.is_enriched else self.magic > 1 and bool(self.attributes & 32)
 
     @property
     def last_sequence(self) -> int:
         if self.base_sequence == -1:
             return -1
-        last = self.base_sequence + self.last_offset - self.base_offset
-        return signed(last - 2**31 if last >= 2**31 else last, 32)
+        return increment_sequence(self.base_sequence, self.last_offset - self.base_offset)
 
     def read_timestamps_ms(self) -> list[int]:
         """What a consumer reads: append time stands for every record of the batch."""
         if self.is_append_time:
-            return [self.max_timestamp_ms for _ in self.messages]
+            return [self.append_time_ms for _ in self.messages]
         return [message.timestamp_ms for message in self.messages]
+
+
+def check_control(messages: Iterable[Message]) -> None:
+    """What Kafka's ControlRecordType.parse and EndTransactionMarker refuse.
+
+    key: version i16, type i16; value of an abort (0) or commit (1): version i16, coordinatorEpoch i32.
+    """
+    for message in messages:
+        if message.key is None or len(message.key) < 4:
+            raise RefusedError("a control record needs a version and a type in its key")
+        version, kind = struct.unpack_from(">hh", message.key)
+        if version < 0:
+            raise RefusedError(f"control record of version {version}")
+        if kind in (0, 1):
+            if message.value is None or len(message.value) < 6:
+                raise RefusedError("an end transaction marker needs a version and a coordinator epoch in its value")
+            if struct.unpack_from(">h", message.value)[0] < 0:
+                raise RefusedError("end transaction marker of a negative version")
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """0 follows the largest int32; as Java's int arithmetic has it where `by` is negative."""
+    if sequence > signed(2**31 - 1 - by, 32):
+        return signed(by - (2**31 - 1 - sequence) - 1, 32)
+    return signed(sequence + by, 32)
 
 
 def signed(value: int, bits: int) -> int:

@@ -5,7 +5,8 @@ import struct
 from tests.reference.model import RefusedError
 from tests.reference.varint import read_unsigned, unsigned
 
-XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, and the oldest one that can read it
 XERIAL_BLOCK_BYTES = 32 * 1024
 
 
@@ -61,7 +62,7 @@ def compress_xerial(data: bytes) -> bytes:
 
 def xerial_blocks(data: bytes) -> list[bytes]:
     """The decompressed blocks of a xerial stream."""
-    if not data.startswith(XERIAL_HEADER):
+    if not data.startswith(XERIAL_MAGIC) or len(data) < len(XERIAL_HEADER):
         raise RefusedError("no xerial header")
     at = len(XERIAL_HEADER)
     blocks = []
@@ -77,4 +78,4 @@ def xerial_blocks(data: bytes) -> list[bytes]:
 
 def decompress(data: bytes) -> bytes:
     """A xerial stream, or one raw block."""
-    return b"".join(xerial_blocks(data)) if data.startswith(XERIAL_HEADER) else decompress_raw(data)
+    return b"".join(xerial_blocks(data)) if data.startswith(XERIAL_MAGIC) else decompress_raw(data)

@@ -1,21 +1,21 @@
-"""Record batches of magic 2, and of magic 3 (KIP-931) with its two features.
+"""Record batches of magic 2, and of magic 3 (KIP-931) with its features; the records themselves are in records.py.
 
 v2: baseOffset i64, batchLength i32, partitionLeaderEpoch i32, magic i8, crc u32 (CRC-32C of attributes..end),
     attributes i16, lastOffsetDelta i32, baseTimestamp i64, maxTimestamp i64, producerId i64,
     producerEpoch i16, baseSequence i32, count i32, records
 v3: ... attributes i16, producerId i64, producerEpoch i16, baseSequence i32, lastOffsetDelta varint,
-    baseTimestamp varlong, maxTimestampDelta varlong, count i32, records
-    attribute bit 7: records carry no attributes; bit 8: the three fields as wide as in v2
-record: length varint, [attributes i8], timestampDelta varlong, offsetDelta varint, keyLength varint, key,
-    valueLength varint, value, headerCount varint, {keyLength varint, key, valueLength varint, value}
+    baseTimestamp varlong, maxTimestampDelta varlong, count i32, [tags], records
+    attribute bits: 7 records carry no attributes; 8 the three fields as wide as in v2; 9 unsigned varints;
+    10 headers first; 11 tagged fields (tags.py). 12-15 are refused.
 """
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 
 import crc32c
 
-from tests.reference import codecs
+from tests.reference import codecs, tags
 from tests.reference.model import (
     CODEC_NAMES,
     NO_TIMESTAMP,
@@ -24,35 +24,44 @@ from tests.reference.model import (
     Fields,
     Message,
     RefusedError,
+    check_control,
     signed,
 )
+from tests.reference.records import Headers, Layout, common_headers
 from tests.reference.varint import read_zigzag, zigzag
 
 NO_RECORD_ATTRIBUTES = 1 << 7
 FIXED_HEADER = 1 << 8
+UNSIGNED = 1 << 9
+HEADERS_FIRST = 1 << 10
+TAGGED = 1 << 11
 FEATURES = {
     "v2": (2, 0),
     "v3": (3, NO_RECORD_ATTRIBUTES),
     "v3-attributes-only": (3, NO_RECORD_ATTRIBUTES | FIXED_HEADER),
     "v3-header-only": (3, 0),
+    "v3-unsigned": (3, NO_RECORD_ATTRIBUTES | UNSIGNED),
+    "v3-headers-first": (3, NO_RECORD_ATTRIBUTES | HEADERS_FIRST),
+    "v3-tagged": (3, NO_RECORD_ATTRIBUTES | TAGGED),
+    "v3-batch-headers": (3, NO_RECORD_ATTRIBUTES | TAGGED),
+    "v3-full": (3, NO_RECORD_ATTRIBUTES | UNSIGNED | HEADERS_FIRST | TAGGED),
 }
+# Both times have a place in these: maxTimestampDelta speaks of the records' own, tag 0 of the broker's.
+TAGGED_NAMES = [name for name, (_, bits) in FEATURES.items() if bits & TAGGED]
+BATCH_HEADERS_NAMES = ["v3-batch-headers", "v3-full"]
 
 
-def _nullable(data: bytes | None) -> bytes:
-    return zigzag(-1) if data is None else zigzag(len(data)) + data
+def _layout(magic: int, bits: int) -> Layout:
+    if magic == 2:
+        return Layout(with_attributes=True)
+    return Layout(
+        with_attributes=not bits & NO_RECORD_ATTRIBUTES,
+        is_unsigned=bool(bits & UNSIGNED),
+        headers_first=bool(bits & HEADERS_FIRST),
+    )
 
 
-def _record(message: Message, base_offset: int, base_timestamp_ms: int, with_attributes: bool) -> bytes:
-    body = b"\0" if with_attributes else b""
-    body += zigzag(signed(message.timestamp_ms - base_timestamp_ms, 64))
-    body += zigzag(message.offset - base_offset)
-    body += _nullable(message.key) + _nullable(message.value) + zigzag(len(message.headers))
-    for key, value in message.headers:
-        body += _nullable(key.encode()) + _nullable(value)
-    return zigzag(len(body)) + body
-
-
-def _bases(messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
+def _bases(name: str, messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
     """base offset, last offset, base timestamp, max timestamp."""
     base_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
     last_offset = fields.last_offset if fields.last_offset is not None else messages[-1].offset
@@ -62,7 +71,7 @@ def _bases(messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, 
     if fields.delete_horizon_ms is not None:
         base_timestamp = fields.delete_horizon_ms
     max_timestamp = max((message.timestamp_ms for message in messages), default=NO_TIMESTAMP)
-    if fields.append_time_ms is not None:
+    if fields.append_time_ms is not None and fields.readers_see_append_time and name not in TAGGED_NAMES:
         max_timestamp = fields.append_time_ms
     if fields.max_timestamp_ms is not None:
         max_timestamp = fields.max_timestamp_ms
@@ -70,19 +79,29 @@ def _bases(messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, 
 
 
 def records_section(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    _, bits = FEATURES[name]
-    base_offset, _, base_timestamp, _ = _bases(messages, fields)
-    return b"".join(
-        _record(message, base_offset, base_timestamp, not bits & NO_RECORD_ATTRIBUTES) for message in messages
-    )
+    """What a codec covers."""
+    base_offset, _, base_timestamp, _ = _bases(name, messages, fields)
+    shared = len(common_headers(messages)) if name in BATCH_HEADERS_NAMES else 0
+    own = [replace(message, headers=message.headers[shared:]) for message in messages]
+    return _layout(*FEATURES[name]).write(own, base_offset, base_timestamp)
+
+
+def _tagged_fields(name: str, messages: Sequence[Message], fields: Fields) -> bytes:
+    content = {tags.APPEND_TIME: tags.append_time(fields.append_time_ms), **fields.tagged_fields}
+    shared = common_headers(messages) if name in BATCH_HEADERS_NAMES else ()
+    if shared:
+        content[tags.BATCH_HEADERS] = _layout(*FEATURES[name]).headers(shared)
+    return tags.write(content)
 
 
 def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
     """The batch around `payload`, the compressed records section of `messages`."""
+    if fields.is_control:
+        check_control(messages)
     magic, bits = FEATURES[name]
-    base_offset, last_offset, base_timestamp, max_timestamp = _bases(messages, fields)
+    base_offset, last_offset, base_timestamp, max_timestamp = _bases(name, messages, fields)
     attributes = CODEC_NAMES.index(codec) | bits
-    attributes |= 8 if fields.append_time_ms is not None else 0
+    attributes |= 8 if fields.readers_see_append_time else 0
     attributes |= 16 if fields.is_transactional else 0
     attributes |= 32 if fields.is_control else 0
     attributes |= 64 if fields.delete_horizon_ms is not None else 0
@@ -94,9 +113,15 @@ def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, pa
         middle = producer + struct.pack(">iqq", last_delta, base_timestamp, max_timestamp)
     else:
         middle = (
-            producer + zigzag(last_delta) + zigzag(base_timestamp) + zigzag(signed(max_timestamp - base_timestamp, 64))
+            producer
+            + _layout(magic, bits).delta(last_delta)
+            + zigzag(base_timestamp)
+            + zigzag(signed(max_timestamp - base_timestamp, 64))
         )
-    covered = struct.pack(">h", attributes) + middle + struct.pack(">i", len(messages)) + payload
+    covered = struct.pack(">h", attributes) + middle + struct.pack(">i", len(messages))
+    if bits & TAGGED:
+        covered += _tagged_fields(name, messages, fields)
+    covered += payload
     tail = struct.pack(">ibI", fields.partition_leader_epoch, magic, crc32c.crc32c(covered)) + covered
     return struct.pack(">qi", base_offset, len(tail)) + tail
 
@@ -122,7 +147,7 @@ def decode_one(data: bytes, at: int) -> Batch:
         last_delta, base_timestamp, max_timestamp, *producer = struct.unpack_from(">iqqqhi", data, where)
         where += 34
     else:
-        if attributes >> 9:
+        if attributes >> 12:
             raise RefusedError(f"unknown attribute bits {attributes:#06x}")
         producer = list(struct.unpack_from(">qhi", data, where))
         where += 14
@@ -132,7 +157,7 @@ def decode_one(data: bytes, at: int) -> Batch:
             last_delta, base_timestamp, max_timestamp = struct.unpack_from(">iqq", data, where)
             where += 20
         else:
-            last_delta, where = read_zigzag(data[:end], where, 32)
+            last_delta, where = _layout(magic, attributes).read_delta(data[:end], where)
             base_timestamp, where = read_zigzag(data[:end], where, 64)
             delta, where = read_zigzag(data[:end], where, 64)
             max_timestamp = signed(base_timestamp + delta, 64)
@@ -142,69 +167,33 @@ def decode_one(data: bytes, at: int) -> Batch:
     where += 4
     if attributes & 7 > 4 or count < 0:
         raise RefusedError(f"codec {attributes & 7}, count {count}")
+    layout = _layout(magic, attributes)
+    unknown: dict[int, bytes] = {}
+    append_time: int | None = None
+    shared: Headers = ()
+    if magic == 3 and attributes & TAGGED:
+        unknown, where = tags.read(data[:end], where)
+        if tags.APPEND_TIME in unknown:
+            append_time = tags.read_append_time(unknown.pop(tags.APPEND_TIME))
+        if tags.BATCH_HEADERS in unknown:
+            content = unknown.pop(tags.BATCH_HEADERS)
+            shared, after = layout.read_headers(content, 0)
+            if after != len(content):
+                raise RefusedError("bytes after the batch's headers")
     raw = data[where:end]  # what follows a count of 0 is not looked at
     messages: list[Message] = []
     sizes: list[int] = []
     if count:
         raw = codecs.decompress(CODEC_NAMES[attributes & 7], data[where:end], 2)
-        inside = 0
-        with_attributes = magic == 2 or not attributes & NO_RECORD_ATTRIBUTES
-        for _ in range(count):
-            message, after = _read_record(raw, inside, base_offset, base_timestamp, with_attributes)
-            messages.append(message)
-            sizes.append(after - inside)
-            inside = after
-        if inside != len(raw):
-            raise RefusedError("bytes after the last record")
+        messages, sizes = layout.read(raw, count, base_offset, base_timestamp)
+        messages = [replace(message, headers=shared + message.headers) for message in messages]
+    if attributes & 32:
+        check_control(messages)
     return Batch(
         position=at, size_bytes=end - at, magic=magic, crc=crc, attributes=attributes,
         base_offset=base_offset, last_offset=base_offset + last_delta, max_timestamp_ms=max_timestamp,
         messages=messages, raw=raw, record_sizes=sizes, base_timestamp_ms=base_timestamp,
         partition_leader_epoch=leader_epoch, producer_id=producer[0], producer_epoch=producer[1],
-        base_sequence=producer[2], delete_horizon_ms=base_timestamp if attributes & 64 else None,
+        base_sequence=producer[2], append_time_tag_ms=append_time, tagged_fields=unknown,
+        delete_horizon_ms=base_timestamp if attributes & 64 else None,
     )  # fmt: skip
-
-
-def _read_record(
-    raw: bytes, at: int, base_offset: int, base_timestamp: int, with_attributes: bool
-) -> tuple[Message, int]:
-    length, at = read_zigzag(raw, at, 32)
-    end = at + length
-    if length < 0 or end > len(raw):
-        raise RefusedError(f"record length {length}")
-    body = raw[:end]
-    if with_attributes:
-        at += 1
-    timestamp_delta, at = read_zigzag(body, at, 64)
-    offset_delta, at = read_zigzag(body, at, 32)
-    key, at = _read_nullable(body, at)
-    value, at = _read_nullable(body, at)
-    count, at = read_zigzag(body, at, 32)
-    if count < 0 or count > end - at:
-        raise RefusedError(f"header count {count}")
-    headers = []
-    for _ in range(count):
-        name, at = _read_nullable(body, at)
-        if name is None:
-            raise RefusedError("null header key")
-        content, at = _read_nullable(body, at)
-        headers.append((name.decode(errors="replace"), content))
-    if at != end:
-        raise RefusedError(f"{end - at} bytes left in the record")
-    timestamp = signed(base_timestamp + timestamp_delta, 64)
-    return Message(
-        offset=base_offset + offset_delta,
-        timestamp_ms=timestamp,
-        key=key,
-        value=value,
-        headers=tuple(headers),
-    ), end
-
-
-def _read_nullable(body: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = read_zigzag(body, at, 32)
-    if length < 0:  # Kafka writes -1 and reads any negative length as null
-        return None, at
-    if length > len(body) - at:
-        raise RefusedError(f"length {length}")
-    return body[at : at + length], at + length
