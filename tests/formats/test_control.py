@@ -1,0 +1,140 @@
+"""Control batches: what Kafka cannot read as a control record is refused, on the way in and on the way out."""
+
+import struct
+
+import pytest
+
+from kfbench import FORMATS, BatchFields
+from kfbench.errors import CorruptLog, InvalidRecords
+from tests.common import (
+    ENRICHED,
+    check_against_reference,
+    check_codec_against_reference,
+    messages_of,
+    one_batch,
+    records_of,
+)
+from tests.formats.fuzz import sealed
+from tests.reference import codecs, enriched
+from tests.reference.model import Fields, Message
+from tests.strategies import NOW_MS
+
+NAMES = [name for name, fmt in FORMATS.items() if "is_control" in fmt.capabilities.batch_fields]
+every_name = pytest.mark.parametrize("name", NAMES)
+MARKER = struct.pack(">hi", 0, 15)
+
+
+def control(kind: int, value: bytes | None = MARKER, version: int = 0) -> Message:
+    return Message(offset=200, timestamp_ms=NOW_MS - NOW_MS % 1000, key=struct.pack(">hh", version, kind), value=value)
+
+
+def with_key(key: bytes | None, value: bytes | None = MARKER) -> Message:
+    return Message(offset=200, timestamp_ms=-1, key=key, value=value)
+
+
+def test_who_has_control_batches() -> None:
+    assert {"v2", "kip98", "enriched", "enriched-ms", "v3", "v3-full"} <= set(NAMES)
+    assert not {"v0", "v1"} & set(NAMES)
+
+
+@every_name
+@pytest.mark.parametrize("kind", [0, 1, 2, 3, 4, 5, 6, 42, -1, 2**15 - 1])
+def test_control_records_of_every_type(name: str, kind: int) -> None:
+    for message in (
+        control(kind),
+        control(kind, MARKER + b"more", version=1),
+        control(kind, struct.pack(">hi", 9, -1)),
+    ):
+        check_against_reference(name, one_batch(message, is_control=True))
+        check_codec_against_reference(name, one_batch(message, is_control=True), "gzip")
+    if kind not in (0, 1):
+        for value in (None, b"", b"\xff\xff"):
+            check_against_reference(name, one_batch(control(kind, value), is_control=True))
+
+
+@every_name
+def test_a_key_may_go_on(name: str) -> None:
+    message = with_key(bytes.fromhex("0000 0001 ffff"))
+    check_against_reference(name, one_batch(message, control(2), is_control=True))
+
+
+BAD = [
+    with_key(None),
+    with_key(b""),
+    with_key(b"\0\0\0"),
+    with_key(b"\xff\xff\0\2"),
+    with_key(b"\x80\0\0\2"),
+    control(0, None),
+    control(1, None),
+    control(0, b""),
+    control(1, MARKER[:5]),
+    control(0, struct.pack(">hi", -1, 0)),
+    control(1, struct.pack(">hi", -(2**15), 0)),
+]
+
+
+def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
+    """As a writer would write them that does not look."""
+    if name in ENRICHED:
+        tags = enriched.tags_field({0: -1}) if name == "enriched-ms" else b""
+        plain = [enriched.entry(m.offset, 12, -1, m.key, m.value, tags) for m in messages]
+        if codec == "none":
+            return b"".join(plain)
+        return enriched.wrapper(name, codec, messages, codecs.compress(codec, b"".join(plain), 1))
+    data = bytearray(bytes(FORMATS[name].encode(records_of(messages), codec=codec)))
+    data[18 if name == "kip98" else 22] |= 32
+    return sealed(bytes(data), name)
+
+
+@every_name
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.key!r}:{bad.value!r}")
+def test_what_is_no_control_record(name: str, bad: Message) -> None:
+    fmt, fields = FORMATS[name], BatchFields(is_control=True)
+    good = control(2)
+    for messages in ([bad], [good, bad], [bad, good]):
+        assert messages_of(fmt.decode(fmt.encode(records_of([with_key(b"")]))).records)  # without the flag it is fine
+        for codec in ("none", "gzip"):
+            with pytest.raises(InvalidRecords, match="control"):
+                fmt.encode(records_of(messages), codec=codec, batch_fields=fields)
+            with pytest.raises(CorruptLog, match="control"):
+                fmt.decode(unchecked(name, messages, codec))
+            assert fmt.decode(unchecked(name, [good, good], codec)).batches["is_control"].all()
+
+
+@every_name
+def test_only_the_batches_that_are_control_batches_are_looked_at(name: str) -> None:
+    records = records_of([with_key(None), control(0)])
+    log = FORMATS[name].encode(records, 1, batch_fields=BatchFields(is_control=[False, True]))
+    assert FORMATS[name].decode(log).batches["is_control"].tolist() == [False, True]
+    with pytest.raises(InvalidRecords, match=r"batch 0|record 0"):
+        FORMATS[name].encode(records, 1, batch_fields=BatchFields(is_control=[True, False]))
+
+
+@every_name
+def test_damaged_control_batches_are_skipped(name: str) -> None:
+    good = bytes(FORMATS[name].encode(records_of([control(1)]), batch_fields=BatchFields(is_control=True)))
+    bad = unchecked(name, [BAD[0]], "none")
+    kept = FORMATS[name].decode(good + bad + good, on_error="skip")
+    assert [error.position for error in kept.errors] == [len(good)]
+    assert messages_of(kept.records) == [control(1)] * 2
+
+
+def test_v0_and_v1_leave_control_batches_out() -> None:
+    records = records_of([control(0), control(1)])
+    for name in ("v0", "v1"):
+        fmt = FORMATS[name]
+        log = fmt.encode(records, 1, batch_fields=BatchFields(is_control=[True, False]), lossy=True)
+        assert len(fmt.decode(log).records) == 1
+
+
+def test_the_reference_refuses_the_same() -> None:
+    """It is what decides in the tests of changed bytes."""
+    from tests.common import reference_decode, reference_encode
+    from tests.reference.model import RefusedError
+
+    for name in NAMES:
+        for bad in BAD:
+            with pytest.raises(RefusedError):
+                reference_encode(name, [bad], Fields(is_control=True))
+            with pytest.raises(RefusedError):
+                reference_decode(name, unchecked(name, [bad], "none"))

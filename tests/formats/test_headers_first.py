@@ -1,0 +1,108 @@
+"""Headers first: what the metadata may not say of itself and of the payload behind it."""
+
+import struct
+
+import pytest
+
+from kfbench import FORMATS
+from kfbench.errors import CorruptLog
+from tests.common import messages_of
+from tests.formats.fuzz import check_agrees_with_reference, sealed
+from tests.reference import codecs, v23
+from tests.reference.model import Message
+from tests.reference.varint import unsigned
+from tests.strategies import NOW_MS
+
+NAMES = ["v3-headers-first", "v3-full"]
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+ATTRIBUTES_AT = 21
+MESSAGES = [
+    Message(offset=i, timestamp_ms=NOW_MS, key=b"k", value=b"value", headers=(("h", b"x"), ("i", None))[: i + 1])
+    for i in range(2)
+]
+
+
+def parts(name: str) -> tuple[bytes, bytes, bytes]:
+    """Batch header with tags, metadata without its length, payload."""
+    data, section = v23.encode(name, MESSAGES), v23.records_section(name, MESSAGES)
+    size = section[0]
+    assert size < 0x80
+    return data[: -len(section)], section[1 : 1 + size], section[1 + size :]
+
+
+def rebuilt(header: bytes, section: bytes, codec: str) -> bytes:
+    batch = bytearray(header + codecs.compress(codec, section, 2))
+    batch[ATTRIBUTES_AT + 1] |= CODECS.index(codec)
+    return sealed(bytes(batch))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_metadata_length_that_is_not_the_metadatas(name: str, codec: str) -> None:
+    header, metadata, payload = parts(name)
+    sound = rebuilt(header, unsigned(len(metadata)) + metadata + payload, codec)
+    assert messages_of(FORMATS[name].decode(sound).records) == MESSAGES
+    for claimed in range(200):
+        if claimed == len(metadata):
+            continue
+        lie = rebuilt(header, unsigned(claimed) + metadata + payload, codec)
+        with pytest.raises(CorruptLog) as refusal:
+            FORMATS[name].decode(lie)
+        assert refusal.value.position == 0
+        check_agrees_with_reference(lie)
+    for claim in (b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b"\x80", b"\xff" * 6):
+        with pytest.raises(CorruptLog):
+            FORMATS[name].decode(rebuilt(header, claim + metadata + payload, codec))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("name", NAMES)
+def test_metadata_and_payload_of_other_records(name: str, codec: str) -> None:
+    """Bytes too many or too few on either side of the seam, the length agreeing with the metadata."""
+    header, metadata, payload = parts(name)
+    for changed, content in [
+        (metadata + b"\0", payload),
+        (metadata[:-1], payload),
+        (metadata, payload + b"\0"),
+        (metadata, payload[:-1]),
+        (metadata, b""),
+        (b"", payload),
+        (b"", b""),
+    ]:
+        with pytest.raises(CorruptLog):
+            FORMATS[name].decode(rebuilt(header, unsigned(len(changed)) + changed + content, codec))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_that_move_across_the_seam_go_to_the_next_field(name: str) -> None:
+    """No record has a length of its own: what a key loses, the value gains, and only their sum is checked."""
+    header, metadata, payload = parts(name)
+    key_at = 2
+    step = 1 if name == "v3-full" else 2
+    moved = bytearray(metadata)
+    moved[key_at] -= step
+    moved[key_at + 1] += step
+    back = FORMATS[name].decode(rebuilt(header, unsigned(len(moved)) + bytes(moved) + payload, "none"))
+    assert [back.records.key(i) for i in range(2)] == [b"", b"k"]
+    assert [back.records.value(i) for i in range(2)] == [b"kvalue", b"value"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_count_that_the_metadata_cannot_hold(name: str) -> None:
+    header, metadata, payload = parts(name)
+    section = unsigned(len(metadata)) + metadata + payload
+    count = header.index(struct.pack(">i", 2), 37)
+    for claimed in (1, 3, 100, 2**31 - 1):
+        lie = header[:count] + struct.pack(">i", claimed) + header[count + 4 :]
+        for codec in CODECS:
+            with pytest.raises(CorruptLog):
+                FORMATS[name].decode(rebuilt(lie, section, codec))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_over_long_metadata_length_is_read_but_not_canonical(name: str) -> None:
+    header, metadata, payload = parts(name)
+    over_long = bytes([len(metadata) | 0x80, 0])
+    back = FORMATS[name].decode(rebuilt(header, over_long + metadata + payload, "none"))
+    assert messages_of(back.records) == MESSAGES
+    assert back.batches["canonical"].tolist() == [False]

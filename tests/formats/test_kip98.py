@@ -1,0 +1,240 @@
+"""kip98, the layout of KIP-98's text, against the reference, by hand, and beside the figures that the text claims."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, Records
+from kfbench.errors import CorruptLog, InvalidRecords, WouldLose
+from kfbench.records import Shapes
+from tests import strategies
+from tests.common import check_against_reference, check_codec_against_reference, messages_of, one_batch, records_of
+from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.reference import codecs, kip98
+from tests.reference.model import Fields, Message
+from tests.strategies import INT32, INT64, NOW_MS, Case
+
+KIP98 = FORMATS["kip98"]
+CODECS = ["gzip", "snappy", "lz4", "zstd"]
+ATTRIBUTES_AT, RECORDS_AT = 17, 53
+SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v")
+
+
+@given(strategies.cases_of("kip98"))
+def test_the_bytes_are_the_references(case: Case) -> None:
+    check_against_reference("kip98", case)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(case=strategies.cases_of("kip98", max_batches=2))
+def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
+    check_codec_against_reference("kip98", case, codec)
+
+
+def test_a_batch_by_hand() -> None:
+    """Every byte of a small batch, written out, but for the checksum."""
+    records = Records.from_lists(
+        [b"v", None, b""], keys=[None, b"k", b""], timestamps_ms=[1000, 1001, 999], offsets=[0, 1, 130]
+    )
+    fields = BatchFields(last_offset=200, producer_id=7, producer_epoch=1, base_sequence=0)
+    data = KIP98.encode(records, batch_fields=fields).data.tobytes()
+    times = "00000000000003e8 00000000000003e9"
+    messages = "04 01 00 00 76  05 02 02 01 016b  05 00 01 8201 00"
+    assert data[:12] == bytes(8) + struct.pack(">i", 53 - 12 + 17)
+    assert data[16:] == bytes.fromhex(f"02 0000 000000c8 {times} 0000000000000007 0001 00000000 {messages}")
+
+
+def claimed(records: int, step_ms: int) -> int:
+    """The overhead of the text's example: 1 KiB values, keys of 100 bytes."""
+    shapes = Shapes(
+        timestamps_ms=NOW_MS + step_ms * np.arange(records),
+        offsets=np.arange(records),
+        key_lengths=np.full(records, 100, np.int32),
+        value_lengths=np.full(records, 1024, np.int32),
+    )
+    return int(KIP98.size(shapes, records)[0]) - records * 1124
+
+
+@pytest.mark.parametrize(
+    ("records", "one_ms", "sixty_four_ms"),
+    [(1, 59, 59), (3, 71, 73), (10, 113, 122), (50, 353, 402), (100, 689, 752)],
+)
+def test_the_texts_example_in_real_bytes(records: int, one_ms: int, sixty_four_ms: int) -> None:
+    """The text's 53 + 7n takes two bytes for every timestamp delta: the first record's is 0, a small one takes one."""
+    assert claimed(records, 1) == one_ms == 53 + 6 * records + max(0, records - 64)
+    assert claimed(records, 64) == sixty_four_ms == 53 + 7 * records - 1
+
+
+def test_4_to_26_bytes_a_record() -> None:
+    least = Records.from_lists([None, b""], timestamps_ms=[5, 5])
+    assert KIP98.size(least).tolist() == [53 + 4 + 4]
+    widest = Shapes(
+        timestamps_ms=np.array([0, 2**62]),
+        offsets=np.array([0, 2**28]),
+        key_lengths=np.array([-1, 2**28], np.int32),
+        value_lengths=np.array([-1, 0], np.int32),
+    )
+    assert KIP98.size(widest).tolist() == [53 + 4 + 26 + 2**28]
+    assert sum(KIP98.breakdown(widest).values()) == 53 + 4 + 26 + 2**28
+
+
+BOUNDARIES = [0, 1, 120, 121, 122, 123, 126, 127, 128, 16376, 16383, 16384]
+
+
+@pytest.mark.parametrize("length", BOUNDARIES)
+def test_lengths_at_varint_boundaries(length: int) -> None:
+    for key, value in [(bytes(length), b"v"), (None, bytes(length)), (b"", bytes(length)), (bytes(length), None)]:
+        check_against_reference("kip98", one_batch(Message(offset=0, timestamp_ms=NOW_MS, key=key, value=value)))
+
+
+@pytest.mark.parametrize("delta", [0, 1, 63, 64, 127, 128, 16383, 16384, 2**21, 2**28, INT32, -1, -64, -(2**31)])
+def test_offset_deltas_are_unsigned(delta: int) -> None:
+    """A negative one, as an int32's two's complement, takes five bytes."""
+    messages = [Message(offset=2**31), Message(offset=2**31 + delta)]
+    check_against_reference("kip98", one_batch(*messages))
+    width = 5 if delta < 0 else max(1, -(-delta.bit_length() // 7))
+    assert KIP98.size(records_of(messages)).tolist() == [53 + 4 + 3 + width]
+
+
+@pytest.mark.parametrize("delta", [delta * sign for delta in (1, 63, 64, 8192, 2**41, 2**62) for sign in (1, -1)])
+def test_timestamp_deltas_are_64_bits_wide(delta: int) -> None:
+    base = 0 if delta >= 0 else INT64
+    check_against_reference(
+        "kip98", one_batch(Message(offset=0, timestamp_ms=base), Message(offset=1, timestamp_ms=base + delta))
+    )
+
+
+def test_an_offset_too_far_is_refused() -> None:
+    for offsets, fields in [([0, 2**31], None), ([0, 1], BatchFields(last_offset=2**31))]:
+        with pytest.raises(InvalidRecords, match=r"batch 0.*int32"):
+            KIP98.encode(Records.from_lists([b"", b""], offsets=offsets), batch_fields=fields)
+
+
+def test_empty_batches_keep_their_range() -> None:
+    fields = Fields(
+        base_offset=50, last_offset=59, base_timestamp_ms=-1, max_timestamp_ms=NOW_MS, producer_id=4711,
+        producer_epoch=3, base_sequence=20, is_transactional=True,
+    )  # fmt: skip
+    case = Case(batches=((), (SMALL,), ()), fields=(fields, Fields(), Fields(base_offset=70, last_offset=70)))
+    check_against_reference("kip98", case)
+    for codec in CODECS:
+        check_codec_against_reference("kip98", case, codec)
+    assert KIP98.size(Records.from_lists([]), [0, 0], batch_fields=BatchFields(base_offset=1, last_offset=2)) == [53]
+
+
+def test_a_codec_around_nothing() -> None:
+    """No message is an empty batch, whatever codec its attributes name."""
+    empty = kip98.encode([], Fields(base_offset=5, last_offset=9))
+    for codec in range(5):
+        data = bytearray(empty)
+        data[ATTRIBUTES_AT + 1] |= codec
+        assert len(KIP98.decode(sealed(bytes(data), "kip98")).records) == 0
+        check_agrees_with_reference(sealed(bytes(data), "kip98"), "kip98")
+
+
+def test_append_time_stands_for_every_record_and_deltas_stay() -> None:
+    plain = Records.from_lists([b"a", b"b"], timestamps_ms=[NOW_MS, NOW_MS - 5000])
+    log = KIP98.encode(plain, batch_fields=BatchFields(append_time_ms=NOW_MS - 9999))
+    back = KIP98.decode(log)
+    assert back.records.timestamps_ms.tolist() == [NOW_MS - 9999] * 2
+    assert back.source_records == plain
+    assert bytes(log)[RECORDS_AT:] == bytes(KIP98.encode(plain))[RECORDS_AT:]
+
+
+def test_what_it_cannot_carry() -> None:
+    records = Records.from_lists([b"v", b"w"], headers=[[("h", b"x")] * 2, []])
+    fields = BatchFields(delete_horizon_ms=[NOW_MS, -1], partition_leader_epoch=7)
+    losses = {"headers": 2, "delete_horizon_ms": 1, "partition_leader_epoch": 2}
+    assert KIP98.losses(records, 1, fields) == losses
+    with pytest.raises(WouldLose, match="headers"):
+        KIP98.encode(records, 1, batch_fields=fields)
+    log = KIP98.encode(records, 1, batch_fields=fields, lossy=True)
+    assert log.losses == losses
+    assert bytes(log) == bytes(KIP98.encode(Records.from_lists([b"v", b"w"]), 1))
+
+
+# Damage that keeps the checksum whole
+
+
+@given(st.data())
+def test_changed_bytes_read_as_the_reference_reads_them(data: st.DataObject) -> None:
+    messages, fields = data.draw(strategies.batches_of("kip98"))
+    check_agrees_with_reference(data.draw(mutations(kip98.encode(messages, fields), "kip98")), "kip98")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(data=st.data())
+def test_changed_bytes_inside_a_codec(codec: str, data: st.DataObject) -> None:
+    messages, fields = data.draw(strategies.batches_of("kip98", min_size=1))
+    changed = data.draw(mutations(kip98.encode(messages, fields), "kip98"))
+    payload = codecs.compress(codec, changed[RECORDS_AT:], 2)
+    check_agrees_with_reference(kip98.batch(messages, fields, codec, payload), "kip98")
+
+
+def with_messages(content: str) -> bytes:
+    """A batch whose messages are these bytes."""
+    return kip98.batch([SMALL], Fields(), "none", bytes.fromhex(content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "00",
+        "01 00",
+        "02 0000",
+        "04 01 00 00",
+        "03 01 00 00  00",
+        "06 00 00 00 016b",
+        "05 00 00 00 026b",
+        "04 00 00 00 80",
+        "04 02 00 00 01",
+        "04 03 00 00 76",
+        "05 02 00 00 00 76",
+        "04 04 00 00 00",
+        "03 83 00 00",
+        "04 03 80 80 80",
+        "04 03 00 ff ff",
+        "ffffffff0f 03 00 00",
+        "ffffffff07 03 00 00",
+        "80",
+        "08 03 00 ff ff ff ff ff 00",
+        "0d 03 80 80 80 80 80 80 80 80 80 80 01 00",
+    ],
+)
+def test_messages_that_are_refused(content: str) -> None:
+    """Lengths of nothing and beyond, a null value with bytes, unknown attributes, numbers cut short or too long."""
+    data = with_messages(content)
+    for log in (data, kip98.encode([SMALL]) + data):
+        with pytest.raises(CorruptLog) as refusal:
+            KIP98.decode(log)
+        assert refusal.value.position == len(log) - len(data)
+    check_agrees_with_reference(data, "kip98")
+
+
+@pytest.mark.parametrize("content", ["8300 03 00 00", "04 03 8000 00", "05 03 00 808000", "06 00 00 00 8100 6b"])
+def test_over_long_numbers_are_read_but_not_canonical(content: str) -> None:
+    data = with_messages(content)
+    assert KIP98.decode(data).batches["canonical"].tolist() == [False]
+    check_agrees_with_reference(data, "kip98")
+    assert KIP98.decode(with_messages("03 03 00 00")).batches["canonical"].tolist() == [True]
+
+
+@pytest.mark.parametrize("attributes", ["0005", "0006", "0007"])
+def test_codecs_that_are_none(attributes: str) -> None:
+    data = kip98.encode([SMALL])
+    data = data[:ATTRIBUTES_AT] + bytes.fromhex(attributes) + data[ATTRIBUTES_AT + 2 :]
+    with pytest.raises(CorruptLog, match="attributes"):
+        KIP98.decode(sealed(data, "kip98"))
+
+
+def test_its_batches_are_not_v2s() -> None:
+    """The same magic and another header: each takes the other's for damaged."""
+    message = Message(offset=0, timestamp_ms=NOW_MS, value=bytes(50))
+    ours, v2 = kip98.encode([message]), bytes(FORMATS["v2"].encode(records_of([message])))
+    for reader, data in [("v2", ours), ("kip98", v2)]:
+        with pytest.raises(CorruptLog, match="crc"):
+            FORMATS[reader].decode(data)
+    assert messages_of(KIP98.decode(ours).records) == [message]

@@ -1,0 +1,269 @@
+"""Tagged fields: the append time beside the create time, headers of the batch, and tags that nobody knows."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, Records, read_log, write_log
+from kfbench.errors import CorruptLog, InvalidRecords, WouldLose
+from tests import strategies
+from tests.common import check_against_reference, messages_of, one_batch, records_of
+from tests.formats.fuzz import check_agrees_with_reference, sealed
+from tests.reference import tags, v23
+from tests.reference.model import Message
+from tests.reference.records import common_headers
+from tests.strategies import INT32, NOW_MS
+
+NAMES = v23.TAGGED_NAMES
+UNSET_TIME = "00 08 ffffffffffffffff"
+every_name = pytest.mark.parametrize("name", NAMES)
+every_codec = pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+MESSAGES = [Message(offset=i, timestamp_ms=NOW_MS + i, value=b"v", headers=(("h", b"x"),)) for i in range(2)]
+RECORDS = records_of(MESSAGES)
+
+
+def with_tags(section: str | bytes, messages: list[Message] = MESSAGES) -> bytes:
+    """A batch of v3 with `section` between its count and its records."""
+    plain = v23.encode("v3", messages)
+    header = bytearray(plain[: len(plain) - len(v23.records_section("v3", messages))])
+    header[21] |= v23.TAGGED >> 8
+    content = bytes.fromhex(section) if isinstance(section, str) else section
+    return sealed(bytes(header) + content + v23.records_section("v3", messages))
+
+
+# Tag 0: the append time
+
+
+@every_codec
+@every_name
+def test_both_times_are_there(name: str, codec: str) -> None:
+    """The broker notes its time; the timestamp type says which one readers see."""
+    create = RECORDS.timestamps_ms.tolist()
+    for append, timestamp_type, seen in [
+        (NOW_MS + 99, 0, create),
+        (NOW_MS + 99, 1, [NOW_MS + 99] * 2),
+        (0, 1, [0] * 2),
+        (-1, 0, create),
+    ]:
+        fields = BatchFields(append_time_ms=append, timestamp_type=timestamp_type)
+        back = FORMATS[name].decode(FORMATS[name].encode(RECORDS, codec=codec, batch_fields=fields))
+        assert back.records.timestamps_ms.tolist() == seen
+        assert back.create_timestamps_ms.tolist() == create
+        row = back.batches.iloc[0]
+        assert row["append_time_ms"] == append
+        assert row["timestamp_type"] == ("append" if timestamp_type else "create")
+        assert row["max_timestamp_ms"] == NOW_MS + 1
+
+
+@every_name
+def test_a_broker_writes_the_append_time_in_place(name: str) -> None:
+    """Attributes, checksum and the eight bytes of tag 0 change, and nothing moves."""
+    fresh = bytearray(FORMATS[name].encode(RECORDS).data)
+    stamped = bytes(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(append_time_ms=NOW_MS)))
+    at = fresh.index(bytes.fromhex(UNSET_TIME)) + 2
+    fresh[at : at + 8] = struct.pack(">q", NOW_MS)
+    fresh[22] |= 8
+    assert sealed(bytes(fresh)) == stamped
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first"])
+def test_other_formats_have_one_time(name: str) -> None:
+    noted = BatchFields(append_time_ms=NOW_MS + 99, timestamp_type=0)
+    with pytest.raises(WouldLose, match="append_time_ms"):
+        FORMATS[name].encode(RECORDS, batch_fields=noted)
+    log = FORMATS[name].encode(RECORDS, batch_fields=noted, lossy=True)
+    assert log.losses == {"append_time_ms": 1}
+    assert bytes(log) == bytes(FORMATS[name].encode(RECORDS))
+    seen = FORMATS[name].decode(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(append_time_ms=NOW_MS + 99)))
+    assert seen.batches["append_time_ms"].tolist() == seen.batches["max_timestamp_ms"].tolist() == [NOW_MS + 99]
+
+
+def test_without_tag_0_the_header_has_the_append_time() -> None:
+    for section in ("00", "01 07 00", "01 01 05 02 0268 0278"):
+        data = bytearray(with_tags(section))
+        data[22] |= 8
+        back = FORMATS["v3-tagged"].decode(sealed(bytes(data)))
+        assert back.records.timestamps_ms.tolist() == [NOW_MS + 1] * 2
+        assert back.batches["append_time_ms"].tolist() == [NOW_MS + 1]
+        check_agrees_with_reference(sealed(bytes(data)))
+    back = FORMATS["v3-tagged"].decode(with_tags("00"))
+    assert back.records == RECORDS
+    assert back.batches["append_time_ms"].tolist() == [-1]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 9])
+def test_an_append_time_of_another_size(size: int) -> None:
+    data = with_tags(bytes([1, 0, size]) + bytes(size))
+    with pytest.raises(CorruptLog, match="tag"):
+        FORMATS["v3-tagged"].decode(data)
+    check_agrees_with_reference(data)
+
+
+# Tags that nobody knows
+
+
+@every_codec
+@every_name
+def test_unknown_tags_survive(name: str, codec: str) -> None:
+    given = [{7: b"x", 2: b""}, {INT32: bytes(300)}, {}]
+    records = records_of([*MESSAGES, Message(offset=2, value=b"w")])
+    log = FORMATS[name].encode(records, 1, codec, batch_fields=BatchFields(tagged_fields=given))
+    back = FORMATS[name].decode(log)
+    assert [dict(each) for each in back.tagged_fields] == given
+    assert back.records == records
+    again = FORMATS[name].encode(back.source_records, back.bounds, codec, batch_fields=back.batch_fields)
+    assert bytes(again) == bytes(log)
+    assert bytes(write_log(read_log(bytes(log)))) == bytes(log)
+
+
+@every_name
+def test_one_mapping_is_for_all_batches(name: str) -> None:
+    log = FORMATS[name].encode(RECORDS, 1, batch_fields=BatchFields(tagged_fields={7: b"x"}))
+    assert [dict(each) for each in FORMATS[name].decode(log).tagged_fields] == [{7: b"x"}] * 2
+
+
+@every_name
+def test_tags_are_written_in_ascending_order(name: str) -> None:
+    fields = {"tagged_fields": {200: b"c", 2: b"a", 64: b"b"}}
+    check_against_reference(name, one_batch(*MESSAGES, **fields))
+    data = bytes(FORMATS[name].encode(RECORDS, batch_fields=BatchFields(**fields)))  # type: ignore[arg-type]
+    assert bytes.fromhex("02 01 61 40 01 62 c801 01 63") in data
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-full"])
+@pytest.mark.parametrize("given", [{0: bytes(8)}, {1: b""}, {-1: b""}, {2**32: b""}, {7: "x"}, {"7": b"x"}, 7, [7]])
+def test_tags_that_cannot_be_given(name: str, given: object) -> None:
+    with pytest.raises(InvalidRecords, match="tagged_fields"):
+        FORMATS[name].encode(RECORDS, batch_fields=BatchFields(tagged_fields=given))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["v0", "v1", "v2", "v3", "v3-unsigned", "kip98", "enriched", "enriched-ms"])
+def test_other_formats_lose_tags(name: str) -> None:
+    records = Records.from_lists([b"v", b"w"])
+    fields = BatchFields(tagged_fields=[{7: b"x", 8: b""}, {}])
+    with pytest.raises(WouldLose, match="tagged_fields"):
+        FORMATS[name].encode(records, 1, batch_fields=fields)
+    log = FORMATS[name].encode(records, 1, batch_fields=fields, lossy=True)
+    assert log.losses == {"tagged_fields": 1}
+    assert bytes(log) == bytes(FORMATS[name].encode(records, 1))
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "",
+        "80",
+        "ffffffffff",
+        "01",
+        "01 02",
+        "01 02 80",
+        "01 02 ff01 00",
+        "01 02 ffffffff0f",
+        "01 02 ffffffff07",
+        "02 02 00",
+        f"02 02 00 {UNSET_TIME}",
+        "02 03 00 02 00",
+        "02 02 00 02 00",
+        f"02 {UNSET_TIME} {UNSET_TIME}",
+        "ffffffff07 02 00",
+        "ffffffff0f 02 00",
+    ],
+)
+def test_tags_that_are_refused(section: str) -> None:
+    """Cut short, too large, out of order, twice."""
+    data = with_tags(section)
+    # The records that follow read as tags, or are missing: either way nothing is left to be read as the records.
+    with pytest.raises(CorruptLog) as refusal:
+        FORMATS["v3-tagged"].decode(data)
+    assert refusal.value.position == 0
+    check_agrees_with_reference(data)
+
+
+@pytest.mark.parametrize(
+    "section", [f"8100 {UNSET_TIME}", "01 8000 08 ffffffffffffffff", "01 00 8800 ffffffffffffffff", "00", "01 07 00"]
+)
+def test_tags_that_are_read_but_not_canonical(section: str) -> None:
+    """Over-long varints, and no place for the append time."""
+    data = with_tags(section)
+    back = FORMATS["v3-tagged"].decode(data)
+    assert back.records == RECORDS
+    assert back.batches["canonical"].tolist() == [False]
+    check_agrees_with_reference(data)
+
+
+# Tag 1: headers of the batch
+
+A, B, NULL = ("a", b"1"), ("b", b"2"), ("a", None)
+
+
+@pytest.mark.parametrize("name", v23.BATCH_HEADERS_NAMES)
+@pytest.mark.parametrize(
+    ("lists", "shared"),
+    [
+        ([[A]], [A]),
+        ([[A], [A]], [A]),
+        ([[A, B], [A, B], [A]], [A]),
+        ([[A, A, B], [A, A]], [A, A]),
+        ([[A, B], [B, A]], []),
+        ([[A], []], []),
+        ([[], [A]], []),
+        ([[], []], []),
+        ([[NULL], [("a", b"")]], []),
+        ([[NULL], [NULL, A]], [NULL]),
+        ([[("", b"")], [("", b"")]], [("", b"")]),
+        ([[("ab", b"c")], [("a", b"bc")]], []),
+        ([[A, B, A], [A, B, B], [A, B]], [A, B]),
+        ([[("ключ", b"x" * 300)]] * 3, [("ключ", b"x" * 300)]),
+    ],
+)
+def test_what_records_begin_with_is_stored_once(
+    name: str, lists: list[list[tuple[str, bytes | None]]], shared: list[tuple[str, bytes | None]]
+) -> None:
+    messages = [Message(offset=i, headers=tuple(headers)) for i, headers in enumerate(lists)]
+    assert list(common_headers(messages)) == shared
+    check_against_reference(name, one_batch(*messages))
+    log = FORMATS[name].encode(records_of(messages))
+    assert messages_of(FORMATS[name].decode(log).records) == messages
+    if name == "v3-batch-headers" and not shared:
+        assert bytes(log) == bytes(FORMATS["v3-tagged"].encode(records_of(messages)))
+
+
+def test_a_reader_takes_any_prefix() -> None:
+    """One that the records begin with again, an empty one, and one of several headers without an append time."""
+    for section, prefix in [
+        (f"02 {UNSET_TIME} 01 05 02 0268 0278", (("h", b"x"),)),
+        (f"02 {UNSET_TIME} 01 01 00", ()),
+        ("01 01 06 04 0269 01 00 00", (("i", None), ("", b""))),
+    ]:
+        data = with_tags(section)
+        back = FORMATS["v3-batch-headers"].decode(data)
+        assert [tuple(back.records.headers(i)) for i in range(2)] == [prefix + message.headers for message in MESSAGES]
+        assert not back.batches["canonical"].any()
+        check_agrees_with_reference(data)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "01", "02", "0202", "020268", "02026802", "0202680278 00", "00 00", "0201", "0200", "ffffffff0f", "fefffffff0f"
+     [:10], "80"],
+)  # fmt: skip
+def test_batch_headers_that_are_refused(content: str) -> None:
+    """Cut short, negative counts and key lengths, bytes left over."""
+    section = bytes.fromhex(content)
+    data = with_tags(b"\1" + tags.write({1: section})[1:])
+    with pytest.raises(CorruptLog) as refusal:
+        FORMATS["v3-tagged"].decode(data)
+    assert refusal.value.position == 0
+    check_agrees_with_reference(data)
+
+
+@pytest.mark.parametrize("name", v23.BATCH_HEADERS_NAMES)
+@given(data=st.data())
+def test_shapes_do_not_say_what_is_shared(name: str, data: st.DataObject) -> None:
+    records = records_of(data.draw(strategies.message_lists(min_size=1)))
+    for call in (FORMATS[name].size, FORMATS[name].breakdown):
+        with pytest.raises(InvalidRecords, match="Records are wanted"):
+            call(records.shapes)
+    assert FORMATS[name].size(records).sum() == len(FORMATS[name].encode(records).data)
