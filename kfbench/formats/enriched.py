@@ -58,7 +58,7 @@ class EnrichedFormat(MessageFormat):
     @property
     def _part_bytes(self) -> dict[str, int]:
         parts = dict(zip(kernels.PARTS, kernels.PART_BYTES, strict=True))
-        return parts | {"tags": kernels.TIME_BYTES if self.time_tag else 0}
+        return parts | {"timestamp_tag": kernels.TIME_BYTES if self.time_tag else 0}
 
     def _codec_of(self, number: int) -> Codec:
         return codec_of(number)

@@ -31,7 +31,7 @@ LAST_MS = INT32_MAX * 1000 + 999  # of the last second that the field holds
 ONE = np.uint64(1)
 OK, MESSAGE_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2
 
-PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "tags_length", "tags",
+PARTS = ("offset", "length", "crc", "magic", "attributes", "timestamp", "tags_length", "timestamp_tag",
          "key_length", "key", "value_length", "value")  # fmt: skip
 PART_BYTES = (8, 4, 4, 1, 1, 4, 4, 0, 4, 0, 4, 0)  # 0: as long as it is
 

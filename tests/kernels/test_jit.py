@@ -12,15 +12,30 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
-from kfbench import FORMATS, kernels
+from kfbench import FORMATS, Records, kernels
 from kfbench.batches import BatchFields
-from kfbench.kernels import batch, crc, frames, legacy, limit
-from tests.common import records_of
+from kfbench.kernels import (
+    batch,
+    batch_header,
+    control,
+    crc,
+    enriched,
+    frames,
+    headers_first,
+    kip98,
+    legacy,
+    limit,
+    rows,
+    shared_headers,
+)
+from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
-MODULES = (batch, crc, frames, legacy, limit)
+MODULES = (
+    batch, batch_header, control, crc, enriched, frames, headers_first, kip98, legacy, limit, rows, shared_headers,
+)  # fmt: skip
 
 
 def exercise() -> None:
@@ -33,16 +48,19 @@ def exercise() -> None:
         records = records_of(messages)
         for codec in ("none", "gzip"):
             log = fmt.encode(records, 7, codec, lossy=True)
-            assert len(fmt.decode(log).batches) > 0
+            back = fmt.decode(log)
+            assert len(back.batches) == len(back.tagged_fields) > 0
             if codec == "none":
                 out = np.empty_like(log.data)
-                measure = limit.copy_and_crc32 if name in ("v0", "v1") else limit.copy_and_crc32c
+                measure = limit.copy_and_crc32 if name in MESSAGES else limit.copy_and_crc32c
                 measure(log.positions, log.data, 16, out)
                 crc.crc32_of(out)
                 crc.crc32_between(out, 16, len(out))
                 crc.crc32c_of(out)
         fmt.size(records)
         fmt.breakdown(records)
+    control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
+    FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 
 
 def compiled() -> dict[str, Any]:
@@ -70,10 +88,13 @@ def assembly(dispatcher: Any) -> str:
 def test_every_kernel_was_called() -> None:
     found = compiled()
     assert {
-        "batch.encode",
+        "rows.encode",
+        "headers_first.encode",
         "batch.index",
-        "batch.sizes",
+        "rows.sizes",
         "legacy.encode",
+        "enriched.encode",
+        "kip98.encode",
         "frames.walk",
         "crc.crc32c_of",
     } <= found.keys()
@@ -84,7 +105,10 @@ def test_no_reference_counts_in_the_assembly() -> None:
     found = compiled()
     for name, dispatcher in found.items():
         assert dispatcher.targetoptions["_nrt"] is False, name
-    for name in ("batch.encode", "batch.index", "batch.sizes", "legacy.encode", "legacy.index"):
+    for name in (
+        "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
+        "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
+    ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name
 
 
