@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 else:
     Frame = pd.DataFrame
 
+MAIN = ("v0", "v1", "v2", "v3")  # a table has a column for each, be it of dashes
+# Pictures and sentences show these: fourteen lines are no picture. Tables show every format.
+PICTURED = (*MAIN, "v3-attributes-only", "v3-header-only")
 BASE = "v2"  # what ships today: every ratio is to it
 _GRID: Any = WORKLOADS["grid"]
 REFERENCE: Mapping[str, Any] = {axis.name: getattr(_GRID, axis.name) for axis in fields(_GRID)}
@@ -51,7 +54,12 @@ def worth_a_column(table: Frame) -> list[str]:
 
     v0 to v3 always stay: where v0 has no headers, a dash says so.
     """
-    return [name for name in in_order(table.columns) if "-" not in name or table[name].count() * 2 >= len(table)]
+    return [name for name in in_order(table.columns) if name in MAIN or table[name].count() * 2 >= len(table)]
+
+
+def pictured(table: Frame) -> Frame:
+    """The columns of the formats that pictures and sentences show."""
+    return table[[name for name in table.columns if name in PICTURED]]
 
 
 def level(axis: str, value: Any) -> Cell:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from kfbench.report import claims, plots, tables
 from kfbench.report.render import Interval, Table, number
-from kfbench.report.results import AXES, BASE, Frame, Results, Slice, level
+from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, level, pictured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ def head_figures(results: Results) -> tuple[Figure, ...]:
     part = results.along(results.uncompressed, "batch_size")
     if part is None:
         return ()
-    frame = part.pivot("overhead_per_record")
+    frame = pictured(part.pivot("overhead_per_record"))
     return (
         Figure(
             name="overhead",
@@ -175,7 +175,7 @@ def _break_even(results: Results) -> Section | None:
     part = results.along(results.uncompressed, "batch_size")
     if table is None or part is None:
         return None
-    frame = part.pivot("overhead_per_record")
+    frame = pictured(part.pivot("overhead_per_record"))
     figures: tuple[Figure, ...] = ()
     if BASE in frame:
         relative = frame.div(frame[BASE], axis=0)
@@ -203,7 +203,7 @@ def _one_axis(results: Results, prose: Prose, axis: str, name: str, short: str, 
     part = results.along(results.uncompressed, axis)
     if part is None:
         return None
-    frame = part.pivot("overhead_per_record")
+    frame = pictured(part.pivot("overhead_per_record"))
     label = AXES[axis].label
     steps = MILLISECOND_STEPS if axis == "timestamp_spread_ms" else BYTE_STEPS
     figures: tuple[Figure, ...] = ()
@@ -257,7 +257,8 @@ def _fields(results: Results) -> Section | None:
 
 
 def _grouped(frame: Frame) -> Frame:
-    """Fields summed into the groups of the figure; index: formats."""
+    """Fields summed into the groups of the figure; index: the formats that it shows."""
+    frame = pictured(frame)
     return frame.groupby([plots.group_of(str(field)) for field in frame.index]).sum().T
 
 
@@ -269,7 +270,7 @@ def _compressed(results: Results, prose: Prose) -> Section | None:
     table = tables.compressed_table(
         shown, "to_base", name="codecs-ratio", caption=f"Relative to {BASE} with the same codec", digits=4
     )
-    formats = [column.name for column in table.columns]
+    formats = [column.name for column in table.columns if column.name in PICTURED]
     sizes = sorted(shown["batch_size"].unique())
     for size in sizes if len(sizes) <= 3 else (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
         rows = shown[(shown["batch_size"] == size) & shown["format"].isin(formats) & shown["to_base"].notna()]
@@ -388,7 +389,7 @@ def _cpu_section(results: Results, part: Slice, name: str, short: str, title: st
 def _ratio_rows(part: Slice, operation: str, levels: Sequence[float]) -> Frame:
     """One row a level and format, v2 left out: label, format, median, low, high."""
     one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
-    formats = set(one.pivot("ratio").columns) - {BASE}
+    formats = set(pictured(one.pivot("ratio")).columns) - {BASE}
     rows = one.rows[one.rows["format"].isin(formats)]
     rows = rows[rows[part.axis].isin(levels)].sort_values(part.axis, kind="stable")
     found = [

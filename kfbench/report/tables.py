@@ -22,6 +22,7 @@ from kfbench.report.results import (
     distance,
     in_order,
     level,
+    pictured,
     worth_a_column,
 )
 
@@ -176,7 +177,7 @@ def ends(column: Frame) -> tuple[tuple[int, float], tuple[int, float]]:
 
 
 def overhead_sentence(part: Slice) -> str:
-    overhead = part.pivot("overhead_per_record")
+    overhead = pictured(part.pivot("overhead_per_record"))
     still = [name for name in overhead.columns if name not in moving(overhead)]
     parts = []
     if still:
@@ -297,7 +298,7 @@ def moving(overhead: Frame) -> list[str]:
 
 def step_sentence(part: Slice) -> str:
     """What the axis does to v2 and v3, and which formats do not care."""
-    overhead = part.pivot("overhead_per_record")
+    overhead = pictured(part.pivot("overhead_per_record"))
     swept = [name for name in overhead.columns if overhead[name].iloc[[0, -1]].notna().all()]
     changing = moving(overhead)
     still = [name for name in swept if name not in changing]

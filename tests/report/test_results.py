@@ -5,8 +5,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from kfbench.formats import FORMATS
+from kfbench.report import plots
 from kfbench.report.render import Interval
-from kfbench.report.results import BASE, REFERENCE, Results, in_order, level
+from kfbench.report.results import BASE, PICTURED, REFERENCE, Results, in_order, level, pictured, worth_a_column
 
 
 def test_formats_come_in_the_order_that_readers_expect() -> None:
@@ -101,3 +103,14 @@ def test_the_noise_is_what_v2_against_v2_reads(results: Results) -> None:
     outside = sum(not low <= median <= high for median in medians)
     assert outside <= 2 + 0.05 * len(medians)
     assert min(medians) <= max(low, 1.0) and max(medians) >= min(high, 1.0)
+
+
+def test_pictures_have_a_style_for_what_they_show() -> None:
+    assert tuple(plots.STYLES) == PICTURED
+    wide = pd.DataFrame({name: [1.0, 2.0] for name in FORMATS})
+    assert list(pictured(wide)) == [name for name in FORMATS if name in PICTURED]
+
+
+def test_a_proposal_that_was_measured_here_and_there_has_no_column() -> None:
+    few = pd.DataFrame({"v0": [None] * 5, "kip98": [1.0, None, None, None, 2.0], "enriched": [1.0] * 5})
+    assert worth_a_column(few) == ["v0", "enriched"]
