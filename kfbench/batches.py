@@ -139,9 +139,8 @@ class BatchFields:
         self, *, tagged_fields: Mapping[int, bytes] | Sequence[Mapping[int, bytes]] | None = None, **columns: ArrayLike
     ) -> None:
         if unknown := columns.keys() - FIELD_DEFAULTS.keys():
-            raise InvalidRecords(
-                f"batch_fields: no field {', '.join(sorted(unknown))}; there are {', '.join(FIELD_DEFAULTS)}, tagged_fields"
-            )
+            known = ", ".join([*FIELD_DEFAULTS, "tagged_fields"])
+            raise InvalidRecords(f"batch_fields: no field {', '.join(sorted(unknown))}; there are {known}")
         given = {name: np.asarray(values) for name, values in columns.items()}
         sizes = {len(values) for values in given.values() if values.ndim}
         if tagged_fields is not None and not isinstance(tagged_fields, Mapping):

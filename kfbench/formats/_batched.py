@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,22 @@ def carried(features: int) -> Capabilities:
     )
 
 
+class _Kernels(NamedTuple):
+    encode: Any
+    sizes: Any
+    breakdown: Any
+
+
+def _kernels_for(features: int) -> _Kernels:
+    if features & layouts.HEADERS_FIRST_BIT:
+        return _Kernels(headers_first.encode, headers_first.sizes, headers_first.breakdown)
+    tagged = features & layouts.TAGGED_BIT
+    if features & layouts.UNSIGNED_BIT:
+        encode = rows.encode_tagged_unsigned if tagged else rows.encode_unsigned
+        return _Kernels(encode, rows.sizes_unsigned, rows.breakdown)
+    return _Kernels(rows.encode_tagged if tagged else rows.encode, rows.sizes, rows.breakdown)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchedFormat(Format):
     """v2, or v3 with its features: attribute bits that are set in every batch, and `layouts.SHARED_HEADERS`."""
@@ -44,13 +60,11 @@ class BatchedFormat(Format):
     summary: str
     features: int = 0
     capabilities: Capabilities = field(init=False)
+    _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", carried(self.features))
-
-    @property
-    def _kernels(self) -> Any:
-        return headers_first if self.features & layouts.HEADERS_FIRST_BIT else rows
+        object.__setattr__(self, "_kernels", _kernels_for(self.features))
 
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
         if not fields.set_fields or self.features & layouts.TAGGED_BIT:
@@ -59,7 +73,7 @@ class BatchedFormat(Format):
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
         """How many headers of each batch go into tag 1: int64[batches], or one item for all."""
-        if not self.features & layouts.SHARED_HEADERS or not shapes_of(records).has_headers:
+        if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
             return ONE_SHARED
         shared = np.empty(len(bounds) - 1, np.int64)
         shared_headers.count(records.columns, bounds, shared)
@@ -121,7 +135,10 @@ class BatchedFormat(Format):
         columns, shared = shapes_of(records).columns, self._shared(records, bounds)
         self._kernels.breakdown(columns, bounds, fields.rows, shared, self.magic, self.features, out)
         parts = dict(zip(batch_header.PARTS, out.tolist(), strict=True))
-        for name, bit in (("batch_header.tagged_fields", layouts.TAGGED_BIT), ("metadata_length", layouts.HEADERS_FIRST_BIT)):
+        for name, bit in (
+            ("batch_header.tagged_fields", layouts.TAGGED_BIT),
+            ("metadata_length", layouts.HEADERS_FIRST_BIT),
+        ):
             if not self.features & bit:
                 del parts[name]
         return parts
@@ -132,13 +149,14 @@ class BatchedFormat(Format):
         index, header_bounds, bounds = read.index()
         errors = read.damage.errors()
         records = index.records(read.source, header_bounds, read.headers(index, header_bounds, bounds))
-        bounds = read.sound_bounds(bounds)
+        if errors:
+            bounds = read.sound_bounds(bounds)
         return DecodedLog(
             records=records,
             bounds=bounds,
             create_timestamps_ms=index.created[: len(records)],
             rows=partial(read.rows, records, bounds),
-            tags=read.tags if read.any_tagged else None,
+            tags=read.tags if read.featured else None,
             errors=errors,
         )
 
@@ -146,7 +164,7 @@ class BatchedFormat(Format):
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
         read = Reading(data, entries.positions, self.magic, on_error, Allowance.of(len(data), limits))
-        plain_bytes = read.decompress(metadata_only=True)
+        read.decompress(metadata_only=True)
         index, header_bounds, bounds = read.index()
         errors = [*read.damage.errors(), *entries.errors(on_error)]
         n = int(bounds[-1])
@@ -157,7 +175,7 @@ class BatchedFormat(Format):
             value_lengths=index.value_lengths[:n],
             header_counts=np.diff(header_bounds),
             bounds=read.sound_bounds(bounds),
-            plain_bytes=plain_bytes,
+            plain_bytes=int((read.ends - read.starts).sum()) if read.plain_bytes is None else read.plain_bytes,
             errors=errors,
             trailing_bytes=entries.trailing_bytes,
         )

@@ -128,9 +128,7 @@ class Format(ABC):
         shapes = shapes_of(records)
         return self._losses(shapes, plan(len(shapes), batch_size), _fields(batch_fields))
 
-    def decode(
-        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None
-    ) -> DecodedLog:
+    def decode(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedLog:
         """Reads a log of this format alone. Keys and values stay where they are: views of `data` where it is plain.
 
         on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: what
@@ -192,7 +190,7 @@ class Format(ABC):
 
     def _check(self, records: Records, bounds: Int64, fields: BatchFields) -> None:
         """Raises InvalidRecords for control records that no reader would take."""
-        if "is_control" in fields.set_fields & self.capabilities.batch_fields:
+        if "is_control" in fields.set_fields and "is_control" in self.capabilities.batch_fields:
             i = control.first_broken(records.columns, bounds, fields.rows)
             if i >= 0:
                 field, promise = status.PROMISES[status.CONTROL_RECORD]
@@ -248,7 +246,7 @@ def shapes_of(records: Records | Shapes) -> Shapes:
 
 
 def chunks(bounds: Int64, fields: BatchFields, shapes: Shapes) -> Iterator[tuple[Int64, BatchFields]]:
-    """The bounds and fields of batches with about CHUNK_BYTES of payload, so that memory stays bounded under a codec."""
+    """Bounds and fields of batches with about CHUNK_BYTES of payload, so that memory stays bounded under a codec."""
     payload = np.zeros(len(shapes) + 1, np.int64)
     np.cumsum(np.maximum(shapes.key_lengths, 0) + np.maximum(shapes.value_lengths, 0).astype(np.int64), out=payload[1:])
     ends, lo = payload[bounds], 0

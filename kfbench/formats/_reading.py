@@ -25,39 +25,39 @@ class Reading:
         batches = len(positions) - 1
         self.codecs, self.counts = np.empty(batches, np.int8), np.empty(batches, np.int64)
         bodies = np.empty(batches, np.int64)
-        self.shared = (np.empty(batches if magic == 3 else 0, np.int64), np.empty(batches if magic == 3 else 0, np.int64))
-        self.records, self.any_codec, self.two_clocks, self.any_tagged = batch_header.survey(
+        self.shared = (
+            np.empty(batches if magic == 3 else 0, np.int64),
+            np.empty(batches if magic == 3 else 0, np.int64),
+        )
+        self.records, self.any_codec, self.two_clocks, self.featured = batch_header.survey(
             data, positions, magic, allowance.limits.batch_records,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
         )  # fmt: skip
         self.source, self.starts, self.ends = data, bodies, positions[1:]
         self.payload_ends = self.ends
-        self.any_shared = bool(self.any_tagged and np.any(self.shared[0] != self.shared[1]))
+        self.plain_bytes: int | None = None  # what the metadata alone took
+        self.any_shared = bool(self.featured and np.any(self.shared[0] != self.shared[1]))
 
-    def decompress(self, metadata_only: bool = False) -> int:
-        """Gives the bytes that stood there plain, or had to be decompressed.
-
-        metadata_only: where the headers come first, no more than they is decompressed.
-        """
+    def decompress(self, metadata_only: bool = False) -> None:
+        """metadata_only: where the headers come first, no more than they is decompressed."""
         if not self.any_codec:
-            return int((self.ends - self.starts).sum())
+            return
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
         behind = self.data if self.any_shared else None  # tag 1 lies outside the codec
         given = self.data, self.starts, stops, self.codecs, codec_of, self.allowance
         if metadata_only:
-            self.source, self.starts, self.ends, self.payload_ends, made = self.damage.metadata(
+            self.source, self.starts, self.ends, self.payload_ends, self.plain_bytes = self.damage.metadata(
                 *given, self._headers_first, behind
             )
         else:
             self.source, self.starts, self.ends = self.damage.plain(*given, behind)
-            self.payload_ends, made = self.ends, len(self.source)
+            self.payload_ends = self.ends
         too_many = self.counts > (self.ends - self.starts) // layouts.MIN_RECORD_BYTES
         self.damage.state[(self.damage.state == status.SOUND) & too_many] = status.COUNT
         self.records = int(self.counts[self.damage.state == status.SOUND].sum())
         if self.any_shared:
             moved = len(self.source) - len(self.data)
             self.shared = self.shared[0] + moved, self.shared[1] + moved
-        return made
 
     @cached_property
     def _headers_first(self) -> NDArray[np.bool_]:
@@ -65,17 +65,18 @@ class Reading:
         if self.magic != 3:
             return np.zeros(len(self.codecs), np.bool_)
         attributes = self.data[self.positions[:-1] + batch_header.ATTRIBUTES].astype(np.int64) << 8
-        return (self.damage.state == status.SOUND) & (attributes & layouts.HEADERS_FIRST_BIT != 0)
+        found: NDArray[np.bool_] = (self.damage.state == status.SOUND) & (attributes & layouts.HEADERS_FIRST_BIT != 0)
+        return found
 
     def index(self) -> tuple[Index, Int64, Int64]:
         """The columns, header bounds int64[records + 1] and bounds int64[batches + 1]."""
         index = Index(self.records, two_clocks=self.two_clocks)
         header_bounds, bounds = np.empty(self.records + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
-        batch.index(
+        (batch.index_featured if self.featured else batch.index)(
             self.data, self.positions, self.magic, self.source, self.starts, self.ends, self.payload_ends, *self.shared,
             (limits.batch_headers, limits.field_bytes, limits.log_headers(len(self.data))),
-            self.damage.state, *index.columns, header_bounds, bounds,
+            self.damage.state, index.columns, header_bounds, bounds,
         )  # fmt: skip
         return index, header_bounds[: bounds[-1] + 1], bounds
 
@@ -83,7 +84,7 @@ class Reading:
         """One BATCH row a sound batch."""
         sound = self._sound
         found = np.zeros(len(sound), BATCH)
-        batch.describe(
+        (batch.describe_featured if self.featured else batch.describe)(
             self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared, sound, found
         )
         if self.any_shared:  # an encoder shares no fewer than it can
@@ -96,16 +97,14 @@ class Reading:
         """Lengths and starts of the header keys, then of the header values."""
         room = header_room(int(header_bounds[-1]))
         if len(room[0]):
-            batch.index_headers(
+            (batch.index_headers_featured if self.featured else batch.index_headers)(
                 self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared,
-                self.damage.state, index.value_starts, index.value_lengths, header_bounds, bounds, *room,
+                self.damage.state, index.columns, header_bounds, bounds, room,
             )  # fmt: skip
         return room
 
     def sound_bounds(self, bounds: Int64) -> Int64:
         """Without the batches that are damaged."""
-        if not self.damage.state.any():
-            return bounds
         return np.append(bounds[:-1][self.damage.state == status.SOUND], bounds[-1])
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:

@@ -7,13 +7,14 @@ Attributes as v2's, and:
 | 7 | ignoreMessageAttributes: records carry no attributes byte |
 | 8 | ours, as all that follow: lastOffsetDelta i32, baseTimestamp i64, maxTimestamp i64 (absolute) as in v2 |
 | 9 | lengths, header counts, offset deltas and lastOffsetDelta without zig-zag; nullable lengths + 1 |
-| 10 | headers first (KIP-931's "[Additional proposal]"): `metadataLength uvarint`, the metadata of all records, then the payload of all; records have no length of their own |
+| 10 | headers first (KIP-931's "[Additional proposal]"), below |
 | 11 | after count: `n uvarint, {tag uvarint, size uvarint, bytes}`, tags rising |
 | 12-15 | refused |
 
-Tag 0 is the append time, i64, -1 until the broker sets it in place; bit 3 says whether readers give it, and the header's
-maximum stays the producers'. Tag 1 holds the headers that every record of the batch begins with: `headerCount,
-{keyLength, key, valueLength, value}`. Other tags are carried along.
+Headers first: `metadataLength uvarint`, the metadata of all records, then their payload; a record has no length of its
+own (`kernels.headers_first`). Tag 0 is the append time, i64, -1 until the broker sets it in place; bit 3 says whether
+readers give it, and the header's maximum stays the producers'. Tag 1 holds the headers that every record of the batch
+begins with: `headerCount, {keyLength, key, valueLength, value}`. Other tags are carried along.
 
 Where the KIP is silent or wrong: it omits `count` (kept, i32); its "varint" for maxTimestampDelta overflows after 24.8
 days and cannot be negative, which log append time needs (varlong: the same bytes inside int32); it counts bytes with
@@ -37,7 +38,11 @@ FORMATS = tuple(
         ("v3-unsigned", BARE | UNSIGNED, "v3 with unsigned varints, as KIP-931 counts them"),
         ("v3-headers-first", BARE | HEADERS_FIRST, "v3 with the metadata of all records before their payload"),
         ("v3-tagged", BARE | TAGGED, "v3 with tagged fields: append time beside create time"),
-        ("v3-batch-headers", BARE | TAGGED | SHARED_HEADERS, "v3-tagged with the headers that records share stored once"),
+        (
+            "v3-batch-headers",
+            BARE | TAGGED | SHARED_HEADERS,
+            "v3-tagged with headers that records share stored once",
+        ),
         ("v3-full", BARE | UNSIGNED | HEADERS_FIRST | TAGGED | SHARED_HEADERS, "all of these together"),
     )
 )

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import llvmlite
@@ -88,6 +89,17 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "_nrt": False}
 def kernel(function: Callable[..., Any]) -> Any:
     """A function called from Python: arrays in, out last, no allocation."""
     return njit(**_OPTIONS)(function) if COMPILED else _twins.kernel(function)
+
+
+def variant(function: Callable[..., Any], name: str, **constants: bool) -> Any:
+    """The kernel `function` under another name, its module's constants replaced by these.
+
+    Numba drops what they rule out before it compiles. The same by a leaf with literal arguments compiled twice as long:
+    each level of leaves is optimised by itself and once more inside its caller.
+    """
+    made = FunctionType(function.__code__, function.__globals__ | constants, name)
+    made.__qualname__, made.__module__, made.__doc__ = name, function.__module__, function.__doc__
+    return kernel(made)
 
 
 def leaf(function: Callable[..., Any]) -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kfbench.kernels import headers_first, rows, status
-from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels._jit import kernel, leaf, variant
 from kfbench.kernels.batch_header import (
     APPEND,
     CODEC_MASK,
@@ -36,20 +36,29 @@ from kfbench.kernels.control import is_sound
 from kfbench.kernels.intrinsics import get_i16, get_i32, get_i64, get_u32
 from kfbench.kernels.sequence import last_sequence
 
+FEATURED = False  # a variant's own: whether any batch is unsigned, headers first or tagged
 
-@kernel
-def index(data, positions, magic, source, starts, ends, payload_ends, shared_starts, shared_stops, limits, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
-          header_bounds, bounds):  # fmt: skip
+
+@leaf
+def _longest(key_lengths, value_lengths, r, count):
+    longest = np.int64(0)
+    for q in range(r, r + count):
+        longest = max(longest, np.int64(key_lengths[q]), np.int64(value_lengths[q]))
+    return longest
+
+
+def _index(data, positions, magic, source, starts, ends, payload_ends, shared_starts, shared_stops, limits, state,
+           columns, header_bounds, bounds):  # fmt: skip
     """Reads the records of each sound batch into columns; no byte of payload is moved.
 
     source[starts[b]:ends[b]] are the plain records of batch b (`data` itself where nothing is compressed), and
-    source[shared_starts[b]:shared_stops[b]] its tag 1. payload_ends: `ends`, or beyond where only the metadata was
-    decompressed. timestamps are a consumer's, created the producer's (one array may serve for both where no batch has
-    log append time). limits: (headers a batch, bytes a field, headers in all that tag 1 may stand for). A batch that
-    breaks a promise gets its state and no record. Fills bounds int64[batches + 1].
+    source[shared_starts[b]:shared_stops[b]] its tag 1. payload_ends: `ends`, or NEVER where only the metadata was
+    decompressed. columns: as in `formats._index`; timestamps are a consumer's, created the producer's (one array may
+    serve for both where no batch has log append time). limits: (headers a batch, bytes a field, headers in all that
+    tag 1 may stand for). A batch that breaks a promise gets its state and no record. Fills bounds int64[batches + 1].
     """
     most_headers, most_bytes, most_shared = limits
+    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
     r = np.int64(0)
     bounds[0] = header_bounds[0] = 0
     for b in range(len(state)):
@@ -63,52 +72,37 @@ def index(data, positions, magic, source, starts, ends, payload_ends, shared_sta
             continue
         if count == 0:  # Kafka ignores whatever follows
             continue
-        start, stop, payload_end = starts[b], ends[b], payload_ends[b]
-        marks, append, base_offset = marks_of(bits, magic), bits & APPEND != 0, get_i64(data, at)
-        common = np.int64(0)
-        if magic == 2:
-            problem = rows.read(
-                source, start, stop, r, count, 1, append, base_offset, base_time, append_time, 0,
-                most_bytes, timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds, False,
+        p, stop, payload_end, base_offset = starts[b], ends[b], payload_ends[b], get_i64(data, at)
+        marks, unsigned, common = marks_of(bits, magic), FEATURED and bits & UNSIGNED != 0, np.int64(0)
+        problem = status.SOUND
+        if FEATURED and bits & TAGGED:
+            _, timed, tag_time, _, _, _, _, _ = read_tags(data, body, end)
+            append_time = tag_time if timed else append_time
+            if shared_starts[b] != shared_stops[b]:
+                problem, common, _ = read_shared(source, shared_starts[b], shared_stops[b], most_bytes, unsigned)
+                if problem == status.SOUND and common * count > most_shared:
+                    problem = status.LIMIT_HEADERS
+                most_shared -= common * count
+        clock = base_time, bits & APPEND != 0, append_time
+        if problem != status.SOUND:
+            pass
+        elif FEATURED and bits & HEADERS_FIRST:
+            problem = headers_first.read(
+                source, p, stop, payload_end, r, count, marks, clock, base_offset, common, most_bytes, columns,
+                header_bounds, unsigned,
             )  # fmt: skip
+        elif unsigned:
+            problem = rows.read(
+                source, p, stop, r, count, marks, clock, base_offset, common, most_bytes, columns, header_bounds, True
+            )
         else:
-            unsigned = bits & UNSIGNED != 0
-            problem = status.SOUND
-            if bits & TAGGED:
-                _, timed, tag_time, _, _, _, _, _ = read_tags(data, body, end)
-                append_time = tag_time if timed else append_time
-                if shared_starts[b] != shared_stops[b]:
-                    problem, common, _ = read_shared(
-                        source, shared_starts[b], shared_stops[b], most_bytes, unsigned
-                    )
-                    if common * count > most_shared:
-                        problem = status.LIMIT_HEADERS
-                    else:
-                        most_shared -= common * count
-            if problem != status.SOUND:
-                pass
-            elif bits & HEADERS_FIRST:
-                problem = headers_first.read(
-                    source, start, stop, payload_end, r, count, marks, append, base_offset, base_time, append_time,
-                    common, most_bytes, timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
-                    header_bounds, unsigned,
-                )  # fmt: skip
-            elif unsigned:
-                problem = rows.read(
-                    source, start, stop, r, count, marks, append, base_offset, base_time, append_time, common,
-                    most_bytes, timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds,
-                    True,
-                )  # fmt: skip
-            else:
-                problem = rows.read(
-                    source, start, stop, r, count, marks, append, base_offset, base_time, append_time, common,
-                    most_bytes, timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, header_bounds,
-                    False,
-                )  # fmt: skip
+            problem = rows.read(
+                source, p, stop, r, count, marks, clock, base_offset, common, most_bytes, columns, header_bounds, False
+            )
         if problem == status.SOUND:
             if header_bounds[r + count] - header_bounds[r] > most_headers:
                 problem = status.LIMIT_HEADERS
-            elif payload_end - start > most_bytes and _longest(key_lengths, value_lengths, r, count) > most_bytes:
+            elif payload_end - p > most_bytes and _longest(key_lengths, value_lengths, r, count) > most_bytes:
                 problem = status.LIMIT_FIELD
             elif bits & CONTROL and payload_end == stop:
                 for q in range(r, r + count):
@@ -123,35 +117,31 @@ def index(data, positions, magic, source, starts, ends, payload_ends, shared_sta
             bounds[b + 1] = r
 
 
-@leaf
-def _longest(key_lengths, value_lengths, r, count):
-    longest = np.int64(0)
-    for q in range(r, r + count):
-        longest = max(longest, np.int64(key_lengths[q]), np.int64(value_lengths[q]))
-    return longest
+index = variant(_index, "index", FEATURED=False)
+index_featured = variant(_index, "index_featured", FEATURED=True)
 
 
-@kernel
-def index_headers(data, positions, magic, source, starts, ends, shared_starts, shared_stops, state,
-                  value_starts, value_lengths, header_bounds, bounds,
-                  key_lengths, key_starts, content_lengths, content_starts):  # fmt: skip
+def _index_headers(data, positions, magic, source, starts, ends, shared_starts, shared_stops, state, columns,
+                   header_bounds, bounds, headers):  # fmt: skip
     """Reads the headers of the records that `index` found sound; bounds int64[batches + 1] as it filled them."""
     size = len(source)
+    value_lengths, value_starts = columns[5:7]
+    key_lengths, key_starts, content_lengths, content_starts = headers
     for b in range(len(state)):
         first, last = bounds[b], bounds[b + 1]
         if header_bounds[first] == header_bounds[last]:
             continue
         bits, _, _, _, _, _ = read_header(data, positions[b], positions[b + 1], magic)
-        unsigned = magic == 3 and bits & UNSIGNED != 0
+        unsigned = FEATURED and bits & UNSIGNED != 0
         common, at = np.int64(0), np.int64(0)
-        if magic == 3 and shared_starts[b] != shared_stops[b]:
+        if FEATURED and shared_starts[b] != shared_stops[b]:
             _, common, at = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
             for r in range(first, last):
                 rows.read_headers(
                     source, at, header_bounds[r], common,
                     key_lengths, key_starts, content_lengths, content_starts, unsigned,
                 )  # fmt: skip
-        if magic == 3 and bits & HEADERS_FIRST:
+        if FEATURED and bits & HEADERS_FIRST:
             headers_first.read_headers(
                 source, starts[b], ends[b], last - first, marks_of(bits, magic), common, header_bounds, first,
                 key_lengths, key_starts, content_lengths, content_starts, unsigned,
@@ -163,9 +153,11 @@ def index_headers(data, positions, magic, source, starts, ends, shared_starts, s
             if own:
                 p = value_starts[r] + max(np.int64(value_lengths[r]), 0)
                 _, p, _ = rows.skip(source, p, size, unsigned)
-                rows.read_headers(
-                    source, p, h, own, key_lengths, key_starts, content_lengths, content_starts, unsigned
-                )
+                rows.read_headers(source, p, h, own, key_lengths, key_starts, content_lengths, content_starts, unsigned)
+
+
+index_headers = variant(_index_headers, "index_headers", FEATURED=False)
+index_headers_featured = variant(_index_headers, "index_headers_featured", FEATURED=True)
 
 
 @kernel
@@ -181,8 +173,7 @@ def other_tags(data, positions, sound, starts, sizes, numbers):
                 starts[i], sizes[i], numbers[i] = rest, records - rest, others
 
 
-@kernel
-def describe(data, positions, magic, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
+def _describe(data, positions, magic, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
     """Fills one BATCH row for each batch number in `sound`; the other arguments as in `index`, which has checked it."""
     for i in range(len(sound)):
         b = sound[i]
@@ -201,12 +192,12 @@ def describe(data, positions, magic, source, starts, ends, shared_starts, shared
         unsigned = False
         if magic == 3:
             producer, epoch, sequence = V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE
-            unsigned = bits & UNSIGNED != 0
-            if bits & TAGGED:
+            unsigned = FEATURED and bits & UNSIGNED != 0
+            if FEATURED and bits & TAGGED:
                 _, timed, tag_time, _, _, _, _, _ = read_tags(data, body, end)
                 if timed:
                     row.append_time_ms = tag_time
-            if shared_starts[b] != shared_stops[b]:
+            if FEATURED and shared_starts[b] != shared_stops[b]:
                 _, row.shared_headers, _ = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
         row.producer_id = get_i64(data, at + producer)
         row.producer_epoch = get_i16(data, at + epoch)
@@ -222,9 +213,15 @@ def describe(data, positions, magic, source, starts, ends, shared_starts, shared
         whole &= row.base_offset != UNSET and row.last_offset != UNSET and base_time != UNSET and max_time != UNSET
         whole &= bits & HORIZON == 0 or base_time >= 0  # no encoder is asked for a horizon before time
         if magic == 3 and bits & HEADERS_FIRST:
-            whole &= count == 0 or headers_first.are_canonical(source, p, ends[b], count, marks_of(bits, magic), unsigned)
+            whole &= count == 0 or headers_first.are_canonical(
+                source, p, ends[b], count, marks_of(bits, magic), unsigned
+            )
         else:
             for _ in range(count):
                 short, p = rows.is_canonical(source, p, ends[b], marks_of(bits, magic), unsigned)
                 whole &= short
         row.canonical = whole
+
+
+describe = variant(_describe, "describe", FEATURED=False)
+describe_featured = variant(_describe, "describe_featured", FEATURED=True)

@@ -395,10 +395,10 @@ def survey(data, positions, magic, most_records, codecs, counts, bodies, shared_
 
     positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 (where the records begin), state int8
     (see `status`) and, of magic 3, shared_starts and shared_stops int64 (tag 1; equal: not there). Gives (records that
-    are claimed, whether any batch is compressed, has log append time, has tagged fields).
+    are claimed, whether any batch is compressed, has log append time, is unsigned, headers first or tagged).
     """
     least = V2_SIZE if magic == 2 else V3_SIZE
-    records, compressed, append, tagged = np.int64(0), False, False, False
+    records, compressed, append, featured = np.int64(0), False, False, False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
         codecs[b], counts[b], bodies[b] = 0, 0, end
@@ -422,7 +422,7 @@ def survey(data, positions, magic, most_records, codecs, counts, bodies, shared_
         elif magic == 3 and bits & TAGGED:
             problem, _, _, shared_starts[b], shared_stops[b], _, _, body = read_tags(data, body, end)
         if problem == status.SOUND:
-            if count < 0 or (codec == 0 and count > (end - body) // least_record_bytes(bits, magic)):
+            if count < 0 or (codec == 0 and count * least_record_bytes(bits, magic) > end - body):
                 problem = status.COUNT
             elif count > most_records:
                 problem = status.LIMIT_RECORDS
@@ -435,8 +435,8 @@ def survey(data, positions, magic, most_records, codecs, counts, bodies, shared_
             records += count
             compressed |= codecs[b] != 0
             append |= bits & APPEND != 0
-            tagged |= magic == 3 and bits & TAGGED != 0
-    return records, compressed, append, tagged
+            featured |= magic == 3 and bits & (UNSIGNED | HEADERS_FIRST | TAGGED) != 0
+    return records, compressed, append, featured
 
 
 @leaf

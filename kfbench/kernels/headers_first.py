@@ -88,9 +88,9 @@ def _sizes(columns, first, end, base_time, base_offset, marks, shared, unsigned)
 
 @leaf
 def _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, shared, with_headers, unsigned):
-    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = (
-        columns[:7]
-    )
+    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
+        :7
+    ]
     for i in range(first, end):
         if marks:
             put_u8(out, at, np.uint8(0))
@@ -146,13 +146,9 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
             common = shared[b if len(shared) > 1 else 0]
             room += tags_bytes(row, header_bounds, columns[5], columns[6], first, common, unsigned)
         if unsigned:
-            metadata, payload, far = _sizes(
-                columns[:7], first, end, base_time, base_offset, marks, common, True
-            )
+            metadata, payload, far = _sizes(columns[:7], first, end, base_time, base_offset, marks, common, True)
         else:
-            metadata, payload, far = _sizes(
-                columns[:7], first, end, base_time, base_offset, marks, common, False
-            )
+            metadata, payload, far = _sizes(columns[:7], first, end, base_time, base_offset, marks, common, False)
         if (far | (last_delta + 2**31)) >> 32:
             return OFFSET_TOO_FAR, b
         if count:
@@ -244,10 +240,11 @@ def breakdown(columns, bounds, fields, shared, magic, features, out):
 
 
 @leaf
-def read(source, p, end, payload_end, r, count, marks, append, base_offset, base_time, append_time, shared,
-         most_bytes, timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
-         header_bounds, unsigned):  # fmt: skip
-    """As `rows.read`; source[p:end] holds the metadata at least, and payload_end is where the payload ends (NEVER: not known)."""
+def read(source, p, end, payload_end, r, count, marks, clock, base_offset, shared, most_bytes, columns, header_bounds,
+         unsigned):  # fmt: skip
+    """As `rows.read`. source[p:end] holds the metadata at least; payload_end: where the payload ends, or NEVER."""
+    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    base_time, append, append_time = clock
     size, p = get_uvarint(source, p, end)
     if p > end or size > end - p:
         return status.METADATA

@@ -7,6 +7,7 @@ stored plus one, and an offset delta as the two's complement of an int32.
 import numpy as np
 
 from kfbench.kernels._jit import leaf
+from kfbench.kernels.intrinsics import put_u8
 from kfbench.kernels.varint import (
     ALL32,
     get_uvarint,
@@ -15,7 +16,6 @@ from kfbench.kernels.varint import (
     is_shortest_uvarint,
     put_bytes,
     put_uvarint,
-    uvarint_bytes,
     zigzag,
 )
 
@@ -53,7 +53,11 @@ def put_length(out, at, length, unsigned):
 @leaf
 def put_field(out, at, data, start, length, unsigned):
     """A nullable length and its bytes."""
-    return put_bytes(out, put_length(out, at, length, unsigned), data, start, length)
+    if length < 0:
+        put_u8(out, at, np.uint8(0 if unsigned else 1))
+        return at + 1
+    code = np.uint64(length + 1) if unsigned else zigzag(length)
+    return put_bytes(out, put_uvarint(out, at, code), data, start, length)
 
 
 @leaf

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kfbench.kernels import status
-from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels._jit import kernel, leaf, variant
 from kfbench.kernels.batch_header import (
     AFTER_LENGTH,
     ATTRIBUTES,
@@ -99,24 +99,10 @@ def _put_record(out, at, columns, i, base_time, base_offset, marks, shared, with
     return at + 1, delta
 
 
-@leaf
-def _put_records(out, at, columns, first, end, base_time, base_offset, marks, shared, summed, with_headers, unsigned):
-    """(next position or FULL, offset deltas beyond int32 as set high bits, running checksum, how far it came)."""
-    far, crc = np.int64(0), CRC32C_START
-    for i in range(first, end):
-        at, delta = _put_record(
-            out, at, columns, i, base_time, base_offset, marks, shared, with_headers, unsigned
-        )
-        if at == FULL:
-            break
-        far |= delta + 2**31
-        if at - summed >= BLOCK:
-            crc, summed = crc32c_ahead(crc, out, summed, at)
-    return at, far, crc, summed
+WITH_TAGS, WITHOUT_ZIGZAG = False, False  # a variant's own
 
 
-@kernel
-def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, positions, bodies):
+def _encode(columns, bounds, fields, tags, shared, magic, features, codec, out, positions, bodies):
     """Writes batches one after another; with a codec their records are still plain, and length and checksum unset.
 
     tags: the callers' tagged fields as bytes; shared: how many headers each batch has in tag 1, one item for all or
@@ -125,7 +111,6 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
     """
     timestamps, offsets, header_bounds = columns[0], columns[1], columns[4]
     marks = 0 if features & BARE else 1
-    unsigned = features & UNSIGNED != 0
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -135,9 +120,9 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
             return OFFSET_TOO_FAR, b
         count, common = np.int64(end - first), np.int64(0)
         room = untagged_bytes(last_delta, base_time, max_time, magic, features)
-        if features & TAGGED:
+        if WITH_TAGS:
             common = shared[b if len(shared) > 1 else 0]
-            room += tags_bytes(row, header_bounds, columns[5], columns[6], first, common, unsigned)
+            room += tags_bytes(row, header_bounds, columns[5], columns[6], first, common, WITHOUT_ZIGZAG)
         if room > len(out) - at:
             return OUT_TOO_SMALL, b
         start = at
@@ -145,30 +130,31 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
         sealed = codec == 0 or count == 0
         bits = attributes_of(row, codec, features, count)
         at = put_header(out, at, row, magic, bits, base_offset, last_delta, base_time, max_time, count)
-        if features & TAGGED:
-            at = put_tags(out, at, row, tags, columns, first, common, unsigned)
+        if WITH_TAGS:
+            at = put_tags(out, at, row, tags, columns, first, common, WITHOUT_ZIGZAG)
         bodies[b] = at
-        summed = start + ATTRIBUTES if sealed else NEVER
-        bare = header_bounds[first] == header_bounds[end]
-        if unsigned:
-            if bare:
-                at, far, crc, summed = _put_records(
-                    out, at, columns, first, end, base_time, base_offset, marks, common, summed, False, True
+        far = np.int64(0)
+        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
+        if header_bounds[first] == header_bounds[end]:
+            for i in range(first, end):
+                at, delta = _put_record(
+                    out, at, columns, i, base_time, base_offset, marks, common, False, WITHOUT_ZIGZAG
                 )
-            else:
-                at, far, crc, summed = _put_records(
-                    out, at, columns, first, end, base_time, base_offset, marks, common, summed, True, True
-                )
-        elif bare:
-            at, far, crc, summed = _put_records(
-                out, at, columns, first, end, base_time, base_offset, marks, common, summed, False, False
-            )
+                if at == FULL:
+                    return OUT_TOO_SMALL, b
+                far |= delta + 2**31
+                if at - summed >= BLOCK:
+                    crc, summed = crc32c_ahead(crc, out, summed, at)
         else:
-            at, far, crc, summed = _put_records(
-                out, at, columns, first, end, base_time, base_offset, marks, common, summed, True, False
-            )
-        if at == FULL:
-            return OUT_TOO_SMALL, b
+            for i in range(first, end):
+                at, delta = _put_record(
+                    out, at, columns, i, base_time, base_offset, marks, common, True, WITHOUT_ZIGZAG
+                )
+                if at == FULL:
+                    return OUT_TOO_SMALL, b
+                far |= delta + 2**31
+                if at - summed >= BLOCK:
+                    crc, summed = crc32c_ahead(crc, out, summed, at)
         if far >> 32:
             return OFFSET_TOO_FAR, b
         if at - start - AFTER_LENGTH > INT32_MAX:
@@ -179,51 +165,17 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
     return OK, 0
 
 
-@leaf
-def _records_bytes(columns, first, end, base_time, base_offset, marks, shared, unsigned):
-    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
-    total, wide = np.int64(0), np.int64(0)
-    any_headers = len(header_key_lengths) > 0
-    if not any_headers:
-        for i in range(first, end):
-            time_delta, delta = timestamps[i] - base_time, offsets[i] - base_offset
-            wide |= ((time_delta << 1) ^ (time_delta >> 63)) | ((delta << 1) ^ (delta >> 63))
-            if unsigned:
-                wide |= delta
-    if not any_headers and wide >> 28 == 0:  # nearly every batch: a loop that compilers turn into vectors
-        for i in range(first, end):
-            time_delta, delta = timestamps[i] - base_time, offsets[i] - base_offset
-            near = (time_delta << 1) ^ (time_delta >> 63)
-            far = delta if unsigned else (delta << 1) ^ (delta >> 63)
-            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            size = (
-                3 + marks
-                + (near > 0x7F) + (near > 0x3FFF) + (near > 0x1FFFFF)
-                + (far > 0x7F) + (far > 0x3FFF) + (far > 0x1FFFFF)
-                + length_bytes(key_length, unsigned) + max(key_length, 0)
-                + length_bytes(value_length, unsigned) + max(value_length, 0)
-            )  # fmt: skip
-            total += size + count_bytes(size, unsigned)
-    else:
-        for i in range(first, end):
-            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            size = (
-                marks + varint_bytes(timestamps[i] - base_time)
-                + uvarint_bytes(delta_code(offsets[i] - base_offset, unsigned))
-                + length_bytes(key_length, unsigned) + max(key_length, 0)
-                + length_bytes(value_length, unsigned) + max(value_length, 0)
-                + header_bytes(header_bounds, header_key_lengths, header_value_lengths, i, shared, unsigned)
-            )  # fmt: skip
-            total += size + count_bytes(size, unsigned)
-    return total
+encode = variant(_encode, "encode", WITH_TAGS=False, WITHOUT_ZIGZAG=False)
+encode_tagged = variant(_encode, "encode_tagged", WITH_TAGS=True, WITHOUT_ZIGZAG=False)
+encode_unsigned = variant(_encode, "encode_unsigned", WITH_TAGS=False, WITHOUT_ZIGZAG=True)
+encode_tagged_unsigned = variant(_encode, "encode_tagged_unsigned", WITH_TAGS=True, WITHOUT_ZIGZAG=True)
 
 
-@kernel
-def sizes(columns, bounds, fields, shared, magic, features, out):
+def _sizes(columns, bounds, fields, shared, magic, features, out):
     """The uncompressed bytes of each batch, int64[batches], without writing it."""
-    timestamps, offsets, _, _, header_bounds, key_lengths, value_lengths = columns
+    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
     marks = 0 if features & BARE else 1
-    unsigned = features & UNSIGNED != 0
+    any_headers = len(header_key_lengths) > 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
@@ -231,12 +183,45 @@ def sizes(columns, bounds, fields, shared, magic, features, out):
         total, common = untagged_bytes(last_delta, base_time, max_time, magic, features), np.int64(0)
         if features & TAGGED:
             common = shared[b if len(shared) > 1 else 0]
-            total += tags_bytes(row, header_bounds, key_lengths, value_lengths, first, common, unsigned)
-        if unsigned:
-            total += _records_bytes(columns, first, end, base_time, base_offset, marks, common, True)
+            total += tags_bytes(
+                row, header_bounds, header_key_lengths, header_value_lengths, first, common, WITHOUT_ZIGZAG
+            )
+        wide = np.int64(0)
+        if not any_headers:
+            for i in range(first, end):
+                time_delta, delta = timestamps[i] - base_time, offsets[i] - base_offset
+                far = delta if WITHOUT_ZIGZAG else (delta << 1) ^ (delta >> 63)
+                wide |= ((time_delta << 1) ^ (time_delta >> 63)) | far
+        if not any_headers and wide >> 28 == 0:  # nearly every batch: a loop that compilers turn into vectors
+            for i in range(first, end):
+                time_delta, delta = timestamps[i] - base_time, offsets[i] - base_offset
+                near = (time_delta << 1) ^ (time_delta >> 63)
+                far = delta if WITHOUT_ZIGZAG else (delta << 1) ^ (delta >> 63)
+                key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+                size = (
+                    3 + marks
+                    + (near > 0x7F) + (near > 0x3FFF) + (near > 0x1FFFFF)
+                    + (far > 0x7F) + (far > 0x3FFF) + (far > 0x1FFFFF)
+                    + length_bytes(key_length, WITHOUT_ZIGZAG) + max(key_length, 0)
+                    + length_bytes(value_length, WITHOUT_ZIGZAG) + max(value_length, 0)
+                )  # fmt: skip
+                total += size + count_bytes(size, WITHOUT_ZIGZAG)
         else:
-            total += _records_bytes(columns, first, end, base_time, base_offset, marks, common, False)
+            for i in range(first, end):
+                key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+                size = (
+                    marks + varint_bytes(timestamps[i] - base_time)
+                    + uvarint_bytes(delta_code(offsets[i] - base_offset, WITHOUT_ZIGZAG))
+                    + length_bytes(key_length, WITHOUT_ZIGZAG) + max(key_length, 0)
+                    + length_bytes(value_length, WITHOUT_ZIGZAG) + max(value_length, 0)
+                    + header_bytes(header_bounds, header_key_lengths, header_value_lengths, i, common, WITHOUT_ZIGZAG)
+                )  # fmt: skip
+                total += size + count_bytes(size, WITHOUT_ZIGZAG)
         out[b] = total
+
+
+sizes = variant(_sizes, "sizes", WITHOUT_ZIGZAG=False)
+sizes_unsigned = variant(_sizes, "sizes_unsigned", WITHOUT_ZIGZAG=True)
 
 
 @kernel
@@ -274,10 +259,13 @@ def breakdown(columns, bounds, fields, shared, magic, features, out):
 
 
 @leaf
-def read(source, p, end, r, count, marks, append, base_offset, base_time, append_time, shared,
-         most_bytes, timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
-         header_bounds, unsigned):  # fmt: skip
-    """Reads the records source[p:end] into the rows r to r + count - 1 of the columns; the state of the batch."""
+def read(source, p, end, r, count, marks, clock, base_offset, shared, most_bytes, columns, header_bounds, unsigned):
+    """Reads the records source[p:end] into the rows r to r + count - 1 of the columns; the state of the batch.
+
+    clock: (base time, whether readers give the append time, that). columns: as in `formats._index`.
+    """
+    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    base_time, append, append_time = clock
     headers_before = header_bounds[r]
     for q in range(np.uint64(r), np.uint64(r + count)):
         size, p = get_count(source, p, end, unsigned)

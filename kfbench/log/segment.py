@@ -31,7 +31,8 @@ def read_log(
     """Reads a log segment, from a path or from bytes: magics 0 to 3, mixed, any codec.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
-    batch is no error: `.trailing_bytes`. limits: what the bytes may make it allocate; None: the defaults. Raises KfbenchError for a file that cannot be read.
+    batch is no error: `.trailing_bytes`. limits: what the bytes may make it allocate (None: the defaults).
+    Raises KfbenchError for a file that cannot be read.
     """
     name = None
     if isinstance(source, str | os.PathLike):

@@ -310,8 +310,7 @@ def _pieces(records: Records, bounds: Int64, fields: BatchFields) -> Iterator[tu
     cuts = np.flatnonzero(np.diff(ends // PIECE_BYTES)) + 1
     for first, end in pairwise([0, *cuts.tolist(), len(ends)]):
         span = slice(int(bounds[first]), int(bounds[end]))
-        rows = fields.over(len(ends))[first:end]
-        yield sliced(records, span), bounds[first : end + 1] - span.start, BatchFields.of(rows)
+        yield sliced(records, span), bounds[first : end + 1] - span.start, fields.part(first, end)
 
 
 def _size(records: Records, bounds: Int64, fields: BatchFields, arm: tuple[str, str]) -> int:
