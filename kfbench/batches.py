@@ -144,6 +144,8 @@ class BatchFields:
         given = {name: np.asarray(values) for name, values in columns.items()}
         sizes = {len(values) for values in given.values() if values.ndim}
         if tagged_fields is not None and not isinstance(tagged_fields, Mapping):
+            if not isinstance(tagged_fields, Sequence):
+                raise InvalidRecords(f"tagged_fields: mappings are wanted, not {type(tagged_fields).__name__}")
             sizes.add(len(tagged_fields))
         if len(sizes) > 1 or any(values.ndim > 1 for values in given.values()):
             raise InvalidRecords("batch_fields: each column needs one item, or one a batch")

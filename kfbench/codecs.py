@@ -23,6 +23,7 @@ import zstandard
 
 from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.limits import LIMITS, Limits
+from kfbench.uvarint import get_uvarint
 
 CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd", "5", "6", "7")  # by the id in the attributes
 DEFAULT_LIMIT_BYTES: Final = LIMITS.batch_bytes
@@ -253,7 +254,7 @@ class Snappy(Codec):
     @staticmethod
     def _block(block: Buffer, left_bytes: int) -> bytes:
         try:
-            size = _uvarint32(block)
+            size, _ = get_uvarint(block)
         except ValueError:
             raise Undecodable("snappy: a block without its size") from None
         # A copy of 64 bytes takes 3 bytes at least: a larger claim is a lie, not worth allocating for.
@@ -269,14 +270,10 @@ class Snappy(Codec):
         if data[:8] != self.MAGIC:
             yield 0, len(data)
             return
-        at = len(self.HEADER)
-        if len(data) < at:
-            raise Undecodable("snappy: the stream header is cut short")
+        at = self._after_header(data, 0)
         while at < len(data):
             if data[at : at + 8] == self.MAGIC:  # a stream may follow a stream
-                at += len(self.HEADER)
-                if at > len(data):
-                    raise Undecodable("snappy: the stream header is cut short")
+                at = self._after_header(data, at)
                 continue
             size = int.from_bytes(data[at : at + 4], "big", signed=True)
             at += 4
@@ -285,14 +282,13 @@ class Snappy(Codec):
             yield at, at + size
             at += size
 
-
-def _uvarint32(data: Buffer) -> int:
-    value = 0
-    for i, byte in enumerate(data[:5]):
-        value |= (byte & 0x7F) << (7 * i)
-        if byte < 0x80:
-            return value
-    raise ValueError
+    def _after_header(self, data: Buffer, at: int) -> int:
+        end = at + len(self.HEADER)
+        if end > len(data):
+            raise Undecodable("snappy: the stream header is cut short")
+        if int.from_bytes(data[at + len(self.MAGIC) : end - 4], "big", signed=True) < 1:
+            raise Undecodable("snappy: a stream of an incompatible version")
+        return end
 
 
 class Lz4(Codec):

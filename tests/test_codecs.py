@@ -468,3 +468,13 @@ def test_an_lz4_frame_that_lies_about_its_size_is_refused_before_anything_is_all
 def test_a_level_is_a_whole_number() -> None:
     with pytest.raises(IllegalCombination, match="level"):
         CODECS["gzip"].compress(b"x", level=6.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
+    """snappy-java refuses a version below 1, in the first header and in those of streams that follow."""
+    stream = CODECS["snappy"].compress(b"plain" * 20)
+    old = stream[:8] + version.to_bytes(4, "big", signed=True) + stream[12:]
+    for data in (old, stream + old):
+        with pytest.raises(Undecodable, match="incompatible version"):
+            CODECS["snappy"].decompress(data)

@@ -336,6 +336,8 @@ def read_tags(data, p, end):
         size, p = get_uvarint(data, p, end)
         if p > end or size > end - p or tag <= last or (tag == APPEND_TAG and size != APPEND_TAG_BYTES):
             return status.TAGS, timed, append_time, shared_start, shared_stop, rest, others, np.int64(end)
+        if tag == SHARED_TAG and size == 0:  # no count in it
+            return status.SHARED_HEADERS, timed, append_time, shared_start, shared_stop, rest, others, np.int64(end)
         if tag == APPEND_TAG:
             timed, append_time = True, get_i64(data, p)
         elif tag == SHARED_TAG:

@@ -1,0 +1,102 @@
+"""What the bytes may make a reader allocate: each limit holds, and one more is enough to pass it."""
+
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from kfbench import FORMATS, KfbenchError, Limits, Records, read_log
+from kfbench.errors import CorruptLog
+from kfbench.formats import Format
+from tests.formats.fuzz import sealed
+
+every_format = pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS.keys())
+
+
+def refused(fmt: Format, data: Any, reason: str, **limits: int) -> None:
+    with pytest.raises(CorruptLog, match=reason):
+        fmt.decode(data, limits=Limits(**limits))
+    kept = fmt.decode(data, on_error="skip", limits=Limits(**limits))
+    assert (len(kept), len(kept.records), len(kept.errors)) == (0, 0, 1)
+
+
+@every_format
+def test_records_of_a_batch(fmt: Format) -> None:
+    records = Records.from_lists([b"v"] * 10)
+    for codec in fmt.capabilities.codecs:
+        if fmt.name in ("v0", "v1", "enriched", "enriched-ms") and codec == "none":
+            continue  # one message an entry
+        data = fmt.encode(records, codec=codec).data
+        assert len(fmt.decode(data, limits=Limits(batch_records=10)).records) == 10
+        refused(fmt, data, "more records than limits.batch_records", batch_records=9)
+
+
+@every_format
+def test_headers_of_a_batch(fmt: Format) -> None:
+    if not fmt.capabilities.headers:
+        return
+    records = Records.from_lists([b"v"] * 4, headers=[[("a", b"1"), ("b", None)]] * 3 + [[]])
+    for codec in fmt.capabilities.codecs:
+        data = fmt.encode(records, codec=codec).data
+        assert fmt.decode(data, limits=Limits(batch_headers=6)).records == records
+        refused(fmt, data, "more headers in a batch than limits.batch_headers", batch_headers=5)
+
+
+@every_format
+@pytest.mark.parametrize("field", ["key", "value", "header key", "header value"])
+def test_bytes_of_a_field(fmt: Format, field: str) -> None:
+    if field.startswith("header") and not fmt.capabilities.headers:
+        return
+    long, short = b"x" * 100, b"s"
+    name, content = (long.decode(), short) if field == "header key" else ("h", long)
+    records = Records.from_lists(
+        [long if field == "value" else short] * 2,
+        keys=[long if field == "key" else short] * 2,
+        headers=[[(name, content)]] * 2 if field.startswith("header") else None,
+    )
+    for codec in fmt.capabilities.codecs:
+        data = fmt.encode(records, codec=codec).data
+        assert len(fmt.decode(data, limits=Limits(field_bytes=100)).records) == 2
+        with pytest.raises(CorruptLog, match="longer than limits.field_bytes"):
+            fmt.decode(data, limits=Limits(field_bytes=99))
+
+
+def test_shared_headers_stand_for_no_more_than_a_log_may_hold() -> None:
+    """A kibibyte of tag 1 before a thousand records of a few bytes stands for half a million headers."""
+    records = Records.from_lists([None] * 1000, headers=[[("", None)] * 500] * 1000)
+    fmt = FORMATS["v3-batch-headers"]
+    log = fmt.encode(records, 1000, "zstd")
+    assert len(log.data) < 2100
+    assert fmt.decode(log).records == records
+    tracemalloc.start()
+    refused(fmt, log.data, "limits.batch_headers", batch_headers=499_999)
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+    kept = fmt.decode(bytes(log.data) * 3, on_error="skip", limits=Limits(batch_headers=500_000, log_expansion=1))
+    assert (len(kept), len(kept.errors)) == (1, 2)
+
+
+def test_every_reader_takes_limits() -> None:
+    data = FORMATS["v2"].encode(Records.from_lists([b"v"] * 3)).data
+    with pytest.raises(CorruptLog, match="limits"):
+        read_log(data, limits=Limits(batch_records=2))
+    with pytest.raises(CorruptLog, match="limits"):
+        FORMATS["v2"].decode_metadata(data, limits=Limits(batch_records=2))
+
+
+def test_a_claim_of_many_records_allocates_nothing() -> None:
+    """Headers first and compressed, a record may take five plain bytes; the count alone is no reason to allocate."""
+    data = bytearray(bytes(FORMATS["v3-headers-first"].encode(Records.from_lists([b"v"]), codec="zstd")))
+    at = data.index(b"\x28\xb5\x2f\xfd") - 4
+    data[at : at + 4] = (1 << 24).to_bytes(4, "big")
+    tracemalloc.start()
+    with pytest.raises(CorruptLog, match="count"):
+        FORMATS["v3"].decode(sealed(bytes(data)))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("value", [0, -1, 1 << 62, 1.5, "1", None])
+def test_a_limit_is_a_whole_number_from_1(value: Any) -> None:
+    with pytest.raises(KfbenchError, match=r"limits\.batch_bytes"):
+        Limits(batch_bytes=value)
