@@ -57,7 +57,7 @@ def test_bytes_of_a_field(fmt: Format, field: str) -> None:
     for codec in fmt.capabilities.codecs:
         data = fmt.encode(records, codec=codec).data
         assert len(fmt.decode(data, limits=Limits(field_bytes=100)).records) == 2
-        with pytest.raises(CorruptLog, match="longer than limits.field_bytes"):
+        with pytest.raises(CorruptLog, match=r"longer than limits\.field_bytes"):
             fmt.decode(data, limits=Limits(field_bytes=99))
 
 

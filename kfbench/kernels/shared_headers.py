@@ -3,14 +3,22 @@
 import numpy as np
 
 from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.intrinsics import get_u8, load_le64
 
 
 @leaf
 def _same(data, one, other, length):
-    for k in range(length):
-        if data[one + k] != data[other + k]:
+    """Whether two stretches are equal; eight bytes at a time, the last eight over what was compared before."""
+    if length < 8:
+        for k in range(length):
+            if get_u8(data, one + k) != get_u8(data, other + k):
+                return False
+        return True
+    last = length - 8
+    for k in range(0, last, 8):
+        if load_le64(data, one + k) != load_le64(data, other + k):
             return False
-    return True
+    return load_le64(data, one + last) == load_le64(data, other + last)
 
 
 @kernel
@@ -28,7 +36,7 @@ def count(columns, bounds, shared):
             other = header_bounds[i]
             common = min(common, header_bounds[i + 1] - other)
             for h in range(common):
-                one, two = start + h, other + h
+                one, two = np.uint64(start + h), np.uint64(other + h)
                 same = key_lengths[one] == key_lengths[two] and value_lengths[one] == value_lengths[two]
                 if same:
                     same = _same(keys, key_starts[one], key_starts[two], np.int64(key_lengths[one])) and _same(
