@@ -111,11 +111,11 @@ class MessageFormat(Format):
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         entries = len(positions) - 1
         damage = Damage(positions, on_error)
-        codecs, bodies = np.empty(entries, np.int8), np.empty(entries, np.int64)
+        codecs, bodies, stops = np.empty(entries, np.int8), np.empty(entries, np.int64), np.empty(entries, np.int64)
         source, starts, ends = data, positions[:-1], positions[1:]
-        wrapped = self._kernels.survey(data, positions, self._variant, codecs, bodies, damage.state)
+        wrapped = self._kernels.survey(data, positions, self._variant, codecs, bodies, stops, damage.state)
         if wrapped:
-            source, starts, ends = damage.plain(data, bodies, ends, codecs, self._codec_of, allowance)
+            source, starts, ends = damage.plain(data, bodies, stops, codecs, self._codec_of, allowance)
         counts = np.empty(entries, np.int64)
         limits = allowance.limits.batch_records, allowance.limits.field_bytes
         self._kernels.count(source, starts, ends, codecs, limits, damage.state, counts)

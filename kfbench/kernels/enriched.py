@@ -257,15 +257,15 @@ def _codec(data, at):
 
 
 @kernel
-def survey(data, positions, time_tag, codecs, bodies, state):
-    """Checks each message. Fills codecs int8, bodies int64 (where a wrapper's payload begins) and state int8.
+def survey(data, positions, time_tag, codecs, bodies, stops, state):
+    """Checks each message. Fills codecs int8, bodies and stops int64 (a wrapper's payload) and state int8.
 
     Gives whether there is a wrapper.
     """
     wrapped = False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
-        codecs[b], bodies[b] = 0, at
+        codecs[b], bodies[b], stops[b] = 0, at, end
         if get_i8(data, at + MAGIC) != THIS_MAGIC:
             state[b] = status.MAGIC
             continue

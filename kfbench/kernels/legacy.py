@@ -131,32 +131,44 @@ def sizes(columns, bounds, fields, magic, out):
 
 @leaf
 def _check(data, at, end, magic):
-    """The state of the message data[at:end]: long enough for its magic, sound by its CRC, lengths that add up."""
+    """The state of the message data[at:end]: long enough for its magic, sound by its CRC, lengths that stay inside.
+
+    Any negative length is null to Kafka, and it does not look at what follows the value.
+    """
     key = at + (KEY_V1 if magic else KEY_V0)
     if key + 8 > end:
         return status.SIZE
     if get_u32(data, at + CRC) != np.uint32(crc32(data, at + MAGIC, end)):
         return status.CRC
     length = np.int64(get_i32(data, key))
-    if length < NULL or length > end - key - 8:
+    if length > end - key - 8:
         return status.KEY_LENGTH
     value = key + 4 + max(length, 0)
-    length = np.int64(get_i32(data, value))
-    if length < NULL or value + 4 + max(length, 0) != end:
+    if get_i32(data, value) > end - value - 4:
         return status.VALUE_LENGTH
     return status.SOUND
 
 
+@leaf
+def _is_filled(data, at, end, magic):
+    """Whether nulls are -1 and the message ends with its value, as writers have it."""
+    key = at + (KEY_V1 if magic else KEY_V0)
+    key_length = np.int64(get_i32(data, key))
+    value = key + 4 + max(key_length, 0)
+    value_length = np.int64(get_i32(data, value))
+    return key_length >= NULL and value_length >= NULL and value + 4 + max(value_length, 0) == end
+
+
 @kernel
-def survey(data, positions, magic, codecs, bodies, state):
-    """Checks each message. Fills codecs int8, bodies int64 (where a wrapper's payload begins) and state int8.
+def survey(data, positions, magic, codecs, bodies, stops, state):
+    """Checks each message. Fills codecs int8, bodies and stops int64 (a wrapper's payload) and state int8.
 
     Gives whether there is a wrapper.
     """
     wrapped = False
     for b in range(len(state)):
         at, end = positions[b], positions[b + 1]
-        codecs[b], bodies[b] = 0, at
+        codecs[b], bodies[b], stops[b] = 0, at, end
         if get_i8(data, at + MAGIC) != magic:
             state[b] = status.MAGIC
             continue
@@ -167,10 +179,11 @@ def survey(data, positions, magic, codecs, bodies, state):
             value = key + 4 + max(np.int64(get_i32(data, key)), 0)
             if codec > 3:
                 problem = status.CODEC
-            elif get_i32(data, value) == NULL:
+            elif get_i32(data, value) < 0:
                 problem = status.WRAPPER_VALUE
             else:
                 codecs[b], bodies[b], wrapped = codec, value + 4, True
+                stops[b] = value + 4 + np.int64(get_i32(data, value))
         state[b] = problem
     return wrapped
 
@@ -261,9 +274,9 @@ def index(data, positions, source, starts, codecs, counts, state,
                 timestamps[q] = get_i64(data, wrapper + TIMESTAMP) if append else created[q]
                 key = p + KEY_V1
             length = np.int64(get_i32(source, key))
-            key_lengths[q], key_starts[q] = length, key + 4
+            key_lengths[q], key_starts[q] = max(length, NULL), key + 4
             value = key + 4 + max(length, 0)
-            value_lengths[q], value_starts[q] = get_i32(source, value), value + 4
+            value_lengths[q], value_starts[q] = max(np.int64(get_i32(source, value)), NULL), value + 4
             p = stop
         r += counts[b]
         if in_v1_wrapper and r > first:
@@ -296,4 +309,5 @@ def describe(data, positions, magic, source, starts, ends, sound, bounds, offset
         row.partition_leader_epoch = row.base_sequence = row.last_sequence = -1
         row.producer_epoch = -1
         row.is_transactional = row.is_control = False
-        row.canonical = bits & ~(layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK) == 0
+        known = layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK
+        row.canonical = bits & ~known == 0 and _is_filled(data, at, end, magic)

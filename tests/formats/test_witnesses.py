@@ -239,6 +239,15 @@ def understood(client: str, chunk: Chunk, i: int) -> bool:
     return all(-INT64 <= message.timestamp_ms - base <= INT64 for message in messages)
 
 
+def test_aiokafka_cannot_read_old_and_new_magics_in_one_buffer() -> None:
+    """It takes the first magic for that of all; v0 and v1 are one to it."""
+    old, new = (bytes(FORMATS[name].encode(records_of(sample(name)))) for name in ("v1", "v2"))
+    for data in (old + new, new + old):
+        assert len(reads("kafka-python", data)) == len(read_log(data).records) == 2 * len(MESSAGES)
+        with pytest.raises((SystemError, AssertionError)):
+            reads("aiokafka", data)
+
+
 def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
     """Java does, and so do aiokafka and we."""
     messages = [Message(offset=0, timestamp_ms=-1, value=b""), Message(offset=1, timestamp_ms=INT64, value=b"")]

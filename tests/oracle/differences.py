@@ -28,21 +28,9 @@ def _empty_with_codec(seen: Seen, refusal: CorruptLog | None) -> bool:
     return bool(batch["magic"] == 2 and batch["count"] == 0 and batch["compression"] != "none")
 
 
-def _filled_badly(seen: Seen, refusal: CorruptLog | None) -> bool:
-    return (
-        refusal is not None
-        and refusal.field in ("key length", "value length")
-        and _batch_at(seen, refusal.position)["magic"] < 2
-    )
-
-
 def _cut_behind_a_stream(seen: Seen, refusal: CorruptLog | None) -> bool:
     cut = ("cut short", "past the end", "not a zstd frame", "frame header", "frame parameters")
     return refusal is not None and any(words in refusal.promise for words in cut)
-
-
-def _batch_at(seen: Seen, position: int) -> Seen:
-    return next(batch for batch in seen["batches"] if batch["position"] == position)
 
 
 DIFFERENCES = (
@@ -57,12 +45,6 @@ DIFFERENCES = (
         reason="Kafka's streaming iterator opens the codec's stream before it sees that there is no record to read, "
         "its plain one does not; gzip, snappy and lz4 want a header there, zstd does not. We open nothing.",
         applies=_empty_with_codec,
-    ),
-    Difference(
-        name="lengths that do not fill a message",
-        reason="Kafka never looks whether key and value of a v0 or v1 message end where its size says, and takes any "
-        "negative length for a null: bytes are passed over. We account for each byte.",
-        applies=lambda seen, refusal: seen["error"] is None and _filled_badly(seen, refusal),
     ),
     Difference(
         name="cut behind a whole stream",

@@ -97,9 +97,7 @@ def _read_entry(data: bytes, at: int) -> tuple[int, int, int, int, Message, int]
         (timestamp,) = struct.unpack_from(">q", data, at)
         at += 8
     key, at = _read_field(data, at, end)
-    value, at = _read_field(data, at, end)
-    if at != end:
-        raise RefusedError(f"{end - at} bytes after the value")
+    value, at = _read_field(data, at, end)  # Kafka does not look at what follows
     return (
         crc,
         magic,
@@ -115,9 +113,9 @@ def _read_field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
         raise RefusedError("no room for a length")
     (length,) = struct.unpack_from(">i", data, at)
     at += 4
-    if length == -1:
+    if length < 0:  # Kafka writes -1 and reads any negative length as null
         return None, at
-    if length < 0 or length > end - at:
+    if length > end - at:
         raise RefusedError(f"length {length}")
     return data[at : at + length], at + length
 
