@@ -286,7 +286,8 @@ class Snappy(Codec):
         end = at + len(self.HEADER)
         if end > len(data):
             raise Undecodable("snappy: the stream header is cut short")
-        if int.from_bytes(data[at + len(self.MAGIC) : end - 4], "big", signed=True) < 1:
+        # snappy-java does not look at the first header's version.
+        if at and int.from_bytes(data[at + len(self.MAGIC) : end - 4], "big", signed=True) < 1:
             raise Undecodable("snappy: a stream of an incompatible version")
         return end
 

@@ -472,9 +472,9 @@ def test_a_level_is_a_whole_number() -> None:
 
 @pytest.mark.parametrize("version", [0, -1])
 def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
-    """snappy-java refuses a version below 1, in the first header and in those of streams that follow."""
+    """snappy-java refuses a version below 1 in the header of a stream that follows, and passes over it in the first."""
     stream = CODECS["snappy"].compress(b"plain" * 20)
     old = stream[:8] + version.to_bytes(4, "big", signed=True) + stream[12:]
-    for data in (old, stream + old):
-        with pytest.raises(Undecodable, match="incompatible version"):
-            CODECS["snappy"].decompress(data)
+    assert CODECS["snappy"].decompress(old) == b"plain" * 20
+    with pytest.raises(Undecodable, match="incompatible version"):
+        CODECS["snappy"].decompress(stream + old)
