@@ -12,7 +12,9 @@ from kfbench.sweep.java import LEAST_JAVA, find_java
 from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy: no deadline.
-settings.register_profile("kfbench", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+# Plain-Python kernels are slow: their branches want fewer examples.
+EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 50
+settings.register_profile("kfbench", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
 
 REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package registry are allowed
