@@ -178,6 +178,8 @@ def canonical(name: str, data: bytes) -> list[bool]:
     ("offset", "inner", "honoured", "absolute"),
     [
         (100, [0, 1, 2], 1, [100, 101, 102]),
+        (100, [5, -3, 2], 1, [105, 97, 102]),
+        (100, [0, 1, 2**40], 1, [100, 101, 100 + 2**40]),
         (0, [0, 1, 2], 1, [0, 1, 2]),
         (100, [0, 3, 150], 1, [100, 103, 250]),
         (100, [2, 3, 4], 1, [102, 103, 104]),
@@ -355,6 +357,42 @@ def test_what_a_wrapper_may_not_be(name: str) -> None:
             FORMATS[name].decode(data)
         assert refusal.value.position == 0
         check_agrees_with_reference(data, name)
+
+
+def small(offset: int, kind: int = 0, timestamp_s: int = 5, tags: str = "") -> bytes:
+    key = struct.pack(">hh", 0, 2) if kind else None
+    return enriched.entry(offset, kind, timestamp_s, key, b"v", bytes.fromhex(tags))
+
+
+def tags_of(messages: int) -> bytes:
+    return enriched.tags_field({32: messages, 33: 1, 34: 0})
+
+
+@pytest.mark.parametrize(
+    ("data", "offsets"),
+    [
+        (wrapper(small(0) + small(1, 8), tags_of(2)), [100, 101]),
+        (wrapper(small(0, 8) + small(1), tags_of(2)), [100, 101]),
+        (wrapper(small(0, 12) + small(1, 8), tags_of(2)), [100, 101]),
+        (small(7, 12), [7]),
+        (small(7, timestamp_s=-5), [7]),
+        (wrapper(small(0, timestamp_s=-(2**31)), tags_of(1)), [100]),
+        (wrapper(small(0) + small(4), bytes.fromhex("00000004 2101 2100")), [100, 101]),
+        (wrapper(small(0) + small(4), bytes.fromhex("00000004 2100 2101")), [100, 104]),
+        (wrapper(small(0) + small(4), bytes.fromhex("0000000a 2000000001 2000000002")), [100, 104]),
+        (wrapper(small(0) + small(4), bytes.fromhex("00000002 21ff")), [100, 104]),
+        (wrapper(small(0) + small(1)[:-1], tags_of(1)), [100]),
+        (wrapper(small(0) + bytes(5), tags_of(1)), [100]),
+        (wrapper(small(7, tags="00000002 2100"), tags_of(1)), [107]),
+        (wrapper(small(0, 0x40), tags_of(1)), [100]),
+    ],
+    ids=range(14),
+)
+def test_corners_that_are_read_but_not_canonical(data: bytes, offsets: list[int]) -> None:
+    """Control records among others and types that are not their key's, times before 1970, tags twice (the last one
+    counts), a set that is cut short (as in v1)."""
+    assert read_offsets(data) == offsets
+    assert canonical("enriched", data) == [False]
 
 
 def test_lengths_that_do_not_add_up() -> None:
