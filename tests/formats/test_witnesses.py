@@ -59,6 +59,24 @@ FAULTS = (
         vectors="wrapper_v1_*_inner_tail wrapper_v0_gzip_inner_tail wrapper_v0_snappy_inner_tail",
     ),
     Fault(
+        client="aiokafka",
+        kind="fails",
+        reason="-1 alone is a null length to its v0 and v1",
+        vectors="corrupt_v0_*_minus_two corrupt_v1_*_minus_two",
+    ),
+    Fault(
+        client="kafka-python",
+        kind="differs",
+        reason="-1 alone is a null length to its v0 and v1, others make an empty slice",
+        vectors="corrupt_v0_*_minus_two corrupt_v1_*_minus_two",
+    ),
+    Fault(
+        client="aiokafka",
+        kind="fails",
+        reason="it takes a snappy stream of another version for a raw block",
+        vectors="corrupt_v2_snappy_version",
+    ),
+    Fault(
         client="kafka-python",
         kind="differs",
         reason="an inner set that is cut short counts as empty",

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.record.CompressionType;
@@ -96,11 +97,11 @@ final class Broker {
             (int) spec.number("partitionLeaderEpoch", RecordBatch.NO_PARTITION_LEADER_EPOCH),
             AppendOrigin.valueOf(spec.text("origin", "CLIENT")), MetadataVersion.latestTesting());
         var result = validator.validateMessagesAndAssignOffsets(next, new Uncounted(), BufferSupplier.NO_CACHING);
-        Map<String, Object> validation = Map.of(
+        Map<String, Object> validation = new TreeMap<>(Map.of( // in the same order in every run
             "maxTimestampMs", result.maxTimestampMs,
             "messageSizeMaybeChanged", result.messageSizeMaybeChanged,
             "numRecordsConverted", result.recordValidationStats.numRecordsConverted(),
-            "nextOffset", next.value);
+            "nextOffset", next.value));
         return new Result(Writer.bytes(result.validatedRecords), Map.of("validation", validation));
     }
 

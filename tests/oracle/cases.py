@@ -504,6 +504,11 @@ def corrupt() -> Iterator[Vector]:
         one = batch(magic, "none", [record("key", "value")])
         yield damaged(f"v{magic}_key_length_beyond", one, patch(fixed, "00000100"))
         yield damaged(f"v{magic}_value_length_beyond", one, patch(fixed + 7, "00000100"))
+        null, minus_two = batch(magic, "none", [record(None, "value")]), "fffffffe"
+        yield damaged(f"v{magic}_key_length_minus_two", null, patch(fixed, minus_two), refused=False)
+        yield damaged(f"v{magic}_value_length_minus_two", one, patch(fixed + 7, minus_two), refused=False)
+        note = "bytes behind the value: not looked at"
+        yield damaged(f"v{magic}_value_length_short", one, patch(fixed + 7, "00000002"), refused=False, note=note)
         for codec in CODECS[magic][1:]:
             cut = {"op": "cut", "bytes": 14}
             yield damaged(f"v{magic}_{codec}_cut", batch(magic, codec, series(1)), cut)
@@ -538,6 +543,10 @@ def corrupt() -> Iterator[Vector]:
         yield damaged(f"v2_{codec}_left_over", batch(2, codec, series(2)), inside, sealed=False)
         short = {"op": "inside", "steps": [{"op": "cut", "bytes": 1}]}
         yield damaged(f"v2_{codec}_record_cut", batch(2, codec, series(2)), short, sealed=False)
+    snappy = batch(2, "snappy", series(2))
+    first, later = patch(61 + 8, "fffffffe"), {"op": "add", "hex": b"\x82SNAPPY\x00".hex() + "fffffffe00000001"}
+    yield damaged("v2_snappy_version", snappy, first, refused=False, note="of the first header: not looked at")
+    yield damaged("v2_snappy_later_version", snappy, later, note="of a stream behind a stream: looked at")
     linked = {"op": "inside", "pack": "linked lz4"}
     yield damaged("v2_linked_lz4", batch(2, "lz4", series(2)), linked, sealed=False)
     frames = {"op": "inside", "pack": "two zstd frames"}
