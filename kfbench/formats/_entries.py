@@ -27,9 +27,14 @@ class Entries:
 
     @classmethod
     def of(cls, data: Bytes) -> Self:
-        entries, stop, stopped = frames.count(data)
-        positions, magics = np.empty(entries + 1, np.int64), np.empty(entries, np.int8)
-        frames.walk(data, positions, magics)
+        room = _likely(data)
+        while True:  # twice at most: a walk waits for each length to arrive from memory, so it does not count first
+            positions, magics = np.empty(room + 1, np.int64), np.empty(room, np.int8)
+            entries, stop, stopped = frames.walk(data, positions, magics)
+            if entries <= room:
+                break
+            room = entries
+        positions, magics = positions[: entries + 1], magics[:entries]
         broken = (
             CorruptLog(stop, "length", "too small to be skipped: nothing after it can be found") if stopped else None
         )
@@ -42,3 +47,11 @@ class Entries:
         if self.broken and on_error == "raise":
             raise self.broken
         return [self.broken] if self.broken else []
+
+
+def _likely(data: Bytes) -> int:
+    """How many entries there are if the others are not much smaller than the first."""
+    first = frames.START + max(
+        int.from_bytes(data[frames.LENGTH_AT : frames.START].tobytes(), "big"), frames.MIN_LENGTH
+    )
+    return len(data) * 9 // (8 * first)

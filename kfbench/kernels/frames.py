@@ -10,26 +10,25 @@ MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
 
 
 @kernel
-def count(data):
-    """(entries, where the walk stopped, whether a length stopped it). An incomplete last entry is no error."""
-    at, entries, size = 0, 0, len(data)
+def walk(data, positions, magics):
+    """(entries, where the walk stopped, whether a length stopped it). An incomplete last entry is no error.
+
+    Fills positions int64[entries + 1] and magics int8[entries], as far as there is room in them.
+    """
+    at, entries, size, room = 0, 0, len(data), len(magics)
+    stopped = False
     while size - at >= START:
         length = int(get_i32(data, at + LENGTH_AT))
         if length < MIN_LENGTH:
-            return entries, at, True
+            stopped = True
+            break
         if length > size - at - START:
             break
+        if entries < room:
+            positions[entries] = at
+            magics[entries] = get_i8(data, at + MAGIC_AT)
         at += START + length
         entries += 1
-    return entries, at, False
-
-
-@kernel
-def walk(data, positions, magics):
-    """Fills positions int64[entries + 1] and magics int8[entries]; the entries are those that `count` found."""
-    at = 0
-    for i in range(len(magics)):
-        positions[i] = at
-        magics[i] = get_i8(data, at + MAGIC_AT)
-        at += START + int(get_i32(data, at + LENGTH_AT))
-    positions[len(magics)] = at
+    if entries <= room:
+        positions[entries] = at
+    return entries, at, stopped

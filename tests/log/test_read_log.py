@@ -305,3 +305,13 @@ def test_a_header_that_encoders_take_for_unset_is_not_called_canonical(field: st
 def test_a_path_that_cannot_be_one() -> None:
     with pytest.raises(KfbenchError, match="null"):
         read_log("a\0b")
+
+
+@pytest.mark.parametrize("sizes", [[], [1], [5000, *[1] * 500], [1] * 500, [*[1] * 500, 5000], [300, 1] * 50])
+def test_entries_are_found_whatever_the_first_one_promises(sizes: list[int]) -> None:
+    """Room is made for as many as the first one's size suggests, and then for as many as there are."""
+    parts = [bytes(FORMATS["v1"].encode(Records.from_lists([bytes(size)]))) for size in sizes]
+    log = read_log(b"".join(parts) + b"\0" * 5)
+    assert [len(log.records.value(i) or b"") for i in range(len(log.records))] == sizes
+    assert log.batches["position"].tolist() == [sum(map(len, parts[:i])) for i in range(len(parts))]
+    assert log.trailing_bytes == 5
