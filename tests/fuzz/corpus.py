@@ -1,0 +1,115 @@
+"""What the fuzzers start from: single batches of each format, golden where there are any, and ways to compress them.
+
+Golden are the vectors that Apache Kafka's classes wrote, in datasets/golden and where KFBENCH_GOLDEN says.
+"""
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench import FORMATS, KfbenchError, read_log
+from kfbench.batches import DecodedLog
+from kfbench.codecs import CODECS, LEGACY_LZ4, Codec
+from kfbench.formats import Entries, Format
+from kfbench.limits import Limits
+from kfbench.records import Records
+from tests.fuzz import mutate
+from tests.kernels.results import inputs
+
+ROOT = Path(__file__).parents[2]
+LARGEST = 2048  # bytes: damage to a large batch mostly hits payload
+LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 14, field_bytes=1 << 18)
+
+
+def layout(name: str) -> int:
+    if name == "kip98":
+        return mutate.KIP98
+    return mutate.MESSAGE if FORMATS[name].magic < 2 else mutate.BATCH
+
+
+def golden_files() -> list[bytes]:
+    further = os.environ.get("KFBENCH_GOLDEN")
+    folders = [ROOT / "datasets" / "golden", *([Path(further)] if further else [])]
+    return list(dict.fromkeys(path.read_bytes() for folder in folders for path in sorted(folder.glob("*.bin"))))
+
+
+@cache
+def golden_logs() -> list[tuple[bytes, DecodedLog]]:
+    return [(data, read_log(data, on_error="skip")) for data in golden_files()]
+
+
+def batches(name: str) -> list[bytes]:
+    """Distinct batches of the format, plain and compressed, at most LARGEST bytes each."""
+    fmt, found = FORMATS[name], dict[bytes, None]()
+    ours = name not in ("v0", "v1", "v2")
+    for number, (data, log) in enumerate(golden_logs()):
+        rows = log.batch_rows
+        if not ours:
+            for row in rows[rows["magic"] == fmt.magic]:
+                found[data[row["position"] : row["position"] + row["size_bytes"]]] = None
+        elif len(rows) and len(data) < 8 * LARGEST:
+            codec = fmt.capabilities.codecs[1 if number % 4 == 0 else 0]
+            found |= _encoded(fmt, log.source_records, log.bounds, codec)
+    rng = random.Random(name)
+    for codec in fmt.capabilities.codecs:
+        for records in inputs(name, rng):
+            found |= _encoded(fmt, records, [0, 1, 2, 3, 5, 10, 11, 12, 20, 25, 30], codec)
+    return [batch for batch in found if len(batch) <= LARGEST]
+
+
+def _encoded(fmt: Format, records: Records, bounds: object, codec: str) -> dict[bytes, None]:
+    try:
+        log = fmt.encode(records, bounds, codec, lossy=True)  # type: ignore[arg-type]
+    except KfbenchError:  # a control batch that the new checks refuse, offsets too far apart
+        return {}
+    positions = Entries.of(log.data).positions  # a plain batch of messages is several entries
+    return {log.data[start:end].tobytes(): None for start, end in pairwise(positions.tolist())}
+
+
+def packed(parts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return np.frombuffer(b"".join(parts), np.uint8), np.cumsum([0, *map(len, parts)]).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wrapping:
+    """A compressed batch with its payload taken out: `around` gives it another one."""
+
+    codec: Codec
+    header: bytes
+    layout: int
+    section: bytes  # what its own codec compressed
+
+    def around(self, section: bytes) -> bytes:
+        payload = self.codec.compress(section)
+        header = self.header
+        if self.layout == mutate.MESSAGE:
+            header = header[:-4] + len(payload).to_bytes(4, "big")
+        data = np.zeros(len(header) + len(payload), np.uint8)
+        data[:] = np.frombuffer(header + payload, np.uint8)
+        mutate.seal(data, 0, len(data), self.layout)
+        return data.tobytes()
+
+
+def wrappings(name: str) -> Iterator[Wrapping]:
+    """For each codec of the format, several batches of different records."""
+    fmt, rng = FORMATS[name], random.Random(name)
+    for codec_name in fmt.capabilities.codecs[1:]:
+        codec = LEGACY_LZ4 if name == "v0" and codec_name == "lz4" else CODECS[codec_name]
+        for records in inputs(name, rng):
+            for batch in _encoded(fmt, records, [0, 1, 3, 8, 20, 30], codec_name):
+                size = int(fmt.decode(batch).batch_rows["records_size_bytes"][0])
+                for header in range(26, len(batch)):
+                    try:
+                        section = codec.decompress(batch[header:], LIMITS.batch_bytes)
+                    except KfbenchError:
+                        continue
+                    if len(section) == size and size <= LARGEST:
+                        yield Wrapping(codec=codec, header=batch[:header], layout=layout(name), section=section)
+                        break

@@ -1,0 +1,187 @@
+"""Structured damage to one batch, compiled: the same bytes for the same seed and number, wherever it runs."""
+
+# mypy: ignore-errors
+
+import numpy as np
+from numba import njit
+
+from kfbench.kernels.crc import crc32, crc32c
+from kfbench.kernels.intrinsics import move, put_i32, put_i64
+from kfbench.kernels.varint import put_uvarint, put_varint
+
+UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # where length and checksum stand, and what it covers
+CAPACITY = 1 << 15  # bytes of a mutated log; seeds are far smaller
+BYTES = np.array([0, 1, 2, 3, 4, 6, 7, 8, 0x0A, 0x14, 0x16, 0x3F, 0x40, 0x7E, 0x7F, 0x80, 0x81, 0xC0, 0xFE, 0xFF])
+NUMBERS = np.array(
+    [0, 1, -1, 2, -2, 13, 14, 63, 64, -64, -65, 127, 128, 8191, 8192, 2**15, 2**20, 2**27, 2**31 - 1, -(2**31), 2**31,
+     2**32 - 1, 2**33, 2**62, 2**63 - 1, -(2**63)]
+)  # fmt: skip
+
+
+@njit
+def _draw(state):
+    """xorshift64*."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return np.int64((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(33))
+
+
+@njit
+def _start(state, seed, number):
+    """splitmix64: neighbouring numbers give unrelated sequences."""
+    x = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state[0] = (x ^ (x >> np.uint64(31))) | np.uint64(1)
+
+
+@njit
+def _shift(out, at, end, by):
+    """Moves out[at:end] by so many bytes; gives the new end."""
+    if by > 0:
+        for k in range(end - 1, at - 1, -1):
+            out[k + by] = out[k]
+    else:
+        for k in range(at, end):
+            out[k + by] = out[k]
+    return end + by
+
+
+@njit
+def _number(state, left):
+    """Any edge of an integer, or just what is left of the batch, give or take one."""
+    if _draw(state) % 3 == 0:
+        return np.int64(left - 2 + _draw(state) % 5)
+    return NUMBERS[_draw(state) % len(NUMBERS)]
+
+
+@njit
+def _varint(state, out, at, end):
+    """Another varint in the place of the one that may begin at `at`; gives the new end."""
+    old = at
+    while old < end - 1 and old < at + 9 and out[old] & 0x80:
+        old += 1
+    old += 1
+    new = np.empty(32, np.uint8)
+    value, kind, size = _number(state, end - old), _draw(state) % 4, 0
+    if kind == 0:
+        size = put_uvarint(new, 0, np.uint64(value))
+    elif kind == 1:  # longer than need be
+        size = put_varint(new, 0, value)
+        for _ in range(_draw(state) % 3):
+            new[size - 1] |= 0x80
+            new[size] = 0
+            size += 1
+    else:
+        size = put_varint(new, 0, value)
+    end = _shift(out, old, end, size - (old - at))
+    for k in range(size):
+        out[at + k] = new[k]
+    return end
+
+
+@njit
+def _edit(state, seeds, bounds, out, start, end):
+    """One edit of out[start:end]; gives the new end."""
+    size = end - start
+    if size < 2:
+        return end
+    at = start + _draw(state) % size
+    if _draw(state) % 3 == 0:
+        at = start + _draw(state) % min(size, 80)
+    kind = _draw(state) % 14
+    if kind == 0:
+        out[at] ^= np.uint8(1 << _draw(state) % 8)
+    elif kind == 1 or kind == 2:
+        out[at] = np.uint8(BYTES[_draw(state) % len(BYTES)])
+    elif kind == 3:
+        out[at] = np.uint8(_draw(state))
+    elif kind == 4:
+        out[at] = np.uint8(np.int64(out[at]) + _draw(state) % 9 - 4)
+    elif kind == 5 or kind == 6:
+        end = _varint(state, out, at, end)
+    elif kind == 7:
+        count = 1 + _draw(state) % 4
+        end = _shift(out, at, end, count)
+        for k in range(count):
+            out[at + k] = np.uint8(BYTES[_draw(state) % len(BYTES)])
+    elif kind == 8:
+        count = min(1 + _draw(state) % 8, end - at)
+        end = _shift(out, at + count, end, -count)
+    elif kind == 9:
+        end = at if _draw(state) % 2 else end - 1 - _draw(state) % min(size - 1, 8)
+    elif kind == 10 and at + 4 <= end:
+        put_i32(out, at, np.int32(_number(state, end - at - 4)))
+    elif kind == 11 and at + 8 <= end:
+        put_i64(out, at, _number(state, end - at - 8))
+    elif kind == 12:  # a stretch twice, such as a record
+        count = min(1 + _draw(state) % 64, end - at)
+        end = _shift(out, at, end, count)
+    elif kind == 13:  # another batch's end
+        other = _draw(state) % (len(bounds) - 1)
+        count = _draw(state) % (1 + min(bounds[other + 1] - bounds[other], 512))
+        if at + count < start + CAPACITY // 4:
+            move(out, at, seeds, bounds[other + 1] - count, count)
+            end = at + count
+    return end
+
+
+@njit
+def seal(out, start, end, layout):
+    if layout == UNSEALED or end - start < 21:
+        return
+    put_i32(out, start + 8, np.int32(end - start - 12))
+    if layout == MESSAGE:
+        put_i32(out, start + 12, np.int32(crc32(out, start + 16, end)))
+    elif layout == KIP98:
+        put_i32(out, start + 12, np.int32(crc32c(out, start + 17, end)))
+    else:
+        put_i32(out, start + 17, np.int32(crc32c(out, start + 21, end)))
+
+
+@njit
+def _copied(seeds, bounds, which, out, at):
+    size = bounds[which + 1] - bounds[which]
+    move(out, at, seeds, bounds[which], size)
+    return at + size
+
+
+@njit
+def mutated(seeds, bounds, layout, seed, number, out):
+    """Fills out (CAPACITY bytes) with a damaged one of the batches seeds[bounds[b]:bounds[b + 1]]; gives the size.
+
+    One in eight has a sound batch before it, one in eight behind it; one in sixteen keeps a length or a checksum that
+    does not fit.
+    """
+    state = np.empty(1, np.uint64)
+    _start(state, seed, number)
+    batches = len(bounds) - 1
+    around, start = _draw(state) % 8, 0
+    if around == 0:
+        start = _copied(seeds, bounds, _draw(state) % batches, out, 0)
+    end = _copied(seeds, bounds, _draw(state) % batches, out, start)
+    for _ in range(1 + _draw(state) % 2 + _draw(state) % 3):
+        if end - start < CAPACITY // 4:
+            end = _edit(state, seeds, bounds, out, start, end)
+    honest = _draw(state) % 16
+    if honest != 0:
+        seal(out, start, end, layout)
+    if honest == 1 and end - start > 24:
+        put_i32(out, start + 8, np.int32(_number(state, end - start - 12)))
+    elif honest == 2 and end > start:
+        out[start + _draw(state) % (end - start)] ^= np.uint8(1)
+    if around == 1:
+        end = _copied(seeds, bounds, _draw(state) % batches, out, end)
+    return end
+
+
+@njit
+def outside(starts, lengths, size):
+    """Whether any starts[i]:starts[i] + lengths[i] of a length above 0 leaves a buffer of that size."""
+    for i in range(len(starts)):  # noqa: SIM110
+        if lengths[i] > 0 and (starts[i] < 0 or starts[i] > size - lengths[i]):
+            return True
+    return False

@@ -1,0 +1,179 @@
+"""`make fuzz`: both fuzzers over every format, children watched, and what they found written beside the prose.
+
+A child that dies, stands still or meets a fault is a fault of the run, with the command that repeats it.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kfbench import FORMATS
+
+ROOT = Path(__file__).parents[2]
+STORED, PROSE = ROOT / "docs" / "fuzzing.json", ROOT / "docs" / "fuzzing.md"
+BEGIN, END = "<!-- the stored run: written by make fuzz -->", "<!-- end of the stored run -->"
+STILL_SECONDS = 120  # without a next input: a hang
+START_SECONDS = 900  # to compile, and to collect seeds
+CHUNK = 250_000  # damaged batches a process
+TOGETHER = 4  # formats that share one coverage-guided corpus
+SAVED = 50  # as guided.py
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a child found, by format; fault: why it ended otherwise, or empty."""
+
+    found: dict[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+
+def watched(command: list[str], environment: dict[str, str] | None = None, still: float = STILL_SECONDS) -> Outcome:
+    """Runs `command --progress FILE`; its last line on stdout is what it found."""
+    with tempfile.NamedTemporaryFile() as progress, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        progress.write(np.array([-1]).tobytes())
+        progress.flush()
+        number = np.memmap(progress.name, np.int64, "r", shape=1)
+        child = subprocess.Popen(
+            [*command, "--progress", progress.name], stdout=out, stderr=err, cwd=ROOT,
+            env=os.environ | (environment or {}),
+        )  # fmt: skip
+        last, since, hung = -1, time.monotonic(), False
+        while child.poll() is None:
+            time.sleep(0.05)
+            if number[0] != last:
+                last, since = int(number[0]), time.monotonic()
+            elif time.monotonic() - since > (still if last >= 0 else START_SECONDS):
+                hung = True
+                child.kill()
+        out.seek(0)
+        err.seek(0)
+        if child.returncode == 0:
+            lines = out.read().decode().splitlines()
+            return Outcome(found=json.loads(lines[-1]) if lines else {})
+        how = "stood still" if hung else f"ended with {child.returncode}"
+        said = err.read().decode(errors="replace").strip().splitlines()[-3:]
+        return Outcome(fault=f"{' '.join(command[1:])}: {how} at number {int(number[0])}: {' '.join(said)}")
+
+
+def native(names: list[str], seed: int, first: int, count: int) -> Outcome:
+    numbers = ["--seed", str(seed), "--first", str(first), "--count", str(count)]
+    return watched([sys.executable, "-m", "tests.fuzz.native", *names, *numbers])
+
+
+def guided(names: list[str], seed: int, runs: int, artifacts: Path) -> Outcome:
+    with tempfile.NamedTemporaryFile() as summary:
+        where = ["--summary", summary.name, "--artifacts", str(artifacts)]
+        outcome = watched(
+            [sys.executable, "-m", "tests.fuzz.guided", *names, "--runs", str(runs), "--seed", str(seed), *where],
+            {"NUMBA_DISABLE_JIT": "1"},
+        )
+        return outcome if outcome.fault else Outcome(found=json.loads(summary.read()))
+
+
+def together(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """By format, summed."""
+    found: dict[str, Any] = {}
+    for outcome in outcomes:
+        for name, part in outcome.found.items():
+            whole = found.setdefault(name, {"inputs": 0, "accepted": 0, "refused": Counter[str]()})
+            whole["inputs"] += part["inputs"]
+            whole["accepted"] += part["accepted"]
+            whole["refused"].update(part["refused"])
+    for whole in found.values():
+        whole["refused"] = dict(sorted(whole["refused"].items(), key=lambda item: -item[1]))
+    return found
+
+
+def groups(names: list[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
+
+
+def revision() -> str:
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False, cwd=ROOT)
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "kfbench", "tests/fuzz")
+    return git("rev-parse", "--short", "HEAD") + (" and changes" if changed else "")
+
+
+def tables(stored: dict[str, Any]) -> str:
+    lines = [
+        f"Run of {stored['date']}, revision {stored['revision']}, {stored['seconds']:,} s on {stored['jobs']} cores."
+    ]
+    titles = {
+        "native": "Damaged batches through compiled kernels",
+        "guided": "Coverage-guided inputs through the twins",
+    }
+    for part, title in titles.items():
+        found = stored[part]
+        total = sum(each["inputs"] for each in found.values())
+        lines += ["", f"{title}: **{total:,}**, faults: **{len(stored['faults'])}**.", ""]
+        lines += ["| format | inputs | accepted | refused, by field |", "|---|---:|---:|---|"]
+        for name, each in found.items():
+            fields = ", ".join(f"{key} {number:,}" for key, number in each["refused"].items())
+            lines.append(f"| {name} | {each['inputs']:,} | {each['accepted']:,} | {fields} |")
+    return "\n".join([*lines, "", *(f"Fault: `{fault}`" for fault in stored["faults"])]).strip()
+
+
+def write(stored: dict[str, Any]) -> None:
+    STORED.write_text(json.dumps(stored, indent=1) + "\n")
+    prose = PROSE.read_text()
+    before, after = prose[: prose.index(BEGIN)], prose[prose.index(END) :]
+    PROSE.write_text(f"{before}{BEGIN}\n{tables(stored)}\n{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--native", type=int, default=10_000_000, help="damaged batches in all")
+    parser.add_argument("--guided", type=int, default=200_000, help="coverage-guided inputs in all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--artifacts", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--write", action="store_true", help="store the run in docs/")
+    asked = parser.parse_args()
+    names = list(FORMATS)
+    each, sets = -(-asked.native // len(names)), list(groups([*names, "read_log"], TOGETHER))
+    runs = -(-asked.guided // len(sets) // SAVED) * SAVED
+    began = time.monotonic()
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        firsts = range(0, each, CHUNK)
+        damaged = [
+            pool.submit(native, [name], asked.seed, first, min(CHUNK, each - first))
+            for first in firsts
+            for name in names
+        ]
+        bred = [pool.submit(guided, some, asked.seed, runs, asked.artifacts) for some in sets]
+        outcomes = [[future.result() for future in futures] for futures in (damaged, bred)]
+    stored = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "revision": revision(),
+        "seconds": round(time.monotonic() - began),
+        "jobs": asked.jobs,
+        "seed": asked.seed,
+        "native": together(outcomes[0]),
+        "guided": together(outcomes[1]),
+        "faults": [outcome.fault for part in outcomes for outcome in part if outcome.fault],
+    }
+    if asked.write:
+        write(stored)
+    sys.stdout.write(tables(stored) + "\n")
+    sys.exit(1 if stored["faults"] else 0)
+
+
+if __name__ == "__main__":
+    main()

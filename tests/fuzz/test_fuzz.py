@@ -1,0 +1,118 @@
+"""Both fuzzers for a short while, the traps that they rely on, and the stored run that docs/fuzzing.md quotes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, kernels
+from tests.fuzz import corpus, mutate, native, run
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect"),
+    pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled"),
+]
+SHORT = 1500
+
+
+def test_damaged_batches_of_every_format() -> None:
+    outcome = run.native(list(FORMATS), seed=7, first=0, count=SHORT)
+    assert outcome.fault == ""
+    assert list(outcome.found) == list(FORMATS)
+    for name, found in outcome.found.items():
+        assert found["inputs"] == SHORT
+        assert SHORT / 50 < found["accepted"] < SHORT / 2, name
+        # Most of it gets past the checksum, and breaks all sorts of promises.
+        assert found["refused"]["crc"] < SHORT / 2 and len(found["refused"]) > 6, name
+
+
+def test_coverage_guided_inputs(tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="atheris has no wheel for this machine")
+    names = ["v1", "v2", "v3-full", "enriched", "read_log"]
+    outcome = run.guided(names, seed=7, runs=1000, artifacts=tmp_path)
+    assert outcome.fault == ""
+    assert sum(found["inputs"] for found in outcome.found.values()) == 1000
+    assert [name for name, found in outcome.found.items() if not found["accepted"] or not found["refused"]] == []
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_damage_is_what_its_number_says(name: str) -> None:
+    one, other, third = native.Source(name, 1), native.Source(name, 1), native.Source(name, 2)
+    found = [one.damage(number).tobytes() for number in range(200)]
+    assert [other.damage(number).tobytes() for number in reversed(range(200))][::-1] == found
+    assert len(set(found)) > 190
+    assert sum(third.damage(number).tobytes() == found[number] for number in range(200)) < 5
+
+
+def test_a_seal_is_what_each_format_asks_for() -> None:
+    for name in FORMATS:
+        for batch in corpus.batches(name)[:20]:
+            place = np.frombuffer(bytearray(batch), np.uint8)
+            place[8:12] = 0
+            place[17 if corpus.layout(name) == mutate.BATCH else 12] ^= 1
+            mutate.seal(place, 0, len(place), corpus.layout(name))
+            assert place.tobytes() == batch
+
+
+CHILD = """
+import ctypes, sys, time
+import numpy as np
+from tests.fuzz import native
+
+bound_memory, reads = native.bound_memory, None
+
+def begin():
+    global reads
+    bound_memory()
+    reads = 0
+
+def check(name, data, again):
+    global reads
+    if reads == NUMBER:
+        DEED
+    reads = reads if reads is None else reads + 1
+    return []
+
+native.bound_memory, native.check = begin, check
+native.main(["v2", "--count", "10", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "deed", "said"),
+    [
+        (5, "ctypes.string_at(data.ctypes.data + len(data), 1)", "ended with -11 at number 5"),
+        (7, "ctypes.string_at(data.ctypes.data - 1, 1)", "ended with -11 at number 7"),
+        (5, "time.sleep(99)", "stood still at number 5"),
+        (5, "np.zeros(native.ROOM_BYTES, np.uint8)", "v2, seed 0, number 5: MemoryError"),
+        (5, "[][0]", "v2, seed 0, number 5: IndexError"),
+    ],
+)
+def test_what_goes_wrong_is_a_fault(number: int, deed: str, said: str) -> None:
+    """A byte past the end, one before the beginning, a hang, an allocation, an exception: in a child as in a run."""
+    script = CHILD.replace("NUMBER", str(number)).replace("DEED", deed)
+    outcome = run.watched([sys.executable, "-c", script], still=30)
+    assert said in outcome.fault
+    assert not outcome.found
+
+
+def test_an_index_error_in_a_twin_ends_the_run(tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="atheris has no wheel for this machine")
+    bad = tmp_path / "input"
+    bad.write_bytes(b"\x80" + b"x" * 40)
+    script = (
+        "import sys, tests.fuzz.native as n\n"
+        "def check(name, data, again): raise IndexError('1 bytes at 61 of 61')\n"
+        "n.check = check\n"
+        f"sys.argv[1:] = ['v2', '--input', {str(bad)!r}]\n"
+        "import runpy; runpy.run_module('tests.fuzz.guided', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=run.ROOT,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "IndexError: 1 bytes at 61 of 61" in done.stderr
