@@ -6,6 +6,7 @@ at once. Its name ends in a hash of what it was made from.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +15,8 @@ from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kfbench"
 RELEASE = 17
-OUT_OF_REACH = ("Could not transfer", "Unknown host", "Network is unreachable", "offline mode")
+ESCAPES = r"\x1b\[[0-9;]*m"
+OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown host", "offline mode")
 
 
 class UnreachableError(Exception):
@@ -30,7 +32,7 @@ def fetched(pom: Path) -> Path:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             kind = UnreachableError if any(words in done.stdout for words in OUT_OF_REACH) else RuntimeError
-            raise kind(f"{pom}: {done.stdout.strip()[:1000]}")
+            raise kind(f"{pom}: {re.sub(ESCAPES, '', done.stdout).strip().splitlines()[0]}")
 
     return _kept("jars", [pom], "", fill)
 
