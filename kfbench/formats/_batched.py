@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
-from kfbench.codecs import CODECS, Allowance, Codec
-from kfbench.errors import InvalidRecords
+from kfbench.codecs import CODECS, Allowance
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
-from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered, shapes_of
+from kfbench.formats._format import Capabilities, shapes_of
 from kfbench.formats._reading import Reading
+from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import batch_header, headers_first, rows, shared_headers
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
@@ -52,7 +52,7 @@ def _kernels_for(features: int) -> _Kernels:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class BatchedFormat(Format):
+class BatchedFormat(SealedFormat):
     """v2, or v3 with its features: attribute bits that are set in every batch, and `layouts.SHARED_HEADERS`."""
 
     name: str
@@ -60,6 +60,7 @@ class BatchedFormat(Format):
     summary: str
     features: int = 0
     capabilities: Capabilities = field(init=False)
+    _checksum: ClassVar[tuple[int, int]] = (batch_header.CRC, batch_header.ATTRIBUTES)
     _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,9 +89,6 @@ class BatchedFormat(Format):
             + shapes.payload_bytes
         )
 
-    def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
-        return self._encode(records, bounds, fields, 0, out, positions)[0]
-
     def _encode(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: int, out: Bytes, positions: Int64
     ) -> tuple[bool, Int64]:
@@ -100,31 +98,7 @@ class BatchedFormat(Format):
             records.columns, bounds, fields.rows, fields.tags, self._shared(records, bounds),
             self.magic, self.features, codec, out, positions, bodies,
         )  # fmt: skip
-        _refuse(problem, batch)
-        return problem != batch_header.OUT_TOO_SMALL, bodies
-
-    def _compressed(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: Codec,
-        level: int | None,
-        out: Bytes | None,
-    ) -> tuple[Bytes, Int64]:
-        pieces = []
-        for part, part_fields in chunks(bounds, fields, records.shapes):
-            sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
-            self._sizes(records, part, part_fields, sizes)
-            plain = np.empty(int(sizes.sum()), np.uint8)
-            fits, bodies = self._encode(records, part, part_fields, codec.id, plain, positions)
-            assert fits, "sizes and encode disagree"
-            payload, payload_bounds = compressed(codec, level, plain, bodies, positions[1:])
-            data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
-            new_positions = np.empty_like(positions)
-            _refuse(*batch_header.assemble(plain, positions, bodies, payload, payload_bounds, data, new_positions))
-            pieces.append((data, new_positions))
-        return gathered(pieces, out)
+        return written(problem, batch), bodies
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         columns, shared = shapes_of(records).columns, self._shared(records, bounds)
@@ -179,10 +153,3 @@ class BatchedFormat(Format):
             errors=errors,
             trailing_bytes=entries.trailing_bytes,
         )
-
-
-def _refuse(problem: int, batch: int) -> None:
-    if problem == batch_header.OFFSET_TOO_FAR:
-        raise InvalidRecords(f"offsets: batch {batch} spans more than an int32 can hold")
-    if problem == batch_header.BATCH_TOO_LARGE:
-        raise InvalidRecords(f"batch {batch} is larger than its int32 length can say")

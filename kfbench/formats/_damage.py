@@ -11,7 +11,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Allowance, Codec, Undecodable, joined
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels import status
-from kfbench.kernels.batch_header import NEVER
+from kfbench.kernels.sealing import NEVER
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]

@@ -17,18 +17,18 @@ An offsetDelta below zero, which the text does not think of, is the two's comple
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, BatchFields, DecodedLog
-from kfbench.codecs import CODECS, Allowance, Codec, codec_of
-from kfbench.errors import InvalidRecords
+from kfbench.codecs import CODECS, Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered, shapes_of
+from kfbench.formats._format import Capabilities, shapes_of
 from kfbench.formats._index import Index, header_room
+from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import kip98 as kernels
 from kfbench.kernels import status
 from kfbench.records import Records, Shapes
@@ -57,20 +57,18 @@ CARRIED: Final = Capabilities(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Kip98Format(Format):
+class Kip98Format(SealedFormat):
     """The paper layout."""
 
     name: str = "kip98"
     magic: int = kernels.THIS_MAGIC
     summary: str = "the batch as the text of KIP-98 has it, never shipped"
     capabilities: Capabilities = CARRIED
+    _checksum: ClassVar[tuple[int, int]] = (kernels.CRC, kernels.ATTRIBUTES)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
         overhead = batches * kernels.HEADER + len(shapes) * kernels.MAX_MESSAGE_OVERHEAD
         return overhead + shapes.key_bytes + shapes.value_bytes
-
-    def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
-        return self._encode(records, bounds, fields, 0, out, positions)[0]
 
     def _encode(
         self, records: Records, bounds: Int64, fields: BatchFields, codec: int, out: Bytes, positions: Int64
@@ -78,31 +76,7 @@ class Kip98Format(Format):
         """Whether it fitted into `out`, and where the messages of each batch begin."""
         bodies = np.empty(len(bounds) - 1, np.int64)
         problem, batch = kernels.encode(records.columns, bounds, fields.rows, codec, out, positions, bodies)
-        _refuse(problem, batch)
-        return problem != kernels.OUT_TOO_SMALL, bodies
-
-    def _compressed(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: Codec,
-        level: int | None,
-        out: Bytes | None,
-    ) -> tuple[Bytes, Int64]:
-        pieces = []
-        for part, part_fields in chunks(bounds, fields, records.shapes):
-            sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
-            self._sizes(records, part, part_fields, sizes)
-            plain = np.empty(int(sizes.sum()), np.uint8)
-            fits, bodies = self._encode(records, part, part_fields, codec.id, plain, positions)
-            assert fits, "sizes and encode disagree"
-            payload, payload_bounds = compressed(codec, level, plain, bodies, positions[1:])
-            data = np.empty(len(sizes) * kernels.HEADER + len(payload), np.uint8)
-            new_positions = np.empty_like(positions)
-            _refuse(*kernels.assemble(plain, positions, bodies, payload, payload_bounds, data, new_positions))
-            pieces.append((data, new_positions))
-        return gathered(pieces, out)
+        return written(problem, batch), bodies
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         kernels.sizes(shapes_of(records).columns, bounds, fields.rows, out)
@@ -155,13 +129,6 @@ def _rows(
     rows = np.zeros(len(sound), BATCH)
     kernels.describe(data, positions, source, starts, ends, counts, sound, rows)
     return rows
-
-
-def _refuse(problem: int, batch: int) -> None:
-    if problem == kernels.OFFSET_TOO_FAR:
-        raise InvalidRecords(f"offsets: batch {batch} spans more than an int32 can hold")
-    if problem == kernels.BATCH_TOO_LARGE:
-        raise InvalidRecords(f"batch {batch} is larger than its int32 length can say")
 
 
 FORMATS = (Kip98Format(),)

@@ -12,7 +12,6 @@ from kfbench.kernels.batch_header import (
     EPOCH,
     HEADERS_FIRST,
     HORIZON,
-    NEVER,
     NO_TIMESTAMP,
     ONE,
     TAGGED,
@@ -34,6 +33,7 @@ from kfbench.kernels.batch_header import (
 )
 from kfbench.kernels.control import is_sound
 from kfbench.kernels.intrinsics import get_i16, get_i32, get_i64, get_u32
+from kfbench.kernels.sealing import NEVER
 from kfbench.kernels.sequence import last_sequence
 
 FEATURED = False  # a variant's own: whether any batch is unsigned, headers first or tagged

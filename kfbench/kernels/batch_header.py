@@ -46,7 +46,7 @@ from kfbench.kernels.varint import (
 
 _V2, _V3, _TAIL = layouts.V2_HEADER, layouts.V3_HEADER, layouts.V3_FIXED_TAIL
 at_ = layouts.position
-LENGTH, EPOCH, MAGIC, CRC = (at_(_V2, name) for name in ("length", "partition_leader_epoch", "magic", "crc"))
+EPOCH, MAGIC, CRC = (at_(_V2, name) for name in ("partition_leader_epoch", "magic", "crc"))
 ATTRIBUTES = at_(_V2, "attributes")
 V2_LAST, V2_BASE_TIME, V2_MAX_TIME = (
     at_(_V2, name) for name in ("last_offset_delta", "base_timestamp_ms", "max_timestamp_ms")
@@ -63,18 +63,14 @@ TAIL_LAST, TAIL_BASE_TIME, TAIL_MAX_TIME = (
     V3_SIZE + at_(_TAIL, name) for name in ("last_offset_delta", "base_timestamp_ms", "max_timestamp_ms")
 )
 TAIL_COUNT, TAIL_SIZE = V3_SIZE + at_(_TAIL, "count"), V3_SIZE + _TAIL.itemsize
-AFTER_LENGTH = LENGTH + 4
 CODEC_MASK, APPEND, TRANSACTIONAL = layouts.CODEC_MASK, layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT
 CONTROL, HORIZON = layouts.CONTROL_BIT, layouts.DELETE_HORIZON_BIT
 BARE, FIXED, UNSIGNED = layouts.NO_RECORD_ATTRIBUTES_BIT, layouts.FIXED_HEADER_BIT, layouts.UNSIGNED_BIT
 HEADERS_FIRST, TAGGED = layouts.HEADERS_FIRST_BIT, layouts.TAGGED_BIT
 ATTRIBUTE_BITS = 0xFFFF
 APPEND_TAG, SHARED_TAG, APPEND_TAG_BYTES = layouts.APPEND_TIME_TAG, layouts.SHARED_HEADERS_TAG, 8
-INT32_MAX, UNSET = 2**31 - 1, layouts.UNSET
-NO_TIMESTAMP, NULL = layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
-NEVER = 2**62  # a position that no writer reaches
+UNSET, NO_TIMESTAMP, NULL = layouts.UNSET, layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
 ONE = np.uint64(1)
-OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # why an encoder stopped
 
 # Where each byte of a batch goes. The header's fields are prefixed: record and batch both have a length, and so on.
 HEADER_PARTS = tuple(f"batch_header.{name}" for name in _V2.names)
@@ -235,30 +231,6 @@ def put_tags(out, at, row, tags, columns, first, shared, unsigned):
             at = put_field(out, at, values, value_starts[h], content, unsigned)
     move(out, at, tags, row.tags_start, np.int64(row.tags_bytes))
     return at + row.tags_bytes
-
-
-@leaf
-def seal(out, start, end, crc):
-    put_i32(out, start + LENGTH, np.int32(end - start - AFTER_LENGTH))
-    put_i32(out, start + CRC, np.int32(crc))
-
-
-@kernel
-def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, positions):
-    """Compressed batches from plain ones: each header of `plain`, then its slice of `payload`, sealed."""
-    at = 0
-    for b in range(len(bodies)):
-        positions[b] = start = at
-        header = bodies[b] - plain_positions[b]
-        size = payload_bounds[b + 1] - payload_bounds[b]
-        move(out, at, plain, plain_positions[b], header)
-        move(out, at + header, payload, payload_bounds[b], size)
-        at += header + size
-        if at - start - AFTER_LENGTH > INT32_MAX:
-            return BATCH_TOO_LARGE, b
-        seal(out, start, at, crc32c(out, start + ATTRIBUTES, at))
-    positions[len(bodies)] = at
-    return OK, 0
 
 
 @leaf

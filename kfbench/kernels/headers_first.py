@@ -10,17 +10,11 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
-    AFTER_LENGTH,
     ATTRIBUTES,
     BARE,
-    BATCH_TOO_LARGE,
-    INT32_MAX,
-    NEVER,
+    CRC,
     NULL,
-    OFFSET_TOO_FAR,
-    OK,
     ONE,
-    OUT_TOO_SMALL,
     RECORD_PARTS_AT,
     TAGGED,
     UNSIGNED,
@@ -30,7 +24,6 @@ from kfbench.kernels.batch_header import (
     outline,
     put_header,
     put_tags,
-    seal,
     tags_bytes,
     untagged_bytes,
 )
@@ -46,6 +39,16 @@ from kfbench.kernels.lengths import (
     put_count,
     put_length,
     skip,
+)
+from kfbench.kernels.sealing import (
+    AFTER_LENGTH,
+    BATCH_TOO_LARGE,
+    INT32_MAX,
+    NEVER,
+    OFFSET_TOO_FAR,
+    OK,
+    OUT_TOO_SMALL,
+    seal,
 )
 from kfbench.kernels.varint import (
     get_uvarint,
@@ -182,7 +185,7 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
             else:
                 at, crc, summed = _put_payload(out, at, columns, first, end, common, summed, False)
         if sealed:
-            seal(out, start, at, crc32c_finish(crc, out, summed, at))
+            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 

@@ -13,13 +13,22 @@ from kfbench.kernels.intrinsics import (
     get_i64,
     get_u8,
     get_u32,
-    move,
     put_i16,
     put_i32,
     put_i64,
     put_u8,
 )
 from kfbench.kernels.lengths import count_bytes, delta_code, get_delta
+from kfbench.kernels.sealing import (
+    AFTER_LENGTH,
+    BATCH_TOO_LARGE,
+    INT32_MAX,
+    NEVER,
+    OFFSET_TOO_FAR,
+    OK,
+    OUT_TOO_SMALL,
+    seal,
+)
 from kfbench.kernels.sequence import last_sequence
 from kfbench.kernels.varint import (
     get_uvarint,
@@ -34,19 +43,17 @@ from kfbench.kernels.varint import (
 )
 
 _LAYOUT = layouts.KIP98_HEADER
-LENGTH, CRC, MAGIC, ATTRIBUTES, LAST, BASE_TIME, MAX_TIME, PRODUCER, PRODUCER_EPOCH, SEQUENCE = (
-    layouts.position(_LAYOUT, name) for name in _LAYOUT.names if name != "base_offset"
+CRC, MAGIC, ATTRIBUTES, LAST, BASE_TIME, MAX_TIME, PRODUCER, PRODUCER_EPOCH, SEQUENCE = (
+    layouts.position(_LAYOUT, name) for name in _LAYOUT.names if name not in ("base_offset", "length")
 )
-HEADER, AFTER_LENGTH, THIS_MAGIC = _LAYOUT.itemsize, LENGTH + 4, 2
+HEADER, THIS_MAGIC = _LAYOUT.itemsize, 2
 CODEC_MASK, LAST_CODEC, KNOWN_BITS = layouts.CODEC_MASK, 4, layouts.KIP98_ATTRIBUTES_MASK
 APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT, layouts.CONTROL_BIT
 NULL_KEY, NULL_VALUE = layouts.NULL_KEY_BIT, layouts.NULL_VALUE_BIT
-INT32_MAX, NULL, NO_TIMESTAMP, UNSET = 2**31 - 1, layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
+NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 MAX_MESSAGE_OVERHEAD = 5 + 1 + 10 + 5 + 5
-NEVER = 2**62  # a position that no writer reaches
 FULL = -1
 ONE = np.uint64(1)
-OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # why an encoder stopped
 
 _HEADER_PARTS = tuple(f"batch_header.{name}" for name in _LAYOUT.names)
 PARTS = (*_HEADER_PARTS, "length", "attributes", "timestamp_delta", "offset_delta", "key_length", "key", "value")
@@ -81,12 +88,6 @@ def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
     """What the length field of a message says."""
     size = 1 + time_bytes + offset_bytes + max(value_length, 0)
     return size + (count_bytes(key_length, True) + key_length if key_length >= 0 else 0)
-
-
-@leaf
-def _seal(out, start, end, crc):
-    put_i32(out, start + LENGTH, np.int32(end - start - AFTER_LENGTH))
-    put_i32(out, start + CRC, np.int32(crc))
 
 
 @kernel
@@ -153,25 +154,8 @@ def encode(columns, bounds, fields, codec, out, positions, bodies):
         if at - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
         if sealed:
-            _seal(out, start, at, crc32c_finish(crc, out, summed, at))
+            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
-    return OK, 0
-
-
-@kernel
-def assemble(plain, plain_positions, bodies, payload, payload_bounds, out, positions):
-    """Compressed batches from plain ones: each header of `plain`, then its slice of `payload`, sealed."""
-    at = 0
-    for b in range(len(bodies)):
-        positions[b] = start = at
-        size = payload_bounds[b + 1] - payload_bounds[b]
-        move(out, at, plain, plain_positions[b], HEADER)
-        move(out, at + HEADER, payload, payload_bounds[b], size)
-        at += HEADER + size
-        if at - start - AFTER_LENGTH > INT32_MAX:
-            return BATCH_TOO_LARGE, b
-        _seal(out, start, at, crc32c(out, start + ATTRIBUTES, at))
-    positions[len(bodies)] = at
     return OK, 0
 
 

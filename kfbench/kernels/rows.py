@@ -5,17 +5,11 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, variant
 from kfbench.kernels.batch_header import (
-    AFTER_LENGTH,
     ATTRIBUTES,
     BARE,
-    BATCH_TOO_LARGE,
-    INT32_MAX,
-    NEVER,
+    CRC,
     NULL,
-    OFFSET_TOO_FAR,
-    OK,
     ONE,
-    OUT_TOO_SMALL,
     RECORD_PARTS_AT,
     TAGGED,
     UNSIGNED,
@@ -25,7 +19,6 @@ from kfbench.kernels.batch_header import (
     outline,
     put_header,
     put_tags,
-    seal,
     tags_bytes,
     untagged_bytes,
 )
@@ -42,6 +35,16 @@ from kfbench.kernels.lengths import (
     put_count,
     put_field,
     skip,
+)
+from kfbench.kernels.sealing import (
+    AFTER_LENGTH,
+    BATCH_TOO_LARGE,
+    INT32_MAX,
+    NEVER,
+    OFFSET_TOO_FAR,
+    OK,
+    OUT_TOO_SMALL,
+    seal,
 )
 from kfbench.kernels.varint import (
     get_varlong,
@@ -160,7 +163,7 @@ def _encode(columns, bounds, fields, tags, shared, magic, features, codec, out, 
         if at - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
         if sealed:
-            seal(out, start, at, crc32c_finish(crc, out, summed, at))
+            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 

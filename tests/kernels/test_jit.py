@@ -14,6 +14,7 @@ from numba.core.registry import CPUDispatcher
 
 from kfbench import FORMATS, Records, kernels
 from kfbench.batches import BatchFields
+from kfbench.formats._batched import BatchedFormat
 from kfbench.kernels import (
     batch,
     batch_header,
@@ -26,15 +27,18 @@ from kfbench.kernels import (
     legacy,
     limit,
     rows,
+    sealing,
     shared_headers,
 )
+from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    batch, batch_header, control, crc, enriched, frames, headers_first, kip98, legacy, limit, rows, shared_headers,
+    batch, batch_header, control, crc, enriched, frames, headers_first, kip98, legacy, limit, rows, sealing,
+    shared_headers,
 )  # fmt: skip
 
 
@@ -44,7 +48,8 @@ def exercise() -> None:
         Message(offset=i, timestamp_ms=NOW_MS + i, key=b"key", value=b"v" * (i % 50), headers=(("h", None),) * (i % 2))
         for i in range(20)
     ]
-    for name, fmt in FORMATS.items():
+    unnamed = BatchedFormat(name="v3", magic=3, summary="", features=UNSIGNED_BIT | TAGGED_BIT)
+    for name, fmt in [*FORMATS.items(), ("v3", unnamed)]:
         records = records_of(messages)
         for codec in ("none", "gzip"):
             log = fmt.encode(records, 7, codec, lossy=True)
