@@ -1,0 +1,55 @@
+"""Offsets, timestamps and lengths without the payload are what a full reader gives, in every format."""
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, Records
+from kfbench.batches import DecodedLog, DecodedMetadata
+from kfbench.errors import CorruptLog
+
+RECORDS = Records.from_lists(
+    [None if i % 7 == 0 else b"v" * (40 * i) for i in range(20)],
+    keys=[None if i % 3 == 0 else b"key %d" % i for i in range(20)],
+    timestamps_ms=[1_700_000_000_000 + 250 * i for i in range(20)],
+    headers=[[("h", b"x" * i)] * (i % 3) for i in range(20)],
+)
+BOUNDS = [0, 1, 12, 20]
+ARMS = [(name, codec) for name, fmt in FORMATS.items() for codec in fmt.capabilities.codecs]
+
+
+def check_same(seen: DecodedMetadata, log: DecodedLog) -> None:
+    shapes = log.records.shapes
+    for mine, whole in (
+        (seen.offsets, shapes.offsets),
+        (seen.timestamps_ms, shapes.timestamps_ms),
+        (seen.key_lengths, shapes.key_lengths),
+        (seen.value_lengths, shapes.value_lengths),
+        (seen.header_counts, np.diff(shapes.header_bounds)),
+        (seen.bounds, log.bounds),
+    ):
+        assert mine.tolist() == whole.tolist()
+    assert seen.trailing_bytes == log.trailing_bytes
+    assert [str(error) for error in seen.errors] == [str(error) for error in log.errors]
+
+
+@pytest.mark.parametrize(("name", "codec"), ARMS)
+def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(RECORDS, BOUNDS, codec, lossy=True)
+    whole = fmt.decode(log)
+    seen = fmt.decode_metadata(log)
+    check_same(seen, whole)
+    assert seen.plain_bytes <= whole.batch_rows["records_size_bytes"].sum()
+    cut = log.data[:-3]
+    check_same(fmt.decode_metadata(cut), fmt.decode(cut))
+
+
+@pytest.mark.parametrize(("name", "codec"), ARMS)
+def test_a_damaged_batch_between_sound_ones(name: str, codec: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(RECORDS, BOUNDS, codec, lossy=True)
+    data = log.data.copy()
+    data[log.positions[2] - 1] ^= 1
+    check_same(fmt.decode_metadata(data, on_error="skip"), fmt.decode(data, on_error="skip"))
+    with pytest.raises(CorruptLog):
+        fmt.decode_metadata(data)
