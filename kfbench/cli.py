@@ -288,53 +288,6 @@ def table(
 
 
 @app.command()
-def prefix(as_json: AsJson = False) -> None:
-    """Offsets and times read from the headers in front of a batch: what it saves, and which checks it gives up."""
-    from rich.console import Console
-    from rich.progress import track
-
-    from kfbench.measure.prefix import LOST
-    from kfbench.report.render import Column, Interval, Table
-    from kfbench.sweep.prefix import FORMAT, cells, measure_cells
-
-    console = Console(stderr=True)
-    rows = list(
-        measure_cells(track(cells(), "prefixes", console=console, transient=True, disable=not console.is_terminal))
-    )
-    if as_json:
-        print(_json({"rows": [row.to_dict() for row in rows], "lost_checks": dict(LOST)}))
-        return
-    shares = ("plain bytes wanted", "plain bytes made", "compressed bytes taken", "codec CPU", "reader CPU", "A/A")
-    found = Table(
-        name="prefix",
-        caption=f"{FORMAT}: offsets and times read from the prefix of each batch, relative to all of it decompressed",
-        columns=(
-            Column(name="records"),
-            Column(name="value", unit="bytes"),
-            Column(name="codec"),
-            *(Column(name=name, unit="× whole", digits=3) for name in shares),
-        ),
-        rows=tuple(
-            (
-                row.batch_size,
-                row.value_bytes,
-                row.codec,
-                row.prefixes.plain_bytes_wanted / row.prefixes.plain_bytes,
-                row.prefixes.plain_bytes_made / row.prefixes.plain_bytes,
-                row.prefixes.compressed_bytes_taken / row.prefixes.compressed_bytes,
-                *(
-                    Interval(median=median, low=low, high=high)
-                    for median, low, high in (row.prefixes.codec_cpu, row.prefixes.reader_cpu, row.prefixes.aa_cpu)
-                ),
-            )
-            for row in rows
-        ),
-        notes=("", "A reader of the prefix does not see:", *(f"  {name}: {what}" for name, what in LOST.items())),
-    )
-    print(found.to_text())
-
-
-@app.command()
 def formats(as_json: AsJson = False) -> None:
     """The record formats and what they can carry."""
     from kfbench.formats import FORMATS

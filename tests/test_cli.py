@@ -20,7 +20,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
 from kfbench.records import Records
 from kfbench.store import create_run
-from kfbench.sweep import cell, prefix
+from kfbench.sweep import cell
 from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
 from tests.runs import MANIFEST
@@ -35,7 +35,6 @@ COMMANDS = {
     "inspect",
     "verify",
     "table",
-    "prefix",
     "formats",
     "workloads",
     "codecs",
@@ -160,15 +159,6 @@ def test_a_profile_that_does_not_exist(kfbench: Run) -> None:
     line = kfbench("run", "no-such-profile").refused()
     assert "no-such-profile" in line
     assert "smoke" in line
-
-
-def test_prefix_prints_every_codec_and_the_checks_that_are_lost(kfbench: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefix, "POINTS", prefix.POINTS[:1])
-    text = kfbench("prefix").out
-    assert [line.split()[2] for line in text.splitlines()[4:8]] == ["gzip", "snappy", "lz4", "zstd"]
-    found = json.loads(kfbench("prefix", "--json").out)
-    assert [row["codec"] for row in found["rows"]] == ["gzip", "snappy", "lz4", "zstd"]
-    assert all(f"{name}: {what}" in text for name, what in found["lost_checks"].items())
 
 
 def test_a_table_that_does_not_exist(kfbench: Run) -> None:

@@ -3,21 +3,27 @@
 The batch's CRC covers the compressed bytes and is checked either way. What a reader of the prefix gives up is LOST.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from kfbench.arrays import Int64
-from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
+from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS, Allowance, Codec, Stream
 from kfbench.formats import Format
+from kfbench.formats._batched import BatchedFormat
 from kfbench.formats._reading import Reading
-from kfbench.measure.cpu import Arm, Samples, measure, paired_ratio, warm_up
+from kfbench.layouts import HEADERS_FIRST_BIT
+from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.verify import Unverified
-from kfbench.records import Records
 from kfbench.uvarint import MOST_BYTES, get_uvarint
+
+# Each operation on the prefix, and the one on the whole that it stands against, in the same rounds: the codec alone,
+# and the format's reader, CRC included.
+WHOLE: Final = {"decompress-prefix": "decompress", "decode-metadata": "decode"}
+AA: Final = "decompress"  # is timed twice
+ARMS: Final = 5
 
 LOST: Final[Mapping[str, str]] = {
     "undecodable payload": "compressed bytes behind the prefix that the codec refuses, or that are missing",
@@ -29,71 +35,72 @@ LOST: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prefixes:
-    """A log's batches, read whole and by their prefix. Byte counts are over all batches, and of what the codec covers.
+class Measured:
+    """One operation on all batches of a log. Byte counts are of what the codec covers, over all batches.
 
-    CPU: codec is the codec alone, reader the format's decode_metadata against its decode; (median, low, high) of
-    prefix / whole, as `paired_ratio` has them. aa: the codec's whole decompression against itself.
+    plain_bytes: made, in blocks where the codec has them, from compressed_bytes. metadata_bytes: what offsets and
+    times need of them. arm: measure, or aa.
     """
 
-    batches: int
+    operation: str
+    arm: str
     compressed_bytes: int
-    compressed_bytes_taken: int
     plain_bytes: int
-    plain_bytes_made: int  # in blocks where the codec has them
-    plain_bytes_wanted: int
-    codec_cpu: tuple[float, float, float]
-    reader_cpu: tuple[float, float, float]
-    aa_cpu: tuple[float, float, float]
+    metadata_bytes: int
+    samples: Samples
+
+
+def has_prefix(fmt: Format) -> bool:
+    return isinstance(fmt, BatchedFormat) and bool(fmt.features & HEADERS_FIRST_BIT)
 
 
 def measure_prefixes(
-    fmt: Format,
-    records: Records,
-    bounds: Int64,
-    codec_name: str,
-    level: int | None = None,
-    batch_fields: BatchFields = NO_FIELDS,
-    *,
-    rounds: int,
-    sample_ns: int,
-    seed: int,
-) -> Prefixes:
+    fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int, seed: int
+) -> list[Measured]:
     """Raises Unverified where the prefix says something else than the whole."""
     codec = CODECS[codec_name]
-    log = fmt.encode(records, bounds, codec_name, level, batch_fields)
     payloads = compressed_payloads(fmt, log)
     wanted = [_wanted_bytes(codec, payload) for payload in payloads]
     streams = [codec.stream(payload) for payload in payloads]
-    for stream, payload, size in zip(streams, payloads, wanted, strict=True):
-        if _read(stream, size) != codec.decompress(payload)[:size]:
+    plain = [codec.decompress(payload) for payload in payloads]
+    for stream, size, all_of_it in zip(streams, wanted, plain, strict=True):
+        if _read(stream, size) != all_of_it[:size]:
             raise Unverified(f"{codec_name}: a prefix differs from the whole")
-    _verify(fmt, log)
+    made = sum(stream.plain_bytes for stream in streams)
+    _verify(fmt, log, made)
 
-    def whole() -> None:
+    def decompress() -> None:
         for payload in payloads:
             codec.decompress(payload)
 
-    def prefix() -> None:
+    def decompress_prefix() -> None:
         for payload, size in zip(payloads, wanted, strict=True):
             _read(codec.stream(payload), size)
 
-    calls = [whole, whole, prefix, lambda: fmt.decode(log), lambda: fmt.decode_metadata(log)]
-    arms = [Arm(call=call, before=_nothing, verify=_nothing) for call in calls]
+    whole = sum(map(len, payloads)), sum(map(len, plain))
+    prefix = sum(stream.taken_bytes for stream in streams), made
+    timed: list[tuple[str, str, tuple[int, int], Callable[[], object]]] = [
+        ("decompress", "measure", whole, decompress),
+        ("decompress", "aa", whole, decompress),
+        ("decompress-prefix", "measure", prefix, decompress_prefix),
+        ("decode", "measure", whole, lambda: fmt.decode(log)),
+        ("decode-metadata", "measure", prefix, lambda: fmt.decode_metadata(log)),
+    ]
+    arms = [Arm(call=call, before=_nothing, verify=_nothing) for *_, call in timed]
     for arm in arms:
         warm_up(arm)
-    base, again, part, decode, metadata = measure(arms, 0, rounds, sample_ns, seed)
-    return Prefixes(
-        batches=len(log),
-        compressed_bytes=sum(map(len, payloads)),
-        compressed_bytes_taken=sum(stream.taken_bytes for stream in streams),
-        plain_bytes=sum(len(codec.decompress(payload)) for payload in payloads),
-        plain_bytes_made=sum(stream.plain_bytes for stream in streams),
-        plain_bytes_wanted=sum(wanted),
-        codec_cpu=_ratio(part, base),
-        reader_cpu=_ratio(metadata, decode),
-        aa_cpu=_ratio(again, base),
-    )
+    samples = measure(arms, 0, rounds, sample_ns, seed)
+    return [
+        Measured(
+            operation=operation,
+            arm=arm,
+            compressed_bytes=taken_bytes,
+            plain_bytes=plain_bytes,
+            metadata_bytes=sum(wanted),
+            samples=each,
+        )
+        for (operation, arm, (taken_bytes, plain_bytes), _), each in zip(timed, samples, strict=True)
+    ]
 
 
 def compressed_payloads(fmt: Format, log: EncodedLog) -> list[memoryview]:
@@ -114,15 +121,15 @@ def _read(stream: Stream, size: int) -> bytes:
     return head[:size] + stream.read(size - len(head))
 
 
-def _verify(fmt: Format, log: EncodedLog) -> None:
+def _verify(fmt: Format, log: EncodedLog, made_bytes: int) -> None:
     metadata, shapes = fmt.decode_metadata(log), fmt.decode(log).records.shapes
     for name in ("offsets", "timestamps_ms", "key_lengths", "value_lengths"):
         if not np.array_equal(getattr(metadata, name), getattr(shapes, name)):
             raise Unverified(f"{fmt.name}: {name} read from the prefix differ from the decoded ones")
-
-
-def _ratio(arm: Samples, base: Samples) -> tuple[float, float, float]:
-    return paired_ratio(arm.cpu_ns, base.cpu_ns)
+    if metadata.plain_bytes != made_bytes:
+        raise Unverified(
+            f"{fmt.name}: {metadata.plain_bytes} bytes made to read the metadata, {made_bytes} by the codec alone"
+        )
 
 
 def _nothing() -> None:

@@ -11,7 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 # Version history: a reader refuses a run of another version.
-# 1  (2026-11) the first
+# 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
+#              run from before: such a run says no less, and is still read
 SCHEMA_VERSION: Final = 1
 
 
@@ -45,7 +46,7 @@ WORKLOAD_COLUMNS: Final = (
 )
 
 COLUMNS: Final = (
-    _column("kind", pa.string(), "", "bytes or cpu", nullable=False),
+    _column("kind", pa.string(), "", "bytes, cpu or prefix", nullable=False),
     _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
     _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
     _column("error", pa.string(), "", "why there is no measurement"),
@@ -68,10 +69,21 @@ COLUMNS: Final = (
     _column("overhead_bytes", pa.int64(), "bytes", "size_bytes - payload_bytes; uncompressed only"),
     _column("losses", pa.string(), "", "JSON: what the format could not carry, and how many"),
     _column("field_bytes", pa.string(), "bytes", "JSON: bytes a field, sum = size_bytes; uncompressed only"),
-    # cpu
-    _column("operation", pa.string(), "", "encode or decode"),
-    _column("arm", pa.string(), "", "measure, or aa: the base format (v2) once more, which must read 1.0"),
-    _column("inner_loops", pa.int32(), "", "calls a sample; the same for all arms of a cell and operation"),
+    # prefix
+    _column("compressed_bytes", pa.int64(), "bytes", "what the codec made of the batches, as far as it was taken"),
+    _column("plain_bytes", pa.int64(), "bytes", "what was decompressed of it"),
+    _column("metadata_bytes", pa.int64(), "bytes", "what offsets, timestamps and lengths need of the plain bytes"),
+    # cpu and prefix
+    _column(
+        "operation",
+        pa.string(),
+        "",
+        "cpu: encode or decode; prefix: decompress or decompress-prefix (codec alone), decode or decode-metadata",
+    ),
+    _column("arm", pa.string(), "", "measure, or aa: the base (v2; prefix: decompress) once more, which must read 1.0"),
+    _column(
+        "inner_loops", pa.int32(), "", "calls a sample; the same for all arms of a cell and operation (prefix: format)"
+    ),
     _column(
         "cpu_ns",
         pa.list_(pa.int64()),

@@ -4,7 +4,7 @@ An exception becomes a row with its error: one broken cell must not cost a sweep
 """
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,10 +15,11 @@ from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, Operation, Samples, measure, prepare, warm_up
 from kfbench.measure.environment import host
+from kfbench.measure.prefix import ARMS, measure_prefixes
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.measure.size import measure_size
 from kfbench.measure.verify import Unverified, verify_records
-from kfbench.sweep.grid import BASE_FORMAT, Cell, illegal
+from kfbench.sweep.grid import BASE_FORMAT, Cell, Kind, illegal
 from kfbench.workloads import Sample, Workload
 
 Row = dict[str, Any]
@@ -51,13 +52,13 @@ def estimate_s(cell: Cell) -> float:
     once = 30e-6 + payload / speed + batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
     if cell.kind == "bytes":
         return 2e-3 + len(cell.formats) * (1e-3 + payload / 300e6 + once)
-    samples = len(OPERATIONS) * (len(cell.formats) + 1) * (cell.rounds + WARM_UP_CALLS)
-    return 0.03 + samples * max(once, 1.2 * cell.sample_us * 1e-6)
+    arms = ARMS * len(cell.formats) if cell.kind == "prefix" else len(OPERATIONS) * (len(cell.formats) + 1)
+    return 0.03 + arms * (cell.rounds + WARM_UP_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
 
 
 def measure_cell(cell: Cell) -> list[Row]:
     """The rows of the cell, under each block that names it. Never raises: see `status` and `error`."""
-    measured = list(_bytes_rows(cell) if cell.kind == "bytes" else _cpu_rows(cell))
+    measured = list(_ROWS[cell.kind](cell))
     columns = {name: value for name, value in cell.axes.items() if name in SCHEMA.names}
     common = {
         "kind": cell.kind,
@@ -149,6 +150,38 @@ def _timed_rows(cell: Cell, operation: Operation, logs: Mapping[str, Bytes], giv
     for (row, _), times in zip(timed, samples, strict=True):
         row |= _times(cell, times)
     yield from rows
+
+
+def _prefix_rows(cell: Cell) -> Iterator[Row]:
+    """Each format on its own: its prefix is compared with its whole."""
+    for name in cell.formats:
+        try:
+            sample = _sample(cell.workload, cell.records, cell.seed)
+            log = FORMATS[name].encode(sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields)
+            verify_records(FORMATS[name], sample.records, sample.bounds, sample.batch_fields, log)
+            found = measure_prefixes(
+                FORMATS[name], log, cell.codec, rounds=cell.rounds, sample_ns=cell.sample_us * 1_000, seed=cell.seed
+            )
+        except Exception as error:
+            yield _error(cell, name, error)
+            continue
+        for each in found:
+            yield {
+                "format": name,
+                "operation": each.operation,
+                "arm": each.arm,
+                "batches": len(log),
+                "compressed_bytes": each.compressed_bytes,
+                "plain_bytes": each.plain_bytes,
+                "metadata_bytes": each.metadata_bytes,
+            } | _times(cell, each.samples)
+
+
+_ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
+    "bytes": _bytes_rows,
+    "cpu": _cpu_rows,
+    "prefix": _prefix_rows,
+}
 
 
 def _times(cell: Cell, times: Samples) -> Row:

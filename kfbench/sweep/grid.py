@@ -20,6 +20,7 @@ from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.environment import DATASETS
+from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 
@@ -28,7 +29,7 @@ MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
 
-Kind = Literal["bytes", "cpu"]
+Kind = Literal["bytes", "cpu", "prefix"]
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -39,8 +40,8 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How each CPU cell is timed: its working set (smaller under a codec, which is so much slower), rounds, and the
-    least time that one sample takes."""
+    """How each CPU or prefix cell is timed: its working set (smaller under a codec, which is so much slower), rounds,
+    and the least time that one sample takes."""
 
     records: int = 8_192
     payload_bytes: int = 1 << 20
@@ -189,7 +190,7 @@ def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
                 if reason := illegal(name, one_batch, "none"):
                     raise InvalidConfig(f'{where}: formats: {reason}; give illegal = "skip" to leave such cells out')
         canonical = _canonical(point)
-        timing = {"rounds": file.cpu.rounds, "sample_us": file.cpu.sample_us} if kind == "cpu" else {}
+        timing = {"rounds": file.cpu.rounds, "sample_us": file.cpu.sample_us} if kind != "bytes" else {}
         for codec, level in codecs:
             yield Cell(
                 kind=kind,
@@ -217,6 +218,11 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
             raise InvalidConfig(f"{where}: formats: {name!r} is there twice")
     if "cpu" in grid.measure and BASE_FORMAT not in grid.formats:
         raise InvalidConfig(f"{where}: formats: CPU cells need {BASE_FORMAT}, the base of every ratio")
+    if "prefix" in grid.measure:
+        if without := [name for name in grid.formats if not has_prefix(FORMATS[name])]:
+            raise InvalidConfig(f"{where}: formats: {without[0]} has no headers first, and so no prefix to read")
+        if "none" in grid.codecs:
+            raise InvalidConfig(f"{where}: codecs.none: prefix cells compare how much is decompressed")
     if grid.workload not in WORKLOADS:
         raise InvalidConfig(f"{where}: workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})")
     codecs: list[tuple[str, int | None]] = []

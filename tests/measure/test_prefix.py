@@ -3,6 +3,7 @@
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,8 @@ from kfbench import FORMATS, BatchFields, Limits
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
 from kfbench.errors import CorruptLog
-from kfbench.measure.prefix import LOST, compressed_payloads, measure_prefixes
+from kfbench.measure.prefix import AA, ARMS, LOST, WHOLE, compressed_payloads, has_prefix, measure_prefixes
+from kfbench.measure.verify import Unverified
 from kfbench.workloads.grid import GridPoint
 from tests.common import records_of
 from tests.formats.fuzz import sealed
@@ -25,17 +27,40 @@ SAMPLE = GridPoint(batch_size=200, value_bytes=2_000, payload="random", timestam
 )
 
 
+def test_only_formats_with_headers_first_have_a_prefix() -> None:
+    assert [name for name, fmt in FORMATS.items() if has_prefix(fmt)] == HEADERS_FIRST
+
+
 @pytest.mark.parametrize("name", HEADERS_FIRST)
 @pytest.mark.parametrize("codec", REAL)
 def test_a_prefix_takes_no_more_than_its_blocks(name: str, codec: str) -> None:
-    found = measure_prefixes(FORMATS[name], SAMPLE.records, SAMPLE.bounds, codec, rounds=5, sample_ns=1, seed=1)
-    assert found.batches == 2
-    least = -(-found.plain_bytes_wanted // 2 // BLOCK_BYTES[codec]) * BLOCK_BYTES[codec] * 2
-    assert found.plain_bytes_wanted <= found.plain_bytes_made == least
-    assert found.plain_bytes_made < found.plain_bytes / 2
-    assert 0 < found.compressed_bytes_taken < found.compressed_bytes / 2
-    for median, low, high in (found.codec_cpu, found.reader_cpu, found.aa_cpu):
-        assert 0 < low <= median <= high
+    fmt = FORMATS[name]
+    log = fmt.encode(SAMPLE.records, SAMPLE.bounds, codec)
+    found = {(row.operation, row.arm): row for row in measure_prefixes(fmt, log, codec, rounds=5, sample_ns=1, seed=1)}
+    assert len(found) == ARMS
+    assert {row.metadata_bytes for row in found.values()} == {found["decode", "measure"].metadata_bytes}
+    for prefix_name, whole_name in WHOLE.items():
+        prefix, whole = found[prefix_name, "measure"], found[whole_name, "measure"]
+        least = -(-prefix.metadata_bytes // 2 // BLOCK_BYTES[codec]) * BLOCK_BYTES[codec] * 2
+        assert prefix.metadata_bytes <= prefix.plain_bytes == least
+        assert prefix.plain_bytes < whole.plain_bytes / 2
+        assert 0 < prefix.compressed_bytes < whole.compressed_bytes / 2
+        assert whole.compressed_bytes == sum(map(len, compressed_payloads(fmt, log)))
+    assert found[AA, "aa"].plain_bytes == found[AA, "measure"].plain_bytes
+    for row in found.values():
+        assert len(row.samples.cpu_ns) == 5 and row.samples.cpu_ns.min() > 0
+
+
+def test_a_reader_that_says_something_else_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = FMT.encode(SAMPLE.records, SAMPLE.bounds, "gzip")
+    sound = FMT.decode_metadata(log)
+    for change, said in (
+        ({"offsets": sound.offsets + 1}, "offsets read from the prefix differ"),
+        ({"plain_bytes": sound.plain_bytes + 1}, "bytes made to read the metadata"),
+    ):
+        monkeypatch.setattr(type(FMT), "decode_metadata", lambda *_, change=change: replace(sound, **change))
+        with pytest.raises(Unverified, match=said):
+            measure_prefixes(FMT, log, "gzip", rounds=1, sample_ns=1, seed=1)
 
 
 def test_the_payloads_are_what_the_codec_made() -> None:

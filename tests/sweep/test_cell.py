@@ -10,6 +10,7 @@ import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
+from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.sweep import cell as cell_module
 from kfbench.sweep.cell import estimate_s, measure_cell, measure_recipes
@@ -51,8 +52,23 @@ def test_cpu_rows_hold_raw_samples_of_every_arm() -> None:
         assert min(row["cpu_ns"]) > 0 and "size_bytes" not in row
 
 
+def test_prefix_rows_are_the_whole_and_the_prefix_of_each_format() -> None:
+    rows = measure_cell(a_cell("prefix", formats=("v3-headers-first", "v3-full"), codec="gzip", level=6))
+    wholes = [("decompress", "measure"), ("decompress", "aa")]
+    others = [(name, "measure") for name in ("decompress-prefix", "decode", "decode-metadata")]
+    assert [(row["format"], row["operation"], row["arm"]) for row in rows] == [
+        (name, *each) for name in ("v3-headers-first", "v3-full") for each in (*wholes, *others)
+    ]
+    for row in rows:
+        assert row["status"] == "ok" and row["batches"] == 3 and row["records"] == 300
+        assert len(row["cpu_ns"]) == len(row["wall_ns"]) == 5
+        whole = row["operation"] in ("decompress", "decode")
+        assert (row["plain_bytes"] > 30_000) == whole and row["metadata_bytes"] <= row["plain_bytes"]
+
+
 def test_rows_fit_the_schema_as_they_come() -> None:
-    made = table([*measure_cell(a_cell()), *measure_cell(a_cell("cpu"))])
+    prefix = a_cell("prefix", formats=("v3-full",), codec="snappy")
+    made = table([*measure_cell(a_cell()), *measure_cell(a_cell("cpu")), *measure_cell(prefix)])
     assert made.schema.equals(SCHEMA)
 
 
@@ -96,6 +112,16 @@ def test_a_failure_is_a_row_that_names_the_cell(failing: str, kind: str) -> None
         assert row.get("size_bytes") is None and row.get("cpu_ns") is None
     assert all(row["status"] == "ok" for row in rows if row["format"] != failing)
     assert table(rows).num_rows == len(rows)
+
+
+def test_a_format_whose_prefix_fails_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = Failing(name="v3-full", magic=3, summary="broken", features=FORMATS["v3-full"].features)
+    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, "v3-full": broken})
+    rows = measure_cell(a_cell("prefix", formats=("v3-full", "v3-headers-first"), codec="zstd", level=3))
+    assert [(row["format"], row["status"]) for row in rows] == [
+        ("v3-full", "error"), *[("v3-headers-first", "ok")] * ARMS
+    ]  # fmt: skip
+    assert rows[0]["error"] == "prefix cell c0ffee (grid: defaults; zstd 3): v3-full: RuntimeError: out of ideas"
 
 
 def test_without_its_base_a_cpu_cell_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:

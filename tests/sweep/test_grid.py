@@ -135,6 +135,12 @@ def test_the_prose_stays_with_its_block(load: Load) -> None:
     assert profile.text.startswith(HEAD) and profile.name == "sweep"
 
 
+def test_a_prefix_cell_is_timed_like_a_cpu_cell_under_a_codec(load: Load) -> None:
+    text = block("codecs = { gzip = [] }\naxes = {}", formats='["v3-headers-first"]', measure='["prefix"]')
+    (cell,) = load(text, head=HEAD + "cpu = { codec_payload_bytes = 30000, rounds = 7, sample_us = 9 }\n").cells
+    assert (cell.kind, cell.records, cell.rounds, cell.sample_us) == ("prefix", 200, 7, 9)
+
+
 def test_default_levels_are_resolved(load: Load) -> None:
     cells = load(block("codecs = { none = [], gzip = [], snappy = [], zstd = [3] }\naxes = {}")).cells
     assert [(cell.codec, cell.level) for cell in cells] == [("none", None), ("gzip", 6), ("snappy", None), ("zstd", 3)]
@@ -160,6 +166,10 @@ BAD = {
     "zstd in v1": (block("codecs = { zstd = [] }", formats='["v1", "v2"]'), "codecs.zstd: v1 has no zstd"),
     "headers in v0": (block("axes = { headers = [1] }", formats='["v0", "v2"]'), "formats: v0 has no headers"),
     "cpu without base": (block(formats='["v3"]', measure='["cpu"]'), "CPU cells need v2"),
+    "no prefix": (block(measure='["prefix"]'), "formats: v2 has no headers first"),
+    "no codec for a prefix": (
+        block(formats='["v3-full"]', measure='["prefix"]'), "codecs.none: prefix cells compare how much is decompressed"
+    ),
     "nothing valid": (block("axes = { batch_size = [1], timestamp_spread_ms = [5] }"), "axes: no valid cell is left"),
     "far too large": (block("axes = { batch_size = [2000000000] }"), "axes: no valid cell is left"),
     "too far apart": (
@@ -229,7 +239,7 @@ def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
 def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     profile = load_profile(name)
     kinds = Counter(cell.kind for cell in profile.cells)
-    assert kinds["bytes"] >= least[0] and kinds["cpu"] >= least[1]
+    assert kinds["bytes"] >= least[0] and kinds["cpu"] >= least[1] and kinds["prefix"] >= 8
     assert len({(cell.kind, cell.cell_id, cell.codec, cell.level) for cell in profile.cells}) == len(profile.cells)
     assert {"v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"} <= {
         name for cell in profile.cells for name in cell.formats
