@@ -65,6 +65,15 @@ analysis = "Prose of the control grid."
 measure = ["cpu"]
 formats = ["v0", "v1", "v2", "v3"]
 axes = {value_bytes = [100, 20000], batch_size = [5]}
+
+[[grid]]
+name = "prefix"
+title = "prefix"
+analysis = "Prose of the prefix grid."
+measure = ["prefix"]
+formats = ["v3-full"]
+axes = {value_bytes = [1000], batch_size = [10, 100]}
+codecs = {gzip = [6], zstd = [3]}
 """
 
 

@@ -202,8 +202,7 @@ class Results:
                 return None
             if row.format == BASE and row.arm == "measure":
                 return Interval(median=1.0, low=1.0, high=1.0)
-            median, low, high = paired_ratio(_per_call(row), base, seed=0)
-            return Interval(median=median, low=low, high=high)
+            return _interval(_per_call(row), base)
 
         return rows.assign(ratio=[ratio(row) for row in rows.itertuples()])
 
@@ -221,6 +220,33 @@ class Results:
         low, high = np.percentile(medians, [2.5, 97.5])
         return float(min(low, 1.0)), float(max(high, 1.0))
 
+    @cached_property
+    def prefixes(self) -> Frame:
+        """What was read of the prefix beside the whole, one row a cell, format, codec and level.
+
+        decompress and read: the Interval of prefix / whole by the codec alone and by the format's reader; aa: of the
+        codec's whole against itself.
+        """
+        rows = self.grid_rows[self.grid_rows["kind"] == "prefix"]
+        arms = ["cell_id", "format", "codec", "level"]
+        rows = rows.drop_duplicates([*arms, "operation", "arm"])
+        found = []
+        for _, part in rows.groupby(arms, dropna=False, sort=False):
+            by = {(row.operation, row.arm): row for row in part.itertuples()}
+            whole, prefix = by["decompress", "measure"], by["decompress-prefix", "measure"]
+            found.append(
+                {name: getattr(whole, name) for name in (*self.axes, *arms, "kind", "batches", "metadata_bytes")}
+                | {
+                    "plain_bytes": whole.plain_bytes,
+                    "made_bytes": prefix.plain_bytes,
+                    "taken_share": prefix.compressed_bytes / whole.compressed_bytes,
+                    "decompress": _paired(prefix, whole),
+                    "read": _paired(by["decode-metadata", "measure"], by["decode", "measure"]),
+                    "aa": _paired(by["decompress", "aa"], whole),
+                }
+            )
+        return pd.DataFrame(found)
+
 
 def _plain(rows: Frame) -> Frame:
     """Nullable columns as NumPy ones: integers where every row has a value, else floats with NaN."""
@@ -236,3 +262,13 @@ def _plain(rows: Frame) -> Frame:
 def _per_call(row: Any) -> np.ndarray:
     per_call: np.ndarray = np.asarray(row.cpu_ns, dtype=np.float64) / row.inner_loops
     return per_call
+
+
+def _interval(arm: np.ndarray, base: np.ndarray) -> Interval:
+    median, low, high = paired_ratio(arm, base, seed=0)
+    return Interval(median=median, low=low, high=high)
+
+
+def _paired(arm: Any, base: Any) -> Interval:
+    """Of two rows of one measurement."""
+    return _interval(_per_call(arm), _per_call(base))

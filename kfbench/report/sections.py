@@ -131,6 +131,7 @@ def sections(results: Results, sweep: Sequence[Block]) -> list[Section]:
         _fields(results),
         _compressed(results, prose),
         *_cpu(results, prose),
+        _prefix(results, prose),
     ]
     noise = _noise(results, prose)
     built += [_block(results, block) for block in prose.left]
@@ -341,6 +342,19 @@ def _cpu(results: Results, prose: Prose) -> list[Section]:
         if part is not None:
             built.append(_cpu_section(results, part, name, short, title, prose))
     return built
+
+
+def _prefix(results: Results, prose: Prose) -> Section | None:
+    if results.prefixes.empty:
+        return None
+    return Section(
+        name="prefix",
+        short="Prefix",
+        title="What does reading offsets and times from the prefix save, and what does it give up?",
+        means=tables.prefix_sentence(results),
+        prose=prose.of(results.prefixes),
+        tables=(*tables.prefix_tables(results), tables.lost_table()),
+    )
 
 
 def _noise(results: Results, prose: Prose) -> Section | None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kfbench.report.publish import render
 from kfbench.store import open_run
 
 REPORTS = sorted(path.parent for path in (Path(__file__).parents[2] / "reports").glob("*.*/index.html"))
@@ -16,3 +17,10 @@ def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> N
     run = open_run(report)
     assert run.table.num_rows == sum(run.manifest["counts"][state] for state in ("ok", "skipped", "error"))
     assert run.manifest["counts"]["error"] == 0
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda path: str(path.name))
+def test_a_committed_report_can_still_be_rendered(report: Path) -> None:
+    run = open_run(report)
+    page = dict(render(run))["index.html"].decode()
+    assert ("prefix" in run.table["kind"].unique().to_pylist()) == ('id="prefix"' in page)
