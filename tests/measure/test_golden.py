@@ -12,19 +12,20 @@ from kfbench.errors import InvalidConfig
 from kfbench.measure.golden import CHECKS, GOLDEN, check_vector, vectors
 from kfbench.measure.verify import Outcome
 
-FOLDER = Path(os.environ.get("KFBENCH_GOLDEN") or GOLDEN)
+FURTHER = os.environ.get("KFBENCH_GOLDEN")
+FOLDERS = [GOLDEN, *([Path(FURTHER)] if FURTHER else [])]
 
 Sidecar = dict[str, Any]
 
 
-def sidecar_of(name: str, folder: Path = FOLDER) -> Sidecar:
+def sidecar_of(name: str, folder: Path = GOLDEN) -> Sidecar:
     found: Sidecar = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
 def first(wanted: Callable[[Sidecar], Any]) -> tuple[dict[str, Any], Sidecar]:
     """The first vector of which that is true: its entry and its sidecar."""
-    for entry in vectors(FOLDER):
+    for entry in vectors(GOLDEN):
         sidecar = sidecar_of(entry["name"])
         if wanted(sidecar):
             return entry, sidecar
@@ -51,7 +52,7 @@ def refused(sidecar: Sidecar) -> bool:
 def outcomes(folder: Path, entry: dict[str, Any], sidecar: Sidecar, data: bytes | None = None) -> list[Outcome]:
     """The vector checked with another sidecar, or with other bytes."""
     name = entry["name"]
-    (folder / f"{name}.bin").write_bytes((FOLDER / f"{name}.bin").read_bytes() if data is None else data)
+    (folder / f"{name}.bin").write_bytes((GOLDEN / f"{name}.bin").read_bytes() if data is None else data)
     (folder / f"{name}.json").write_text(json.dumps(sidecar), encoding="utf-8")
     return list(check_vector(folder, entry))
 
@@ -84,8 +85,9 @@ def failures(found: list[Outcome]) -> list[Outcome]:
     return [outcome for outcome in found if outcome.problem]
 
 
-def test_every_vector_holds() -> None:
-    found = [outcome for entry in vectors(FOLDER) for outcome in check_vector(FOLDER, entry)]
+@pytest.mark.parametrize("folder", FOLDERS, ids=["ours", "further"][: len(FOLDERS)])
+def test_every_vector_holds(folder: Path) -> None:
+    found = [outcome for entry in vectors(folder) for outcome in check_vector(folder, entry)]
     assert not [outcome.line for outcome in failures(found)]
     assert {outcome.check for outcome in found} == set(CHECKS)
     assert {"v0", "v1", "v2"} <= {outcome.format for outcome in found}
@@ -129,7 +131,7 @@ def test_a_field_that_is_unknown_here_is_not_passed_over(tmp_path: Path) -> None
 
 def test_another_file_under_the_name(tmp_path: Path) -> None:
     entry, sidecar = first(plain)
-    data = (FOLDER / f"{entry['name']}.bin").read_bytes()
+    data = (GOLDEN / f"{entry['name']}.bin").read_bytes()
     found = failures(outcomes(tmp_path, entry, sidecar, data + b"\0"))
     assert [failure.check for failure in found] == ["sha256", "fields"]
     (failure,) = failures(outcomes(tmp_path, entry | {"sha256": "0" * 64}, sidecar))
@@ -152,9 +154,9 @@ def test_other_bytes_than_kafka_writes(tmp_path: Path) -> None:
 def test_bytes_that_kafka_writes_and_kfbench_calls_uncommon(tmp_path: Path) -> None:
     hand = next(
         entry
-        for entry in vectors(FOLDER)
+        for entry in vectors(GOLDEN)
         if entry["category"] == "corrupt"
-        and {outcome.check for outcome in check_vector(FOLDER, entry)} >= {"same records"}
+        and {outcome.check for outcome in check_vector(GOLDEN, entry)} >= {"same records"}
     )
     found = failures(outcomes(tmp_path, hand | {"category": "basic"}, sidecar_of(hand["name"])))
     assert [failure.check for failure in found] == ["same bytes"]

@@ -1,6 +1,5 @@
 """A profile is verified cell by cell: what holds is counted, what does not is one line that names the place."""
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -176,5 +175,5 @@ def test_no_folder_of_vectors(profile: Profile, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_smoke_profile_holds() -> None:
-    found = verify(load_profile("smoke"), Path(os.environ.get("KFBENCH_GOLDEN") or GOLDEN))
+    found = verify(load_profile("smoke"), GOLDEN)
     assert not [failure.line for failure in found.failures]
