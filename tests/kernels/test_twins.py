@@ -63,7 +63,7 @@ def test_an_index_outside_the_array(index: Any) -> None:
     assert array.array.tolist() == BYTES.tolist()
 
 
-@pytest.mark.parametrize(("start", "size"), [(-1, 4), (5, 4), (0, 9), (8, 1), (9, 0), (4, -1)])
+@pytest.mark.parametrize(("start", "size"), [(-1, 4), (5, 4), (0, 9), (8, 1), (4, -1)])
 def test_a_move_outside_the_array(start: int, size: int) -> None:
     for at, origin in ((start, 0), (0, start)):
         with pytest.raises(IndexError):
