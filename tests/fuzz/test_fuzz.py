@@ -1,5 +1,6 @@
 """Both fuzzers for a short while, the traps that they rely on, and the stored run that docs/fuzzing.md quotes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -116,3 +117,16 @@ def test_an_index_error_in_a_twin_ends_the_run(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode != 0
     assert "IndexError: 1 bytes at 61 of 61" in done.stderr
+
+
+def test_the_stored_run() -> None:
+    stored = json.loads(run.STORED.read_text())
+    assert stored["faults"] == []
+    for part, least, names in (
+        ("native", 10_000_000, {*FORMATS}),
+        ("guided", 200_000, {*FORMATS, "read_log"}),
+    ):
+        assert stored[part].keys() == names
+        assert sum(found["inputs"] for found in stored[part].values()) >= least
+        assert all(found["accepted"] and found["refused"] for found in stored[part].values())
+    assert run.tables(stored) in run.PROSE.read_text()
