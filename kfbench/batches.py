@@ -17,6 +17,7 @@ from kfbench.layouts import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     NO_TIMESTAMP,
+    TAGGED_BIT,
     UNSET,
 )
 from kfbench.records import Records
@@ -99,6 +100,12 @@ BATCH: Final = np.dtype(
 )
 
 
+def is_tagged(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Which of these BATCH rows are of batches with tagged fields."""
+    tagged: NDArray[np.bool_] = (rows["magic"] == 3) & (rows["attributes"] & TAGGED_BIT != 0)
+    return tagged
+
+
 def plan(records: int, batch_size: int | ArrayLike) -> Int64:
     """Where batches begin and end among `records` records: int64[batches + 1] from 0 to `records`.
 
@@ -130,7 +137,8 @@ class BatchFields:
     Lengths, deltas and checksums belong to the encoder and cannot be set. Offsets and timestamps of the header
     (base_offset, last_offset, base_timestamp_ms, max_timestamp_ms) are derived from the records unless given: after
     compaction, or for an empty batch, they say more than the records do. append_time_ms makes a batch log append time;
-    the records' own timestamps are then written as the producer gave them, and readers see the append time; with
+    the records' own timestamps are then written as the producer gave them, and readers see the append time; it
+    stands in the place of the header's maximum timestamp, except in formats with tagged fields. With
     timestamp_type=0 the broker only noted it, which takes a format with tagged fields. tagged_fields: such fields, from
     tag to bytes; one mapping for all batches, or one a batch. Raises InvalidRecords.
     """
@@ -141,7 +149,7 @@ class BatchFields:
         if unknown := columns.keys() - FIELD_DEFAULTS.keys():
             known = ", ".join([*FIELD_DEFAULTS, "tagged_fields"])
             raise InvalidRecords(f"batch_fields: no field {', '.join(sorted(unknown))}; there are {known}")
-        given = {name: np.asarray(values) for name, values in columns.items()}
+        given = {name: _column(name, values) for name, values in columns.items()}
         sizes = {len(values) for values in given.values() if values.ndim}
         if tagged_fields is not None and not isinstance(tagged_fields, Mapping):
             if not isinstance(tagged_fields, Sequence):
@@ -153,7 +161,10 @@ class BatchFields:
         for name, default in FIELD_DEFAULTS.items():
             values = given.get(name, np.asarray(default))
             kind = FIELDS[name]
-            if kind != np.bool_ and values.size:
+            if kind == np.bool_:
+                if values.dtype.kind != "b" and not np.isin(values, (0, 1)).all():
+                    raise InvalidRecords(f"{name}: True or False is wanted")
+            elif values.size:
                 if values.dtype.kind not in "iub":
                     raise InvalidRecords(f"{name}: integers are wanted, not {values.dtype}")
                 limits = np.iinfo(kind)
@@ -176,9 +187,11 @@ class BatchFields:
 
     def part(self, first: int, end: int) -> Self:
         """The fields of the batches first to end - 1."""
+        if len(self.rows) == 1 or (first == 0 and end == len(self.rows)):
+            return self
         part = copy(self)
         part.__dict__.pop("set_fields", None)
-        part.rows = self.rows[first:end] if len(self.rows) > 1 else self.rows
+        part.rows = self.rows[first:end]
         return part
 
     def over(self, batches: int) -> NDArray[np.void]:
@@ -197,6 +210,13 @@ class BatchFields:
         if name == "tagged_fields":
             return self.rows["tags_count"] != 0  # type: ignore[no-any-return]
         return self.rows[name] != FIELD_DEFAULTS[name]  # type: ignore[no-any-return]
+
+
+def _column(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InvalidRecords(f"{name}: {error}") from None
 
 
 NO_FIELDS: Final = BatchFields()
@@ -232,6 +252,7 @@ class DecodedLog:
     create_timestamps_ms: Int64
     rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when they are asked for
     tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # likewise; None: the format has none
+    format_name: str | None = None  # where the magic byte does not tell it: kip98, enriched
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
 
@@ -270,6 +291,9 @@ class DecodedLog:
         """The header fields, ready to encode the same batches anew."""
         rows = self.batch_rows
         columns = {name: rows[name] for name in FIELD_DEFAULTS}
+        # An append time that stands in the maximum's place says nothing of the records' own.
+        in_its_place = (rows["timestamp_type"] == APPEND_TIME) & ~is_tagged(rows)
+        columns["max_timestamp_ms"] = np.where(in_its_place, UNSET, rows["max_timestamp_ms"])
         return BatchFields(tagged_fields=self.tagged_fields if self.tags else None, **columns)
 
     @property

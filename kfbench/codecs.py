@@ -21,7 +21,7 @@ import numpy as np
 import xxhash
 import zstandard
 
-from kfbench.errors import IllegalCombination, KfbenchError
+from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.limits import LIMITS, Limits
 from kfbench.uvarint import get_uvarint
 
@@ -40,18 +40,32 @@ class Allowance:
 
     @classmethod
     def of(cls, log_size_bytes: int, limits: Limits | None) -> Self:
-        limits = limits or LIMITS
+        if limits is None:
+            limits = LIMITS
+        if not isinstance(limits, Limits):
+            raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
         return cls(limits=limits, log_bytes=limits.log_bytes(log_size_bytes))
 
     def decompress(self, codec: "Codec", payload: Any) -> bytes:
-        """Raises Undecodable."""
-        plain = codec.decompress(payload, min(self.limits.batch_bytes, self.log_bytes))
+        """Raises Undecodable; what was decompressed before that is spent all the same."""
+        try:
+            plain = codec.decompress(payload, self.next_bytes)
+        except Undecodable as error:
+            self.log_bytes -= error.spent_bytes
+            raise
         self.log_bytes -= len(plain)
         return plain
 
+    @property
+    def next_bytes(self) -> int:
+        """What the next batch may decompress to."""
+        return min(self.limits.batch_bytes, self.log_bytes)
+
 
 class Undecodable(KfbenchError):
-    """Bytes that a codec refuses, or that grow past the limit."""
+    """Bytes that a codec refuses, or that grow past the limit. spent_bytes: how many were plain by then."""
+
+    spent_bytes = 0
 
 
 class _Tally:
@@ -66,7 +80,7 @@ class _Tally:
 
     def note(self, plain_bytes: int, taken_bytes: int) -> None:
         """That reading up to `taken_bytes` gives so many plain bytes more. Raises Undecodable."""
-        _within(plain_bytes, self.left_bytes)
+        _within(plain_bytes, self.left_bytes, spent_bytes=self.limit_bytes)
         self.left_bytes -= plain_bytes
         self.taken_bytes = taken_bytes
 
@@ -141,7 +155,12 @@ class Codec(ABC):
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         """The plain bytes. Raises Undecodable."""
-        return b"".join(self._parts(bytes(data), _Tally(limit_bytes, wanted_bytes=limit_bytes + 1)))
+        tally = _Tally(limit_bytes, wanted_bytes=limit_bytes + 1)
+        try:
+            return b"".join(self._parts(bytes(data), tally))
+        except Undecodable as error:
+            error.spent_bytes = max(error.spent_bytes, limit_bytes - tally.left_bytes)
+            raise
 
     def stream(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Stream:
         """The plain bytes from their beginning, for who needs no more than that."""
@@ -152,9 +171,11 @@ class Codec(ABC):
         """The plain bytes, in parts of about the wanted size where the codec can stop anywhere. Raises Undecodable."""
 
 
-def _within(size: int, left_bytes: int) -> None:
-    if size > left_bytes:
-        raise Undecodable(f"grows past the limit, which leaves {left_bytes} bytes")
+def _within(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
+    if size > limit_bytes:
+        error = Undecodable(f"grows past the limit of {limit_bytes} bytes")
+        error.spent_bytes = spent_bytes
+        raise error
 
 
 class NoCodec(Codec):
@@ -416,18 +437,22 @@ class Zstd(Codec):
         try:
             with self._contexts.decompressor.stream_reader(raw, read_across_frames=True) as reader:
                 while part := reader.read(min(guess, left + 1)):
-                    _within(len(part), left)
+                    _within(len(part), left, spent_bytes=limit_bytes)
                     parts.append(part)
                     left -= len(part)
-        except zstandard.ZstdError as error:
-            raise Undecodable(f"zstd: {error}") from None
-        plain = parts[0] if len(parts) == 1 else b"".join(parts)
-        for _ in self._blocks(raw):  # zstandard's reader takes a frame that is cut short for a whole one
-            pass
-        return plain
+            for _ in self._blocks(raw):  # zstandard's reader takes a frame that is cut short for a whole one
+                pass
+        except (zstandard.ZstdError, Undecodable) as error:
+            damaged = error if isinstance(error, Undecodable) else Undecodable(f"zstd: {error}")
+            damaged.spent_bytes = max(damaged.spent_bytes, limit_bytes - left)
+            raise damaged from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
-        context = self._idle.pop() if self._idle else zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
+        try:
+            context = self._idle.pop()
+        except IndexError:
+            context = zstandard.ZstdDecompressor(max_window_size=self.WINDOW_BYTES)
         reader = None
         try:
             for start, end, is_last in self._blocks(data):

@@ -39,7 +39,7 @@ def _tags(fields: Mapping[int, Any]) -> list[int]:
     if not isinstance(fields, Mapping):
         raise InvalidRecords(f"tagged_fields: a mapping of tag to bytes is wanted, not {type(fields).__name__}")
     for tag in fields:
-        if not isinstance(tag, int) or not FIRST_FREE_TAG <= tag < 2**32:
+        if not isinstance(tag, int | np.integer) or not FIRST_FREE_TAG <= tag < 2**32:
             raise InvalidRecords(f"tagged_fields: tag {tag!r} is none from {FIRST_FREE_TAG} to 2**32 - 1")
     return sorted(fields)
 
@@ -48,4 +48,4 @@ def _field(tag: int, content: Any) -> bytes:
     if not isinstance(content, bytes | bytearray | memoryview):
         raise InvalidRecords(f"tagged_fields: tag {tag}: bytes are wanted, not {type(content).__name__}")
     data = bytes(content)
-    return put_uvarint(tag) + put_uvarint(len(data)) + data
+    return put_uvarint(int(tag)) + put_uvarint(len(data)) + data

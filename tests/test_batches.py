@@ -145,3 +145,33 @@ def test_each_batchs_records() -> None:
     assert len(log) == 2
     assert log.bounds.tolist() == [0, 2, 3]
     assert [message.value for message in messages_of(log.records)] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ({"producer_id": [[1], [1, 2]]}, "producer_id"),
+        ({"is_control": "no"}, "is_control: True or False"),
+        ({"is_transactional": [1.5]}, "is_transactional: True or False"),
+        ({"tagged_fields": 7}, "tagged_fields"),
+    ],
+)
+def test_columns_that_are_none(column: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidRecords, match=reason):
+        BatchFields(**column)
+
+
+def test_losses_want_a_field_for_each_batch() -> None:
+    for name in ("v1", "v2"):
+        fields = BatchFields(append_time_ms=[1, 2, 3], timestamp_type=0)
+        with pytest.raises(InvalidRecords, match="3 items for 2 batches"):
+            FORMATS[name].losses(Records.from_lists([b"v"] * 4), 2, fields)
+
+
+def test_an_error_names_the_batch_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a codec batches are written in chunks, and the number is not the chunk's."""
+    monkeypatch.setattr("kfbench.formats._format.CHUNK_BYTES", 1)
+    records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 3, 4, 2**33])
+    for codec in ("none", "gzip"):
+        with pytest.raises(InvalidRecords, match="batch 2 spans"):
+            FORMATS["v2"].encode(records, 2, codec)

@@ -100,3 +100,33 @@ def test_a_claim_of_many_records_allocates_nothing() -> None:
 def test_a_limit_is_a_whole_number_from_1(value: Any) -> None:
     with pytest.raises(KfbenchError, match=r"limits\.batch_bytes"):
         Limits(batch_bytes=value)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("cut", [0, 9])
+def test_refused_bombs_are_paid_for(codec: str, cut: int) -> None:
+    """What was decompressed before a batch was refused is gone from the log's allowance."""
+    fmt = FORMATS["v3-headers-first"]
+    bomb = bytearray(bytes(fmt.encode(Records.from_lists([bytes(4 << 20)]), codec=codec)))
+    bomb = bytearray(sealed(bytes(bomb[: len(bomb) - cut]))) if cut else bomb
+    sound = bytes(fmt.encode(Records.from_lists([b"here"] * 100), codec=codec))
+    limits = Limits(batch_bytes=(4 << 20) + 100 if cut else 1 << 20, log_expansion=1)
+    log = fmt.decode(sound + bytes(bomb) * 3 + sound, on_error="skip", limits=limits)
+    assert [error.field for error in log.errors] == ["records"] * 4
+    assert len(log) == 1
+
+
+def test_limits_are_limits() -> None:
+    data = FORMATS["v2"].encode(Records.from_lists([b"v"])).data
+    with pytest.raises(KfbenchError, match=r"kfbench\.Limits is wanted, not int"):
+        FORMATS["v2"].decode(data, limits=1 << 20)  # type: ignore[arg-type]
+
+
+def test_a_message_of_kip98_takes_three_bytes() -> None:
+    """A byte of zero is no message: columns would be 48 times as large as the bytes."""
+    batch = bytearray(bytes(FORMATS["kip98"].encode(Records.from_lists([b"v"]))))
+    del batch[53:]
+    for size in (0, 1, 2):
+        body = bytes([size]) + bytes(size)
+        with pytest.raises(CorruptLog, match="record length"):
+            FORMATS["kip98"].decode(sealed(bytes(batch) + body * 1000, "kip98"))

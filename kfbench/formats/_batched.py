@@ -81,24 +81,33 @@ class BatchedFormat(SealedFormat):
         return shared if len(shared) else ONE_SHARED
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
-        own_tags = int(fields.rows["tags_bytes"].max(initial=0)) if len(fields.tags) else 0
+        own_tags = 0
+        if len(fields.tags):
+            own_tags = int(fields.rows["tags_bytes"].sum()) * (batches if len(fields.rows) == 1 else 1)
         return (
-            batches * (layouts.MAX_BATCH_OVERHEAD + own_tags)
+            own_tags
+            + batches * layouts.MAX_BATCH_OVERHEAD
             + len(shapes) * layouts.MAX_RECORD_OVERHEAD
             + shapes.header_count * layouts.MAX_HEADER_OVERHEAD
             + shapes.payload_bytes
         )
 
     def _encode(
-        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, out: Bytes, positions: Int64
+        self,
+        records: Records,
+        bounds: Int64,
+        fields: BatchFields,
+        codec: int,
+        out: Bytes,
+        positions: Int64,
+        first: int = 0,
     ) -> tuple[bool, Int64]:
-        """Whether it fitted into `out`, and where the records of each batch begin."""
         bodies = np.empty(len(bounds) - 1, np.int64)
         problem, batch = self._kernels.encode(
             records.columns, bounds, fields.rows, fields.tags, self._shared(records, bounds),
             self.magic, self.features, codec, out, positions, bodies,
         )  # fmt: skip
-        return written(problem, batch), bodies
+        return written(problem, first + batch), bodies
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         columns, shared = shapes_of(records).columns, self._shared(records, bounds)

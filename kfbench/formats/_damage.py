@@ -99,17 +99,18 @@ class Damage:
 
     def _metadata(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> tuple[bytes, int]:
         """(the metadata behind its length, bytes that had to be decompressed for it)."""
-        stream = codec.stream(payload, min(allowance.limits.batch_bytes, allowance.log_bytes))
+        stream, spent = codec.stream(payload, allowance.next_bytes), 0
         try:
             head = stream.read(MOST_BYTES)
             with suppress(ValueError):  # no length: the kernel will say so
                 size, at = get_uvarint(head)
                 head += stream.read(max(0, at + size - len(head)))
-            allowance.log_bytes -= len(head)
             return head, stream.plain_bytes
         except Undecodable as error:
-            self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
+            self.state[batch], self._reasons[batch], spent = status.COMPRESSED, str(error), error.spent_bytes
             return b"", stream.plain_bytes
+        finally:
+            allowance.log_bytes -= max(spent, stream.plain_bytes)
 
     def errors(self) -> list[CorruptLog]:
         """One error a broken batch, in order. Raises the first with on_error="raise"."""

@@ -125,8 +125,10 @@ class Format(ABC):
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
         """What the format cannot carry, and how many of each: empty when it can carry it all."""
-        shapes = shapes_of(records)
-        return self._losses(shapes, plan(len(shapes), batch_size), _fields(batch_fields))
+        shapes, fields = shapes_of(records), _fields(batch_fields)
+        bounds = plan(len(shapes), batch_size)
+        fields.over(len(bounds) - 1)
+        return self._losses(shapes, bounds, fields)
 
     def decode(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedLog:
         """Reads a log of this format alone. Keys and values stay where they are: views of `data` where it is plain.
@@ -221,7 +223,7 @@ class Format(ABC):
             losses["empty batches"] = int(np.count_nonzero(bounds[1:] == bounds[:-1]))
         for name in sorted(unknown):
             set_in = fields.set_in(name)
-            losses[name] = len(bounds) - 1 if len(set_in) == 1 else int(np.count_nonzero(set_in))
+            losses[name] = int(np.count_nonzero(np.broadcast_to(set_in, len(bounds) - 1)))
         if "append_time_ms" in fields.set_fields & can.batch_fields and "tagged_fields" not in can.batch_fields:
             # Only a tag has room for an append time that readers are not to see.
             noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
@@ -245,14 +247,13 @@ def shapes_of(records: Records | Shapes) -> Shapes:
     return records.shapes if isinstance(records, Records) else records
 
 
-def chunks(bounds: Int64, fields: BatchFields, shapes: Shapes) -> Iterator[tuple[Int64, BatchFields]]:
-    """Bounds and fields of batches with about CHUNK_BYTES of payload, so that memory stays bounded under a codec."""
-    payload = np.zeros(len(shapes) + 1, np.int64)
-    np.cumsum(np.maximum(shapes.key_lengths, 0) + np.maximum(shapes.value_lengths, 0).astype(np.int64), out=payload[1:])
-    ends, lo = payload[bounds], 0
-    while lo < len(bounds) - 1:
-        hi = max(lo + 1, int(np.searchsorted(ends, ends[lo] + CHUNK_BYTES, side="right")) - 1)
-        yield bounds[lo : hi + 1], fields.part(lo, hi)
+def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
+    """Runs of batches, from one to before another, of about CHUNK_BYTES each: memory stays bounded under a codec."""
+    ends, lo = np.cumsum(sizes), 0
+    while lo < len(sizes):
+        before = int(ends[lo - 1]) if lo else 0
+        hi = max(lo + 1, int(np.searchsorted(ends, before + CHUNK_BYTES, side="right")))
+        yield lo, hi
         lo = hi
 
 

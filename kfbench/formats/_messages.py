@@ -69,24 +69,22 @@ class MessageFormat(Format):
         out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
         codec = self._codec_of(codec.id)
-        pieces = []
-        for part, part_fields in chunks(bounds, fields, records.shapes):
-            part_rows = part_fields.rows
-            sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
-            self._sizes(records, part, part_fields, sizes)
-            plain = np.empty(int(sizes.sum()), np.uint8)
+        pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
+        self._sizes(records, bounds, fields, sizes)
+        for lo, hi in chunks(sizes):
+            part, part_rows = bounds[lo : hi + 1], fields.part(lo, hi).rows
+            positions, plain = np.empty(hi - lo + 1, np.int64), np.empty(int(sizes[lo:hi].sum()), np.uint8)
             problem, batch = self._kernels.encode(
                 records.columns, part, part_rows, self._variant, True, plain, positions
             )
-            _refuse(problem, batch)
+            _refuse(problem, lo + batch)
             assert problem != legacy.OUT_TOO_SMALL, "sizes and encode disagree"
             payload, payload_bounds = compressed(codec, level, plain, positions[:-1], positions[1:])
-            data = np.empty(len(sizes) * self._wrapper_bytes + len(payload), np.uint8)
-            _refuse(
-                *self._kernels.wrap(
-                    records.columns, part, part_rows, self._variant, codec.id, payload, payload_bounds, data, positions
-                )
+            data = np.empty((hi - lo) * self._wrapper_bytes + len(payload), np.uint8)
+            problem, batch = self._kernels.wrap(
+                records.columns, part, part_rows, self._variant, codec.id, payload, payload_bounds, data, positions
             )
+            _refuse(problem, lo + batch)
             pieces.append((data[: positions[-1]], positions))
         return gathered(pieces, out)
 
@@ -132,6 +130,7 @@ class MessageFormat(Format):
             records=records,
             bounds=bounds,
             create_timestamps_ms=index.created[: len(records)],
+            format_name=self.name if self._kernels is not legacy else None,
             rows=partial(self._rows, data, positions, source, bounds, index.offsets, starts, ends, damage.state),
             errors=errors,
         )

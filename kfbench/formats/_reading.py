@@ -30,7 +30,7 @@ class Reading:
             np.empty(batches if magic == 3 else 0, np.int64),
         )
         self.records, self.any_codec, self.two_clocks, self.featured = batch_header.survey(
-            data, positions, magic, allowance.limits.batch_records,
+            data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
         )  # fmt: skip
         self.source, self.starts, self.ends = data, bodies, positions[1:]
@@ -110,8 +110,8 @@ class Reading:
     def tags(self) -> Sequence[Mapping[int, bytes]]:
         """The tagged fields of each sound batch that are not the format's own."""
         sound = self._sound
-        starts, sizes, numbers = (np.empty(len(sound), np.int64) for _ in range(3))
-        batch.other_tags(self.data, self.positions, sound, starts, sizes, numbers)
+        starts, sizes = np.empty(len(sound), np.int64), np.empty(len(sound), np.int64)
+        batch.other_tags(self.data, self.positions, sound, starts, sizes)
         return [
             tagged_fields.decoded(self.data[start : start + size].tobytes()) if size else tagged_fields.NONE
             for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)

@@ -21,9 +21,19 @@ class SealedFormat(Format):
 
     @abstractmethod
     def _encode(
-        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, out: Bytes, positions: Int64
+        self,
+        records: Records,
+        bounds: Int64,
+        fields: BatchFields,
+        codec: int,
+        out: Bytes,
+        positions: Int64,
+        first: int = 0,
     ) -> tuple[bool, Int64]:
-        """Whether it fitted into `out`, and where the body of each batch begins; with a codec that is still plain."""
+        """Whether it fitted into `out`, and where the body of each batch begins; with a codec that is still plain.
+
+        first: the number of the first of these batches, for what is said of one.
+        """
 
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
         return self._encode(records, bounds, fields, 0, out, positions)[0]
@@ -37,21 +47,20 @@ class SealedFormat(Format):
         level: int | None,
         out: Bytes | None,
     ) -> tuple[Bytes, Int64]:
-        pieces = []
-        for part, part_fields in chunks(bounds, fields, records.shapes):
-            sizes, positions = np.empty(len(part) - 1, np.int64), np.empty(len(part), np.int64)
-            self._sizes(records, part, part_fields, sizes)
-            plain = np.empty(int(sizes.sum()), np.uint8)
-            fits, bodies = self._encode(records, part, part_fields, codec.id, plain, positions)
+        pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
+        self._sizes(records, bounds, fields, sizes)
+        for lo, hi in chunks(sizes):
+            positions, plain = np.empty(hi - lo + 1, np.int64), np.empty(int(sizes[lo:hi].sum()), np.uint8)
+            part, part_fields = bounds[lo : hi + 1], fields.part(lo, hi)
+            fits, bodies = self._encode(records, part, part_fields, codec.id, plain, positions, lo)
             assert fits, "sizes and encode disagree"
             payload, payload_bounds = compressed(codec, level, plain, bodies, positions[1:])
             data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
             new_positions = np.empty_like(positions)
-            written(
-                *sealing.assemble(
-                    plain, positions, bodies, payload, payload_bounds, *self._checksum, data, new_positions
-                )
+            problem, batch = sealing.assemble(
+                plain, positions, bodies, payload, payload_bounds, *self._checksum, data, new_positions
             )
+            written(problem, lo + batch)
             pieces.append((data, new_positions))
         return gathered(pieces, out)
 

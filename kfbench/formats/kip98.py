@@ -71,12 +71,18 @@ class Kip98Format(SealedFormat):
         return overhead + shapes.key_bytes + shapes.value_bytes
 
     def _encode(
-        self, records: Records, bounds: Int64, fields: BatchFields, codec: int, out: Bytes, positions: Int64
+        self,
+        records: Records,
+        bounds: Int64,
+        fields: BatchFields,
+        codec: int,
+        out: Bytes,
+        positions: Int64,
+        first: int = 0,
     ) -> tuple[bool, Int64]:
-        """Whether it fitted into `out`, and where the messages of each batch begin."""
         bodies = np.empty(len(bounds) - 1, np.int64)
         problem, batch = kernels.encode(records.columns, bounds, fields.rows, codec, out, positions, bodies)
-        return written(problem, batch), bodies
+        return written(problem, first + batch), bodies
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         kernels.sizes(shapes_of(records).columns, bounds, fields.rows, out)
@@ -112,6 +118,7 @@ class Kip98Format(SealedFormat):
             bounds=bounds,
             create_timestamps_ms=index.created[: len(records)],
             rows=partial(_rows, data, positions, source, starts, ends, counts, damage.state),
+            format_name=self.name,
             errors=errors,
         )
 

@@ -134,7 +134,8 @@ put_i64, put_i32, put_i16, put_u8 = (_storer(size) for size in (8, 4, 2, 1))
 
 
 def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
-    Array.of(target).span(at, count)[:] = Array.of(source).span(start, count)
+    if count:  # of nothing, as of a null, the start may be anywhere
+        Array.of(target).span(at, count)[:] = Array.of(source).span(start, count)
 
 
 def move32(target: Any, at: Any, source: Any, start: Any) -> None:

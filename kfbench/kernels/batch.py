@@ -79,10 +79,9 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
             _, timed, tag_time, _, _, _, _, _ = read_tags(data, body, end)
             append_time = tag_time if timed else append_time
             if shared_starts[b] != shared_stops[b]:
-                problem, common, _ = read_shared(source, shared_starts[b], shared_stops[b], most_bytes, unsigned)
-                if problem == status.SOUND and common * count > most_shared:
+                _, common, _ = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
+                if common * count > most_shared:
                     problem = status.LIMIT_HEADERS
-                most_shared -= common * count
         clock = base_time, bits & APPEND != 0, append_time
         if problem != status.SOUND:
             pass
@@ -113,6 +112,7 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
                         problem = status.CONTROL_RECORD
         state[b] = problem
         if problem == status.SOUND:
+            most_shared -= common * count
             r += count
             bounds[b + 1] = r
 
@@ -161,16 +161,16 @@ index_headers_featured = variant(_index_headers, "index_headers_featured", FEATU
 
 
 @kernel
-def other_tags(data, positions, sound, starts, sizes, numbers):
-    """Where the tagged fields that we do not know lie in each sound batch of magic 3: first byte, bytes, number."""
+def other_tags(data, positions, sound, starts, sizes):
+    """Where the tagged fields that we do not know lie in each sound batch of magic 3: first byte and bytes."""
     for i in range(len(sound)):
         at, end = positions[sound[i]], positions[sound[i] + 1]
         bits, _, _, _, _, body = read_header(data, at, end, 3)
-        starts[i] = sizes[i] = numbers[i] = 0
+        starts[i] = sizes[i] = 0
         if bits & TAGGED:
             _, _, _, _, _, rest, others, records = read_tags(data, body, end)
             if others:
-                starts[i], sizes[i], numbers[i] = rest, records - rest, others
+                starts[i], sizes[i] = rest, records - rest
 
 
 def _describe(data, positions, magic, source, starts, ends, shared_starts, shared_stops, sound, rows_out):

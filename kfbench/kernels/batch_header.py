@@ -115,11 +115,11 @@ def outline(timestamps, offsets, first, end, row, features):
             base_time = row.delete_horizon_ms
         elif first < end:
             base_time = timestamps[first]
-    if max_time == UNSET:
+    if row.timestamp_type and not features & TAGGED:
+        max_time = row.append_time_ms  # whatever was given: readers take it from there
+    elif max_time == UNSET:
         max_time = np.int64(NO_TIMESTAMP)
-        if row.timestamp_type and not features & TAGGED:  # there tag 0 has it
-            max_time = row.append_time_ms
-        elif first < end:
+        if first < end:
             max_time = timestamps[first]
             for i in range(first, end):
                 max_time = max(max_time, timestamps[i])
@@ -364,8 +364,11 @@ def crc_holds(data, at, end):
 
 
 @kernel
-def survey(data, positions, magic, most_records, codecs, counts, bodies, shared_starts, shared_stops, state):
-    """Reads each batch header; checks the CRC of compressed batches, so that nothing damaged is decompressed.
+def survey(
+    data, positions, magic, most_records, most_bytes, codecs, counts, bodies, shared_starts, shared_stops, state
+):
+    """Reads each batch header, tag 1 included; checks the CRC of compressed batches, so that nothing damaged is
+    decompressed.
 
     positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 (where the records begin), state int8
     (see `status`) and, of magic 3, shared_starts and shared_stops int64 (tag 1; equal: not there). Gives (records that
@@ -395,6 +398,9 @@ def survey(data, positions, magic, most_records, codecs, counts, bodies, shared_
             problem = status.ATTRIBUTES
         elif magic == 3 and bits & TAGGED:
             problem, _, _, shared_starts[b], shared_stops[b], _, _, body = read_tags(data, body, end)
+            if problem == status.SOUND and shared_starts[b] != shared_stops[b]:
+                unsigned = bits & UNSIGNED != 0
+                problem, _, _ = read_shared(data, shared_starts[b], shared_stops[b], most_bytes, unsigned)
         if problem == status.SOUND:
             if count < 0 or (codec == 0 and count * least_record_bytes(bits, magic) > end - body):
                 problem = status.COUNT

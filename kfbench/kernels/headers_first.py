@@ -265,12 +265,12 @@ def read(source, p, end, payload_end, r, count, marks, clock, base_offset, share
             return status.OFFSET_DELTA
         offsets[q] = base_offset + delta
         length, p = get_length(source, p, stop, unsigned)
-        if p > stop or length > payload_end - payload:
+        if p > stop or length > min(payload_end - payload, INT32_MAX):
             return status.KEY_LENGTH
         key_lengths[q], key_starts[q] = max(length, NULL), payload
         payload += max(length, 0)
         length, p = get_length(source, p, stop, unsigned)
-        if p > stop or length > payload_end - payload:
+        if p > stop or length > min(payload_end - payload, INT32_MAX):
             return status.VALUE_LENGTH
         value_lengths[q], value_starts[q] = max(length, NULL), payload
         payload += max(length, 0)
@@ -281,11 +281,11 @@ def read(source, p, end, payload_end, r, count, marks, clock, base_offset, share
         header_bounds[q + ONE] = headers_before
         for _ in range(headers):
             name, p = get_count(source, p, stop, unsigned)
-            if p > stop or name < 0 or name > payload_end - payload:
+            if p > stop or name < 0 or name > min(payload_end - payload, INT32_MAX):
                 return status.HEADER_KEY_LENGTH
             payload += name
             length, p = get_length(source, p, stop, unsigned)
-            if p > stop or length > payload_end - payload:
+            if p > stop or length > min(payload_end - payload, INT32_MAX):
                 return status.HEADER_VALUE_LENGTH
             if max(name, length) > most_bytes:
                 return status.LIMIT_FIELD

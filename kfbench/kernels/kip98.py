@@ -52,6 +52,7 @@ APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTION
 NULL_KEY, NULL_VALUE = layouts.NULL_KEY_BIT, layouts.NULL_VALUE_BIT
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 MAX_MESSAGE_OVERHEAD = 5 + 1 + 10 + 5 + 5
+LEAST_MESSAGE_BYTES = 3  # attributes and two deltas, its length not counted
 FULL = -1
 ONE = np.uint64(1)
 
@@ -72,11 +73,11 @@ def _outline(timestamps, offsets, first, end, row):
         last_offset = offsets[end - ONE] if first < end else base_offset
     if base_time == UNSET:
         base_time = timestamps[first] if first < end else np.int64(NO_TIMESTAMP)
-    if max_time == UNSET:
+    if row.timestamp_type:
+        max_time = row.append_time_ms  # whatever was given: readers take it from there
+    elif max_time == UNSET:
         max_time = np.int64(NO_TIMESTAMP)
-        if row.timestamp_type:
-            max_time = row.append_time_ms
-        elif first < end:
+        if first < end:
             max_time = timestamps[first]
             for i in range(first, end):
                 max_time = max(max_time, timestamps[i])
@@ -266,7 +267,7 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
         p, end, messages = starts[b], ends[b], np.int64(0)
         while p < end:
             size, p = get_uvarint(source, p, end)
-            if p > end or size > end - p:
+            if p > end or size < LEAST_MESSAGE_BYTES or size > end - p:
                 plain = get_i16(data, positions[b] + ATTRIBUTES) & CODEC_MASK == 0
                 damaged = plain and not _crc_holds(data, positions[b], positions[b + 1])
                 state[b] = status.CRC if damaged else status.RECORD_LENGTH

@@ -290,6 +290,22 @@ def index(data, positions, source, starts, codecs, counts, state,
         bounds[b + 1] = r
 
 
+@leaf
+def _is_canonical_set(source, p, end, magic, appended):
+    """Whether `encode` writes these inner messages so; appended: the wrapper's append time, or UNSET."""
+    whole = True
+    while whole and end - p >= AFTER_LENGTH:
+        stop = p + AFTER_LENGTH + np.int64(get_i32(source, p + LENGTH))
+        if stop > end:
+            break
+        whole = get_i8(source, p + MAGIC) == magic and _is_filled(source, p, stop, magic)
+        if whole:
+            marked = magic != 0 and appended != UNSET and get_i64(source, p + TIMESTAMP) == appended
+            whole = get_u8(source, p + ATTRIBUTES) == (APPEND if marked else 0)
+        p = stop
+    return whole and p == end
+
+
 @kernel
 def describe(data, positions, magic, source, starts, ends, sound, bounds, offsets, rows):
     """Fills one BATCH row for each entry number in `sound`, which holds the records bounds[i] to bounds[i + 1]."""
@@ -311,3 +327,11 @@ def describe(data, positions, magic, source, starts, ends, sound, bounds, offset
         row.is_transactional = row.is_control = False
         known = layouts.LEGACY_ATTRIBUTES_MASK if magic else CODEC_MASK
         row.canonical = bits & ~known == 0 and _is_filled(data, at, end, magic)
+        if row.codec and row.canonical:
+            appended = row.max_timestamp_ms if row.timestamp_type else np.int64(UNSET)
+            row.canonical = get_i32(data, at + (KEY_V1 if magic else KEY_V0)) == NULL and _is_canonical_set(
+                source, starts[sound[b]], ends[sound[b]], magic, appended
+            )
+            if magic:  # offsets count from the first message, and the wrapper has the last one's
+                row.canonical &= get_i64(source, starts[sound[b]]) == 0
+                row.canonical &= row.last_offset == offsets[bounds[b + 1] - 1]

@@ -71,7 +71,7 @@ def get_length(data, at, end, unsigned):
     """(a nullable length, next position); any negative one is null to Kafka."""
     if unsigned:
         value, at = get_uvarint(data, at, end)
-        return value - 1, at
+        return value - 1 if at <= end else np.int64(0), at  # 0 past the end, as get_varint has it
     return get_varint(data, at, end)
 
 

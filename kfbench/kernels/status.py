@@ -32,12 +32,12 @@ CONTROL_RECORD: Final = 26
 LIMIT_RECORDS: Final = 27
 LIMIT_HEADERS: Final = 28
 LIMIT_FIELD: Final = 29
-MESSAGE_TYPE: Final = 31
-TAGS_LENGTH: Final = 32
-TAG: Final = 33
-MESSAGE_COUNT: Final = 34
-NULL_VALUE: Final = 35
-RECORD_ATTRIBUTES: Final = 36
+MESSAGE_TYPE: Final = 30
+TAGS_LENGTH: Final = 31
+TAG: Final = 32
+MESSAGE_COUNT: Final = 33
+NULL_VALUE: Final = 34
+RECORD_ATTRIBUTES: Final = 35
 
 PROMISES: Final[dict[int, tuple[str, str]]] = {
     SIZE: ("length", "smaller than the format's own header"),

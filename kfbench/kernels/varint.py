@@ -29,12 +29,6 @@ def varint_bytes(value):
 
 
 @leaf
-def length_bytes(length):
-    """varint_bytes for -1 and up to int32, which compilers turn into vectors."""
-    return 1 + (length > 63) + (length > 8191) + (length > 1048575) + (length > 134217727)
-
-
-@leaf
 def put_uvarint(out, at, value):
     while value >= MORE:
         put_u8(out, at, np.uint8(value | MORE))
@@ -70,17 +64,6 @@ def put_bytes(out, at, data, start, length):
     else:
         move(out, at, data, start, length)
     return at + max(length, 0)
-
-
-@leaf
-def put_nullable(out, at, data, start, length):
-    return put_bytes(out, put_varint(out, at, length), data, start, length) if length >= 0 else _put_null(out, at)
-
-
-@leaf
-def _put_null(out, at):
-    put_u8(out, at, np.uint8(1))
-    return at + 1
 
 
 @leaf

@@ -35,6 +35,8 @@ def read_log(
     Raises KfbenchError for a file that cannot be read.
     """
     name = None
+    if isinstance(source, EncodedLog):
+        source = source.data
     if isinstance(source, str | os.PathLike):
         name, source = os.fspath(source), _read(Path(source))
     data = as_bytes("source", source)
@@ -143,7 +145,7 @@ def write_log(log: DecodedLog) -> EncodedLog:
         if first == end:
             continue
         row = rows[first]
-        fmt = _format_of(int(row["magic"]), int(features[first]))
+        fmt = FORMATS[log.format_name] if log.format_name else _format_of(int(row["magic"]), int(features[first]))
         span = slice(int(log.bounds[first]), int(log.bounds[end]))
         pieces.append(
             fmt.encode(

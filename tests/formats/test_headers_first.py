@@ -106,3 +106,17 @@ def test_an_over_long_metadata_length_is_read_but_not_canonical(name: str) -> No
     back = FORMATS[name].decode(rebuilt(header, over_long + metadata + payload, "none"))
     assert messages_of(back.records) == MESSAGES
     assert back.batches["canonical"].tolist() == [False]
+
+
+@pytest.mark.parametrize("raw", [2**31 + 1, 2**31 + 7, 2**32 - 1])
+def test_the_metadata_alone_gives_no_length_beyond_int32(raw: int) -> None:
+    """Where the payload is not decompressed it bounds no length."""
+    plain = bytearray(v23.encode("v3-full", [Message(offset=0, key=b"k", value=b"v")]))
+    body = v23.records_section("v3-full", [Message(offset=0, key=b"k", value=b"v")])
+    assert body[:6] == bytes([5, 0, 0, 2, 2, 0])
+    section = bytes([9, 0, 0]) + unsigned(raw) + bytes([2, 0]) + b"kv"
+    batch = plain[: len(plain) - len(body)] + codecs.compress("gzip", section, 2)
+    batch[22] |= 1
+    for read in (FORMATS["v3"].decode, FORMATS["v3"].decode_metadata):
+        with pytest.raises(CorruptLog, match="key length"):
+            read(sealed(bytes(batch)))

@@ -1,12 +1,14 @@
 """Tagged fields: the append time beside the create time, headers of the batch, and tags that nobody knows."""
 
 import struct
+import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, Records, read_log, write_log
+from kfbench import FORMATS, BatchFields, Limits, Records, read_log, write_log
 from kfbench.errors import CorruptLog, InvalidRecords, WouldLose
 from tests import strategies
 from tests.common import check_against_reference, messages_of, one_batch, records_of
@@ -14,6 +16,7 @@ from tests.formats.fuzz import check_agrees_with_reference, sealed
 from tests.reference import tags, v23
 from tests.reference.model import Message
 from tests.reference.records import common_headers
+from tests.reference.varint import unsigned, zigzag
 from tests.strategies import INT32, NOW_MS
 
 NAMES = v23.TAGGED_NAMES
@@ -267,3 +270,76 @@ def test_shapes_do_not_say_what_is_shared(name: str, data: st.DataObject) -> Non
         with pytest.raises(InvalidRecords, match="Records are wanted"):
             call(records.shapes)
     assert FORMATS[name].size(records).sum() == len(FORMATS[name].encode(records).data)
+
+
+# What a log with tags becomes elsewhere, and what hostile tags may not do
+
+
+@pytest.mark.parametrize("other", ["v1", "v2", "v3", "kip98"])
+def test_readers_see_the_append_time_in_other_formats_too(other: str) -> None:
+    """Without tags it takes the place of the header's maximum, and with them it gives that place back."""
+    fields, records = BatchFields(append_time_ms=NOW_MS + 99), Records.from_lists([b"v"] * 2, timestamps_ms=[5, 9])
+    direct = FORMATS["v3-tagged"].encode(records, batch_fields=fields)
+    tagged = FORMATS["v3-tagged"].decode(direct)
+    for codec in ("none", "gzip"):
+        there = FORMATS[other].encode(
+            tagged.source_records, tagged.bounds, codec, batch_fields=tagged.batch_fields, lossy=True
+        )
+        log = FORMATS[other].decode(there)
+        assert log.records.timestamps_ms.tolist() == [NOW_MS + 99] * 2
+        if other == "v1":
+            continue  # a plain message has but one time
+        back = FORMATS["v3-tagged"].encode(log.source_records, log.bounds, batch_fields=log.batch_fields)
+        assert bytes(back) == bytes(direct)
+
+
+@pytest.mark.parametrize(
+    "content", [zigzag(1) + zigzag(-(2**31)), zigzag(2**31 - 1), zigzag(1), b"\xff" * 4, zigzag(0) + b"\0"]
+)
+def test_tag_1_of_an_empty_batch_is_checked_too(content: bytes) -> None:
+    """Found by a reviewer: no record reads it, but the batch's description does."""
+    bare = bytes(FORMATS["v3-tagged"].encode(Records.from_lists([]), [0, 0]))
+    section = b"\x02" + bytes.fromhex(UNSET_TIME) + b"\x01" + unsigned(len(content)) + content
+    assert bare.endswith(b"\x01" + bytes.fromhex(UNSET_TIME))
+    empty = sealed(bare[:-11] + section)
+    sound = bytes(FORMATS["v3-batch-headers"].encode(RECORDS))
+    with pytest.raises(CorruptLog, match="tag 1"):
+        read_log(empty)
+    log = read_log(sound + empty + sound, on_error="skip")
+    assert [error.position for error in log.errors] == [len(sound)]
+    assert log.batches["canonical"].tolist() == [True, True]
+
+
+def test_a_refused_batch_spends_nothing_of_what_the_others_may_share() -> None:
+    many = [Message(offset=i, timestamp_ms=NOW_MS, headers=(("h", None),) * 50) for i in range(40)]
+    sound = bytes(FORMATS["v3-batch-headers"].encode(records_of(many[:4])))
+    hostile = bytes(FORMATS["v3-batch-headers"].encode(records_of(many)))
+    limits = Limits(batch_headers=1000, log_expansion=1)
+    log = read_log(sound + hostile + sound + sound, on_error="skip", limits=limits)
+    assert (len(log), len(log.errors)) == (3, 1)
+
+
+def test_one_large_tag_among_many_batches_takes_no_more_than_its_room() -> None:
+    records = Records.from_lists([b"v"] * 2000)
+    fields = BatchFields(tagged_fields=[{7: bytes(1 << 20)}, *[{}] * 1999])
+    tracemalloc.start()
+    log = FORMATS["v3-tagged"].encode(records, 1, batch_fields=fields)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+    assert bytes(write_log(read_log(log))) == bytes(log)
+
+
+@every_codec
+def test_tags_of_each_batch_in_logs_of_several_chunks(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.formats._format.CHUNK_BYTES", 200)
+    records = Records.from_lists([b"v" * 30] * 50)
+    given = [{2 + i: b"tag %d" % i} for i in range(25)]
+    log = FORMATS["v3-tagged"].encode(records, 2, codec, batch_fields=BatchFields(tagged_fields=given))
+    back = FORMATS["v3-tagged"].decode(log)
+    assert [dict(fields) for fields in back.tagged_fields] == given
+    assert back.records == records
+
+
+def test_tags_may_be_numpys_integers() -> None:
+    log = FORMATS["v3-tagged"].encode(RECORDS, batch_fields=BatchFields(tagged_fields={np.int64(7): b"x"}))  # type: ignore[dict-item]
+    assert dict(FORMATS["v3-tagged"].decode(log).tagged_fields[0]) == {7: b"x"}

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -189,3 +190,31 @@ def test_a_v0_message_inside_a_wrapper_has_no_append_time() -> None:
     log = FORMATS["v1"].decode(bytes(data))
     assert log.records.timestamps_ms.tolist() == [-1, NOW_MS + 5]
     assert log.create_timestamps_ms.tolist() == [-1, NOW_MS]
+
+
+@pytest.mark.parametrize(
+    ("inner", "canonical"),
+    [
+        ({}, True),
+        ({"attributes": 0x70}, False),
+        ({"key_length": -7}, False),
+        ({"behind": b"junk"}, False),
+        ({"cut": True}, False),
+        ({"first_offset": 3}, False),
+    ],
+)
+def test_a_wrapper_is_canonical_if_what_is_in_it_is(inner: dict[str, Any], canonical: bool) -> None:
+    """Kafka reads all of these; only the first is what an encoder writes."""
+
+    def message(offset: int, attributes: int = 0, key_length: int = -1, behind: bytes = b"") -> bytes:
+        body = struct.pack(">bbqi", 1, attributes, NOW_MS, key_length) + struct.pack(">i", 1) + b"v" + behind
+        return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+    first = inner.pop("first_offset", 0)
+    tail = b"\0" * 5 if inner.pop("cut", False) else b""
+    plain = message(first) + message(first + 1, **inner) + tail
+    data = v01.wrapper(1, "gzip", [Message(offset=first + i, timestamp_ms=NOW_MS) for i in range(2)],
+                       codecs.compress("gzip", plain, 1), Fields())  # fmt: skip
+    log = V1.decode(data)
+    assert len(log.records) == 2
+    assert log.batches["canonical"].tolist() == [canonical]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from kfbench.kernels import varint
+from kfbench.kernels import lengths, varint
 from tests.reference.model import RefusedError
 from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
 
@@ -39,7 +39,7 @@ def _size(value):  # type: ignore[no-untyped-def]
 
 @njit
 def _length_size(value):  # type: ignore[no-untyped-def]
-    return varint.length_bytes(value)
+    return lengths.length_bytes(value, False)
 
 
 @njit

@@ -315,3 +315,16 @@ def test_entries_are_found_whatever_the_first_one_promises(sizes: list[int]) -> 
     assert [len(log.records.value(i) or b"") for i in range(len(log.records))] == sizes
     assert log.batches["position"].tolist() == [sum(map(len, parts[:i])) for i in range(len(parts))]
     assert log.trailing_bytes == 5
+
+
+@pytest.mark.parametrize("name", ["kip98", "enriched", "enriched-ms"])
+def test_formats_that_no_magic_tells_are_written_again_as_they_were(name: str) -> None:
+    fmt = FORMATS[name]
+    records = Records.from_lists([b"a", b"b"], keys=[None, b"k"], timestamps_ms=[1_700_000_000_000] * 2)
+    log = fmt.encode(records, 1)
+    assert bytes(write_log(fmt.decode(log))) == bytes(log)
+
+
+def test_an_encoded_log_is_read_as_its_bytes_are() -> None:
+    log = FORMATS["v2"].encode(Records.from_lists([b"a"]))
+    assert read_log(log).records == read_log(log.data).records
