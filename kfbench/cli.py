@@ -55,10 +55,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _terminated)
     try:
         status = app([*before, *after] or ["--help"], prog_name="kfbench", standalone_mode=False)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except BrokenPipeError:  # typer's own help
+        _stop_printing()
+        return 0
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -98,11 +97,23 @@ def _complain(message: str) -> None:
     print("kfbench:", " ".join(message.split("\n")), file=sys.stderr)
 
 
+def _print(text: object) -> None:
+    """To stdout, at once: a reader that has seen enough, such as `head`, does not change what the command gives."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _stop_printing()
+
+
+def _stop_printing() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from kfbench import __version__
 
-        print("kfbench", __version__)
+        _print(f"kfbench {__version__}")
         raise typer.Exit
 
 
@@ -122,7 +133,7 @@ def run(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
     from kfbench.report.publish import publish
 
     path = _swept(profile, out, master)
-    print(publish(path, out))
+    _print(publish(path, out))
     _refuse_errors(path)
 
 
@@ -130,7 +141,7 @@ def run(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
 def sweep(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
     """Measure bytes and CPU of every cell of a profile; print the path of the stored run."""
     path = _swept(profile, out, master)
-    print(path)
+    _print(path)
     _refuse_errors(path)
 
 
@@ -175,7 +186,7 @@ def report(
     """Publish a stored run as tables and figures; print the path of the report."""
     from kfbench.report.publish import publish
 
-    print(publish(_existing(run), out))
+    _print(publish(_existing(run), out))
 
 
 @app.command(name="what-if")
@@ -197,7 +208,7 @@ def what_if(
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
     found = what_if([_existing(source) for source in sources], format_names, codec_names)
-    print(_json(found.to_dict()) if as_json else found.to_text())
+    _print(_json(found.to_dict()) if as_json else found.to_text())
     _refuse_damage((source, source.trailing_bytes) for source in found.sources)
 
 
@@ -211,7 +222,7 @@ def inspect(
     from kfbench.log.inspect import inspect
 
     found = [inspect(_existing(file), records) for file in files]
-    print(_json([each.to_dict() for each in found]) if as_json else "\n\n".join(each.to_text() for each in found))
+    _print(_json([each.to_dict() for each in found]) if as_json else "\n\n".join(each.to_text() for each in found))
     _refuse_damage((each, each.log.trailing_bytes) for each in found)
 
 
@@ -264,11 +275,11 @@ def verify(
 
     found = verify(loaded, golden or GOLDEN, tracked)
     if as_json:
-        print(_json(found.to_dict()))
+        _print(_json(found.to_dict()))
     else:
         for caption, tally in found.tallies.items():
-            print(replace(_table(caption, tally.rows()), notes=("", *tally.legend)).to_text(), end="\n\n")
-        print(found.summary)
+            _print(replace(_table(caption, tally.rows()), notes=("", *tally.legend)).to_text() + "\n")
+        _print(found.summary)
     for failure in found.failures:
         _complain(failure.line)
     if found.failures:
@@ -284,7 +295,7 @@ def table(
 
     _check_names("NAME", [name], CLAIMS)
     found = table(name)
-    print(_json(found.to_dict()) if as_json else found.to_text())
+    _print(_json(found.to_dict()) if as_json else found.to_text())
 
 
 @app.command()
@@ -354,7 +365,7 @@ def doctor(as_json: AsJson = False) -> None:
     from kfbench.doctor import checks
 
     found = checks()
-    print(_json([each.to_dict() for each in found]) if as_json else "\n".join(each.to_text() for each in found))
+    _print(_json([each.to_dict() for each in found]) if as_json else "\n".join(each.to_text() for each in found))
     if any(each.state == "missing" for each in found):
         raise typer.Exit(1)
 
@@ -372,7 +383,7 @@ def _check_names(option: str, names: Iterable[str] | None, known: Collection[str
 
 
 def _print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
-    print(_json(rows) if as_json else _table(name, rows).to_text())
+    _print(_json(rows) if as_json else _table(name, rows).to_text())
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> "Table":

@@ -300,14 +300,27 @@ def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, 
     assert (running.returncode, out, err) == (status, "", line)
 
 
-def test_a_reader_that_leaves_early_is_no_failure_to_shout_about() -> None:
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_reader_that_leaves_early_is_no_failure(tmp_path: Path, two_cells: Path, status: int) -> None:
+    """Neither in words nor in the status, which is what it would have been."""
+    golden = write_vectors(tmp_path / "golden", trailingBytes=7 if status else 0)
+    running = process("verify", two_cells, "--golden", golden)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    running.stdout.close()
+    assert len(running.stderr.read().splitlines()) == (1 if status else 0)
+    running.stderr.close()
+    assert running.wait() == status
+
+
+def test_a_table_whose_reader_leaves_early() -> None:
     running = process("table", "kip98")
     assert running.stdout is not None
     assert running.stderr is not None
     running.stdout.close()
     assert running.stderr.read() == ""
     running.stderr.close()
-    running.wait()
+    assert running.wait() == 0
 
 
 def test_a_terminal_without_unicode_still_gets_its_table() -> None:
@@ -361,6 +374,17 @@ def test_verify_fails_with_a_line_a_failure(
         assert done.err == "kfbench: nothing: empty: fields: Kafka leaves 7 bytes over, kfbench 0\n"
         assert done.out
     assert json.loads(done.out)["failures"][0]["subject"] == "nothing"
+
+
+def test_verify_names_a_vector_that_it_cannot_read(kfbench: Run, tmp_path: Path, two_cells: Path) -> None:
+    golden = write_vectors(tmp_path / "golden")
+    (golden / "nothing.json").write_text("{}")
+    done = kfbench("verify", two_cells, "--golden", golden)
+    assert done.status == 3
+    assert done.err.count("\n") == 1
+    assert "nothing.json: sha256, error, byteExact" in done.err
+    (golden / "nothing.bin").unlink()
+    assert "nothing.bin: No such file" in kfbench("verify", two_cells, "--golden", golden).err
 
 
 def test_verify_needs_a_folder_of_vectors(kfbench: Run, tmp_path: Path, two_cells: Path) -> None:

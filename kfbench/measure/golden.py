@@ -8,7 +8,7 @@ Kafka refuses the log, if it does; and `byteExact`, whether the same bytes must 
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ CHECKS: Final = {
     "same bytes": "written anew, it is Kafka's byte for byte",
     "decompressed": "written anew under a codec, it decompresses to Kafka's bytes",
     "same records": "made by hand, as Kafka would not write it: written anew, it holds the same records",
+    "not rewritable": "made by hand with what its format cannot carry: writing it anew is refused, nothing is left out",
     "refused": "what Kafka's reader refuses is refused, at the same batch",
 }
 MADE_BY_HAND: Final = ("corrupt", "wrapper")  # categories that Kafka's reader takes and its writer would not write
@@ -59,6 +60,13 @@ _BATCH: Final = {
     "deleteHorizonMs": "delete_horizon_ms",
     "decompressedSize": "records_size_bytes",
 }
+# What is looked up in a sidecar whatever it says; all else in a batch or record is compared if it is there.
+_SIDECAR: Final = {
+    "sha256": str, "error": object, "byteExact": bool, "validBytes": int, "trailingBytes": int, "batches": list
+}  # fmt: skip
+_ERROR: Final = {"batch": int, "message": object}
+_BATCH_AT: Final = {"position": int, "size": int, "magic": int}
+_BATCH_READ: Final = {"compression": str, "records": list}
 # Size, checksum and magic of single records are in the bytes, which are compared as such.
 _NOT_COMPARED: Final = {"isValid", "decompressedSha256", "decompressError", "records"}
 _RECORD_NOT_COMPARED: Final = {"size", "crc", "magic"}
@@ -85,9 +93,8 @@ def check_vector(folder: Path, entry: dict[str, Any]) -> Iterator[Outcome]:
     """Every check that the vector allows; each stops at its first difference."""
     name = str(entry["name"])
     try:
-        data = (folder / f"{name}.bin").read_bytes()
-        sidecar = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        data, sidecar = _read(folder, name)
+    except InvalidConfig as error:
         yield Outcome(check="sha256", format="–", subject=name, problem=f"{error}")
         return
     formats = _formats(data, sidecar["batches"])
@@ -114,8 +121,9 @@ def check_vector(folder: Path, entry: dict[str, Any]) -> Iterator[Outcome]:
         again = bytes(write_log(log))
     except KfbenchError as error:
         if isinstance(error, WouldLose) and entry["category"] in MADE_BY_HAND:  # such as times inside a v0 wrapper
-            return
-        yield outcome("same bytes", f"cannot be written anew: {error}")
+            yield outcome("not rewritable", None)
+        else:
+            yield outcome("same bytes", f"cannot be written anew: {error}")
         return
     if entry["category"] in MADE_BY_HAND:
         same = read_log(again).source_records == log.source_records
@@ -126,6 +134,51 @@ def check_vector(folder: Path, entry: dict[str, Any]) -> Iterator[Outcome]:
         yield outcome("same bytes", _first_difference(data[: sidecar["validBytes"]], again))
     else:
         yield outcome("decompressed", next(_changed_when_plain(data, again, sidecar["batches"]), None))
+
+
+def _read(folder: Path, name: str) -> tuple[bytes, dict[str, Any]]:
+    """The log and its sidecar. Raises InvalidConfig, which names the file and what it lacks."""
+    file = f"{name}.bin"
+    try:
+        data = (folder / file).read_bytes()
+        file = f"{name}.json"
+        sidecar = json.loads((folder / file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidConfig(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise InvalidConfig(f"{file}: {error}") from None
+    if lacking := next(_lacking(sidecar), None):
+        raise InvalidConfig(f"{file}: {lacking}")
+    return data, sidecar
+
+
+def _lacking(sidecar: Any) -> Iterator[str]:
+    """What a sidecar needs to be checked at all; that its figures are right is the checks' own question."""
+    yield from _unlike(sidecar, _SIDECAR, "")
+    batches, error = sidecar["batches"], sidecar["error"]
+    if error is not None:
+        yield from _unlike(error, _ERROR, "error: ")
+    for i, batch in enumerate(batches):
+        yield from _unlike(batch, _BATCH_AT, f"batch {i}: ")
+        if error is not None and i >= error["batch"]:  # Kafka got no further
+            continue
+        yield from _unlike(batch, _BATCH_READ, f"batch {i}: ")
+        for k, record in enumerate(batch["records"]):
+            yield from _unlike(record, {}, f"batch {i}: record {k}: ")
+            headers = record.get("headers", [])
+            if not isinstance(headers, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in headers):
+                yield f"batch {i}: record {k}: headers: a list of pairs is wanted"
+
+
+def _unlike(given: Any, wanted: Mapping[str, type], where: str) -> Iterator[str]:
+    if not isinstance(given, dict):
+        yield f"{where}an object is wanted, not {type(given).__name__}"
+    elif missing := [name for name in wanted if name not in given]:
+        yield f"{where}{', '.join(missing)}: missing"
+    else:
+        for name, kind in wanted.items():
+            if not isinstance(given[name], kind):
+                yield f"{where}{name}: {kind.__name__} is wanted, not {type(given[name]).__name__}"
 
 
 def _formats(data: bytes, batches: list[dict[str, Any]]) -> str:
@@ -262,14 +315,15 @@ def _changed_when_plain(data: bytes, again: bytes, batches: list[dict[str, Any]]
             if difference := _first_difference(kafkas, ours):
                 yield f"{where}: {difference}"
             continue
+        wanted = str(batch.get("decompressedSha256"))
         for whose, entry in (("Kafka's", kafkas), ("kfbench's", ours)):
             try:
                 found = hashlib.sha256(_plain(entry)).hexdigest()
             except Undecodable as error:
                 yield f"{where}: {whose} bytes: {error}"
                 continue
-            if found != batch["decompressedSha256"]:
-                yield f"{where}: {whose} bytes decompress to {found[:16]}…, not {batch['decompressedSha256'][:16]}…"
+            if found != wanted:
+                yield f"{where}: {whose} bytes decompress to {found[:16]}…, not {wanted[:16]}…"
 
 
 def _plain(entry: bytes) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 from kfbench.errors import InvalidConfig
 from kfbench.measure.golden import CHECKS, GOLDEN, check_vector, vectors
 from kfbench.measure.verify import Outcome
+from tests.vectors import write_vectors
 
 FURTHER = os.environ.get("KFBENCH_GOLDEN")
 FOLDERS = [GOLDEN, *([Path(FURTHER)] if FURTHER else [])]
@@ -174,7 +175,8 @@ def test_a_refusal_at_another_batch_or_none_at_all(tmp_path: Path) -> None:
     error = {"batch": 0, "message": "no", "stage": "iterate"}
     (failure,) = failures(outcomes(tmp_path, sound, of_sound | {"error": error}))
     assert failure.problem.endswith("kfbench reads it")
-    (failure,) = failures(outcomes(tmp_path, entry, sidecar | {"error": None}))
+    read = {"error": None, "batches": sidecar["batches"][:at]}
+    (failure,) = failures(outcomes(tmp_path, entry, sidecar | read))
     assert "Kafka reads it, kfbench refuses it" in failure.line
 
 
@@ -199,3 +201,41 @@ def test_a_folder_that_is_none_of_vectors(tmp_path: Path, text: str | None, said
         (tmp_path / "index.json").write_text(text)
     with pytest.raises(InvalidConfig, match=said):
         vectors(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file"),
+        ("{", "Expecting property name"),
+        ("[]", "an object is wanted, not list"),
+        ("{}", "sha256, error, byteExact, validBytes, trailingBytes, batches: missing"),
+        ('{"error": {}}', "error: batch, message: missing"),
+        ('{"batches": 3}', "batches: list is wanted, not int"),
+        ('{"batches": [3]}', "batch 0: an object is wanted, not int"),
+        ('{"batches": [{}]}', "batch 0: position, size, magic: missing"),
+        ('{"batches": [{"position": 0, "size": 1, "magic": 2}]}', "batch 0: compression, records: missing"),
+    ],
+)
+def test_a_sidecar_that_is_none_is_named_and_the_rest_is_checked(text: str | None, said: str, tmp_path: Path) -> None:
+    folder = write_vectors(tmp_path / "golden")
+    entries = json.loads((folder / "index.json").read_text())
+    for kind in ("bin", "json"):
+        (folder / f"sound.{kind}").write_bytes((folder / f"nothing.{kind}").read_bytes())
+    (folder / "index.json").write_text(json.dumps([*entries, entries[0] | {"name": "sound"}]))
+    sidecar = folder / "nothing.json"
+    if text is None:
+        sidecar.unlink()
+    else:
+        given, whole = json.loads(text) if text != "{" else None, json.loads(sidecar.read_text())
+        sidecar.write_text(json.dumps(whole | given) if given else text)
+    (failure,), *others = ([*check_vector(folder, entry)] for entry in vectors(folder))
+    assert failure.line.startswith("nothing: –: sha256: nothing.json: ")
+    assert said in failure.line
+    assert [[outcome.problem for outcome in found] for found in others] == [[""] * 3]
+
+
+def test_every_vector_is_written_anew_or_said_not_to_be() -> None:
+    for entry in vectors():
+        checks = [outcome.check for outcome in check_vector(GOLDEN, entry)]
+        assert len(checks) == (2 if checks[1] == "refused" else 3), entry["name"]
