@@ -1,4 +1,4 @@
-"""One JVM for all that asks Kafka; how many verdicts it gave stands in pytest's summary."""
+"""One JVM for all that asks Kafka; how many verdicts there were stands in pytest's summary."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,4 +25,4 @@ def verdicts(pytestconfig: pytest.Config) -> Counter[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for what, count in sorted(config.stash.get(VERDICTS, Counter()).items()):
-        terminalreporter.write_line(f"Apache Kafka judged {count:,} {what}")
+        terminalreporter.write_line(f"{count:,} {what}")

@@ -53,7 +53,7 @@ def test_damaged_batches(name: str, codec: str, kafka: Kafka, verdicts: Counter[
     disagreements = []
     for data in mutants(name, codec, SEED, MUTANTS):
         try:
-            verdicts[f"damaged logs, {verdict(kafka, data)}"] += 1
+            verdicts[f"damaged logs, judged by Apache Kafka and us, {verdict(kafka, data)}"] += 1
         except AssertionError as error:
             disagreements.append(f"{data.hex()}\n{error}")
     assert not disagreements, f"{len(disagreements)} logs; the smallest:\n{min(disagreements, key=len)}"
