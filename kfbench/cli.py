@@ -22,7 +22,6 @@ import typer
 from kfbench.errors import KfbenchError
 
 if TYPE_CHECKING:
-    from kfbench.formats._format import Capabilities
     from kfbench.log.inspect import Inspection
     from kfbench.report.render import Table
     from kfbench.sweep.whatif import Source
@@ -311,23 +310,12 @@ def formats(as_json: AsJson = False) -> None:
                 "magic": each.magic,
                 "summary": each.summary,
                 "codecs": list(each.capabilities.codecs),
-                "cannot_carry": cannot_carry(each.capabilities),
+                "cannot_carry": each.capabilities.missing,
             }
             for name, each in FORMATS.items()
         ],
         as_json,
     )
-
-
-def cannot_carry(capabilities: "Capabilities") -> list[str]:
-    """What `encode` refuses, or leaves out when it may."""
-    from kfbench.batches import FIELD_DEFAULTS
-
-    parts = [
-        part for part in ("timestamps", "milliseconds", "headers", "empty_batches") if not getattr(capabilities, part)
-    ]
-    fields = [name for name in (*FIELD_DEFAULTS, "tagged_fields") if name not in capabilities.batch_fields]
-    return parts + fields
 
 
 @app.command()

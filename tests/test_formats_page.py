@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from kfbench import layouts
-from kfbench.cli import cannot_carry
 from kfbench.formats import FORMATS
 from kfbench.layouts import SHARED_HEADERS
 from kfbench.limits import Limits
@@ -86,7 +85,7 @@ def overhead(name: str, batch: int) -> float:
 def test_what_is_lost_is_what_capabilities_leave_out() -> None:
     (rows,) = tables("What each cannot carry")
     said = {name: lost.split(", ") if lost else [] for names, lost in rows for name in _names(names)}
-    assert said == {name: cannot_carry(fmt.capabilities) for name, fmt in FORMATS.items()}
+    assert said == {name: fmt.capabilities.missing for name, fmt in FORMATS.items()}
 
 
 def _names(text: str) -> list[str]:

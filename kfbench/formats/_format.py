@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike
 
 from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer
-from kfbench.batches import CREATE_TIME, NO_FIELDS, BatchFields, DecodedLog, DecodedMetadata, EncodedLog, plan
+from kfbench.batches import (
+    CREATE_TIME,
+    FIELD_DEFAULTS,
+    NO_FIELDS,
+    BatchFields,
+    DecodedLog,
+    DecodedMetadata,
+    EncodedLog,
+    plan,
+)
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import OnError
@@ -41,6 +50,12 @@ class Capabilities:
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
     sizes_from_shapes: bool = True  # else what is in the headers decides too, and sizes take Records
+
+    @property
+    def missing(self) -> list[str]:
+        """What `encode` refuses, or leaves out when it may."""
+        parts = [part for part in ("timestamps", "milliseconds", "headers", "empty_batches") if not getattr(self, part)]
+        return parts + [name for name in (*FIELD_DEFAULTS, "tagged_fields") if name not in self.batch_fields]
 
 
 class Format(ABC):
