@@ -602,8 +602,8 @@ def enriched() -> ClaimsTable:
     )
     seconds = (
         "What the text makes no promise of, its int32 timestamp of Unix seconds: of 1,000 times within a second it "
-        f"keeps {kept['enriched']}, and it ends in 2038; tag 0 keeps {kept['enriched-ms']:,} for {tagged - new} bytes a "
-        f"message more, {tagged} in all."
+        f"keeps {kept['enriched']}, and it ends in 2038; tag 0 keeps {kept['enriched-ms']:,} for {tagged - new} bytes "
+        f"a message more, {tagged} in all."
     )
     unknown = (
         "An unknown tag is to be ignored, but a tag has no size of its own: a reader can only skip all tags that "
