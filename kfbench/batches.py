@@ -137,10 +137,10 @@ class BatchFields:
     Lengths, deltas and checksums belong to the encoder and cannot be set. Offsets and timestamps of the header
     (base_offset, last_offset, base_timestamp_ms, max_timestamp_ms) are derived from the records unless given: after
     compaction, or for an empty batch, they say more than the records do. append_time_ms makes a batch log append time;
-    the records' own timestamps are then written as the producer gave them, and readers see the append time; it
-    stands in the place of the header's maximum timestamp, except in formats with tagged fields. With
-    timestamp_type=0 the broker only noted it, which takes a format with tagged fields. tagged_fields: such fields, from
-    tag to bytes; one mapping for all batches, or one a batch. Raises InvalidRecords.
+    the records' own timestamps are then written as the producer gave them, and readers see the append time. It takes
+    the place of the header's maximum timestamp, unless max_timestamp_ms is given too, and except in formats with
+    tagged fields. With timestamp_type=0 the broker only noted it, which takes such a format. tagged_fields: a caller's
+    own, from tag to bytes; one mapping for all batches, or one a batch. Raises InvalidRecords.
     """
 
     def __init__(
@@ -291,10 +291,20 @@ class DecodedLog:
         """The header fields, ready to encode the same batches anew."""
         rows = self.batch_rows
         columns = {name: rows[name] for name in FIELD_DEFAULTS}
-        # An append time that stands in the maximum's place says nothing of the records' own.
-        in_its_place = (rows["timestamp_type"] == APPEND_TIME) & ~is_tagged(rows)
-        columns["max_timestamp_ms"] = np.where(in_its_place, UNSET, rows["max_timestamp_ms"])
+        # Under log append time the maximum is that time, or with tags the records': each format derives its own.
+        derived = np.where(is_tagged(rows), self._latest_ms, rows["append_time_ms"])
+        is_derived = (rows["timestamp_type"] == APPEND_TIME) & (rows["max_timestamp_ms"] == derived)
+        columns["max_timestamp_ms"] = np.where(is_derived, UNSET, rows["max_timestamp_ms"])
         return BatchFields(tagged_fields=self.tagged_fields if self.tags else None, **columns)
+
+    @property
+    def _latest_ms(self) -> Int64:
+        """The largest timestamp that a producer gave in each batch, -1 where there is none."""
+        latest = np.full(len(self), NO_TIMESTAMP, np.int64)
+        held = self.bounds[:-1] < self.bounds[1:]
+        if held.any():
+            latest[held] = np.maximum.reduceat(self.create_timestamps_ms, self.bounds[:-1][held])
+        return latest
 
     @property
     def source_records(self) -> Records:

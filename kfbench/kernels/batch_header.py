@@ -115,11 +115,11 @@ def outline(timestamps, offsets, first, end, row, features):
             base_time = row.delete_horizon_ms
         elif first < end:
             base_time = timestamps[first]
-    if row.timestamp_type and not features & TAGGED:
-        max_time = row.append_time_ms  # whatever was given: readers take it from there
-    elif max_time == UNSET:
+    if max_time == UNSET:
         max_time = np.int64(NO_TIMESTAMP)
-        if first < end:
+        if row.timestamp_type and not features & TAGGED:  # there tag 0 has it
+            max_time = row.append_time_ms
+        elif first < end:
             max_time = timestamps[first]
             for i in range(first, end):
                 max_time = max(max_time, timestamps[i])

@@ -73,11 +73,11 @@ def _outline(timestamps, offsets, first, end, row):
         last_offset = offsets[end - ONE] if first < end else base_offset
     if base_time == UNSET:
         base_time = timestamps[first] if first < end else np.int64(NO_TIMESTAMP)
-    if row.timestamp_type:
-        max_time = row.append_time_ms  # whatever was given: readers take it from there
-    elif max_time == UNSET:
+    if max_time == UNSET:
         max_time = np.int64(NO_TIMESTAMP)
-        if first < end:
+        if row.timestamp_type:
+            max_time = row.append_time_ms
+        elif first < end:
             max_time = timestamps[first]
             for i in range(first, end):
                 max_time = max(max_time, timestamps[i])
