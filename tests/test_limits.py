@@ -11,6 +11,9 @@ from kfbench.formats import Format
 from tests.formats.fuzz import sealed
 
 every_format = pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS.keys())
+with_headers = pytest.mark.parametrize(
+    "fmt", [pytest.param(f, id=n) for n, f in FORMATS.items() if f.capabilities.headers]
+)
 
 
 def refused(fmt: Format, data: Any, reason: str, **limits: int) -> None:
@@ -31,10 +34,8 @@ def test_records_of_a_batch(fmt: Format) -> None:
         refused(fmt, data, "more records than limits.batch_records", batch_records=9)
 
 
-@every_format
+@with_headers
 def test_headers_of_a_batch(fmt: Format) -> None:
-    if not fmt.capabilities.headers:
-        return
     records = Records.from_lists([b"v"] * 4, headers=[[("a", b"1"), ("b", None)]] * 3 + [[]])
     for codec in fmt.capabilities.codecs:
         data = fmt.encode(records, codec=codec).data
@@ -42,17 +43,22 @@ def test_headers_of_a_batch(fmt: Format) -> None:
         refused(fmt, data, "more headers in a batch than limits.batch_headers", batch_headers=5)
 
 
-@every_format
-@pytest.mark.parametrize("field", ["key", "value", "header key", "header value"])
-def test_bytes_of_a_field(fmt: Format, field: str) -> None:
-    if field.startswith("header") and not fmt.capabilities.headers:
-        return
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        (name, field)
+        for name, fmt in FORMATS.items()
+        for field in ("key", "value", *(("header key", "header value") if fmt.capabilities.headers else ()))
+    ],
+)
+def test_bytes_of_a_field(name: str, field: str) -> None:
+    fmt = FORMATS[name]
     long, short = b"x" * 100, b"s"
-    name, content = (long.decode(), short) if field == "header key" else ("h", long)
+    header, content = (long.decode(), short) if field == "header key" else ("h", long)
     records = Records.from_lists(
         [long if field == "value" else short] * 2,
         keys=[long if field == "key" else short] * 2,
-        headers=[[(name, content)]] * 2 if field.startswith("header") else None,
+        headers=[[(header, content)]] * 2 if field.startswith("header") else None,
     )
     for codec in fmt.capabilities.codecs:
         data = fmt.encode(records, codec=codec).data

@@ -1,7 +1,4 @@
-"""Stock consumers: a topic from its beginning to its end, as messages by partition, without aborted ones.
-
-kafka-python is left out for snappy (it asks for a library that needs a compiler).
-"""
+"""Stock consumers: a topic from its beginning to its end, as messages by partition, without aborted ones."""
 
 import asyncio
 import json

@@ -342,10 +342,8 @@ def test_noise_never_crashes_a_reader(name: str, noise: bytes, data: st.DataObje
         assert len(messages_of(back.records)) == len(back.records)
 
 
-@pytest.mark.parametrize(("name", "codec"), WITH_CODECS)
+@pytest.mark.parametrize(("name", "codec"), [(name, codec) for name, codec in WITH_CODECS if codec != "none"])
 def test_the_limit_of_one_batch(name: str, codec: str) -> None:
-    if codec == "none":
-        return
     fmt = FORMATS[name]
     # Random bytes: what a log may decompress to in all grows with its size, and shall not matter here.
     records = Records.from_lists([random.Random(i).randbytes(50_000) for i in range(4)])

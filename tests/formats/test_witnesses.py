@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 from kfbench import FORMATS, BatchFields, read_log
 from tests import strategies
@@ -278,8 +278,7 @@ def test_kafka_python_does_not_wrap_a_delta_that_overflows() -> None:
 @given(case=strategies.cases(max_batches=2, batch_fields=False))
 def test_they_read_any_plain_v2(reader: str, case: Case) -> None:
     stamps = [message.timestamp_ms for message in case.messages]
-    if reader == "kafka-python" and max(stamps, default=0) - min(stamps, default=0) > INT64:
-        return
+    assume(reader != "kafka-python" or max(stamps, default=0) - min(stamps, default=0) <= INT64)  # it does not wrap
     log = FORMATS["v2"].encode(records_of(case.messages), bounds_of(case))
     assert reads(reader, bytes(log)) == case.messages
 
