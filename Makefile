@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test coverage fuzz lint bench figures broker notebooks readme lock clean
+.PHONY: help setup report test coverage fuzz oracle golden lint bench figures broker notebooks readme lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"

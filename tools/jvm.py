@@ -19,32 +19,48 @@ ESCAPES = r"\x1b\[[0-9;]*m"
 OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown host", "offline mode")
 
 
-class UnreachableError(Exception):
+class ToolError(Exception):
+    """No jars or no classes: one line that says why."""
+
+
+class UnreachableError(ToolError):
     """Maven did not get at the registry."""
 
 
 def fetched(pom: Path) -> Path:
-    """The folder with the jars that `pom` names and theirs. Raises UnreachableError."""
+    """The folder with the jars that `pom` names and theirs. Raises ToolError, of which UnreachableError is one."""
 
     def fill(folder: Path) -> None:
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
         command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), *goal]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            kind = UnreachableError if any(words in done.stdout for words in OUT_OF_REACH) else RuntimeError
-            raise kind(f"{pom}: {re.sub(ESCAPES, '', done.stdout).strip().splitlines()[0]}")
+        status, said = _run(command)
+        if status:
+            kind = UnreachableError if any(words in said for words in OUT_OF_REACH) else ToolError
+            first, *_ = said.splitlines() or [f"mvn says nothing and ends with status {status}"]
+            raise kind(f"{pom}: {first}")
 
     return _kept("jars", [pom], "", fill)
 
 
 def compiled(sources: Sequence[Path], jars: Path) -> Path:
-    """The folder with the classes of `sources`."""
+    """The folder with the classes of `sources`. Raises ToolError."""
 
     def fill(folder: Path) -> None:
         options = ["--release", str(RELEASE), "-Xlint:all,-classfile,-processing", "-Werror"]
-        subprocess.run(["javac", "-cp", f"{jars}/*", *options, "-d", folder, *sources], check=True)
+        status, said = _run(["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, sources)])
+        if status:
+            raise ToolError(f"javac ends with status {status}: {said}")
 
     return _kept("classes", sources, jars.name, fill)
+
+
+def _run(command: Sequence[str]) -> tuple[int, str]:
+    """(status, all that it said)"""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except FileNotFoundError:
+        raise ToolError(f"{command[0]}: not on PATH") from None
+    return done.returncode, re.sub(ESCAPES, "", done.stdout).strip()
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from tests.oracle import hand
 from tests.oracle.cases import Vector, expand, vectors
 from tests.oracle.client import Kafka, Spec
+from tools import jvm
 
 GOLDEN = Path(__file__).parents[2] / "datasets" / "golden"
 BROKER_STEPS = ("stamp", "convert", "compact", "validate")
@@ -84,7 +85,11 @@ def write(kafka: Kafka, folder: Path) -> int:
 
 def main() -> None:
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    with Kafka() as kafka:
+    try:
+        kafka = Kafka()
+    except jvm.ToolError as error:
+        raise SystemExit(f"make golden: {error}") from None
+    with kafka:
         count = write(kafka, GOLDEN)
     total = sum(path.stat().st_size for path in GOLDEN.iterdir())
     sys.stderr.write(f"{count} vectors, {total:,} bytes in {GOLDEN}\n")
