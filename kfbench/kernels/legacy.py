@@ -332,6 +332,5 @@ def describe(data, positions, magic, source, starts, ends, sound, bounds, offset
             row.canonical = get_i32(data, at + (KEY_V1 if magic else KEY_V0)) == NULL and _is_canonical_set(
                 source, starts[sound[b]], ends[sound[b]], magic, appended
             )
-            if magic:  # offsets count from the first message, and the wrapper has the last one's
-                row.canonical &= get_i64(source, starts[sound[b]]) == 0
+            if magic:  # the wrapper has the last message's offset
                 row.canonical &= row.last_offset == offsets[bounds[b + 1] - 1]
