@@ -36,7 +36,7 @@ lint: setup
 	.venv/bin/lint-imports --no-logo
 
 test: lint
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # Compiled kernels show no branches: NUMBA_DISABLE_JIT is Numba's own switch. Each part has to reach the figure.
 COVERED = formats/* kernels/* log/* batches.py codecs.py
