@@ -39,16 +39,13 @@ test: lint
 	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # Compiled kernels show no branches: NUMBA_DISABLE_JIT is Numba's own switch. Each part has to reach the figure.
-COVERED = formats/* kernels/* log/* batches.py codecs.py
 TWINS_ARE_SLOW = flipped_bit_costs or 1048575 or 1048576 or every_kind_in_one_call or stand_for_no_more or than_its_blocks \
     or limit_of_one_batch
 coverage: setup
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/formats tests/kernels tests/log tests/measure/test_prefix.py \
 	    tests/test_batches.py tests/test_codecs.py tests/test_golden.py tests/test_limits.py tests/test_records.py \
 	    -m "not slow" -k "not ($(TWINS_ARE_SLOW))" -n 2 -q --cov --cov-report= $(PYTEST_ARGS)
-	@failed=0; for part in $(COVERED); do \
-	    echo "kfbench/$$part"; $(PY) -m coverage report --include="kfbench/$$part" --fail-under=95 || failed=1; \
-	done; exit $$failed
+	$(PY) tools/branch_coverage.py
 
 fuzz: setup
 	$(PY) -m tests.fuzz.run --write
