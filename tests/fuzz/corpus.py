@@ -65,8 +65,8 @@ def batches(name: str) -> list[bytes]:
         # A changed byte away from tag 1 of an empty batch, which no record reads: a reviewer found that before we did.
         fields = BatchFields(tagged_fields={7: b"\x02\x02a\x02b", 8: bytes(8), 300: b""})
         for records, bounds in ((Records.from_lists([]), [0, 0]), (Records.from_lists([b"v"] * 2), [0, 1, 2])):
-            log = fmt.encode(records, bounds, batch_fields=fields)
-            found |= {log.data[start:end].tobytes(): None for start, end in pairwise(log.positions.tolist())}
+            tagged = fmt.encode(records, bounds, batch_fields=fields)
+            found |= {tagged.data[start:end].tobytes(): None for start, end in pairwise(tagged.positions.tolist())}
     return [batch for batch in found if len(batch) <= LARGEST]
 
 
