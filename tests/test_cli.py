@@ -286,7 +286,11 @@ def test_unforeseen_failures_are_one_line_too(kfbench: Run, monkeypatch: pytest.
 def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, status: int, line: str) -> None:
     pipe = tmp_path / "segment.log"
     os.mkfifo(pipe)  # nobody writes to it: the command waits, as a long one would
-    running = process("inspect", pipe, "--debug")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started deaf to it
+    try:
+        running = process("inspect", pipe, "--debug")
+    finally:
+        signal.signal(signal.SIGINT, before)
     try:
         deadline = time.monotonic() + 60
         while "wait_for_partner" not in Path(f"/proc/{running.pid}/wchan").read_text():
