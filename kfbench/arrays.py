@@ -36,6 +36,13 @@ def _given_away(array: NDArray[Any]) -> bool:
     return root is None or isinstance(root, bytes)
 
 
+def ranges(starts: Int64, lengths: Int64) -> Int64:
+    """starts[i] to starts[i] + lengths[i] - 1 of each i, one after another."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    numbers: Int64 = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    return numbers
+
+
 def check_buffer(out: Any, size_bytes: int = 0) -> None:
     """Whether `out` can be written into, and holds `size_bytes`. Raises InvalidRecords."""
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.ndim != 1:

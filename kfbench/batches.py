@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -96,6 +96,7 @@ BATCH: Final = np.dtype(
         ("shared_headers", np.int64),  # stored once, and counted in each record too
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
+        ("mixed_magic", np.bool_),  # a compressed set of v0 holds messages of v1, or the other way (KAFKA-4298)
     ]
 )
 
@@ -185,14 +186,44 @@ class BatchFields:
             raise InvalidRecords("base_timestamp_ms: a batch with a delete horizon has it there")
         self.rows.flags.writeable = False
 
+    @classmethod
+    def trusted(cls, rows: NDArray[np.void], tags: Bytes = _NO_TAGS) -> Self:
+        """From FIELDS rows that a kernel has just read, and the bytes that their tagged fields lie in: given away."""
+        fields = cls.__new__(cls)
+        fields.rows, fields.tags = rows, tags
+        fields.rows.flags.writeable = False
+        return fields
+
     def part(self, first: int, end: int) -> Self:
         """The fields of the batches first to end - 1."""
         if len(self.rows) == 1 or (first == 0 and end == len(self.rows)):
             return self
-        part = copy(self)
-        part.__dict__.pop("set_fields", None)
-        part.rows = self.rows[first:end]
-        return part
+        return self._with(self.rows[first:end])
+
+    def take(self, batches: ArrayLike) -> Self:
+        """The fields of the batches of these numbers, in this order."""
+        return self if len(self.rows) == 1 else self._with(self.rows[np.asarray(batches, np.int64)])
+
+    def replace(self, **columns: ArrayLike) -> Self:
+        """These fields with other columns in place of theirs; tagged fields stay. Raises InvalidRecords."""
+        sizes = {len(self.rows), *(np.size(values) for values in columns.values())} - {1}
+        if len(sizes) > 1:
+            raise InvalidRecords("batch_fields: each column needs one item, or one a batch")
+        batches = sizes.pop() if sizes else 1
+        given = {name: self.rows[name] for name in FIELD_DEFAULTS} | columns
+        whole: dict[str, Any] = {name: np.broadcast_to(values, batches) for name, values in given.items()}
+        changed = type(self)(**whole)
+        rows = changed.rows.copy()
+        for name in ("tags_start", "tags_bytes", "tags_count"):
+            rows[name] = self.rows[name]
+        return self._with(rows)
+
+    def _with(self, rows: NDArray[np.void]) -> Self:
+        other = copy(self)
+        other.__dict__.pop("set_fields", None)
+        other.rows = rows
+        other.rows.flags.writeable = False
+        return other
 
     def over(self, batches: int) -> NDArray[np.void]:
         """One row, or one a batch: what the kernels take. Raises InvalidRecords when the numbers disagree."""
@@ -292,7 +323,9 @@ class DecodedLog:
         rows = self.batch_rows
         columns = {name: rows[name] for name in FIELD_DEFAULTS}
         # Under log append time the maximum is that time, or with tags the records': each format derives its own.
-        derived = np.where(is_tagged(rows), self._latest_ms, rows["append_time_ms"])
+        derived, tagged = rows["append_time_ms"], is_tagged(rows)
+        if tagged.any():
+            derived = np.where(tagged, self._latest_ms, derived)
         is_derived = (rows["timestamp_type"] == APPEND_TIME) & (rows["max_timestamp_ms"] == derived)
         columns["max_timestamp_ms"] = np.where(is_derived, UNSET, rows["max_timestamp_ms"])
         return BatchFields(tagged_fields=self.tagged_fields if self.tags else None, **columns)
@@ -309,8 +342,9 @@ class DecodedLog:
     @property
     def source_records(self) -> Records:
         """The records with the timestamps that their producer wrote: what an encoder needs to write the same bytes."""
-        shapes = replace(self.records.shapes, timestamps_ms=self.create_timestamps_ms)
-        return replace(self.records, shapes=shapes)
+        if self.records.timestamps_ms is self.create_timestamps_ms:
+            return self.records
+        return self.records.at_times(self.create_timestamps_ms)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,24 @@ class CorruptLog(KfbenchError):
         return type(self), (self.position, self.field, self.promise, self.source)
 
 
+class Refused(KfbenchError):
+    """What a broker does not take, with Kafka's own reason.
+
+    error: Kafka's name for it in the protocol (`Errors`), such as INVALID_RECORD; position: byte in the log where the
+    batch starts; promise: what was broken.
+    """
+
+    def __init__(self, error: str, position: int, promise: str, source: str | None = None) -> None:
+        self.error = error
+        self.position = position
+        self.promise = promise
+        self.source = source
+        super().__init__(f"{source + ': ' if source else ''}batch at byte {position}: {error}: {promise}")
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, str, str | None]]:
+        return type(self), (self.error, self.position, self.promise, self.source)
+
+
 class InvalidConfig(KfbenchError, ValueError):
     """A TOML file, an option or a column mapping that cannot be used; names the file and the key."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, as_bytes, integers_of
+from kfbench.arrays import Bytes, Int32, Int64, as_bytes, integers_of, ranges
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
@@ -190,6 +190,40 @@ class Records:
     def columns(self) -> tuple[NDArray[Any], ...]:
         """What the encode kernels take: the shapes' columns, then data and starts of keys, values and headers."""
         return (*self.shapes.columns, *(getattr(self, name) for name in _RECORD_FIELDS[1:]))
+
+    def at_times(self, timestamps_ms: Int64) -> Self:
+        """The same records at these times, int64[n], which are given away."""
+        shapes = Shapes.trusted(
+            **{name: getattr(self.shapes, name) for name in _SHAPE_FIELDS} | {"timestamps_ms": timestamps_ms}
+        )
+        return type(self).trusted(shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
+
+    def part(self, first: int, end: int) -> Self:
+        """The records first to end - 1; no array is copied."""
+        if first == 0 and end == len(self):
+            return self
+        return self._picked(slice(first, end), slice(*self.shapes.header_bounds[[first, end]].tolist()))
+
+    def take(self, indices: ArrayLike) -> Self:
+        """The records of these numbers, in this order; no payload is copied."""
+        wanted = np.asarray(indices, np.int64)
+        starts = self.shapes.header_bounds[wanted]
+        return self._picked(wanted, ranges(starts, self.shapes.header_bounds[wanted + 1] - starts))
+
+    def _picked(self, wanted: slice | Int64, headers: slice | Int64) -> Self:
+        def of(name: str) -> slice | Int64:
+            return headers if name.startswith("header") else wanted
+
+        shapes = self.shapes
+        counts = np.diff(shapes.header_bounds)[wanted]
+        columns = {name: getattr(shapes, name)[of(name)] for name in _SHAPE_FIELDS if name != "header_bounds"}
+        buffers = {
+            name: getattr(self, name)[of(name)] if name.endswith("starts") else getattr(self, name)
+            for name in _RECORD_FIELDS[1:]
+        }
+        header_bounds = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=header_bounds[1:])
+        return type(self).trusted(Shapes.trusted(**columns, header_bounds=header_bounds), **buffers)
 
     @cached_property
     def buffers(self) -> tuple[Bytes, ...]:

@@ -117,7 +117,7 @@ COLUMNS = [
     "position", "size_bytes", "magic", "crc", "attributes", "codec", "timestamp_type", "base_offset", "last_offset",
     "count", "base_timestamp_ms", "max_timestamp_ms", "append_time_ms", "partition_leader_epoch", "producer_id",
     "producer_epoch", "base_sequence", "last_sequence", "is_transactional", "is_control", "delete_horizon_ms",
-    "shared_headers", "records_size_bytes", "canonical",
+    "shared_headers", "records_size_bytes", "canonical", "mixed_magic",
 ]  # fmt: skip
 
 
@@ -175,3 +175,21 @@ def test_an_error_names_the_batch_among_all(monkeypatch: pytest.MonkeyPatch) -> 
     for codec in ("none", "gzip"):
         with pytest.raises(InvalidRecords, match="batch 2 spans"):
             FORMATS["v2"].encode(records, 2, codec)
+
+
+def test_fields_of_some_batches_and_with_other_columns() -> None:
+    fields = BatchFields(producer_id=[1, 2, 3], tagged_fields=[{5: b"a"}, {}, {6: b"bc"}])
+    assert fields.take([2, 0]).rows["producer_id"].tolist() == [3, 1]
+    changed = fields.replace(base_offset=[10, 20, 30])
+    assert changed.rows["base_offset"].tolist() == [10, 20, 30]
+    assert changed.rows["producer_id"].tolist() == [1, 2, 3]
+    assert changed.rows["tags_count"].tolist() == [1, 0, 1]
+    assert changed.set_fields == {"producer_id", "base_offset", "tagged_fields"}
+    assert len(BatchFields().replace(base_offset=[1, 2]).rows) == 2
+
+
+def test_columns_that_do_not_fit_the_fields() -> None:
+    fields = BatchFields(producer_id=[1, 2, 3])
+    assert fields.replace().rows["producer_id"].tolist() == [1, 2, 3]
+    with pytest.raises(InvalidRecords, match="one item, or one a batch"):
+        fields.replace(base_offset=[1, 2])

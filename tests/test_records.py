@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from kfbench.errors import InvalidRecords
 from kfbench.formats import FORMATS
 from kfbench.records import Records, Shapes
 from tests import strategies
+from tests.common import records_of
 from tests.reference.model import Message
 
 VALUES = [b"one", None, b"", b"x" * 300]
@@ -336,3 +338,18 @@ def test_header_names_that_are_not_utf_8_stay_bytes_in_arrow() -> None:
     table = records.to_arrow()
     assert table["headers"].to_pylist() == [[{"key": b"\xff", "value": None}]]
     assert Records.from_arrow(table) == records
+
+
+@given(strategies.message_lists().map(records_of), st.data())
+def test_records_taken_in_any_order(records: Records, data: st.DataObject) -> None:
+    indices = data.draw(st.lists(st.integers(0, len(records) - 1))) if len(records) else []
+    taken = records.take(indices)
+    assert len(taken) == len(indices)
+    for i, source in enumerate(indices):
+        assert (taken.key(i), taken.value(i), taken.headers(i)) == (
+            records.key(source), records.value(source), records.headers(source)
+        )  # fmt: skip
+        assert (taken.timestamps_ms[i], taken.offsets[i]) == (records.timestamps_ms[source], records.offsets[source])
+    assert taken.value_data is records.value_data
+    first, end = sorted(data.draw(st.tuples(st.integers(0, len(records)), st.integers(0, len(records)))))
+    assert records.part(first, end) == records.take(range(first, end))

@@ -17,4 +17,8 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
     }
 )
 
-__all__ = ["FORMATS", "Capabilities", "Entries", "Format"]
+BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(
+    {FORMATS[name].magic: FORMATS[name] for name in ("v0", "v1", "v2", "v3")}
+)
+
+__all__ = ["BY_MAGIC", "FORMATS", "Capabilities", "Entries", "Format"]

@@ -48,14 +48,11 @@ class Damage:
 
         A batch that its codec refuses is empty, and its state says so. `behind` is put at the source's end.
         """
-        parts = []
-        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
-            if codec and self.state[b] == status.SOUND:
-                parts.append(self._decompressed(find(codec), data[start:end], b, allowance))
-            else:
-                parts.append(data[start:end].tobytes())
-        source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
-        return source, cuts[: len(parts)], cuts[1 : len(parts) + 1]
+
+        def part(b: int, codec: int, payload: Bytes) -> bytes:
+            return self._decompressed(find(codec), payload, b, allowance)
+
+        return self._replaced(data, starts, ends, codecs, part, behind)
 
     def metadata(
         self,
@@ -73,22 +70,36 @@ class Damage:
         (source, its starts, its ends, where the payloads end: NEVER where that is not known, bytes that were made
         plain on the way.)
         """
-        parts, known, made = [], np.ones(len(starts), np.bool_), 0
+        prefixes, left_over = headers_first & (codecs != 0) & (self.state == status.SOUND), 0
+
+        def part(b: int, codec: int, payload: Bytes) -> bytes:
+            nonlocal left_over
+            if not prefixes[b]:
+                return self._decompressed(find(codec), payload, b, allowance)
+            head, made = self._metadata(find(codec), payload, b, allowance)
+            left_over += made - len(head)
+            return head
+
+        source, starts, ends = self._replaced(data, starts, ends, codecs, part, behind)
+        made = int((ends - starts).sum()) + left_over
+        return source, starts, ends, np.where(prefixes, NEVER, ends), made
+
+    def _replaced(
+        self,
+        data: Bytes,
+        starts: Int64,
+        ends: Int64,
+        codecs: NDArray[np.int8],
+        part: Callable[[int, int, Bytes], bytes],
+        behind: Bytes | None,
+    ) -> tuple[Bytes, Int64, Int64]:
+        """As `plain`: each compressed stretch of a sound batch is what `part(batch, codec, stretch)` makes of it."""
+        parts = []
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
-            if not codec or self.state[b] != status.SOUND:
-                parts.append(data[start:end].tobytes())
-                made += end - start
-            elif headers_first[b]:
-                known[b] = False
-                part, needed = self._metadata(find(codec), data[start:end], b, allowance)
-                parts.append(part)
-                made += needed
-            else:
-                parts.append(self._decompressed(find(codec), data[start:end], b, allowance))
-                made += len(parts[-1])
+            stretch = data[start:end]
+            parts.append(part(b, codec, stretch) if codec and self.state[b] == status.SOUND else stretch.tobytes())
         source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
-        starts, ends = cuts[: len(parts)], cuts[1 : len(parts) + 1]
-        return source, starts, ends, np.where(known, ends, NEVER), made
+        return source, cuts[: len(parts)], cuts[1 : len(parts) + 1]
 
     def _decompressed(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> bytes:
         try:

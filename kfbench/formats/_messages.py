@@ -107,31 +107,19 @@ class MessageFormat(Format):
         return parts
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        entries = len(positions) - 1
-        damage = Damage(positions, on_error)
-        codecs, bodies, stops = np.empty(entries, np.int8), np.empty(entries, np.int64), np.empty(entries, np.int64)
-        source, starts, ends = data, positions[:-1], positions[1:]
-        wrapped = self._kernels.survey(data, positions, self._variant, codecs, bodies, stops, damage.state)
-        if wrapped:
-            source, starts, ends = damage.plain(data, bodies, stops, codecs, self._codec_of, allowance)
-        counts = np.empty(entries, np.int64)
-        limits = allowance.limits.batch_records, allowance.limits.field_bytes
-        self._kernels.count(source, starts, ends, codecs, limits, damage.state, counts)
-        n = int(counts.sum())
-
-        index = Index(n, two_clocks=wrapped)
-        bounds = np.empty(entries + 1, np.int64)
-        self._kernels.index(data, positions, source, starts, codecs, counts, damage.state, *index.columns, bounds)
-        errors = damage.errors()
-        records = index.records(source, np.zeros(bounds[-1] + 1, np.int64), header_room(0))
+        read = MessageReading(self, data, positions, on_error, allowance)
+        errors = read.damage.errors()
+        records, bounds, state = read.records(), read.bounds, read.damage.state
         if errors:
-            bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
+            bounds = np.append(bounds[:-1][state == status.SOUND], bounds[-1])
         return DecodedLog(
             records=records,
             bounds=bounds,
-            create_timestamps_ms=index.created[: len(records)],
+            create_timestamps_ms=read.index.created[: len(records)],
             format_name=self.name if self._kernels is not legacy else None,
-            rows=partial(self._rows, data, positions, source, bounds, index.offsets, starts, ends, damage.state),
+            rows=partial(
+                self._rows, data, positions, read.source, bounds, read.index.offsets, read.starts, read.ends, state
+            ),
             errors=errors,
         )
 
@@ -151,6 +139,38 @@ class MessageFormat(Format):
         self._kernels.describe(data, positions, self._variant, source, starts, ends, sound, bounds, offsets, rows)
         rows["records_size_bytes"] = (ends - starts)[sound]
         return rows
+
+
+class MessageReading:
+    """Messages and compressed sets of one format on their way to columns.
+
+    source[starts[b]:ends[b]] is what entry b holds: itself, or its plain set. bounds int64[entries + 1]: its records.
+    """
+
+    def __init__(
+        self, fmt: MessageFormat, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance
+    ) -> None:
+        kernels, entries = fmt._kernels, len(positions) - 1
+        self.damage = Damage(positions, on_error)
+        state = self.damage.state
+        codecs, bodies, stops = np.empty(entries, np.int8), np.empty(entries, np.int64), np.empty(entries, np.int64)
+        self.source, self.starts, self.ends = data, positions[:-1], positions[1:]
+        self.any_codec = kernels.survey(data, positions, fmt._variant, codecs, bodies, stops, state)
+        if self.any_codec:
+            plain = self.damage.plain(data, bodies, stops, codecs, fmt._codec_of, allowance)
+            self.source, self.starts, self.ends = plain
+        counts = np.empty(entries, np.int64)
+        limits = allowance.limits.batch_records, allowance.limits.field_bytes
+        kernels.count(self.source, self.starts, self.ends, codecs, limits, state, counts)
+        self.index = Index(int(counts.sum()), two_clocks=self.any_codec)
+        self.bounds = np.empty(entries + 1, np.int64)
+        kernels.index(
+            data, positions, self.source, self.starts, codecs, counts, state, *self.index.columns, self.bounds
+        )
+
+    def records(self) -> Records:
+        """Those of the sound entries; times are a consumer's."""
+        return self.index.records(self.source, np.zeros(self.bounds[-1] + 1, np.int64), header_room(0))
 
 
 def _refuse(problem: int, batch: int) -> None:

@@ -101,7 +101,7 @@ FIXED_PART_BYTES = np.array([_V2[name].itemsize for name in _V2.names])
 
 
 @leaf
-def outline(timestamps, offsets, first, end, row, features):
+def outline(timestamps, offsets, first, end, row, horizon_ms, tagged):
     """(base offset, last offset delta, base time, max time) of the records first to end - 1."""
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
@@ -111,13 +111,13 @@ def outline(timestamps, offsets, first, end, row, features):
         last_offset = offsets[end - ONE] if first < end else base_offset
     if base_time == UNSET:
         base_time = np.int64(NO_TIMESTAMP)
-        if row.delete_horizon_ms >= 0:
-            base_time = row.delete_horizon_ms
+        if horizon_ms >= 0:
+            base_time = horizon_ms
         elif first < end:
             base_time = timestamps[first]
     if max_time == UNSET:
         max_time = np.int64(NO_TIMESTAMP)
-        if row.timestamp_type and not features & TAGGED:  # there tag 0 has it
+        if row.timestamp_type and not tagged:  # there tag 0 has it
             max_time = row.append_time_ms
         elif first < end:
             max_time = timestamps[first]

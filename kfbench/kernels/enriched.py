@@ -167,15 +167,15 @@ def sizes(columns, bounds, fields, time_tag, out):
 
 
 @leaf
-def _read_tags(data, at):
-    """(sound, known, has time, time, count, relative): the tags of a message whose tagsLength lies inside it.
+def read_tags(data, at):
+    """(sound, known, has time, time, count, relative, keys): the tags of a message whose tagsLength lies inside it.
 
     sound: none is cut short. known: all were read; after one of another id nothing more is, for tags carry no size.
-    count is UNSET where there is none. Of two alike the last holds.
+    count is UNSET, and keys -1, where there is none. Of two alike the last holds.
     """
     p = at + TAGS
     end = p + max(np.int64(get_i32(data, at + TAGS_LENGTH)), 0)
-    has_time, time, count, relative = False, np.int64(NO_TIMESTAMP), np.int64(UNSET), True
+    has_time, time, count, relative, keys = False, np.int64(NO_TIMESTAMP), np.int64(UNSET), True, np.int64(-1)
     while p < end:
         tag = get_u8(data, p)
         if tag == TIME_TAG:
@@ -185,23 +185,25 @@ def _read_tags(data, at):
         elif tag == RELATIVE_TAG or tag == KEYS_TAG:
             size = FLAG_BYTES
         else:
-            return True, False, has_time, time, count, relative
+            return True, False, has_time, time, count, relative, keys
         if size > end - p:
-            return False, False, has_time, time, count, relative
+            return False, False, has_time, time, count, relative, keys
         if tag == TIME_TAG:
             has_time, time = True, get_i64(data, p + 1)
         elif tag == COUNT_TAG:
             count = np.int64(get_i32(data, p + 1))
         elif tag == RELATIVE_TAG:
             relative = get_u8(data, p + 1) != 0
+        else:
+            keys = np.int64(get_u8(data, p + 1) != 0)
         p += size
-    return True, True, has_time, time, count, relative
+    return True, True, has_time, time, count, relative, keys
 
 
 @leaf
 def _time(data, at):
     """The time of a message in milliseconds: tag 0's, or its seconds."""
-    _, _, has_time, time, _, _ = _read_tags(data, at)
+    _, _, has_time, time, _, _, _ = read_tags(data, at)
     if has_time:
         return time
     seconds = np.int64(get_i32(data, at + SECONDS))
@@ -230,7 +232,7 @@ def _check(data, at, end):
     length = np.int64(get_i32(data, at + TAGS_LENGTH))
     if length < NO_TAGS or length > end - at - FIXED:
         return status.TAGS_LENGTH
-    if not _read_tags(data, at)[0]:
+    if not read_tags(data, at)[0]:
         return status.TAG
     key = _key(data, at)
     length = np.int64(get_i32(data, key))
@@ -352,7 +354,7 @@ def index(data, positions, source, starts, codecs, counts, state,
         p, messages = starts[b], counts[b]
         base, relative = np.int64(0), True
         if codecs[b] and messages:
-            _, _, _, _, said, relative = _read_tags(data, positions[b])
+            _, _, _, _, said, relative, _ = read_tags(data, positions[b])
             base = get_i64(data, positions[b])
             if said != UNSET and said != messages:
                 state[b] = status.MESSAGE_COUNT

@@ -2,7 +2,7 @@
 
 from kfbench import layouts
 from kfbench.kernels._jit import kernel
-from kfbench.kernels.intrinsics import get_i8, get_i32
+from kfbench.kernels.intrinsics import get_i8, get_i32, move
 
 LENGTH_AT = layouts.position(layouts.ENTRY, "length")
 START = layouts.ENTRY.itemsize
@@ -32,3 +32,10 @@ def walk(data, positions, magics):
     if entries <= room:
         positions[entries] = at
     return entries, at, stopped
+
+
+@kernel
+def scatter(data, starts, ends, targets, out):
+    """Puts each entry data[starts[i]:ends[i]] at targets[i] of `out`."""
+    for i in range(len(targets)):
+        move(out, targets[i], data, starts[i], ends[i] - starts[i])

@@ -142,7 +142,9 @@ def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, p
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(timestamps, offsets, first, end, row, features)
+        base_offset, last_delta, base_time, max_time = outline(
+            timestamps, offsets, first, end, row, row.delete_horizon_ms, features & TAGGED != 0
+        )
         count, common = np.int64(end - first), np.int64(0)
         room = untagged_bytes(last_delta, base_time, max_time, magic, features)
         if features & TAGGED:
@@ -199,7 +201,9 @@ def sizes(columns, bounds, fields, shared, magic, features, out):
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(timestamps, offsets, first, end, row, features)
+        base_offset, last_delta, base_time, max_time = outline(
+            timestamps, offsets, first, end, row, row.delete_horizon_ms, features & TAGGED != 0
+        )
         total, common = untagged_bytes(last_delta, base_time, max_time, magic, features), np.int64(0)
         if features & TAGGED:
             common = shared[b if len(shared) > 1 else 0]
@@ -223,7 +227,9 @@ def breakdown(columns, bounds, fields, shared, magic, features, out):
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(timestamps, offsets, first, end, row, features)
+        base_offset, last_delta, base_time, max_time = outline(
+            timestamps, offsets, first, end, row, row.delete_horizon_ms, features & TAGGED != 0
+        )
         common = shared[b if len(shared) > 1 else 0]
         add_parts(out, row, columns, first, last_delta, base_time, max_time, common, magic, features)
         if first < end:

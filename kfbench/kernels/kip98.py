@@ -5,6 +5,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels import control, status
 from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.batch_header import attributes_of, outline
 from kfbench.kernels.crc import BLOCK, CRC32C_START, crc32c, crc32c_ahead, crc32c_finish
 from kfbench.kernels.intrinsics import (
     get_i8,
@@ -63,28 +64,6 @@ HEADER_PART_BYTES = np.array([_LAYOUT[name].itemsize for name in _LAYOUT.names])
 
 
 @leaf
-def _outline(timestamps, offsets, first, end, row):
-    """(base offset, last offset delta, base time, max time) of the records first to end - 1."""
-    base_offset, last_offset = row.base_offset, row.last_offset
-    base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
-    if base_offset == UNSET:
-        base_offset = offsets[first] if first < end else np.int64(0)
-    if last_offset == UNSET:
-        last_offset = offsets[end - ONE] if first < end else base_offset
-    if base_time == UNSET:
-        base_time = timestamps[first] if first < end else np.int64(NO_TIMESTAMP)
-    if max_time == UNSET:
-        max_time = np.int64(NO_TIMESTAMP)
-        if row.timestamp_type:
-            max_time = row.append_time_ms
-        elif first < end:
-            max_time = timestamps[first]
-            for i in range(first, end):
-                max_time = max(max_time, timestamps[i])
-    return base_offset, last_offset - base_offset, base_time, max_time
-
-
-@leaf
 def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
     """What the length field of a message says."""
     size = 1 + time_bytes + offset_bytes + max(value_length, 0)
@@ -104,7 +83,9 @@ def encode(columns, bounds, fields, codec, out, positions, bodies):
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = _outline(timestamps, offsets, first, end, row)
+        base_offset, last_delta, base_time, max_time = outline(
+            timestamps, offsets, first, end, row, NO_TIMESTAMP, False
+        )
         if (last_delta + 2**31) >> 32:
             return OFFSET_TOO_FAR, b
         if HEADER > len(out) - at:
@@ -112,13 +93,7 @@ def encode(columns, bounds, fields, codec, out, positions, bodies):
         start = at
         positions[b] = start
         sealed = codec == 0 or first == end  # an empty batch has nothing to compress
-        bits = 0 if sealed else codec
-        if row.timestamp_type:
-            bits |= APPEND
-        if row.is_transactional:
-            bits |= TRANSACTIONAL
-        if row.is_control:
-            bits |= CONTROL
+        bits = attributes_of(row, codec, 0, np.int64(end - first)) & KNOWN_BITS
         put_i64(out, at, base_offset)
         put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
         put_i16(out, at + ATTRIBUTES, np.int16(bits))
@@ -167,7 +142,7 @@ def sizes(columns, bounds, fields, out):
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, _, base_time, _ = _outline(timestamps, offsets, first, end, row)
+        base_offset, _, base_time, _ = outline(timestamps, offsets, first, end, row, NO_TIMESTAMP, False)
         total, wide = np.int64(HEADER), np.int64(0)
         for i in range(first, end):
             time_delta = timestamps[i] - base_time
@@ -200,7 +175,7 @@ def breakdown(columns, bounds, fields, out):
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, _, base_time, _ = _outline(timestamps, offsets, first, end, row)
+        base_offset, _, base_time, _ = outline(timestamps, offsets, first, end, row, NO_TIMESTAMP, False)
         for k in range(MESSAGE_PARTS_AT):
             out[k] += HEADER_PART_BYTES[k]
         for i in range(first, end):

@@ -306,6 +306,19 @@ def _is_canonical_set(source, p, end, magic, appended):
     return whole and p == end
 
 
+@leaf
+def holds_other_magic(source, p, end, magic):
+    """Whether the set source[p:end], which `count` has found sound, holds a message of another magic."""
+    found = False
+    while not found and end - p >= AFTER_LENGTH:
+        stop = p + AFTER_LENGTH + np.int64(get_i32(source, p + LENGTH))
+        if stop > end:
+            break
+        found = get_i8(source, p + MAGIC) != magic
+        p = stop
+    return found
+
+
 @kernel
 def describe(data, positions, magic, source, starts, ends, sound, bounds, offsets, rows):
     """Fills one BATCH row for each entry number in `sound`, which holds the records bounds[i] to bounds[i + 1]."""
@@ -334,3 +347,6 @@ def describe(data, positions, magic, source, starts, ends, sound, bounds, offset
             )
             if magic:  # the wrapper has the last message's offset
                 row.canonical &= row.last_offset == offsets[bounds[b + 1] - 1]
+        row.mixed_magic = False
+        if row.codec and not row.canonical:
+            row.mixed_magic = holds_other_magic(source, starts[sound[b]], ends[sound[b]], magic)

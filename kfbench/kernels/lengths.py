@@ -56,8 +56,7 @@ def put_field(out, at, data, start, length, unsigned):
     if length < 0:
         put_u8(out, at, np.uint8(0 if unsigned else 1))
         return at + 1
-    code = np.uint64(length + 1) if unsigned else zigzag(length)
-    return put_bytes(out, put_uvarint(out, at, code), data, start, length)
+    return put_bytes(out, put_length(out, at, length, unsigned), data, start, length)
 
 
 @leaf

@@ -7,7 +7,7 @@ from kfbench.kernels.intrinsics import get_u8, load_le64
 
 
 @leaf
-def _same(data, one, other, length):
+def same_bytes(data, one, other, length):
     """Whether two stretches are equal; eight bytes at a time, the last eight over what was compared before."""
     if length < 8:
         for k in range(length):
@@ -39,9 +39,9 @@ def count(columns, bounds, shared):
                 one, two = np.uint64(start + h), np.uint64(other + h)
                 same = key_lengths[one] == key_lengths[two] and value_lengths[one] == value_lengths[two]
                 if same:
-                    same = _same(keys, key_starts[one], key_starts[two], np.int64(key_lengths[one])) and _same(
-                        values, value_starts[one], value_starts[two], np.int64(value_lengths[one])
-                    )
+                    same = same_bytes(
+                        keys, key_starts[one], key_starts[two], np.int64(key_lengths[one])
+                    ) and same_bytes(values, value_starts[one], value_starts[two], np.int64(value_lengths[one]))
                 if not same:
                     common = np.int64(h)
                     break

@@ -1,4 +1,4 @@
-"""Reading and writing a log segment: the magic byte of each batch picks its format."""
+"""Reading a log segment: the magic byte of each batch picks its format."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,23 +6,20 @@ from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64, as_bytes
+from kfbench.arrays import Bytes, as_bytes
 from kfbench.batches import BATCH, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, Allowance
+from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, KfbenchError
-from kfbench.formats import FORMATS, Entries, Format
-from kfbench.formats._batched import BatchedFormat
+from kfbench.formats import BY_MAGIC, FORMATS, Entries
 from kfbench.formats._damage import OnError
-from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
 from kfbench.limits import Limits
+from kfbench.log.writing import chained
 from kfbench.records import Records, Shapes
-
-BY_MAGIC: Final = {fmt.magic: fmt for name in ("v0", "v1", "v2", "v3") for fmt in [FORMATS[name]]}
 
 
 def read_log(
@@ -80,7 +77,7 @@ def _together(parts: list[DecodedLog]) -> DecodedLog:
         return parts[0]
     return DecodedLog(
         records=_joined([part.records for part in parts]),
-        bounds=_chained([part.bounds for part in parts]),
+        bounds=chained([part.bounds for part in parts]),
         create_timestamps_ms=np.concatenate([part.create_timestamps_ms for part in parts]),
         rows=partial(_joined_rows, parts),
         tags=partial(_joined_tags, parts) if any(part.tags for part in parts) else None,
@@ -95,17 +92,11 @@ def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
     return [fields for part in parts for fields in part.tagged_fields]
 
 
-def _chained(bounds: list[Int64]) -> Int64:
-    """Boundaries one after another as one."""
-    starts = np.cumsum([0, *(int(part[-1]) for part in bounds)])
-    return np.concatenate([*(part[:-1] + start for part, start in zip(bounds, starts, strict=False)), starts[-1:]])
-
-
 def _joined(parts: list[Records]) -> Records:
     columns: dict[str, Any] = {}
     for field in fields(Shapes):
         arrays = [getattr(part.shapes, field.name) for part in parts]
-        columns[field.name] = _chained(arrays) if field.name == "header_bounds" else np.concatenate(arrays)
+        columns[field.name] = chained(arrays) if field.name == "header_bounds" else np.concatenate(arrays)
     # The runs of a log mostly share its buffer: each distinct one is kept once.
     distinct = {_place(data): data for part in parts for data in part.buffers}
     places = dict(zip(distinct, np.cumsum([0, *map(len, distinct.values())]).tolist(), strict=False))
@@ -122,65 +113,3 @@ def _joined(parts: list[Records]) -> Records:
 
 def _place(data: Bytes) -> tuple[int, int]:
     return data.ctypes.data, len(data)
-
-
-def write_log(log: DecodedLog) -> EncodedLog:
-    """Encodes a log that was read anew, batch by batch in its own format and codec.
-
-    Equal to what was read where that was plain and canonical (`.batches` says which are): no over-long varints, unused
-    bits or record attributes.
-    """
-    rows, records = log.batch_rows, log.source_records
-    features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
-    features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
-    kinds = (
-        np.stack([rows["magic"], np.where(rows["count"], rows["codec"], 0), features])
-        if len(rows)
-        else np.zeros((3, 0))
-    )
-    cuts = [0, *(np.flatnonzero(np.any(np.diff(kinds, axis=1), axis=0)) + 1).tolist(), len(rows)]
-    pieces: list[EncodedLog] = []
-    all_fields = log.batch_fields
-    for first, end in pairwise(cuts):
-        if first == end:
-            continue
-        row = rows[first]
-        fmt = FORMATS[log.format_name] if log.format_name else _format_of(int(row["magic"]), int(features[first]))
-        span = slice(int(log.bounds[first]), int(log.bounds[end]))
-        pieces.append(
-            fmt.encode(
-                sliced(records, span),
-                log.bounds[first : end + 1] - span.start,
-                CODEC_NAMES[int(kinds[1, first])],
-                batch_fields=all_fields.part(first, end),
-            )
-        )
-    data: Bytes = np.concatenate([piece.data for piece in pieces]) if pieces else np.zeros(0, np.uint8)
-    return EncodedLog(data=data, positions=_chained([piece.positions for piece in pieces] or [np.zeros(1, np.int64)]))
-
-
-def _format_of(magic: int, features: int) -> Format:
-    if magic != 3:
-        return BY_MAGIC[magic]
-    named = (fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
-    return next(named, None) or BatchedFormat(name="v3", magic=3, summary="unnamed", features=features)
-
-
-def sliced(records: Records, span: slice) -> Records:
-    """The records span.start to span.stop, no payload copied."""
-    shapes = records.shapes
-    bounds = shapes.header_bounds[span.start : span.stop + 1]
-    inner = slice(int(bounds[0]), int(bounds[-1]))
-    columns = {
-        field.name: getattr(shapes, field.name)[inner if field.name.startswith("header") else span]
-        for field in fields(Shapes)
-        if field.name != "header_bounds"
-    }
-    buffers = {
-        field.name: getattr(records, field.name)[inner if field.name.startswith("header") else span]
-        if field.name.endswith("starts")
-        else getattr(records, field.name)
-        for field in fields(Records)
-        if field.name != "shapes"
-    }
-    return Records(shapes=Shapes(**columns, header_bounds=bounds - bounds[0]), **buffers)

@@ -135,6 +135,8 @@ def test_a_message_of_v0_inside_a_wrapper_of_v1() -> None:
         Message(offset=10, timestamp_ms=NOW_MS, value=b"new"),
         Message(offset=11, timestamp_ms=-1, value=b"old"),
     ]
+    assert back.batches["mixed_magic"].tolist() == [True]
+    assert not back.batches["canonical"].any()
 
 
 def test_the_lz4_header_checksum_is_right_and_checked() -> None:

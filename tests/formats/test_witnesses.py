@@ -73,6 +73,12 @@ FAULTS = (
     Fault(
         client="aiokafka",
         kind="fails",
+        reason="it reads a batch of v2 right behind a plain message as another message",
+        vectors="downconvert_mixed_to_v2",
+    ),
+    Fault(
+        client="aiokafka",
+        kind="fails",
         reason="it takes a snappy stream of another version for a raw block",
         vectors="corrupt_v2_snappy_version",
     ),

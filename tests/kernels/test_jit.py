@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,31 @@ from numba.core.registry import CPUDispatcher
 
 from kfbench import FORMATS, Records, kernels
 from kfbench.batches import BatchFields
+from kfbench.broker._headers import headers
+from kfbench.broker.append import append as append_requests
+from kfbench.broker.convert import convert
+from kfbench.broker.mirror import mirror
+from kfbench.broker.retention import latest_of_keys
+from kfbench.errors import Refused
 from kfbench.formats._batched import BatchedFormat
 from kfbench.kernels import (
+    append,
     batch,
     batch_header,
     control,
     crc,
     enriched,
     frames,
+    header_fields,
     headers_first,
+    keys,
     kip98,
     legacy,
     limit,
+    mirroring,
+    partition,
     rows,
+    scan,
     sealing,
     shared_headers,
 )
@@ -37,8 +50,8 @@ from tests.strategies import NOW_MS
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    batch, batch_header, control, crc, enriched, frames, headers_first, kip98, legacy, limit, rows, sealing,
-    shared_headers,
+    append, batch, batch_header, control, crc, enriched, frames, header_fields, headers_first, keys, kip98, legacy,
+    limit, mirroring, partition, rows, scan, sealing, shared_headers,
 )  # fmt: skip
 
 
@@ -55,6 +68,8 @@ def exercise() -> None:
             log = fmt.encode(records, 7, codec, lossy=True)
             back = fmt.decode(log)
             assert len(back.batches) == len(back.tagged_fields) > 0
+            append_requests(log, fmt, from_zero=False, lossy=True)
+            append_requests(log, fmt, timestamp_type="append", now_ms=2 * NOW_MS, from_zero=False, lossy=True)
             if codec == "none":
                 out = np.empty_like(log.data)
                 measure = limit.copy_and_crc32 if name in MESSAGES else limit.copy_and_crc32c
@@ -64,6 +79,15 @@ def exercise() -> None:
                 crc.crc32c_of(out)
         fmt.size(records)
         fmt.breakdown(records)
+        convert(fmt.encode(records, 7, lossy=True), "v0", fmt=fmt, lossy=True)
+        mirror(fmt.encode(records, 7, "gzip", lossy=True), fmt, partitions=3)
+        headers(fmt.encode(records, 7, lossy=True).data, fmt)
+    convert(b"".join(bytes(FORMATS["v2"].encode(records, codec=codec)) for codec in ("none", "gzip")), "v3")
+    latest_of_keys(records, np.ones(len(records), np.bool_))
+    appended = FORMATS["v3-tagged"].encode(records, 7, batch_fields=BatchFields(append_time_ms=2 * NOW_MS))
+    append_requests(appended, "v3-tagged", from_zero=False)
+    with suppress(Refused):  # for the kernel that says why
+        append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 

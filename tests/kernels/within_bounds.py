@@ -9,6 +9,7 @@ import mmap
 import random
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields
+from kfbench.broker._headers import headers
+from kfbench.broker.mirror import mirror
+from kfbench.errors import CorruptLog
 from kfbench.formats import Format
 from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
 from tests.common import MESSAGES, records_of
@@ -93,6 +97,7 @@ def check(name: str, rng: random.Random) -> None:
         assert sum(fmt.breakdown(given, 2).values()) == len(expected)
         measure = copy_and_crc32 if name in MESSAGES else copy_and_crc32c
         measure(log.positions, moved(expected), 16, guarded(len(expected)))
+        mirror(moved(expected), fmt, partitions=3)
         damage(fmt, expected, rng)
         KEPT.clear()
     if fmt.capabilities.empty_batches:
@@ -116,6 +121,8 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
             for log, at_the_start in [(batch, False), (data + batch, True), (batch + data, False)]:
                 back = fmt.decode(moved(log, at_the_start), on_error="skip")
                 assert len(back.batches) == len(back)
+                with suppress(CorruptLog):
+                    headers(moved(log, at_the_start), fmt)
 
 
 if __name__ == "__main__":

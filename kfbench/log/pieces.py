@@ -1,0 +1,75 @@
+"""A segment file in pieces that end where a batch ends, so that no more than one of them need be in memory."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.formats import Entries
+from kfbench.kernels.frames import LENGTH_AT, START
+
+PIECE_BYTES: Final = 8 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """Whole batches: positions int64[batches + 1] in data uint8, which begins at byte `at` of the file.
+
+    trailing_bytes: those of an incomplete last batch, which follow the last piece and are not in it.
+    """
+
+    data: Bytes
+    positions: Int64
+    magics: NDArray[np.int8]
+    at: int
+    trailing_bytes: int
+
+
+def pieces(source: str | os.PathLike[str] | int, piece_bytes: int = PIECE_BYTES) -> Iterator[Piece]:
+    """The batches of a file, or of an open descriptor from its beginning, about `piece_bytes` at a time.
+
+    A batch that is larger is a piece of its own. The last piece may be empty. Raises CorruptLog for a length that
+    cannot be skipped, InvalidRecords, OSError.
+    """
+    if piece_bytes < START:
+        raise InvalidRecords(f"piece_bytes: {piece_bytes} is below {START}")
+    with open(source, "rb", buffering=0, closefd=not isinstance(source, int)) as file:
+        size, at = os.fstat(file.fileno()).st_size, 0
+        file.seek(0)
+        kept = np.zeros(0, np.uint8)  # the beginning of a batch that did not end in the piece before
+        while True:
+            room = min(max(piece_bytes, _wanted(kept)), size - at)
+            data = np.empty(max(room, len(kept)), np.uint8)
+            data[: len(kept)] = kept
+            held = len(kept)
+            while held < len(data) and (read := file.readinto(data.data[held:])):
+                held += read
+            is_last = held < len(data) or at + held >= size
+            entries = Entries.of(data[:held])
+            if entries.broken:
+                raise CorruptLog(at + entries.broken.position, entries.broken.field, entries.broken.promise)
+            end = int(entries.positions[-1])
+            if end or is_last:
+                trailing_bytes = held - end if is_last else 0
+                yield Piece(
+                    data=data[:end],
+                    positions=entries.positions,
+                    magics=entries.magics,
+                    at=at,
+                    trailing_bytes=trailing_bytes,
+                )
+            if is_last:
+                return
+            kept, at = data[end:held].copy(), at + end
+
+
+def _wanted(start: Bytes) -> int:
+    """The size of the batch that starts so, as far as that can be seen."""
+    if len(start) < START:
+        return 0
+    return START + int.from_bytes(start[LENGTH_AT:START].tobytes(), "big", signed=True)

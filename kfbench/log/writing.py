@@ -1,0 +1,130 @@
+"""Writing batches of several formats and codecs one after another, as a log holds them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int64, ranges
+from kfbench.batches import BatchFields, DecodedLog, EncodedLog
+from kfbench.codecs import CODEC_NAMES
+from kfbench.formats import BY_MAGIC, FORMATS, Format
+from kfbench.formats._batched import BatchedFormat
+from kfbench.kernels import frames
+from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
+from kfbench.records import Records
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """How a batch is written: its format, its codec by name, and the codec's level (None: the codec's default)."""
+
+    fmt: Format
+    codec: str = "none"
+    level: int | None = None
+
+
+def write_log(log: DecodedLog) -> EncodedLog:
+    """Encodes a log that was read anew, batch by batch in its own format and codec.
+
+    Equal to what was read where that was plain and canonical (`.batches` says which are): no over-long varints, unused
+    bits or record attributes.
+    """
+    number, kinds = kinds_of(log)
+    return write_batches(log.source_records, log.bounds, log.batch_fields, number, kinds)
+
+
+def kinds_of(log: DecodedLog) -> tuple[Int64, list[Kind]]:
+    """The kind of each batch of a log that was read: its number int64[batches] in the list of kinds."""
+    rows = log.batch_rows
+    features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
+    features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
+    codecs = np.where(rows["count"] > 0, rows["codec"], 0)
+    # One number each, because np.unique takes 25 times as long over rows: magic in bits 0-1, codec in 2-4.
+    packed = features | codecs.astype(np.int64) << 2 | rows["magic"]
+    found, number = np.unique(packed, return_inverse=True)
+    named = FORMATS[log.format_name] if log.format_name else None
+    kinds = [
+        Kind(fmt=named or _format_of(each & 3, each & ~0x1F), codec=CODEC_NAMES[each >> 2 & 7])
+        for each in found.tolist()
+    ]
+    return number.astype(np.int64), kinds
+
+
+def _format_of(magic: int, features: int) -> Format:
+    if magic != 3:
+        return BY_MAGIC[magic]
+    named = (fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
+    return next(named, None) or BatchedFormat(name="v3", magic=3, summary="unnamed", features=features)
+
+
+def write_batches(
+    records: Records,
+    bounds: Int64,
+    fields: BatchFields,
+    number: Int64,
+    kinds: Sequence[Kind],
+    lossy: bool = False,
+) -> EncodedLog:
+    """Batch b as kinds[number[b]] has it; all batches of a kind are written together, and then put in order.
+
+    bounds int64[batches + 1] and fields as `Format.encode` takes them; losses are added up.
+    """
+    pieces: list[tuple[Int64, EncodedLog]] = []
+    losses: dict[str, int] = {}
+    for k, batches, part, part_bounds, part_fields in _by_kind(records, bounds, fields, number):
+        kind = kinds[k]
+        piece = kind.fmt.encode(part, part_bounds, kind.codec, kind.level, batch_fields=part_fields, lossy=lossy)
+        pieces.append((batches, piece))
+        for name, count in piece.losses.items():
+            losses[name] = losses.get(name, 0) + count
+    if len(pieces) == 1:
+        return pieces[0][1]
+    positions = np.zeros(len(number) + 1, np.int64)
+    for batches, piece in pieces:
+        positions[batches + 1] = np.diff(piece.positions)
+    np.cumsum(positions, out=positions)
+    data = np.empty(positions[-1], np.uint8)
+    for batches, piece in pieces:
+        frames.scatter(piece.data, piece.positions[:-1], piece.positions[1:], positions[batches], data)
+    return EncodedLog(data=data, positions=positions, losses=losses)
+
+
+def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind]) -> int:
+    """How many plain bytes the codecs take when `write_batches` writes these batches."""
+    total = 0
+    for k, _, part, part_bounds, part_fields in _by_kind(records, bounds, fields, number):
+        if kinds[k].codec != "none":
+            parts = kinds[k].fmt.breakdown(part, part_bounds, part_fields)
+            total += sum(size for name, size in parts.items() if not name.startswith("batch_header."))
+    return total
+
+
+def _by_kind(
+    records: Records, bounds: Int64, fields: BatchFields, number: Int64
+) -> Iterator[tuple[int, Int64, Records, Int64, BatchFields]]:
+    """Each kind's number, the numbers of its batches, and what they hold: records, bounds, fields."""
+    for k in np.unique(number).tolist():
+        batches = np.flatnonzero(number == k)
+        if len(batches) == len(number):
+            yield k, batches, records, bounds, fields
+            continue
+        counts = bounds[batches + 1] - bounds[batches]
+        part = records.take(ranges(bounds[batches], counts))
+        yield k, batches, part, np.append(0, np.cumsum(counts)), fields.take(batches)
+
+
+def runs(numbers: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """From where to before where the same number stands."""
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else []
+    return pairwise(cuts)
+
+
+def chained(bounds: Sequence[Int64]) -> Int64:
+    """Boundaries that each begin at 0, one after another as one."""
+    starts = np.cumsum([0, *(int(part[-1]) for part in bounds)])
+    parts = [part[:-1] + start for part, start in zip(bounds, starts, strict=False)]
+    return np.concatenate([*parts, starts[-1:]]).astype(np.int64)

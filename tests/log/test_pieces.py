@@ -1,0 +1,91 @@
+"""A file in pieces: every whole batch once, whatever the size of a piece."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.formats import Entries
+from kfbench.log.pieces import Piece, pieces
+from tests.common import records_of
+from tests.reference.model import Message
+from tests.strategies import NOW_MS
+
+SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"v" * (i * 7 % 90)) for i in range(40)]
+LOG = b"".join(
+    bytes(FORMATS[name].encode(records_of(SAMPLE), size, codec, lossy=True))
+    for name, size, codec in (("v0", 1, "none"), ("v1", 9, "gzip"), ("v2", 7, "none"), ("v3", 3, "lz4"))
+)
+
+
+@pytest.fixture(scope="module")
+def segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pieces") / "00000000000000000000.log"
+    path.write_bytes(LOG)
+    return path
+
+
+def check(found: list[Piece], log: bytes) -> None:
+    whole = Entries.of(np.frombuffer(log, np.uint8))
+    assert b"".join(piece.data.tobytes() for piece in found) == log[: whole.positions[-1]]
+    at = 0
+    for piece in found:
+        assert piece.at == at
+        assert piece.positions[0] == 0
+        assert piece.positions[-1] == len(piece.data)
+        at += len(piece.data)
+    assert np.concatenate([piece.magics for piece in found]).tolist() == whole.magics.tolist()
+    starts = np.concatenate([piece.positions[:-1] + piece.at for piece in found])
+    assert starts.tolist() == whole.positions[:-1].tolist()
+    assert [piece.trailing_bytes for piece in found[:-1]] == [0] * (len(found) - 1)
+    assert found[-1].trailing_bytes == whole.trailing_bytes
+
+
+@given(piece_bytes=st.integers(12, len(LOG) + 100), cut=st.integers(0, len(LOG)))
+def test_every_batch_once(segment: Path, piece_bytes: int, cut: int) -> None:
+    segment.write_bytes(LOG[:cut])
+    found = list(pieces(segment, piece_bytes))
+    check(found, LOG[:cut])
+    largest = int(np.diff(Entries.of(np.frombuffer(LOG, np.uint8)).positions).max())
+    assert max(len(piece.data) for piece in found) <= max(piece_bytes, largest)
+    if piece_bytes > largest:
+        assert len(found) <= 1 + len(LOG) // (piece_bytes - largest)
+
+
+def test_an_open_file(segment: Path) -> None:
+    segment.write_bytes(LOG)
+    descriptor = os.open(segment, os.O_RDONLY)
+    try:
+        for _ in range(2):  # from its beginning, and it stays open
+            check(list(pieces(descriptor, 500)), LOG)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_length_that_is_a_lie_allocates_nothing(segment: Path) -> None:
+    lie = LOG + LOG[:8] + (2**31 - 1).to_bytes(4, "big") + LOG[12:40]
+    segment.write_bytes(lie)
+    found = list(pieces(segment, 100))
+    check(found, lie)
+    assert found[-1].trailing_bytes == 40
+
+
+@pytest.mark.parametrize("length", [0, 13, -1])
+def test_a_length_that_cannot_be_skipped(segment: Path, length: int) -> None:
+    segment.write_bytes(LOG + LOG[:8] + length.to_bytes(4, "big", signed=True) + LOG[12:])
+    with pytest.raises(CorruptLog) as refusal:
+        list(pieces(segment, 300))
+    assert refusal.value.position == len(LOG)
+
+
+def test_what_is_no_piece(segment: Path) -> None:
+    with pytest.raises(InvalidRecords, match="piece_bytes"):
+        next(pieces(segment, 11))
+    segment.write_bytes(b"")
+    (piece,) = pieces(segment)
+    assert (len(piece.data), len(piece.magics), piece.trailing_bytes) == (0, 0, 0)

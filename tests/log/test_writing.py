@@ -1,0 +1,50 @@
+"""Batches of several formats and codecs, written one after another."""
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, BatchFields, Records, read_log
+from kfbench.errors import WouldLose
+from kfbench.log.writing import Kind, codec_bytes, kinds_of, write_batches
+
+RECORDS = Records.from_lists([b"a" * n for n in range(6)], timestamps_ms=[1_000 + i for i in range(6)])
+BOUNDS = np.array([0, 1, 3, 4, 6])
+KINDS = [Kind(fmt=FORMATS["v2"]), Kind(fmt=FORMATS["v3-tagged"], codec="zstd", level=3), Kind(fmt=FORMATS["v1"])]
+
+
+def test_each_batch_is_of_its_kind() -> None:
+    fields = BatchFields(partition_leader_epoch=[4, 5, -1, 6])
+    log = write_batches(RECORDS, BOUNDS, fields, np.array([0, 1, 2, 0]), KINDS)
+    back = read_log(log)
+    assert back.records == RECORDS
+    assert back.batches["magic"].tolist() == [2, 3, 1, 2]
+    assert back.batches["codec"].tolist() == ["none", "zstd", "none", "none"]
+    assert back.batches["partition_leader_epoch"].tolist() == [4, 5, -1, 6]
+    assert log.positions.tolist() == [*back.batches["position"].tolist(), len(log.data)]
+    number, kinds = kinds_of(back)
+    assert [kinds[k].fmt.name for k in number] == ["v2", "v3-tagged", "v1", "v2"]
+
+
+def test_losses_of_all_kinds_add_up() -> None:
+    fields = BatchFields(producer_id=[1, 2, 3, 4])
+    number = np.array([2, 0, 2, 2])
+    with pytest.raises(WouldLose):
+        write_batches(RECORDS, BOUNDS, fields, number, KINDS)
+    assert write_batches(RECORDS, BOUNDS, fields, number, KINDS, lossy=True).losses == {"producer_id": 3}
+
+
+def test_no_batches() -> None:
+    log = write_batches(RECORDS.part(0, 0), np.zeros(1, np.int64), BatchFields(), np.zeros(0, np.int64), KINDS)
+    assert (len(log), len(log.data), log.positions.tolist()) == (0, 0, [0])
+
+
+def test_kinds_by_turns_are_written_in_order() -> None:
+    records = Records.from_lists([b"v%d" % i for i in range(400)], timestamps_ms=list(range(400)))
+    bounds, number = np.arange(401), np.arange(400) % 3
+    log = write_batches(records, bounds, BatchFields(), number, KINDS)
+    alone = [kind.fmt.encode(records, bounds, kind.codec, kind.level) for kind in KINDS]
+    wanted = [alone[k].data[alone[k].positions[b] : alone[k].positions[b + 1]] for b, k in enumerate(number)]
+    assert log.data.tobytes() == np.concatenate(wanted).tobytes()
+    assert np.diff(log.positions).tolist() == [len(each) for each in wanted]
+    plain = sum(int(FORMATS["v3-tagged"].size(records.part(b, b + 1))[0]) for b in range(1, 400, 3))
+    assert 0 < codec_bytes(records, bounds, BatchFields(), number, KINDS) < plain  # without the headers
