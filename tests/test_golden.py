@@ -28,7 +28,7 @@ CATEGORIES = {
     *("basic", "compaction", "control", "corrupt", "downconvert", "empty", "headers", "level", "nulls", "offsets"),
     *("producer", "segment", "size", "timestamps", "validate", "varint", "wrapper"),
 }
-MOST_BYTES = 1_500_000
+MOST_BYTES = 2_200_000
 
 
 @cache

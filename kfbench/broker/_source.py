@@ -1,0 +1,34 @@
+"""What comes into a path: an encoded log, or bytes of a real one."""
+
+from typing import Any
+
+from kfbench.arrays import Bytes, as_bytes
+from kfbench.batches import DecodedLog, EncodedLog
+from kfbench.errors import IllegalCombination
+from kfbench.formats import BY_MAGIC, FORMATS, Format
+from kfbench.limits import Limits
+from kfbench.log import read_log
+
+
+def bytes_of(log: EncodedLog | Any) -> Bytes:
+    """The log's bytes, not copied. Raises InvalidRecords."""
+    return as_bytes("log", log.data if isinstance(log, EncodedLog) else log)
+
+
+def read(log: EncodedLog | Any, fmt: Format | str | None = None, limits: Limits | None = None) -> DecodedLog:
+    """Records and batches of a log. fmt: its format; None: the magic of each batch tells. Raises CorruptLog."""
+    return read_log(bytes_of(log), limits=limits) if fmt is None else find(fmt).decode(log, limits=limits)
+
+
+def find(fmt: Format | str) -> Format:
+    """A format, by its name or as it is. Raises IllegalCombination."""
+    if isinstance(fmt, Format):
+        return fmt
+    if fmt not in FORMATS:
+        raise IllegalCombination(f"{fmt}: no such format (formats: {', '.join(FORMATS)})")
+    return FORMATS[fmt]
+
+
+def is_told_by_magic(fmt: Format) -> bool:
+    """Whether a batch of this format says itself that it is of it: kip98 and enriched share their magic with others."""
+    return fmt.magic == 3 or BY_MAGIC[fmt.magic] is fmt

@@ -1,0 +1,361 @@
+"""Compaction: the log cleaner over one log, in every format (`kafka.log.Cleaner`, `MemoryRecords.filterTo` 3.9.1).
+
+Survivors keep their offsets. A batch that keeps all its records is copied; any other is built anew, in its own codec
+and with the header it had, so relative offsets get holes. Differences from Kafka, all of them asked for by a
+parameter but the first: keys are told apart by their bytes and not by an MD5; `merge_bytes` puts consecutive batches
+together ("Kafka Enriched Message Metadata"); `to` writes another format (KIP-724).
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kfbench.arrays import Bytes, Int64, ranges
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
+from kfbench.broker._source import bytes_of, find, read
+from kfbench.broker.retention import Flags, history_of, retained
+from kfbench.broker.work import Work
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.formats import Format
+from kfbench.kernels import frames
+from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
+from kfbench.limits import Limits
+from kfbench.log.writing import Kind, codec_bytes, kinds_of, write_batches
+from kfbench.records import Records
+
+DELETE_RETENTION_MS: Final = 86_400_000  # `delete.retention.ms`, Kafka's default
+LARGEST_DELTA: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compacted:
+    """A log after a round of cleaning: data uint8[size], positions int64[batches + 1]."""
+
+    data: Bytes
+    positions: Int64
+    kept_records: int
+    keyless_records: int = 0  # left out: a compacted log has no use for them
+    aborted_records: int = 0  # left out with their transaction
+    work: Work
+
+    @property
+    def encoded(self) -> EncodedLog:
+        return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
+
+
+def compact(
+    log: EncodedLog | Any,
+    *,
+    fmt: Format | str | None = None,
+    to: Format | str | None = None,
+    now_ms: int,
+    delete_retention_ms: int = DELETE_RETENTION_MS,
+    keep_legacy_tombstones: bool = True,
+    retain_last: bool = True,
+    end_offset: int | None = None,
+    merge_bytes: int = 0,
+    lossy: bool = False,
+    limits: Limits | None = None,
+) -> Compacted:
+    """Cleans a log: the latest record of each key stays, with its offset. A second round at the same time may still
+    give a horizon to markers whose records the first one removed, as Kafka's does; a third changes nothing.
+
+    delete_retention_ms: how long a tombstone, or the marker of a transaction without records, stays after the round
+    that first finds it; the batch carries that time (delete horizon). keep_legacy_tombstones: for formats that have no
+    room for it; Kafka decides it for a whole segment, by its last change. retain_last: the last batch stays, empty if
+    need be, so that the log's last offset is not forgotten (KAFKA-17076, after 3.9.1). end_offset: the first offset
+    that may not be cleaned; what begins there or in a transaction still open is copied. merge_bytes: consecutive
+    batches become one of up to so many bytes of keys, values and headers, where that loses nothing of their headers.
+    to: the format that is written, lossy where that may lose something.
+
+    Raises CorruptLog for any damage, an incomplete last batch included, and then nothing is written; WouldLose,
+    IllegalCombination (the target lacks a codec).
+    """
+    source, target = bytes_of(log), None if to is None else find(to)
+    whole = _whole(source, fmt, limits)
+    history = history_of(whole)
+    end = min(history.first_undecided, _first_beyond(whole, end_offset))
+    decoded = _head(whole, end)
+    number, kinds = _kinds(decoded, fmt)
+    decided = retained(
+        decoded,
+        history,
+        now_ms=now_ms,
+        has_horizon=_of_kinds([_has_horizon(kind.fmt) for kind in kinds], number),
+        keep_legacy_tombstones=keep_legacy_tombstones,
+        retain_last=retain_last,
+    )
+    done = _Rewriting(source, decoded, decided.keep, number, kinds, target).done(
+        decided.retain_empty, decided.emptied_transaction, now_ms + delete_retention_ms, merge_bytes, lossy
+    )
+    done = replace(done, keyless_records=decided.keyless_records, aborted_records=decided.aborted_records)
+    if end == len(whole):
+        return done
+    return _followed_by(done, source, whole.batch_rows[end:])
+
+
+def filtered(
+    log: EncodedLog | Any,
+    keep: ArrayLike,
+    *,
+    fmt: Format | str | None = None,
+    retain_empty: ArrayLike = False,
+    emptied_transaction: ArrayLike = False,
+    now_ms: int,
+    delete_retention_ms: int = DELETE_RETENTION_MS,
+    limits: Limits | None = None,
+) -> Compacted:
+    """The records that a caller keeps, bool[records], in the batches they were in (`MemoryRecords.filterTo`).
+
+    retain_empty: True, or bool[batches], for batches that stay as a header when no record does; not in formats without
+    empty batches. emptied_transaction: which markers get a delete horizon, as batches with a kept tombstone do. Raises
+    CorruptLog, InvalidRecords.
+    """
+    source = bytes_of(log)
+    decoded = _whole(source, fmt, limits)
+    kept = _flags("keep", keep, len(decoded.records))
+    number, kinds = _kinds(decoded, fmt)
+    return _Rewriting(source, decoded, kept, number, kinds, None).done(
+        _flags("retain_empty", retain_empty, len(decoded)),
+        _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"],
+        now_ms + delete_retention_ms,
+    )
+
+
+def sizes_with_holes(
+    fmt: Format | str,
+    records: Records,
+    batch_size: int | ArrayLike,
+    keep: Flags,
+    delete_horizon_ms: int = NO_TIMESTAMP,
+) -> Int64:
+    """The exact bytes, without a codec, of each batch that holds a survivor: what holes cost, and nothing is written.
+
+    delete_horizon_ms: as compaction sets it where there are tombstones; timestamp deltas count from it.
+    """
+    fmt, bounds = find(fmt), plan(len(records), batch_size)
+    survivors = np.diff(np.append(0, np.cumsum(keep))[bounds])
+    held, fields = survivors > 0, NO_FIELDS
+    if fmt.magic >= 2:
+        first, last = records.offsets[bounds[:-1][held]], records.offsets[bounds[1:][held] - 1]
+        horizon_ms = delete_horizon_ms if _has_horizon(fmt) else NO_TIMESTAMP
+        fields = BatchFields(base_offset=first, last_offset=last, delete_horizon_ms=horizon_ms)
+    return fmt.size(records.take(np.flatnonzero(keep)), np.append(0, np.cumsum(survivors[held])), fields)
+
+
+class _Rewriting:
+    """A log that was read, on its way to what is kept of it."""
+
+    def __init__(
+        self,
+        source: Bytes,
+        log: DecodedLog,
+        keep: Flags,
+        number: Int64,
+        kinds: Sequence[Kind],
+        target: Format | None,
+    ) -> None:
+        self.source, self.log, self.keep, self.rows = source, log, keep, log.batch_rows
+        self.own, self.number = kinds, number
+        self.kinds = [kind if target is None else replace(kind, fmt=target) for kind in kinds]
+        before = np.append(0, np.cumsum(keep))
+        self.first, self.survivors = before[log.bounds[:-1]], np.diff(before[log.bounds])
+
+    def done(
+        self,
+        retain_empty: Flags,
+        emptied_transaction: Flags,
+        horizon_ms: int,
+        merge_bytes: int = 0,
+        lossy: bool = False,
+    ) -> Compacted:
+        rows, shapes, number = self.rows, self.log.records.shapes, self.number
+        is_same = _of_kinds([a.fmt == b.fmt for a, b in zip(self.own, self.kinds, strict=True)], number)
+        has_horizon = _of_kinds([_has_horizon(kind.fmt) for kind in self.kinds], number)
+        can_empty = _of_kinds([kind.fmt.capabilities.empty_batches for kind in self.kinds], number)
+        tombstones = np.append(0, np.cumsum(self.keep & (shapes.value_lengths == NULL_LENGTH)))
+        has_tombstone = np.diff(tombstones[self.log.bounds]) > 0
+        is_held = self.survivors > 0
+        gets_horizon = has_horizon & is_held & (has_tombstone | emptied_transaction) & (rows["delete_horizon_ms"] == -1)
+        horizons = np.where(gets_horizon, horizon_ms, np.where(is_held, rows["delete_horizon_ms"], NO_TIMESTAMP))
+        is_copied = is_same & is_held & (self.survivors == np.diff(self.log.bounds)) & ~gets_horizon
+        is_copied &= ~rows["mixed_magic"]  # KAFKA-4298, which rewriting mends
+
+        kept = np.flatnonzero(is_held | retain_empty & can_empty)
+        groups = np.arange(len(kept) + 1)
+        if merge_bytes:
+            groups = self._groups(kept, horizons, merge_bytes)
+        leaders, followers = kept[groups[:-1]], kept[groups[1:] - 1]
+        is_written = ~is_copied[leaders] | (leaders != followers)
+        anew = np.repeat(is_written, np.diff(groups))
+        made, plain_bytes = self._written(kept[anew], leaders[is_written], followers[is_written], horizons, lossy)
+        data, positions = _spliced(self.source, rows, made, leaders, is_written)
+        compressed, anew_count = rows["codec"] > 0, int(np.count_nonzero(anew))
+        lost = leaders[is_written][np.diff(made.positions) == 0]  # control batches, in a format without them
+        work = Work(
+            untouched=len(kept) - anew_count,
+            rewritten=anew_count - len(lost),
+            dropped=len(rows) - len(kept) + len(lost),
+            read_bytes=int(rows["size_bytes"].sum()),
+            written_bytes=len(data),
+            decompressed_bytes=int(rows["records_size_bytes"][compressed].sum()),
+            recompressed_bytes=plain_bytes,
+            losses=made.losses,
+        )
+        kept_records = int(self.survivors.sum() - self.survivors[lost].sum())
+        return Compacted(data=data, positions=positions, kept_records=kept_records, work=work)
+
+    def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
+        """Where in `kept` a batch of the result begins, and the end."""
+        rows, shapes = self.rows[kept], self.log.records.shapes
+        plain_messages = _of_kinds([kind.codec == "none" and kind.fmt.magic < 2 for kind in self.kinds], self.number)
+        alone = (rows["producer_id"] != NO_PRODUCER_ID) | rows["is_transactional"] | rows["is_control"]
+        alone |= (self.survivors[kept] == 0) | plain_messages[kept]
+        if self.log.tags is not None:
+            alone |= np.array([bool(self.log.tagged_fields[b]) for b in kept.tolist()], np.bool_)
+        alike = ~alone[1:] & ~alone[:-1] & (self.number[kept][1:] == self.number[kept][:-1])
+        alike &= horizons[kept][1:] == horizons[kept][:-1]
+        for name in ("timestamp_type", "append_time_ms", "partition_leader_epoch"):
+            alike &= rows[name][1:] == rows[name][:-1]
+        payload = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
+        headers = np.append(0, np.cumsum(shapes.header_key_lengths + np.maximum(shapes.header_value_lengths, 0)))
+        payload += np.diff(headers[shapes.header_bounds])
+        totals = np.append(0, np.cumsum(payload * self.keep))
+        sizes = np.append(0, np.cumsum(np.diff(totals[self.log.bounds])[kept])).tolist()
+        ends, last_offsets = np.append(np.flatnonzero(~alike) + 1, len(kept)).tolist(), rows["last_offset"].tolist()
+        starts, at, run = [0], 0, 0
+        while at < len(kept):
+            while ends[run] <= at:
+                run += 1
+            end = min(ends[run], bisect_right(sizes, sizes[at] + merge_bytes, at, ends[run] + 1) - 1)
+            reach = int(rows["base_offset"][at]) + LARGEST_DELTA
+            at = max(at + 1, bisect_right(last_offsets, reach, at, end))
+            starts.append(at)
+        return np.array(starts, np.int64)
+
+    def _written(
+        self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool
+    ) -> tuple[EncodedLog, int]:
+        """These batches built anew, each from a leader to a follower, and how many plain bytes went into codecs."""
+        if not len(leaders):
+            return EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0
+        of_leader = self.rows[leaders]
+        held = self.survivors[leaders] > 0
+        before = np.append(0, np.cumsum(self.survivors[batches]))
+        bounds = before[np.append(np.searchsorted(batches, leaders), len(batches))]
+        survivors = np.flatnonzero(self.keep)[ranges(self.first[batches], self.survivors[batches])]
+
+        kinds, number = self.kinds, self.number[leaders]
+        keeps_range = _of_kinds([kind.fmt.magic >= 2 for kind in kinds], number)
+        # What Kafka's builder is given are the times that a consumer sees; a tag has room for both.
+        as_written = _of_kinds(["tagged_fields" in kind.fmt.capabilities.batch_fields for kind in kinds], number)
+        times = np.where(
+            np.repeat(as_written, np.diff(bounds)),
+            self.log.create_timestamps_ms[survivors],
+            self.log.records.timestamps_ms[survivors],
+        )
+        records = self.log.records.take(survivors)
+        records = replace(records, shapes=replace(records.shapes, timestamps_ms=times))
+        fields = self.log.batch_fields.take(leaders).replace(
+            base_offset=np.where(keeps_range, of_leader["base_offset"], UNSET),
+            last_offset=np.where(keeps_range, _last_offsets(self.log)[followers], UNSET),
+            base_timestamp_ms=UNSET,
+            max_timestamp_ms=np.where(held, UNSET, of_leader["max_timestamp_ms"]),
+            delete_horizon_ms=horizons[leaders],
+        )
+        made = write_batches(records, bounds, fields, number, kinds, lossy)
+        return made, codec_bytes(records, bounds, fields, number, kinds)
+
+
+def _spliced(
+    source: Bytes, rows: NDArray[np.void], made: EncodedLog, leaders: Int64, is_written: Flags
+) -> tuple[Bytes, Int64]:
+    """The batches of the result, one after another: those that were written, and the rest from where they were."""
+    starts, sizes = rows["position"][leaders], rows["size_bytes"][leaders]
+    sizes[is_written] = np.diff(made.positions)
+    positions = np.append(0, np.cumsum(sizes))
+    targets, data = positions[:-1], np.empty(positions[-1], np.uint8)
+    copied = starts[~is_written]
+    frames.scatter(made.data, made.positions[:-1], made.positions[1:], targets[is_written], data)
+    frames.scatter(source, copied, copied + sizes[~is_written], targets[~is_written], data)
+    return data, positions[np.append(True, sizes > 0)]
+
+
+def _followed_by(done: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
+    """The batches behind the round's end too, as they are: they were read for what they tell of transactions."""
+    start, size = int(rows["position"][0]), int(rows["size_bytes"].sum())
+    read = Work(
+        untouched=len(rows),
+        read_bytes=size,
+        written_bytes=size,
+        decompressed_bytes=int(rows["records_size_bytes"][rows["codec"] > 0].sum()),
+    )
+    return replace(
+        done,
+        data=np.concatenate([done.data, source[start : start + size]]),
+        positions=np.append(done.positions, done.positions[-1] + np.cumsum(rows["size_bytes"])),
+        kept_records=done.kept_records + int(rows["count"].sum()),
+        work=done.work + read,
+    )
+
+
+def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> DecodedLog:
+    """Raises CorruptLog, for an incomplete last batch too: what is left out of a new segment is gone."""
+    log = read(source, fmt, limits)
+    if log.trailing_bytes:
+        raise CorruptLog(len(source) - log.trailing_bytes, "length", "runs past the end of the log")
+    return log
+
+
+def _kinds(log: DecodedLog, fmt: Format | str | None) -> tuple[Int64, list[Kind]]:
+    """What a batch says does not tell which format it is of where that shares headers, and there are none to share."""
+    number, kinds = kinds_of(log)
+    return number, kinds if fmt is None else [replace(kind, fmt=find(fmt)) for kind in kinds]
+
+
+def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
+    """The number of the first batch that reaches this offset; of all batches where none does."""
+    beyond = np.full(len(log), False) if end_offset is None else _last_offsets(log) >= end_offset
+    return int(np.argmax(beyond)) if beyond.any() else len(log)
+
+
+def _last_offsets(log: DecodedLog) -> Int64:
+    """The last offset that each batch speaks for; a v1 wrapper's may be 0, whatever is inside."""
+    last, ends = log.batch_rows["last_offset"].copy(), log.bounds[1:]
+    held = np.diff(log.bounds) > 0
+    last[held] = np.maximum(last[held], log.records.offsets[ends[held] - 1])
+    return last
+
+
+def _head(log: DecodedLog, end: int) -> DecodedLog:
+    """The first batches of a log."""
+    records = log.records.part(0, log.bounds[end])
+    return replace(
+        log,
+        records=records,
+        bounds=log.bounds[: end + 1],
+        create_timestamps_ms=log.create_timestamps_ms[: len(records)],
+        rows=lambda: log.batch_rows[:end],
+        tags=(lambda: log.tagged_fields[:end]) if log.tags else None,
+    )
+
+
+def _has_horizon(fmt: Format) -> bool:
+    return "delete_horizon_ms" in fmt.capabilities.batch_fields
+
+
+def _of_kinds(flags: Sequence[bool], number: Int64) -> Flags:
+    """What holds for each kind, batch by batch."""
+    found: Flags = np.array(flags, np.bool_)[number] if len(flags) else np.zeros(len(number), np.bool_)
+    return found
+
+
+def _flags(name: str, given: ArrayLike, count: int) -> Flags:
+    flags = np.asarray(given)
+    if flags.dtype != np.bool_ or flags.shape not in ((), (count,)):
+        raise InvalidRecords(f"{name}: {count} booleans are wanted, not {flags.dtype}{list(flags.shape)}")
+    return np.broadcast_to(flags, count)

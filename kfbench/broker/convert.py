@@ -1,0 +1,371 @@
+"""Batches of one format as another: down for a reader that is too old, or up with the log.
+
+Downwards as Kafka's broker does for an old fetch request (`RecordsUtil.downConvert`, until Kafka 4.0):
+- below magic 2 control batches and empty ones are dropped, headers and producer fields forgotten, zstd is refused;
+- records before `first_offset` are left out of batches that are not compressed and become v0 or v1, which do not batch
+  such records (some versions of librdkafka rely on it);
+- below magic 2 a set begins with its first record; between batches of magic 2 and 3 the offset range is kept;
+- log append time stays where the target has it. Below magic 2 it takes the place of the producer's times.
+
+Upwards as KIP-724 has it: a compressed set becomes one batch, a plain message a batch of its own, so that replicas that
+convert each for themselves stay aligned. What the target can carry is carried.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench import layouts
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
+from kfbench.broker._source import bytes_of, find, is_told_by_magic
+from kfbench.broker.work import Work
+from kfbench.codecs import CODEC_NAMES, Allowance
+from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
+from kfbench.formats import BY_MAGIC, Entries, Format
+from kfbench.formats._format import chunks
+from kfbench.kernels import header_fields
+from kfbench.kernels.frames import MAGIC_AT
+from kfbench.limits import Limits
+from kfbench.log.writing import Kind, chained, codec_bytes, runs, write_batches
+from kfbench.records import Records
+
+HEADER_BYTES: Final = MAGIC_AT + 1  # what tells where a batch ends and how it is read
+_V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
+_CREATED: Final = "create timestamps"  # times of producers that an append time takes the place of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Converted:
+    """data uint8, positions int64[batches + 1] (those that were dropped have none), and what it took.
+
+    converted_records: as Kafka's `numRecordsConverted`: records of batches that were written anew.
+    """
+
+    data: Bytes
+    positions: Int64
+    converted_records: int
+    work: Work
+
+    @property
+    def encoded(self) -> EncodedLog:
+        """As a log that can be passed on."""
+        return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
+
+
+def convert(
+    log: EncodedLog | Any,
+    to: Format | str,
+    *,
+    fmt: Format | str | None = None,
+    codec: str | None = None,
+    level: int | None = None,
+    first_offset: int = 0,
+    keep_older: bool = False,
+    lossy: bool = False,
+    limits: Limits | None = None,
+) -> Converted:
+    """Writes a log anew in another format. Batches that have it already are copied, byte for byte.
+
+    fmt: the log's format; None: the magic of each batch tells. codec, level: of batches that are written anew; None:
+    each keeps its own. keep_older: batches of a smaller magic stay too, as in Kafka's down-conversion, since whoever
+    reads `to` reads them. lossy: leave out what the target cannot carry, and count it in `work.losses`, named as in
+    `EncodedLog.losses`. An offset range that is wider than the records counts as none, and a last incomplete batch is
+    left out. Raises CorruptLog, Refused (UNSUPPORTED_COMPRESSION_TYPE), WouldLose, IllegalCombination.
+    """
+    conversion = Conversion(
+        to=find(to),
+        fmt=None if fmt is None else find(fmt),
+        codec=codec,
+        level=level,
+        first_offset=first_offset,
+        keep_older=keep_older,
+        lossy=lossy,
+    )
+    data = bytes_of(log)
+    entries = Entries.of(data)
+    entries.errors("raise")
+    allowance = Allowance.of(len(data), limits)
+    pieces = (
+        piece
+        for lo, hi in chunks(np.diff(entries.positions))
+        for piece in conversion.of(data, entries.positions[lo : hi + 1], entries.magics[lo:hi], allowance)
+    )
+    return _joined(pieces, int(entries.positions[-1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
+    """What is wanted of a conversion, as `convert` says; `of` does it with some of the batches.
+
+    check: read also what stays as it is, so that no damage goes unseen.
+    """
+
+    to: Format
+    fmt: Format | None = None
+    codec: str | None = None
+    level: int | None = None
+    first_offset: int = 0
+    keep_older: bool = False
+    lossy: bool = False
+    check: bool = False
+    _has_codec: NDArray[np.bool_] = field(init=False)  # by number: whether the target has it
+
+    def __post_init__(self) -> None:
+        if self.codec is not None:
+            self.to.check_codec(self.codec, self.level)
+        has_codec = np.array([name in self.to.capabilities.codecs for name in CODEC_NAMES])
+        object.__setattr__(self, "_has_codec", has_codec)
+
+    def of(
+        self, data: Bytes, positions: Int64, magics: NDArray[np.int8], allowance: Allowance, at: int = 0
+    ) -> Iterator[Converted]:
+        """The batches at these positions in `data`, which is what a log holds from byte `at` on, in pieces.
+
+        A piece of batches that stay is a view of `data`.
+        """
+        stays = self.stays(data, positions, magics)
+        for first, end in runs(np.where(stays & (not self.check), -1, 2 * magics.astype(np.int64) + stays)):
+            cuts, magic = positions[first : end + 1], int(magics[first])
+            part, start = data[cuts[0] : cuts[-1]], at + int(cuts[0])
+            if not stays[first]:
+                yield self._rewritten(part, cuts - cuts[0], magic, allowance, start)
+                continue
+            if self.check:
+                self._read(part, cuts - cuts[0], magic, allowance, start)
+            work = Work(untouched=end - first, read_bytes=len(part), written_bytes=len(part))
+            yield Converted(data=part, positions=cuts - cuts[0], converted_records=0, work=work)
+
+    def stays(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """Which batches are handed on as they are: bool[batches]."""
+        to, fmt = self.to, self.fmt
+        if fmt is not None and not is_told_by_magic(fmt):
+            return np.full(len(magics), fmt == to)
+        if self.keep_older:
+            newest = to.magic if is_told_by_magic(to) else to.magic - 1
+            return (magics >= 0) & (magics <= newest)
+        if not is_told_by_magic(to):
+            return np.zeros(len(magics), np.bool_)
+        same: NDArray[np.bool_] = magics == to.magic
+        if to.magic == 3 and fmt != to:
+            # Whether headers are shared is not in the attributes: a tagged batch is taken for another one.
+            features = to.features & layouts.V3_FEATURES_MASK
+            high, low = (data[positions[:-1][same] + layouts.position(_V2, "attributes") + i] for i in (0, 1))
+            found = (high.astype(np.int64) << 8 | low) & layouts.V3_FEATURES_MASK
+            same[same] = (found == features) & (not features & layouts.TAGGED_BIT)
+        return same
+
+    def _read(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> DecodedLog:
+        fmt = self.fmt or BY_MAGIC.get(magic)
+        if fmt is None:
+            raise CorruptLog(at, "magic", f"{magic} is none of {', '.join(map(str, BY_MAGIC))}")
+        try:
+            return fmt.decode_at(data, positions, "raise", allowance)
+        except CorruptLog as error:
+            raise CorruptLog(at + error.position, error.field, error.promise) from None
+
+    def _rewritten(self, data: Bytes, positions: Int64, magic: int, allowance: Allowance, at: int) -> Converted:
+        before_bytes, to = allowance.log_bytes, self.to
+        read = self._read(data, positions, magic, allowance, at)
+        fields, codecs = _headers(read, data, positions, magic)
+        given = _Batches(
+            # Kafka's builder gives v0 and v1 the times that readers see; a header with both keeps the producers'.
+            records=read.source_records if to.magic >= 2 else read.records,
+            covered=read.records.timestamps_ms != read.create_timestamps_ms if _hides(read, to) else None,
+            bounds=read.bounds,
+            fields=_fields_for(fields, magic, to),
+            codecs=codecs,
+            positions=at + positions[:-1],
+        )
+        if to.magic < min(magic, 2):
+            given = given.from_offset(self.first_offset)
+        is_control = np.broadcast_to(given.fields.rows["is_control"], len(given))
+        out = is_control & ("is_control" not in to.capabilities.batch_fields)
+        number, kinds = self._kinds(given, out)
+        log = given.written(number, kinds)
+        losses = given.losses(log)
+        if losses and not self.lossy:
+            given.refuse(number, kinds)
+        sizes, counts = np.diff(log.positions), np.diff(given.bounds)
+        rewritten = int(np.count_nonzero(sizes))
+        return Converted(
+            data=log.data,
+            positions=log.positions[np.append(True, sizes > 0)],
+            converted_records=int(counts[~out].sum()),
+            work=Work(
+                rewritten=rewritten,
+                dropped=len(read) - rewritten,
+                read_bytes=len(data),
+                written_bytes=len(log.data),
+                decompressed_bytes=before_bytes - allowance.log_bytes,
+                recompressed_bytes=given.codec_bytes(number, kinds),
+                losses=losses,
+            ),
+        )
+
+    def _kinds(self, given: "_Batches", out: NDArray[np.bool_]) -> tuple[Int64, list[Kind]]:
+        """As `write_batches` takes them; out: which batches leave the log."""
+        codecs = given.codecs
+        if self.codec is None:
+            unknown = np.flatnonzero(~out & ~self._has_codec[codecs])
+            if len(unknown):
+                promise = "Down-conversion of zstandard-compressed batches is not supported"
+                raise Refused("UNSUPPORTED_COMPRESSION_TYPE", int(given.positions[unknown[0]]), promise)
+        else:
+            codecs = np.full(len(given), CODEC_NAMES.index(self.codec))
+        codecs = np.where(out | (given.bounds[1:] == given.bounds[:-1]), 0, codecs)
+        found = np.flatnonzero(np.bincount(codecs, minlength=len(CODEC_NAMES)))
+        number = np.zeros(len(CODEC_NAMES), np.int64)
+        number[found] = np.arange(len(found))
+        kinds = [Kind(fmt=self.to, codec=CODEC_NAMES[codec], level=self.level if codec else None) for codec in found]
+        return number[codecs], kinds
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Batches:
+    """Batches on their way from one format to another; covered: which records lose their producer's time."""
+
+    records: Records
+    covered: NDArray[np.bool_] | None
+    bounds: Int64
+    fields: BatchFields
+    codecs: NDArray[np.integer[Any]]
+    positions: Int64
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def from_offset(self, offset: int) -> "_Batches":
+        """Without the records before `offset` of batches that are not compressed, and without what that empties."""
+        counts = np.diff(self.bounds)
+        wanted = (self.records.offsets >= offset) | np.repeat(self.codecs != 0, counts)
+        if wanted.all():
+            return self
+        before = np.append(0, np.cumsum(wanted))[self.bounds]
+        left = np.flatnonzero((np.diff(before) > 0) | (counts == 0))
+        return _Batches(
+            records=self.records.take(np.flatnonzero(wanted)),
+            covered=None if self.covered is None else self.covered[wanted],
+            bounds=before[np.append(0, left + 1)],
+            fields=self.fields.take(left),
+            codecs=self.codecs[left],
+            positions=self.positions[left],
+        )
+
+    def part(self, first: int, end: int) -> "_Batches":
+        start, stop = self.bounds[first], self.bounds[end]
+        return _Batches(
+            records=self.records.part(start, stop),
+            covered=None if self.covered is None else self.covered[start:stop],
+            bounds=self.bounds[first : end + 1] - start,
+            fields=self.fields.part(first, end),
+            codecs=self.codecs[first:end],
+            positions=self.positions[first:end],
+        )
+
+    def written(self, number: Int64, kinds: list[Kind]) -> EncodedLog:
+        """Raises Refused for the first batch that the target has no room for."""
+        try:
+            return write_batches(self.records, self.bounds, self.fields, number, kinds, lossy=True)
+        except InvalidRecords as error:
+            if len(self) == 1:
+                position = int(self.positions[0])
+                raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", position, str(error)) from None
+            for b in range(len(self)):
+                self.part(b, b + 1).written(number[b : b + 1], kinds)
+            raise
+
+    def codec_bytes(self, number: Int64, kinds: list[Kind]) -> int:
+        return codec_bytes(self.records, self.bounds, self.fields, number, kinds)
+
+    def losses(self, log: EncodedLog) -> Mapping[str, int]:
+        covered = 0 if self.covered is None else int(np.count_nonzero(self.covered))
+        return dict(log.losses) | ({_CREATED: covered} if covered else {})
+
+    def refuse(self, number: Int64, kinds: list[Kind]) -> None:
+        """Raises WouldLose for the first batch that loses anything."""
+        first, end = 0, len(self)
+        while end - first > 1:
+            middle = (first + end) // 2
+            if self.part(first, middle).what_goes(number[first:middle], kinds):
+                end = middle
+            else:
+                first = middle
+        one = self.part(first, end)
+        what = ", ".join(f"{name} ({n:,})" for name, n in one.what_goes(number[first:end], kinds).items())
+        fmt = kinds[0].fmt.name
+        raise WouldLose(f"batch at byte {one.positions[0]}: {fmt} cannot carry {what}; lossy=True leaves that out")
+
+    def what_goes(self, number: Int64, kinds: list[Kind]) -> Mapping[str, int]:
+        return self.losses(self.written(number, kinds))
+
+
+def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
+    """One after another; each is let go when it has been copied. size_bytes: of all that is converted."""
+    pieces = iter(pieces)
+    held = list(islice(pieces, 2))
+    if len(held) == 1 and not held[0].work.untouched:  # else it is a view of what came in
+        return held[0]
+    data, at, bounds, records, work = np.empty(0, np.uint8), 0, [np.zeros(1, np.int64)], 0, Work()
+    for piece in chain(held, pieces):
+        bounds.append(piece.positions)
+        records, work = records + piece.converted_records, work + piece.work
+        end = at + len(piece.data)
+        if end > len(data):  # room for the rest, if it grows as what came before, but no more than is likely
+            guess = end + int(1.05 * end * (size_bytes / work.read_bytes - 1))
+            larger = np.empty(max(end, min(guess, max(2 * len(data), size_bytes + size_bytes // 4))), np.uint8)
+            larger[:at] = data[:at]
+            data = larger
+        data[at:end], at = piece.data, end
+    return Converted(data=data[:at], positions=chained(bounds), converted_records=records, work=work)
+
+
+def _hides(read: DecodedLog, to: Format) -> bool:
+    """Whether producers' times may give way to append times."""
+    if to.magic >= 2 or not to.capabilities.timestamps:
+        return False
+    return read.records.timestamps_ms is not read.create_timestamps_ms
+
+
+def _headers(
+    log: DecodedLog, data: Bytes, positions: Int64, magic: int
+) -> tuple[BatchFields, NDArray[np.integer[Any]]]:
+    """What the header of each batch says beside its records, and the number of its codec."""
+    if log.format_name is not None:  # enriched, kip98
+        return log.batch_fields, log.batch_rows["codec"]
+    starts = positions[:-1]
+    if magic >= 2:
+        rows = np.zeros(len(starts), NO_FIELDS.rows.dtype)
+        header_fields.read(data, positions, magic, rows)
+        low = data[starts + layouts.position(_V2, "attributes") + 1]
+        return BatchFields.trusted(rows, data), low & layouts.CODEC_MASK
+    bits = data[starts + layouts.position(_V0, "attributes")]
+    appended = np.flatnonzero(bits & layouts.TIMESTAMP_TYPE_BIT) if magic == 1 else starts[:0]
+    fields = NO_FIELDS
+    if len(appended):
+        rows = np.repeat(NO_FIELDS.rows, len(starts))
+        stamps = data[starts[appended, None] + layouts.position(_V1, "timestamp_ms") + np.arange(8)]
+        rows["timestamp_type"][appended] = APPEND_TIME
+        rows["append_time_ms"][appended] = stamps.view(">i8")[:, 0]
+        fields = BatchFields.trusted(rows)
+    return fields, bits & layouts.CODEC_MASK
+
+
+def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
+    """What of these fields holds in the other format, the rest to be derived from the records."""
+    if fields is NO_FIELDS:
+        return fields
+    rows = fields.rows.copy()
+    if min(magic, to.magic) < 2:
+        for name in ("base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms"):
+            rows[name] = layouts.UNSET
+    known = to.capabilities.batch_fields
+    if "tagged_fields" not in known:  # there the append time is the maximum
+        rows["max_timestamp_ms"][rows["timestamp_type"] == APPEND_TIME] = layouts.UNSET
+    if "delete_horizon_ms" not in known:
+        rows["base_timestamp_ms"][rows["delete_horizon_ms"] != layouts.NO_TIMESTAMP] = layouts.UNSET
+    return BatchFields.trusted(rows, fields.tags)

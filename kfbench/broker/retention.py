@@ -1,0 +1,148 @@
+"""What the log cleaner keeps (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction."""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int64
+from kfbench.batches import DecodedLog
+from kfbench.kernels import keys
+from kfbench.layouts import CONTROL_ABORT, CONTROL_COMMIT, CONTROL_KEY, NO_PRODUCER_ID, NULL_LENGTH, position
+from kfbench.records import Records
+
+Flags = NDArray[np.bool_]
+KEYS_TOGETHER: Final = 64  # more does not help: a core has fewer loads from memory under way
+NO_TYPE: Final = -1  # of a batch that is no control batch, or holds no record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """What a round of cleaning decides; one item a record, or one a batch."""
+
+    keep: Flags  # records
+    retain_empty: Flags  # batches whose header stays when no record does
+    emptied_transaction: Flags  # markers of a transaction without records
+    keyless_records: int  # left out as invalid
+    aborted_records: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What the producers of a whole log did, bool[batches]: a round's end hides none of it (`TransactionIndex`,
+    `ProducerStateManager`)."""
+
+    aborted: Flags  # batches of a transaction that was aborted
+    emptied: Flags  # markers of a transaction without records
+    last: Flags  # batches that hold a producer's last sequence, or its epoch alone
+    first_undecided: int  # the number of the first batch of a transaction that has not ended; of batches: there is none
+
+
+def retained(
+    log: DecodedLog,
+    history: History,
+    *,
+    now_ms: int,
+    has_horizon: Flags,
+    keep_legacy_tombstones: bool,
+    retain_last: bool,
+) -> Retention:
+    """What stays of these batches, the first of those that the history is of.
+
+    has_horizon: which are of a format with a delete horizon.
+
+    Kept are the last record of each key, a tombstone until the delete horizon of its batch has passed, and control
+    records until their transaction has no batch left and then the horizon has passed. A batch without records stays as
+    a header where it is the last of its producer, or, with retain_last, of the round (KAFKA-17076).
+    """
+    rows, counts = log.batch_rows, np.diff(log.bounds)
+    aborted, emptied = history.aborted[: len(log)], history.emptied[: len(log)]
+    expired = has_horizon & (rows["delete_horizon_ms"] != -1) & (rows["delete_horizon_ms"] <= now_ms)
+    # Without a horizon of its own, a tombstone or a marker goes by the age of the clean part of the log.
+    expired |= ~has_horizon & (not keep_legacy_tombstones)
+    discarded = np.where(rows["is_control"], emptied & expired, aborted)
+
+    def each(batches: NDArray[np.bool_]) -> Flags:
+        return np.repeat(batches, counts)
+
+    shapes, data = log.records.shapes, each(~rows["is_control"])
+    has_key, is_tombstone = shapes.key_lengths != NULL_LENGTH, shapes.value_lengths == NULL_LENGTH
+    alive = data & ~each(discarded)
+    keep = latest_of_keys(log.records, alive) & ~(is_tombstone & each(expired)) | each(rows["is_control"] & ~discarded)
+    retain_empty = history.last[: len(log)].copy()
+    if retain_last and len(rows):
+        retain_empty[-1] = True
+    return Retention(
+        keep=keep,
+        retain_empty=retain_empty,
+        emptied_transaction=emptied,
+        keyless_records=int(np.count_nonzero(alive & ~has_key)),
+        aborted_records=int(counts[aborted].sum()),
+    )
+
+
+def latest_of_keys(records: Records, among: Flags) -> Flags:
+    """Which of the records `among` them are the last with their key; a null is no key. At most 2**32 - 1 records.
+
+    Exact, where Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one.
+    """
+    found, room = (
+        np.empty(len(records), np.bool_),
+        (np.empty(KEYS_TOGETHER, np.uint64), np.empty(KEYS_TOGETHER, np.uint64)),
+    )
+    table = np.zeros(1 << max(1, (2 * len(records) - 1).bit_length()), np.uint64)
+    seed = np.frombuffer(os.urandom(16), np.uint64)
+    keys.latest(records.key_data, records.key_starts, records.shapes.key_lengths, among, seed, table, room, found)
+    return found
+
+
+def history_of(log: DecodedLog) -> History:
+    """All producers of the log are taken to be active."""
+    rows, types = log.batch_rows, _control_types(log)
+    order = np.flatnonzero(rows["producer_id"] != NO_PRODUCER_ID)
+    order = order[np.argsort(rows["producer_id"][order], kind="stable")]
+    producers, beyond = rows["producer_id"][order], len(order)
+    is_marker = np.isin(types[order], (CONTROL_ABORT, CONTROL_COMMIT))
+    # In that order, where the marker is that ends each one's transaction; beyond all where there is none.
+    ends = np.minimum.accumulate(np.where(is_marker, np.arange(beyond), beyond)[::-1])[::-1]
+    is_ended = ends < beyond
+    is_ended[is_ended] = producers[ends[is_ended]] == producers[is_ended]
+    inside = (rows["is_transactional"] & ~rows["is_control"])[order]
+    is_ended, undecided = inside & is_ended, order[inside & ~is_ended]
+
+    aborted, emptied, last = (np.zeros(len(rows), np.bool_) for _ in range(3))
+    aborted[order[is_ended]] = types[order[ends[is_ended]]] == CONTROL_ABORT
+    emptied[order[is_marker]] = True
+    emptied[order[ends[is_ended]]] = False
+    if len(order):
+        last[order] = _last_of_producers(producers, rows["producer_epoch"][order], ~rows["is_control"][order])
+    return History(
+        aborted=aborted, emptied=emptied, last=last, first_undecided=min(undecided.tolist(), default=len(rows))
+    )
+
+
+def _control_types(log: DecodedLog) -> NDArray[np.int16]:
+    """The type of each control batch's first record (`ControlRecordType`), NO_TYPE of other batches."""
+    types = np.full(len(log), NO_TYPE, np.int16)
+    held = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0))
+    at = log.records.key_starts[log.bounds[held]] + position(CONTROL_KEY, "type")
+    key_data = log.records.key_data
+    types[held] = key_data[at].astype(np.int16) << 8 | key_data[at + 1] if len(held) else NO_TYPE
+    return types
+
+
+def _last_of_producers(producers: Int64, epochs: NDArray[np.int16], is_data: Flags) -> Flags:
+    """Which of these batches, at least one and sorted by producer, hold a producer's last sequence; or, where it has
+    written nothing in its last epoch but markers, are those markers (`ProducerStateEntry`)."""
+    starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
+    ends = np.append(starts[1:], len(producers))
+    numbers, owner = np.arange(len(producers)), np.repeat(np.arange(len(starts)), ends - starts)
+    last_epoch = epochs[ends - 1][owner]
+    # An epoch that was used, left and used again counts from its last use on.
+    left = np.maximum.reduceat(np.where(epochs != last_epoch, numbers, -1), starts)[owner]
+    last_data = np.maximum.reduceat(np.where(is_data & (numbers > left), numbers, -1), starts)
+    found: Flags = (last_data < 0)[owner] & ~is_data & (epochs == last_epoch)
+    found[last_data[last_data >= 0]] = True
+    return found

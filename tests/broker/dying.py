@@ -1,0 +1,133 @@
+"""Upgrades that are killed: at each of their calls to the system, or at any moment.
+
+    python -m tests.broker.dying calls|moments FOLDER
+
+One JSON line a death: what it left, and what the next upgrade made of that. Every attempt is a process of its own.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kfbench import FORMATS, Records
+from kfbench.broker.upgrade import SUFFIX, upgrade
+
+CALLS = (*("open", "close", "fstat", "write", "sendfile", "fsync", "fchown", "fchmod", "utime", "unlink", "replace"),)
+BESIDE = (".index", ".timeindex", ".txnindex")
+MOMENTS = 12
+
+
+def segment(records: int) -> bytes:
+    """Some batches of v2 first, then v1 and v0."""
+    made = Records.from_lists(
+        [b"value-%d" % i * 5 for i in range(records)], timestamps_ms=1_700_000_000_000 + np.arange(records)
+    )
+    encoded = [(name, FORMATS[name].encode(made, 20, codec, lossy=True)) for name, codec in KINDS]
+    return b"".join(bytes(log) for _, log in encoded)
+
+
+KINDS = (("v2", "none"), ("v1", "gzip"), ("v1", "none"), ("v0", "none"))
+
+
+class Place:
+    """A folder with a segment and its indexes."""
+
+    def __init__(self, folder: Path, old: bytes, chunk_bytes: int) -> None:
+        self.log, self.old, self.chunk_bytes = folder / "00000000000000000000.log", old, chunk_bytes
+        self.set_up()
+        self.upgrade()
+        self.new = self.log.read_bytes()
+        assert self.new != old
+
+    def set_up(self) -> None:
+        self.log.write_bytes(self.old)
+        for suffix in BESIDE:
+            self.log.with_suffix(suffix).write_bytes(b"of the old bytes")
+
+    def upgrade(self) -> None:
+        upgrade(self.log, "v2", chunk_bytes=self.chunk_bytes)
+
+    def found(self) -> dict[str, Any]:
+        data = self.log.read_bytes()
+        return {
+            "segment": "old" if data == self.old else "new" if data == self.new else "neither",
+            "beside": [suffix for suffix in BESIDE if self.log.with_suffix(suffix).exists()],
+            "leftover": Path(f"{self.log}{SUFFIX}").exists(),
+        }
+
+    def die(self, how: Callable[[], None], wait: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
+        """What an attempt leaves, and the next one after it."""
+        self.set_up()
+        child = os.fork()
+        if child == 0:
+            how()
+            self.upgrade()
+            os._exit(0)
+        wait(child)
+        _, status = os.waitpid(child, 0)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        assert killed or os.waitstatus_to_exitcode(status) == 0, status
+        left = self.found()
+        self.upgrade()
+        return {"killed": killed, "left": left, "then": self.found()}
+
+
+def kill_at(number: int, afterwards: bool) -> None:
+    """Lets this process die before, or after, its call of that number; a write afterwards has done half its work."""
+    calls = 0
+
+    def deadly(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls < number:
+                return real(*given, **named)
+            if afterwards and name == "write":
+                real(given[0], given[1][: len(given[1]) // 2])
+            elif afterwards:
+                real(*given, **named)
+            os.kill(os.getpid(), signal.SIGKILL)
+            return None
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, deadly(name, getattr(os, name)))
+
+
+def main(mode: str, folder: str) -> None:
+    if mode == "calls":
+        place = Place(Path(folder), segment(60), chunk_bytes=1500)
+        killed, number = True, 0
+        while killed:
+            number += 1
+            for afterwards in (False, True):
+                outcome = place.die(lambda n=number, a=afterwards: kill_at(n, a))  # type: ignore[misc]
+                killed = outcome["killed"]
+                sys.stdout.write(json.dumps(outcome) + "\n")
+        return
+    place = Place(Path(folder), segment(40_000), chunk_bytes=100_000)
+    place.set_up()
+    start = time.perf_counter()
+    place.upgrade()
+    usual = time.perf_counter() - start
+    moments = random.Random(0)
+
+    def strike(child: int) -> None:
+        time.sleep(moments.uniform(0, 1.2) * usual)
+        os.kill(child, signal.SIGKILL)  # not yet waited for: it is still the child's number
+
+    for _ in range(MOMENTS):
+        sys.stdout.write(json.dumps(place.die(lambda: None, strike)) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,591 @@
+"""Append: what is assigned where, what it costs, and what is refused. Kafka's own results: test_append_golden."""
+
+import gzip
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, Records
+from kfbench.batches import BatchFields, EncodedLog
+from kfbench.broker.append import append
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, InvalidRecords, Refused, WouldLose
+from kfbench.kernels import COMPILED
+from kfbench.layouts import NO_TIMESTAMP
+from kfbench.limits import Limits
+from kfbench.log.writing import chained
+from tests.common import MESSAGES, batch_fields_of, bounds_of, messages_of, records_of
+from tests.reference import v01
+from tests.reference.model import Message
+from tests.strategies import NOW_MS, Case, cases_of
+
+NAMES = list(FORMATS)
+SEALED = [name for name in NAMES if name not in MESSAGES]
+VARIABLE = ["v3", "v3-header-only", "v3-unsigned", "v3-headers-first"]  # the maximum timestamp is a varlong
+FIXED = [name for name in SEALED if name not in VARIABLE]
+LATER_MS = NOW_MS + 10**9
+
+
+def records(count: int, value: int = 5, per_batch: int = 5, key: bytes | None = b"key") -> Records:
+    """Whole seconds, and offsets that begin at 0 in every batch."""
+    first_ms = NOW_MS // 1000 * 1000
+    return records_of(
+        [
+            Message(offset=i % per_batch, timestamp_ms=first_ms + 1000 * i, key=key, value=bytes([i % 251]) * value)
+            for i in range(count)
+        ]
+    )
+
+
+def encoded(name: str, codec: str = "none", count: int = 10, value: int = 5, **fields: Any) -> EncodedLog:
+    fmt = FORMATS[name]
+    return fmt.encode(records(count, value), 5, codec, batch_fields=BatchFields(**fields), lossy=name == "v0")
+
+
+def joined(*logs: EncodedLog) -> EncodedLog:
+    return EncodedLog(
+        data=np.concatenate([log.data for log in logs]), positions=chained([log.positions for log in logs])
+    )
+
+
+def refused(log: Any, fmt: str, error: str, promise: str, position: int = 0, **options: Any) -> None:
+    with pytest.raises(Refused, match=promise) as refusal:
+        append(log, fmt, **options)
+    assert (refusal.value.error, refusal.value.position) == (error, position)
+
+
+class TestAssigns:
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    @pytest.mark.parametrize("name", NAMES)
+    def test_offsets_follow_one_another(self, name: str, codec: str) -> None:
+        log = encoded(name, codec)
+        done = append(log, name, base_offset=100, partition_leader_epoch=7)
+        back, sent = FORMATS[name].decode(done.encoded), FORMATS[name].decode(log)
+        assert back.records.offsets.tolist() == list(range(100, 110))
+        assert back.records.timestamps_ms.tolist() == sent.records.timestamps_ms.tolist()
+        assert (done.next_offset, len(done.encoded)) == (110, 2)
+        if name not in (*MESSAGES, "kip98"):
+            assert back.batch_rows["partition_leader_epoch"].tolist() == [7, 7]
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_each_request_its_own_partition(self, name: str) -> None:
+        done = append(encoded(name), name, base_offset=[1000, 0])
+        assert isinstance(done.next_offset, np.ndarray)
+        assert done.next_offset.tolist() == [1005, 5]
+        offsets = FORMATS[name].decode(done.encoded).records.offsets.tolist()
+        assert offsets == [*range(1000, 1005), *range(5)]
+
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    @pytest.mark.parametrize(
+        "name", [name for name in NAMES if "append_time_ms" in FORMATS[name].capabilities.batch_fields]
+    )
+    def test_append_time(self, name: str, codec: str) -> None:
+        done = append(encoded(name, codec), name, timestamp_type="append", now_ms=LATER_MS)
+        back = FORMATS[name].decode(done.encoded)
+        assert set(back.records.timestamps_ms.tolist()) == {LATER_MS}
+        assert done.max_timestamp_ms.tolist() == [LATER_MS] * 2
+        sent = records(10).timestamps_ms.tolist()
+        if name != "v1" or codec != "none":  # there the one place that there is has been written over
+            assert back.create_timestamps_ms.tolist() == sent
+        if "tagged_fields" in FORMATS[name].capabilities.batch_fields:
+            assert back.batch_rows["max_timestamp_ms"].tolist() == [sent[4], sent[9]]
+
+    @pytest.mark.parametrize("codec", ["none", "lz4"])
+    @pytest.mark.parametrize("name", ["enriched", "enriched-ms"])
+    def test_enriched_messages_get_their_time_of_arrival(self, name: str, codec: str) -> None:
+        now_ms = LATER_MS // 1000 * 1000
+        done = append(encoded(name, codec), name, timestamp_type="append", now_ms=now_ms)
+        assert set(FORMATS[name].decode(done.encoded).batch_rows["max_timestamp_ms"].tolist()) == {now_ms}
+
+    @pytest.mark.parametrize("name", ["v1", *SEALED])
+    @pytest.mark.parametrize("wrong_ms", [0, NOW_MS - 1, LATER_MS])
+    def test_a_wrong_maximum_is_mended(self, name: str, wrong_ms: int) -> None:
+        log = encoded(name, "gzip", max_timestamp_ms=wrong_ms)
+        done = append(log, name)
+        right = records(10).timestamps_ms[[4, 9]].tolist()
+        assert FORMATS[name].decode(done.encoded).batch_rows["max_timestamp_ms"].tolist() == right
+        assert done.max_timestamp_ms.tolist() == right
+
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    @pytest.mark.parametrize("source", ["v0", "v1", "v2", "v3", "v3-full", "kip98", "enriched-ms"])
+    @pytest.mark.parametrize("target", ["v0", "v1", "v2", "v3", "v3-headers-first", "kip98", "enriched-ms"])
+    def test_another_format(self, source: str, target: str, codec: str) -> None:
+        done = append(encoded(source, codec), source, to=target, base_offset=100, lossy=True)
+        back = FORMATS[target].decode(done.encoded)
+        assert back.records.offsets.tolist() == list(range(100, 110))
+        sent = messages_of(records(10))
+        assert [(m.key, m.value) for m in messages_of(back.records)] == [(m.key, m.value) for m in sent]
+        if "v0" not in (source, target):
+            assert back.records.timestamps_ms.tolist() == [m.timestamp_ms for m in sent]
+        if source != target:
+            assert (done.converted_records, done.work.in_place) == (10, 0)
+        if target in SEALED:
+            assert len(back) == 2  # one batch a request, whatever it was
+
+    def test_another_codec(self) -> None:
+        done = append(encoded("v2", "gzip"), "v2", codec="lz4", base_offset=1)
+        assert set(FORMATS["v2"].decode(done.encoded).batches["codec"]) == {"lz4"}
+        plain = 2 * int(FORMATS["v2"].size(records(5))[0] - 61)
+        assert (done.work.decompressed_bytes, done.work.recompressed_bytes, done.work.rewritten) == (plain, plain, 2)
+
+    def test_what_stays_and_what_is_built_anew_side_by_side(self) -> None:
+        """Codecs of requests differ; the log's is gzip."""
+        log = joined(*(encoded("v2", codec) for codec in ("gzip", "none", "gzip")))
+        done = append(log, None, codec="gzip", base_offset=3)
+        assert (done.work.in_place, done.work.rewritten, done.converted_records) == (4, 2, 10)
+        back = FORMATS["v2"].decode(done.encoded)
+        assert back.records.offsets.tolist() == list(range(3, 33))
+        assert set(back.batches["codec"]) == {"gzip"}
+        assert back.batch_rows["position"].tolist() == done.positions[:-1].tolist()
+
+    @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-headers-first", "kip98", "enriched-ms"])
+    @pytest.mark.parametrize("codec", [None, "none", "gzip"])
+    def test_codecs_that_change_from_request_to_request(self, name: str, codec: str | None) -> None:
+        sent = ["gzip", "snappy", "gzip", "lz4"]
+        log = joined(*(encoded(name, each) for each in sent))
+        done = append(log, name, codec=codec, base_offset=3)
+        each = [append(encoded(name, was), name, codec=codec, base_offset=3 + 10 * i) for i, was in enumerate(sent)]
+        assert bytes(done.data) == b"".join(bytes(one.data) for one in each)
+        assert (done.positions == chained([one.positions for one in each])).all()
+        assert done.max_timestamp_ms.tolist() == [time for one in each for time in one.max_timestamp_ms.tolist()]
+        for counter in ("in_place", "rewritten", "decompressed_bytes", "recompressed_bytes"):
+            assert getattr(done.work, counter) == sum(getattr(one.work, counter) for one in each)
+        assert done.converted_records == sum(one.converted_records for one in each)
+
+    @pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].magic == 3])
+    def test_what_has_the_format_of_the_log_already_stays(self, name: str) -> None:
+        log = encoded(name, "gzip")
+        is_tagged = "tagged_fields" in FORMATS[name].capabilities.batch_fields  # may share headers: nothing says so
+        assert append(log, None, to=name).work.in_place == (0 if is_tagged else 2)
+        assert append(log, name, to=name).work.in_place == 2
+        assert append(log, None, to="v3" if name != "v3" else "v3-unsigned").work.rewritten == 2
+
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    @pytest.mark.parametrize("name", ["v3-tagged", "v3-full"])
+    def test_a_producer_cannot_forge_append_time(self, name: str, codec: str) -> None:
+        right = records(10).timestamps_ms[[4, 9]].tolist()
+        for fields in ({"append_time_ms": LATER_MS}, {"append_time_ms": LATER_MS, "timestamp_type": 0}):
+            done = append(encoded(name, codec, **fields), name)
+            rows = FORMATS[name].decode(done.encoded).batch_rows
+            assert (rows["max_timestamp_ms"].tolist(), done.max_timestamp_ms.tolist()) == (right, right)
+            assert rows["append_time_ms"].tolist() == [NO_TIMESTAMP] * 2
+            assert done.work.in_place == 2
+
+    def test_of_all_magics(self) -> None:
+        data = [bytes(encoded(name).data) for name in ("v0", "v1", "v2", "v3")]
+        ends = [0, *np.cumsum([len(part) for part in data]).tolist()]
+        log = EncodedLog(data=np.frombuffer(b"".join(data[:2]), np.uint8), positions=np.array(ends[:3]))
+        done = append(log, base_offset=5)
+        assert done.next_offset == 25
+        assert append(log, to="v2", base_offset=5).work.rewritten == 20
+
+    def test_nothing_at_all(self) -> None:
+        done = append(EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), "v2", base_offset=4)
+        assert (len(done.data), len(done.encoded), done.next_offset, done.work.batches) == (0, 0, 4, 0)
+
+    def test_an_incomplete_last_batch_is_cut_off(self) -> None:
+        log = encoded("v1")
+        done = append(log.data[:-1], "v1")
+        assert (len(done.data), done.next_offset) == (int(len(log.data) * 0.9), 9)
+
+
+class TestSetsOutOfOrder:
+    """Some clients never got relative offsets right; a broker mends them by building the set anew."""
+
+    @pytest.mark.parametrize("offsets", [[0, 0, 0], [0, 2, 4], [2, 1, 0], [1, 2, 3]])
+    def test_v1(self, offsets: list[int]) -> None:
+        messages = [Message(offset=i, timestamp_ms=NOW_MS, key=b"k", value=b"v") for i in offsets]
+        inner = b"".join(v01.entry(1, m.offset, 0, NOW_MS, m.key, m.value) for m in messages)
+        sent = v01.wrapper(1, "gzip", messages, gzip.compress(inner))
+        done = append(sent, "v1", base_offset=50)
+        assert FORMATS["v1"].decode(done.data).records.offsets.tolist() == [50, 51, 52]
+        assert (done.work.rewritten, done.work.in_place, done.converted_records) == (1, 0, 3)
+        assert done.work.decompressed_bytes == len(inner)
+
+    @pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "v3-full", "enriched-ms"])
+    def test_holes(self, name: str) -> None:
+        held = records(10)
+        sparse = records_of(
+            [
+                Message(offset=m.offset * 2, timestamp_ms=m.timestamp_ms, key=m.key, value=m.value)
+                for m in messages_of(held.part(0, 5))
+            ]
+            + messages_of(held.part(5, 10))
+        )
+        log = FORMATS[name].encode(sparse, 5, "gzip")
+        done = append(log, name, base_offset=50, origin="coordinator")
+        back = FORMATS[name].decode(done.encoded).records
+        assert back.offsets.tolist() == list(range(50, 60))
+        assert [m.value for m in messages_of(back)] == [m.value for m in messages_of(held)]
+        assert (done.work.rewritten, done.work.in_place, done.converted_records) == (1, 1, 5)
+
+    def test_a_control_batch(self) -> None:
+        """Plain it stays plain, whatever the log's codec; but `record.offset() != expectedOffset` holds for it, too."""
+        marker = Records.from_lists([bytes(6)], keys=[b"\0\0\0\1"], timestamps_ms=[NOW_MS], offsets=[5])
+        log = FORMATS["v2"].encode(marker, batch_fields=BatchFields(is_control=True))
+        assert append(log, "v2", origin="coordinator").work.in_place == 1
+        assert append(log, "v2", origin="coordinator", codec="none").work.in_place == 1
+        done = append(log, "v2", origin="coordinator", codec="gzip", base_offset=9)
+        assert (done.work.rewritten, done.work.in_place) == (1, 0)
+        back = FORMATS["v2"].decode(done.encoded)
+        assert (back.records.offsets.tolist(), back.batch_rows["is_control"].tolist()) == ([9], [True])
+
+    def test_within_the_limits_the_first_reading_of_the_metadata_is_not_held_against_the_second(self) -> None:
+        sparse = Records.from_lists([bytes(1000)] * 100, timestamps_ms=[1] * 100, offsets=[0, *range(2, 101)])
+        fmt = FORMATS["v3-headers-first"]
+        log = fmt.encode(sparse, 100, "gzip")
+        limits = Limits(batch_bytes=int(fmt.size(sparse, 100)[0]), log_expansion=1)
+        assert len(fmt.decode(log, limits=limits)) == 1
+        done = append(log, fmt, origin="coordinator", limits=limits)
+        assert done.work.rewritten == 1
+        assert done.work.decompressed_bytes > 100_000
+
+    def test_from_zero(self) -> None:
+        log = FORMATS["v1"].encode(
+            records_of([Message(offset=i, timestamp_ms=NOW_MS, key=b"k", value=b"v") for i in range(7, 10)]), 3, "gzip"
+        )
+        assert append(log, "v1", from_zero=False).work.in_place == 1
+        assert append(log, "v1").work.rewritten == 1
+
+
+class TestInPlace:
+    @pytest.mark.parametrize("append_time", [False, True])
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    @pytest.mark.parametrize("name", [*FIXED, "v1"])
+    def test_touches_no_more_than_header_fields(self, name: str, codec: str, append_time: bool) -> None:
+        """However large the batches; every byte that changes is counted."""
+        counted = []
+        options: dict[str, Any] = {"timestamp_type": "append", "now_ms": LATER_MS} if append_time else {}
+        for value in (5, 5000):
+            log = encoded(name, codec, value=value)
+            before = log.data.copy()
+            done = append(log, name, base_offset=2**40, in_place=True, partition_leader_epoch=3, **options)
+            assert np.shares_memory(done.data, log.data)
+            work = done.work
+            assert (work.rewritten, work.shifted, len(done.data)) == (0, 0, len(before))
+            assert 0 < np.count_nonzero(done.data != before) <= work.written_bytes
+            assert work.written_bytes <= 40 * work.in_place
+            counted.append((work.written_bytes, work.in_place))
+        assert counted[0] == counted[1]
+
+    @pytest.mark.skipif(not COMPILED, reason="pages are protected from compiled code")
+    @pytest.mark.parametrize("name", ["v1", "v2", "v3-tagged", "kip98"])
+    def test_the_payload_may_lie_in_pages_that_cannot_be_written_to(self, name: str) -> None:
+        """A store there would end the process: so it is another one, whose headers alone are in writeable pages."""
+        done = subprocess.run([sys.executable, "-c", PROTECTED, name], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "assigned\n"), done.stderr
+
+    @pytest.mark.parametrize("name", VARIABLE)
+    def test_a_varlong_that_grows_shifts_the_batch(self, name: str) -> None:
+        log = encoded(name)
+        done = append(log, name, timestamp_type="append", now_ms=LATER_MS)
+        assert (done.work.shifted, done.work.in_place, done.work.rewritten) == (2, 0, 0)
+        assert len(done.data) > len(log.data)
+        assert done.work.written_bytes > len(log.data) // 2
+        assert set(FORMATS[name].decode(done.encoded).records.timestamps_ms.tolist()) == {LATER_MS}
+        same = append(log, name, timestamp_type="append", now_ms=int(records(10).timestamps_ms[9]))
+        assert same.work.shifted < 2
+
+    @pytest.mark.parametrize("name", ["v3-headers-first", "v3-full"])
+    def test_no_more_than_the_metadata_is_decompressed(self, name: str) -> None:
+        log = encoded(name, "zstd", value=200_000)
+        assert append(log, name).work.decompressed_bytes < 1_000_000
+        assert append(encoded("v3", "zstd", value=200_000), "v3").work.decompressed_bytes > 2_000_000
+
+    def test_otherwise_what_came_in_stays_as_it_is(self) -> None:
+        log = encoded("v2")
+        before = log.data.copy()
+        append(log, "v2", base_offset=9, timestamp_type="append", now_ms=LATER_MS)
+        assert (log.data == before).all()
+
+    @pytest.mark.parametrize("kind", ["grows", "built anew"])
+    @pytest.mark.parametrize("name", ["v3", "v3-headers-first"])
+    def test_what_fits_is_set_in_the_buffer_beside_what_does_not(self, name: str, kind: str) -> None:
+        fits = FORMATS[name].encode(records(5), 5, "gzip")
+        held = records(5) if kind == "grows" else records(5, per_batch=1)
+        other = FORMATS[name].encode(
+            held, 5, "gzip", batch_fields=BatchFields(max_timestamp_ms=int(held.timestamps_ms[0]), last_offset=4)
+        )
+        log = joined(fits, other, fits)
+        before = log.data.copy()
+        done = append(log, name, base_offset=77, in_place=True, origin="coordinator")
+        assert (done.work.in_place, done.work.shifted + done.work.rewritten) == (2, 1)
+        assert not np.shares_memory(done.data, log.data)
+        for r in (0, 2):
+            set_here = log.data[log.positions[r] : log.positions[r + 1]]
+            assert (set_here == done.data[done.positions[r] : done.positions[r + 1]]).all()
+            assert (set_here != before[log.positions[r] : log.positions[r + 1]]).any()
+        between = slice(log.positions[1], log.positions[2])
+        assert (log.data[between] == before[between]).all()
+        assert done.work.written_bytes >= len(done.data)  # all were put into a new buffer
+        assert FORMATS[name].decode(done.encoded).records.offsets.tolist() == list(range(77, 92))
+
+    def test_takes_a_buffer_that_can_be_written_to(self) -> None:
+        with pytest.raises(InvalidRecords, match="writeable"):
+            append(
+                np.frombuffer(bytes(encoded("v2").data), np.uint8)[: encoded("v2").positions[1]], "v2", in_place=True
+            )
+
+    def test_nothing_is_written_where_a_later_request_is_refused(self) -> None:
+        log = encoded("v2")
+        log.data[-1] ^= 1
+        before = log.data.copy()
+        refused(log, "v2", "CORRUPT_MESSAGE", "crc", int(log.positions[1]), base_offset=5, in_place=True)
+        assert (log.data == before).all()
+
+    def test_nothing_is_written_where_a_later_request_would_lose(self) -> None:
+        parts = encoded("v1"), encoded("v2", "gzip")
+        data = np.concatenate([part.data for part in parts])
+        log = EncodedLog(
+            data=data, positions=np.append(parts[0].positions, len(parts[0].data) + parts[1].positions[1:])
+        )
+        before = data.copy()
+        with pytest.raises(IllegalCombination):
+            append(log, to="v1", codec="zstd", in_place=True)
+        assert (data == before).all()
+
+
+PROTECTED = """
+import ctypes, mmap, sys
+import numpy as np
+from kfbench import FORMATS, Records
+from kfbench.batches import EncodedLog
+from kfbench.broker.append import append
+
+fmt, page = FORMATS[sys.argv[1]], mmap.PAGESIZE
+log = fmt.encode(Records.from_lists([bytes(9 * page)], keys=[b"k"], timestamps_ms=[1], offsets=[0]))
+place = mmap.mmap(-1, 12 * page)
+buffer = np.frombuffer(place, np.uint8)[: len(log.data)]
+buffer[:] = log.data
+protect = ctypes.CDLL(None, use_errno=True).mprotect
+assert protect(ctypes.c_void_p(buffer.ctypes.data + page), ctypes.c_size_t(11 * page), 1) == 0
+done = append(
+    EncodedLog(data=buffer, positions=log.positions), fmt, base_offset=7, timestamp_type="append", now_ms=9,
+    in_place=True,
+)
+assert np.shares_memory(done.data, buffer) and fmt.decode(done.data).records.offsets.tolist() == [7]
+print("assigned")
+"""
+
+
+class TestRefuses:
+    def test_more_than_one_batch(self) -> None:
+        for name, codec in (("v2", "none"), ("v3", "none"), ("kip98", "none"), ("v1", "gzip"), ("enriched", "gzip")):
+            log = encoded(name, codec)
+            refused(log.data, name, "INVALID_RECORD", "more than one batch", int(log.positions[1]))
+        assert append(encoded("v1").data, "v1").next_offset == 10
+
+    def test_no_batch(self) -> None:
+        refused(b"", "v2", "INVALID_RECORD", "no batches at all")
+
+    def test_two_magics(self) -> None:
+        one, other = bytes(encoded("v1").data), bytes(encoded("v0").data)
+        refused(one + other, "v1", "INVALID_RECORD", "magic 0 is not the same", len(one))
+
+    @pytest.mark.parametrize("name", SEALED)
+    def test_a_range_that_is_not_the_count(self, name: str) -> None:
+        log = FORMATS[name].encode(records(5), 5, batch_fields=BatchFields(base_offset=0, last_offset=9))
+        refused(log, name, "INVALID_RECORD", "inconsistent batch offset range of 10 and count of records 5")
+
+    @pytest.mark.parametrize("name", SEALED)
+    def test_an_empty_batch(self, name: str) -> None:
+        log = FORMATS[name].encode(records(0), [0, 0], batch_fields=BatchFields(base_offset=0, last_offset=3))
+        refused(log, name, "INVALID_RECORD", "invalid reported count for record batch: 0")
+        assert append(log, name, origin="coordinator").next_offset == 0
+
+    @pytest.mark.parametrize("name", SEALED)
+    def test_a_range_below_zero(self, name: str) -> None:
+        log = FORMATS[name].encode(records(0), [0, 0], batch_fields=BatchFields(base_offset=9, last_offset=3))
+        refused(log, name, "INVALID_RECORD", "invalid offset range", from_zero=False)
+
+    @pytest.mark.parametrize("name", [*SEALED, "enriched", "enriched-ms"])
+    def test_a_control_batch_of_a_client(self, name: str) -> None:
+        marker = Records.from_lists([bytes(6)], keys=[b"\0\0\0\1"], timestamps_ms=[NOW_MS // 1000 * 1000])
+        log = FORMATS[name].encode(marker, batch_fields=BatchFields(is_control=True))
+        refused(log, name, "INVALID_RECORD", "clients are not allowed to write control records")
+        done = append(log, name, origin="coordinator", base_offset=5, codec="gzip" if name in SEALED else None)
+        assert done.work.in_place == 1  # a codec is not for control batches
+        assert FORMATS[name].decode(done.encoded).batch_rows["is_control"].tolist() == [True]
+
+    def test_a_producer_without_a_sequence(self) -> None:
+        for name in SEALED:
+            log = encoded(name, producer_id=4711, producer_epoch=0)
+            refused(log, name, "INVALID_RECORD", "invalid sequence number -1 in a batch with producer id 4711")
+
+    @pytest.mark.parametrize("target", ["v0", "v1", "enriched"])
+    def test_producers_that_messages_cannot_name(self, target: str) -> None:
+        named: dict[str, Any] = {"producer_id": 4711, "producer_epoch": 0, "base_sequence": 0}
+        unsupported = "UNSUPPORTED_FOR_MESSAGE_FORMAT"
+        refused(encoded("v2", **named), "v2", unsupported, "idempotent", to=target, lossy=True)
+        log = encoded("v2", is_transactional=True, **named)
+        refused(log, "v2", unsupported, "transactional", to=target, lossy=True)
+
+    def test_zstd_below_magic_2(self) -> None:
+        refused(encoded("v2", "zstd"), "v2", "UNSUPPORTED_COMPRESSION_TYPE", "zstd", to="v1")
+        with pytest.raises(IllegalCombination, match="zstd"):
+            append(encoded("v1"), "v1", codec="zstd")
+
+    @pytest.mark.parametrize("name", [name for name in NAMES if name != "v0"])
+    def test_times_too_far_off(self, name: str) -> None:
+        log = encoded(name)
+        first, last = records(10).timestamps_ms[[0, 9]].tolist()
+        append(log, name, now_ms=last, before_max_ms=last - first, after_max_ms=0)
+        said = f"timestamp {first} of record 0 is out of range"
+        refused(log, name, "INVALID_TIMESTAMP", said, now_ms=last, before_max_ms=last - first - 1)
+        with pytest.raises(Refused, match=f"timestamp {last} of record") as refusal:
+            append(log, name, now_ms=first, after_max_ms=last - first - 1)
+        assert refusal.value.position > 0
+        now = {"timestamp_type": "append", "now_ms": first}
+        if name in FIXED:
+            assert append(log, name, after_max_ms=0, **now).work.in_place == 2  # nobody asks for the producer's
+
+    @pytest.mark.parametrize("name", ["v1", *SEALED])
+    def test_append_time_of_a_producer(self, name: str) -> None:
+        log = encoded(name, "gzip", append_time_ms=LATER_MS)
+        now: dict[str, Any] = {"timestamp_type": "append", "now_ms": LATER_MS}
+        refused(log, name, "INVALID_TIMESTAMP", "producer should not set timestamp type to LogAppendTime", **now)
+        taken = append(log, name)  # Kafka looks no further where the topic has create time
+        assert set(FORMATS[name].decode(taken.encoded).batches["timestamp_type"]) == {"create"}
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_no_key_on_a_compacted_topic(self, name: str) -> None:
+        held = records_of([*messages_of(records(5)), *messages_of(records(5, key=None))])
+        log = FORMATS[name].encode(held, 5, "gzip", lossy=name == "v0")
+        where = int(log.positions[1])
+        refused(log, name, "INVALID_RECORD", "without key: record 0", where, compacted=True)
+        assert append(encoded(name), name, compacted=True).next_offset == 10
+
+    def test_a_record_out_of_time_comes_before_one_without_a_key(self) -> None:
+        held = records_of(
+            [
+                Message(offset=0, timestamp_ms=NOW_MS, key=None, value=b"v"),
+                Message(offset=1, timestamp_ms=0, key=b"k", value=b"v"),
+            ]
+        )
+        log = FORMATS["v2"].encode(held)
+        refused(log, "v2", "INVALID_TIMESTAMP", "record 1", compacted=True, now_ms=NOW_MS, before_max_ms=9)
+
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    def test_a_checksum_that_does_not_hold(self, name: str, codec: str) -> None:
+        log = encoded(name, codec)
+        log.data[-1] ^= 1
+        with pytest.raises(Refused) as refusal:
+            append(log, name)
+        assert refusal.value.error == "CORRUPT_MESSAGE"
+        assert refusal.value.position >= log.positions[1]
+
+    def test_a_message_of_another_magic_inside(self) -> None:
+        inner = v01.entry(1, 0, 0, NOW_MS, b"k", b"v") + v01.entry(0, 1, 0, -1, b"k", b"v")
+        messages = [Message(offset=i, timestamp_ms=NOW_MS, key=b"k", value=b"v") for i in range(2)]
+        sent = v01.wrapper(1, "gzip", messages, gzip.compress(inner))
+        refused(sent, "v1", "INVALID_RECORD", "magic does not match the outer magic 1")
+
+    def test_a_set_inside_a_set(self) -> None:
+        inner = bytes(FORMATS["v1"].encode(records(5), 5, "gzip").data)
+        sent = v01.wrapper(
+            1, "gzip", [Message(offset=0, timestamp_ms=NOW_MS, key=None, value=None)], gzip.compress(inner)
+        )
+        refused(sent, "v1", "INVALID_RECORD", "compressed message inside")
+
+    def test_offsets_that_do_not_begin_at_zero(self) -> None:
+        log = FORMATS["v2"].encode(records_of([Message(offset=7, timestamp_ms=NOW_MS, key=b"k", value=b"v")]))
+        refused(log, "v2", "INVALID_RECORD", "should be 0")
+        assert append(log, "v2", from_zero=False).next_offset == 1
+
+    def test_a_negative_time_that_has_to_be_written_anew(self) -> None:
+        log = FORMATS["v2"].encode(records_of([Message(offset=0, timestamp_ms=-5, key=b"k", value=b"v")]))
+        refused(log, "v2", "UNKNOWN_SERVER_ERROR", "negative timestamp -5", codec="gzip")
+
+    def test_headers_in_messages(self) -> None:
+        log = FORMATS["v2"].encode(
+            records_of([Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v", headers=(("h", b"x"),))])
+        )
+        with pytest.raises(WouldLose, match="headers"):
+            append(log, "v2", to="v1")
+        assert append(log, "v2", to="v1", lossy=True).work.losses == {"headers": 1}
+
+    def test_a_request_that_ends_inside_a_batch(self) -> None:
+        log = encoded("v2")
+        cut = EncodedLog(data=log.data, positions=log.positions - np.array([0, 1, 0]))
+        with pytest.raises(CorruptLog, match="ends inside"):
+            append(cut, "v2")
+
+    def test_an_undecodable_payload(self) -> None:
+        plain = encoded("v2", "gzip")
+        with pytest.raises(CorruptLog, match="magic"):
+            append(plain, "v3")
+
+    def test_options(self) -> None:
+        log = encoded("v2")
+        with pytest.raises(InvalidConfig, match="now_ms"):
+            append(log, "v2", timestamp_type="append")
+        with pytest.raises(InvalidConfig, match="timestamp_type"):
+            append(log, "v2", timestamp_type="sometime")  # type: ignore[arg-type]
+        with pytest.raises(InvalidConfig, match="origin"):
+            append(log, "v2", origin="replication")  # type: ignore[arg-type]
+        with pytest.raises(InvalidRecords, match="base_offset"):
+            append(log, "v2", base_offset=[0, 1, 2])
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"partition_leader_epoch": 2**31},
+            {"partition_leader_epoch": -2},
+            {"base_offset": 2**63},
+            {"base_offset": -5},
+            {"base_offset": True},
+            {"base_offset": 1.5},
+            {"base_offset": [0, -1]},
+            {"base_offset": 2**63 - 10},
+            {"base_offset": [0, 2**63 - 3]},
+            {"now_ms": 2**63, "timestamp_type": "append"},
+            {"now_ms": -7, "timestamp_type": "append"},
+            {"now_ms": NOW_MS, "before_max_ms": -1},
+            {"now_ms": NOW_MS, "after_max_ms": 2**64},
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    def test_numbers_out_of_range(self, codec: str, options: dict[str, Any]) -> None:
+        log = encoded("v2", codec)
+        before = log.data.copy()
+        with pytest.raises((InvalidConfig, InvalidRecords), match=r"base_offset|epoch|_ms"):
+            append(log, "v2", in_place=True, **options)
+        assert (log.data == before).all()
+
+    def test_numbers_at_the_ends_of_their_ranges(self) -> None:
+        options: dict[str, Any] = {"base_offset": 2**63 - 11, "partition_leader_epoch": 2**31 - 1}
+        assert append(encoded("v2"), "v2", **options).next_offset == 2**63 - 1
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy"])
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_the_same_records_at_new_offsets(name: str, codec: str, data: st.DataObject) -> None:
+    case: Case = data.draw(cases_of(name))
+    fmt = FORMATS[name]
+    log = fmt.encode(records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case), lossy=True)
+    sent = fmt.decode(log)
+    base = data.draw(st.integers(0, 2**40))
+    assume(len(set(log.positions.tolist())) == len(log.positions))  # of an empty batch messages make nothing
+    assume((sent.records.timestamps_ms >= -1).all())  # Kafka's builder takes no others
+    assume(not sent.batch_rows["timestamp_type"].any())  # refused, where the broker's time is not set
+    done = append(log, name, base_offset=base, origin="coordinator")
+    back = fmt.decode(done.encoded)
+    if codec != "none" or name in (
+        "v0",
+        "v1",
+        "enriched",
+        "enriched-ms",
+    ):  # of plain batches nobody looks at the deltas
+        wide = (sent.batch_rows["last_offset"] - sent.batch_rows["base_offset"] + 1 != sent.batch_rows["count"]).any()
+        assert wide or back.records.offsets.tolist() == list(range(base, base + len(sent.records)))
+    got, want = messages_of(back.records), messages_of(sent.records)
+    assert [(m.key, m.value, m.headers) for m in got] == [(m.key, m.value, m.headers) for m in want]
+    assert done.work.batches == len(sent) or name in MESSAGES
+    assert np.array_equal(done.positions[[0, -1]], [0, len(done.data)])

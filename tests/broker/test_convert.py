@@ -1,0 +1,390 @@
+"""Conversion: Kafka's own, and for every pair of formats what is kept, lost and counted, judged by the references."""
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import crc32c
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, Records, read_log
+from kfbench.broker.convert import convert
+from kfbench.errors import CorruptLog, IllegalCombination, Refused, WouldLose
+from kfbench.formats import Entries
+from tests import strategies
+from tests.broker_vectors import BrokerVector, broker_vectors
+from tests.common import ENRICHED, LEGACY, MESSAGES, batch_fields_of, bounds_of, records_of, reference_decode
+from tests.reference import log as reference_log
+from tests.reference.enriched import seconds
+from tests.reference.model import Batch, Message
+from tests.reference.v23 import TAGGED_NAMES
+from tests.sidecars import check_sidecar
+from tests.strategies import NOW_MS, Case
+
+NOT_TOLD = ("kip98", *ENRICHED)  # their magic names another format
+
+
+# What Kafka makes of it
+
+
+@pytest.mark.parametrize("vector", broker_vectors("downconvert"), ids=str)
+def test_converts_down_as_kafka_does(vector: BrokerVector) -> None:
+    options = vector.options | {"keep_older": True}
+    if vector.refused:
+        with pytest.raises(Refused) as refusal:
+            convert(vector.source, **options)
+        assert (refusal.value.error, refusal.value.promise) == (vector.refused["error"], vector.refused["message"])
+        return
+    made = convert(vector.source, **options)
+    assert made.converted_records == vector.sidecar["numRecordsConverted"]
+    if vector.sidecar["byteExact"]:
+        assert bytes(made.encoded) == vector.expected
+    batches, _ = reference_log.decode(bytes(made.encoded))
+    expected = vector.sidecar["batches"]
+    check_sidecar(
+        read_log(made.data),
+        [
+            want | {"position": batch.position, "size": batch.size_bytes, "crc": batch.crc}
+            for batch, want in zip(batches, expected, strict=True)
+        ],
+    )
+    for batch, want in zip(batches, expected, strict=True):
+        if "decompressedSha256" in want:
+            assert hashlib.sha256(batch.raw).hexdigest() == want["decompressedSha256"]
+
+
+# Every pair
+
+
+def rising_cases(name: str) -> st.SearchStrategy[Case]:
+    """What the format carries; offsets rise, as a broker gives them."""
+    if name in MESSAGES:
+        return strategies.cases_of(name, max_batches=3)
+    in_v2 = name != "kip98"
+    return strategies.cases(3, headers=in_v2, leader_epoch=in_v2, delete_horizon=in_v2, tagged=name in TAGGED_NAMES)
+
+
+def encoded(name: str, case: Case, codec: str) -> bytes:
+    fields = batch_fields_of(case)
+    return bytes(FORMATS[name].encode(records_of(case.messages), bounds_of(case), codec, batch_fields=fields))
+
+
+def source_of(name: str) -> str | None:
+    return name if name in NOT_TOLD else None
+
+
+def losses_of(batch: Batch, to: str) -> Counter[str]:
+    """What `to` has no room for, found field by field."""
+    can, losses = FORMATS[to].capabilities, Counter[str]()
+    tags = to in TAGGED_NAMES
+    appended = batch.is_append_time
+    values: dict[str, tuple[Any, Any]] = {
+        "producer_id": (batch.producer_id, -1),
+        "producer_epoch": (batch.producer_epoch, -1),
+        "base_sequence": (batch.base_sequence, -1),
+        "partition_leader_epoch": (batch.partition_leader_epoch, -1),
+        "is_transactional": (batch.is_transactional, False),
+        "is_control": (batch.is_control, False),
+        "timestamp_type": (appended, False),
+        "delete_horizon_ms": (batch.delete_horizon_ms, None),
+        "append_time_ms": (batch.append_time_ms, -1),
+        "tagged_fields": (dict(batch.tagged_fields), {}),
+    }
+    for field, (value, default) in values.items():
+        if value != default and field not in can.batch_fields:
+            losses[field] += 1
+    if batch.append_time_ms != -1 and not appended and not tags and "append_time_ms" in can.batch_fields:
+        losses["append_time_ms"] += 1  # noted in a tag
+    if not can.empty_batches and not batch.messages:
+        losses["empty batches"] += 1
+    for message, seen in zip(batch.messages, batch.read_timestamps_ms(), strict=True):
+        losses["headers"] += 0 if can.headers else len(message.headers)
+        losses["timestamps"] += not can.timestamps and seen != -1
+        whole = seen // 1000 * 1000 == seen and 0 <= seen // 1000 < 2**31
+        losses["milliseconds"] += not can.milliseconds and seen != -1 and not whole
+        losses["create timestamps"] += can.timestamps and to in MESSAGES and seen != message.timestamp_ms
+    return +losses
+
+
+def seen_in(batch: Batch, to: str) -> list[Message]:
+    """What a reader of the converted batch sees of its records."""
+    can = FORMATS[to].capabilities
+    if batch.is_control and "is_control" not in can.batch_fields:
+        return []
+    messages = []
+    for message, stamp in zip(batch.messages, batch.read_timestamps_ms(), strict=True):
+        seen = stamp if can.timestamps else -1
+        if not can.milliseconds:
+            seen = -1 if seconds(stamp) == -1 else seconds(stamp) * 1000
+        messages.append(replace(message, timestamp_ms=seen, headers=message.headers if can.headers else ()))
+    return messages
+
+
+def read_in(name: str, data: bytes) -> list[tuple[Batch, list[Message]]]:
+    batches, trailing = reference_decode(name, data)
+    assert trailing == 0
+    return [
+        (batch, [replace(m, timestamp_ms=t) for m, t in zip(batch.messages, batch.read_timestamps_ms(), strict=True)])
+        for batch in batches
+    ]
+
+
+KEPT_FIELDS = (
+    *("base_offset", "last_offset", "producer_id", "producer_epoch", "base_sequence", "is_transactional"),
+    *("is_control", "partition_leader_epoch", "delete_horizon_ms", "is_append_time", "tagged_fields"),
+)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_every_pair(name: str, to: str, data: st.DataObject) -> None:
+    shared = [codec for codec in FORMATS[name].capabilities.codecs if codec in FORMATS[to].capabilities.codecs]
+    codec = data.draw(st.sampled_from(shared))
+    log = encoded(name, data.draw(rising_cases(name)), codec)
+    came, _ = reference_decode(name, log)
+    losses = Counter[str]() if name == to else sum((losses_of(batch, to) for batch in came), Counter())
+    fmt = source_of(name)
+    if losses:
+        with pytest.raises(WouldLose, match="batch at byte"):
+            convert(log, to, fmt=fmt)
+    made = convert(log, to, fmt=fmt, lossy=True)
+    assert dict(made.work.losses) == dict(losses)
+    assert made.work.batches == len(came)
+    if name == to and fmt:
+        assert (bytes(made.encoded), made.work.untouched) == (log, len(came))
+
+    went = read_in(to, bytes(made.encoded))
+    wanted = [(batch, seen_in(batch, to)) for batch in came]
+    kept = [(batch, messages) for batch, messages in wanted if messages or to not in MESSAGES]
+    assert made.work.dropped == len(came) - len(kept)
+    assert [m for _, messages in went for m in messages] == [m for _, messages in kept for m in messages]
+    if to not in MESSAGES or codec != "none":
+        assert len(went) == len(kept)
+        for (new, messages), (old, expected) in zip(went, kept, strict=True):
+            assert messages == expected
+            assert new.codec == (old.codec if messages else "none")
+            assert new.magic == FORMATS[to].magic
+            if name not in MESSAGES and to not in MESSAGES:
+                for field in KEPT_FIELDS:
+                    if field in FORMATS[to].capabilities.batch_fields | {"is_append_time"}:
+                        assert getattr(new, field) == getattr(old, field), field
+    assert made.positions.tolist() == sorted(set(made.positions.tolist()))
+    assert made.positions[-1] == len(made.data)
+
+    if not losses:
+        back = convert(made.encoded, name, fmt=source_of(to), lossy=True)
+        assert [m for _, messages in read_in(name, bytes(back.encoded)) for m in messages] == [
+            m for _, messages in read_in(name, log) for m in messages
+        ]
+        # Kafka's builder writes the append time into v1's inner messages too, where only a reader of bytes sees it.
+        assert back.work.losses.keys() <= ({"create timestamps"} if name == "v1" else set())
+
+
+# By hand
+
+SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(6)]
+AGELESS = [replace(message, timestamp_ms=-1) for message in SAMPLE]
+
+
+def written(name: str, codec: str = "none", batch_size: int = 2, **fields: Any) -> bytes:
+    records = records_of(AGELESS if name == "v0" else SAMPLE)
+    given = BatchFields(**fields) if fields else None
+    return bytes(FORMATS[name].encode(records, batch_size, codec, batch_fields=given))
+
+
+def test_what_is_of_the_format_is_copied() -> None:
+    """Even what a writer would not write so: the unused attribute bit of the batch in the middle."""
+    odd = bytearray(written("v2", batch_size=6))
+    odd[21] = 0x40
+    odd[17:21] = _crc32c(odd[21:])
+    log = written("v1") + bytes(odd) + written("v0")
+    made = convert(log, "v2")
+    assert bytes(odd) in bytes(made.encoded)
+    assert (made.work.untouched, made.work.rewritten, made.converted_records) == (1, 12, 12)
+    assert made.work.read_bytes == len(log)
+    assert made.work.written_bytes == len(made.data)
+    kept = convert(log, "v2", keep_older=True)
+    assert bytes(kept.encoded) == log
+    assert (kept.work.untouched, kept.converted_records) == (13, 0)
+    assert not np.shares_memory(kept.data, np.frombuffer(log, np.uint8))
+
+
+def _crc32c(data: bytes | bytearray) -> bytes:
+    return crc32c.crc32c(bytes(data)).to_bytes(4, "big")
+
+
+def test_older_batches_stay_where_a_reader_of_the_newer_format_is_served() -> None:
+    log = written("v0", "gzip") + written("v1") + written("v2", "lz4") + written("v3")
+    made = convert(log, "v1", keep_older=True)
+    older = len(written("v0", "gzip") + written("v1"))
+    assert bytes(made.data[:older]) == log[:older]
+    assert set(Entries.of(made.data).magics.tolist()) == {0, 1}
+    assert made.work.untouched == 3 + 6
+    # A reader of kip98 knows magic 2 by another layout.
+    assert convert(log[: -len(written("v3"))], "kip98", keep_older=True).work.rewritten == 3
+
+
+def test_a_reader_of_v3_takes_every_v3() -> None:
+    log = written("v3") + written("v3-full", "zstd") + written("v2")
+    assert bytes(convert(log, "v3-header-only", keep_older=True).encoded) == log
+    made = convert(log, "v3-header-only")
+    assert made.work.rewritten == 9
+    assert read_log(made.data).records == read_log(log).records
+
+
+@pytest.mark.parametrize("name", TAGGED_NAMES)
+def test_a_tagged_batch_stays_where_its_format_is_named(name: str) -> None:
+    """Whether headers are shared is not in the attributes; written anew it has the same bytes."""
+    log = written(name)
+    assert convert(log, name, fmt=name).work.untouched == 3
+    made = convert(log, name)
+    assert made.work.rewritten == 3
+    assert bytes(made.encoded) == log
+
+
+@pytest.mark.parametrize("name", ["v0", "v1", "enriched-ms"])
+def test_plain_messages_become_batches_of_one(name: str) -> None:
+    """And compressed sets one batch each: KIP-724, so that replicas stay aligned."""
+    fmt = source_of(name)
+    for to in ("v2", "v3", "kip98"):
+        plain = convert(written(name), to, fmt=fmt)
+        assert FORMATS[to].decode(plain.data).bounds.tolist() == list(range(7))
+        sets = convert(written(name, "gzip"), to, fmt=fmt)
+        read = FORMATS[to].decode(sets.data)
+        assert read.bounds.tolist() == [0, 2, 4, 6]
+        assert read.batches["codec"].tolist() == ["gzip"] * 3
+        assert read.batches["base_offset"].tolist() == [0, 2, 4]
+
+
+def test_append_time_goes_up_with_its_batch() -> None:
+    for codec in ("none", "gzip"):
+        log = written("v1", codec, append_time_ms=NOW_MS + 99)
+        read = read_log(convert(log, "v2").data)
+        assert set(read.batches["timestamp_type"]) == {"append"}
+        assert set(read.records.timestamps_ms.tolist()) == {NOW_MS + 99}
+        created = [message.timestamp_ms for message in SAMPLE] if codec == "gzip" else [NOW_MS + 99] * 6
+        assert read.create_timestamps_ms.tolist() == created
+
+
+def test_zstd_is_refused_below_magic_2() -> None:
+    """Also where no record of the batch would be converted; unless another codec is named."""
+    log = written("v2") + written("v2", "zstd")
+    with pytest.raises(Refused, match="zstandard-compressed") as refusal:
+        convert(log, "v1", first_offset=100)
+    assert refusal.value.error == "UNSUPPORTED_COMPRESSION_TYPE"
+    assert refusal.value.position == len(written("v2"))
+    made = convert(log, "v1", codec="lz4")
+    assert read_log(made.data).batches["codec"].tolist() == ["lz4"] * 6
+    assert convert(log, "v3").work.rewritten == 6
+
+
+def test_a_control_batch_is_gone_whatever_its_codec() -> None:
+    marker = Records.from_lists([bytes(6)], keys=[bytes(4)], timestamps_ms=[NOW_MS])
+    control = bytes(FORMATS["v2"].encode(marker, 1, "zstd", batch_fields=BatchFields(is_control=True)))
+    with pytest.raises(WouldLose, match=r"batch at byte 0: v1 cannot carry is_control \(1\)"):
+        convert(control, "v1")
+    made = convert(control, "v1", lossy=True)
+    assert (len(made.data), made.positions.tolist(), made.converted_records) == (0, [0], 0)
+    assert (made.work.dropped, made.work.losses) == (1, {"is_control": 1})
+
+
+def test_a_codec_for_what_is_written_anew() -> None:
+    made = convert(written("v2", "gzip"), "v3", codec="zstd", level=1)
+    assert read_log(made.data).batches["codec"].tolist() == ["zstd"] * 3
+    plain = int(read_log(written("v2", "gzip")).batches["records_size_bytes"].sum())
+    assert made.work.decompressed_bytes == plain
+    assert made.work.recompressed_bytes == int(read_log(made.data).batches["records_size_bytes"].sum())
+    assert convert(written("v2"), "v3").work.recompressed_bytes == 0
+    hollow = FORMATS["v2"].encode(records_of([]), [0, 0], batch_fields=BatchFields(base_offset=3, last_offset=9))
+    assert read_log(convert(hollow, "v3", codec="zstd").data).batches["codec"].tolist() == ["none"]
+    with pytest.raises(IllegalCombination, match="v1 has no zstd"):
+        convert(b"", "v1", codec="zstd")
+
+
+@pytest.mark.parametrize(("name", "to"), [("v1", "v0"), ("v2", "v0"), ("v2", "v1"), ("v2", "enriched-ms")])
+def test_records_before_the_first_offset(name: str, to: str) -> None:
+    """They go from batches that are not compressed, and are no loss: nobody asked for them."""
+    plain = convert(written(name), to, first_offset=3, lossy=True)
+    assert FORMATS[to].decode(plain.data).records.offsets.tolist() == [3, 4, 5]
+    assert plain.converted_records == 3
+    assert plain.work.batches == (6 if name in LEGACY else 3)
+    assert plain.work.losses.get("timestamps", 0) == (3 if to == "v0" else 0)
+    whole = convert(written(name, "gzip"), to, first_offset=3, lossy=True)
+    assert FORMATS[to].decode(whole.data).records.offsets.tolist() == list(range(6))
+
+
+def test_records_before_the_first_offset_stay_where_records_are_batched() -> None:
+    for name, to in (("v3", "v2"), ("v1", "v2"), ("v0", "v1")):
+        assert convert(written(name), to, first_offset=3).converted_records == 6
+
+
+def test_a_batch_that_the_target_has_no_room_for_is_named() -> None:
+    far = Records.from_lists([b"a", b"b"], offsets=[0, 2**31])
+    log = written("v0", "gzip") + bytes(FORMATS["v0"].encode(far, 2, "gzip"))
+    with pytest.raises(Refused, match="spans more than an int32") as refusal:
+        convert(log, "v2")
+    assert refusal.value.error == "UNSUPPORTED_FOR_MESSAGE_FORMAT"
+    assert refusal.value.position == len(written("v0", "gzip"))
+
+
+def test_the_first_batch_that_loses_is_named() -> None:
+    log = written("v2") + written("v2", partition_leader_epoch=4)
+    with pytest.raises(WouldLose) as refusal:
+        convert(log, "v1")
+    start = len(written("v2"))
+    assert str(refusal.value) == (
+        f"batch at byte {start}: v1 cannot carry partition_leader_epoch (1); lossy=True leaves that out"
+    )
+
+
+def test_damage_is_named_by_its_place_in_the_log() -> None:
+    log = bytearray(written("v1") + written("v3") + written("v2"))
+    start = len(written("v1") + written("v3"))
+    log[start + 70] ^= 1
+    with pytest.raises(CorruptLog, match="crc") as refusal:
+        convert(log, "v1", keep_older=True)
+    assert refusal.value.position == start
+    assert convert(log, "v2").work.untouched == 3  # not looked at
+    for unknown in (4, 255):
+        log[start + 16] = unknown
+        with pytest.raises(CorruptLog, match="magic") as refusal:
+            convert(log, "v3", keep_older=True)
+        assert refusal.value.position == start
+    log[start + 8 : start + 12] = bytes(4)
+    with pytest.raises(CorruptLog, match="length"):
+        convert(log, "v2")
+
+
+def test_a_last_batch_that_is_cut_off_is_left_out() -> None:
+    log = written("v1", batch_size=6)
+    assert convert(log[:-1], "v2").converted_records == 5
+
+
+def test_nothing() -> None:
+    made = convert(b"", "v2")
+    assert (len(made.data), made.positions.tolist(), made.work.batches) == (0, [0], 0)
+    with pytest.raises(IllegalCombination, match="no such format"):
+        convert(b"", "v9")
+
+
+@pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v1", "none"), ("v2", "v3", "lz4")])
+def test_a_log_of_several_chunks(name: str, to: str, codec: str) -> None:
+    """The same bytes as in one go; the last batch is damaged where it lies."""
+    n = 100_000
+    records = Records.from_lists([bytes(200)] * n, timestamps_ms=NOW_MS + np.arange(n))
+    log = FORMATS[name].encode(records, 50, codec)
+    many = convert(bytes(log.data) * (1 if codec == "none" else 40), to)
+    size = 1 if name == "v1" else 50
+    once = bytes(FORMATS[to].encode(records, size, codec))
+    assert bytes(many.encoded) == once * (1 if codec == "none" else 40)
+    damaged = bytearray(log.data)
+    damaged[-1] ^= 1
+    with pytest.raises(CorruptLog) as refusal:
+        convert(damaged, to)
+    assert refusal.value.position == Entries.of(log.data).positions[-2]

@@ -1,0 +1,284 @@
+"""What is too old goes, nothing that is young does, and what stays too long is counted; indexes as Kafka keeps them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.batches import BatchFields, EncodedLog
+from kfbench.broker._headers import headers
+from kfbench.broker.expire import expire
+from kfbench.broker.time_index import TimeIndex
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, Refused
+from kfbench.formats import FORMATS
+from kfbench.log import read_log
+from kfbench.records import Records
+from tests.recorded import FOLDER, NAMES, facts
+from tests.strategies import NOW_MS
+
+NAMED = sorted(FORMATS)
+TIMED = [name for name in NAMED if name != "v0"]
+
+
+def segment(name: str, stamps: list[int], batch_size: int = 2, codec: str = "none", first: int = 0) -> EncodedLog:
+    records = Records.from_lists(
+        [b"v" * 30] * len(stamps), timestamps_ms=stamps, offsets=first + np.arange(len(stamps))
+    )
+    return FORMATS[name].encode(records, batch_size, codec, lossy=True)
+
+
+# The index
+
+
+def kafka_indexes(
+    positions: list[int], lasts: list[int], latest: list[int], interval: int
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(offset, position) and (timestamp, offset) entries, as `LogSegment.recover` writes them batch by batch."""
+    by_offset: list[tuple[int, int]] = []
+    by_time: list[tuple[int, int]] = []
+    so_far, of_so_far, last_entry = -1, -1, 0
+
+    def maybe_append() -> None:
+        if so_far > (by_time[-1][0] if by_time else -1):
+            by_time.append((so_far, of_so_far))
+
+    for position, last, stamp in zip(positions, lasts, latest, strict=True):
+        if stamp > so_far:
+            so_far, of_so_far = stamp, last
+        if position - last_entry > interval:
+            by_offset.append((last, position))
+            maybe_append()
+            last_entry = position
+    maybe_append()
+    return by_offset, by_time
+
+
+@given(
+    st.lists(st.integers(-1, 50), min_size=0, max_size=60),
+    st.integers(1, 4),
+    st.sampled_from([0, 1, 99, 150, 400, 4096]),
+)
+def test_an_index_has_kafkas_entries(stamps: list[int], batch_size: int, interval: int) -> None:
+    log = segment("v2", stamps, batch_size)
+    rows = headers(log.data)
+    by_offset, by_time = kafka_indexes(
+        rows["position"].tolist(), rows["last_offset"].tolist(), rows["max_timestamp_ms"].tolist(), interval
+    )
+    index = TimeIndex.build(log, interval)
+    assert list(zip(index.offsets.tolist(), index.positions.tolist(), strict=True)) == by_offset
+    assert index.time_entries == len(by_time)
+    assert index.kafka_bytes == 8 * len(by_offset) + 12 * len(by_time)
+    assert index.index_bytes == 16 * (len(by_offset) + 1)
+    assert index.largest_ms == max(stamps, default=-1)
+    assert index.work.read_bytes == 61 * len(rows)
+    for entry, (position, stamp) in enumerate(zip(index.positions, index.timestamps_ms, strict=True)):
+        upto = rows[rows["position"] <= position]
+        assert stamp == upto["max_timestamp_ms"].max(), entry
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_index_needs_no_record(name: str) -> None:
+    log = segment(name, [NOW_MS + 1000 * i for i in range(400)], 4, FORMATS[name].capabilities.codecs[1])
+    rows = headers(log.data, FORMATS[name])
+    poisoned = log.data.copy()
+    for row in rows:
+        poisoned[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] = 0xFF
+    index, sound = TimeIndex.build(poisoned, 1000, fmt=name), TimeIndex.build(log, 1000, fmt=name)
+    assert len(index) > 5
+    assert index.positions.tolist() == sound.positions.tolist()
+    assert index.work.read_bytes == rows["header_bytes"].sum() < len(log.data)
+    assert np.diff(np.append(0, index.positions)).min() > 1000
+    assert index.largest_ms == (-1 if name == "v0" else NOW_MS + 399_000)
+
+
+def test_an_index_of_nothing() -> None:
+    index = TimeIndex.build(b"")
+    assert (len(index), index.largest_ms, index.by_offset(5), index.by_time(5), index.kafka_bytes) == (0, -1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_indexes_of_recorded_segments(name: str) -> None:
+    said = facts(name).batches
+    index = TimeIndex.build((FOLDER / name).read_bytes())
+    by_offset, by_time = kafka_indexes(said["position"], said["last_offset"], said["max_timestamp_ms"], 4096)
+    assert list(zip(index.offsets.tolist(), index.positions.tolist(), strict=True)) == by_offset
+    assert index.time_entries == len(by_time)
+    assert index.largest_ms == max(said["max_timestamp_ms"])
+
+
+# Expiry
+
+
+@pytest.mark.parametrize("name", TIMED)
+@given(data=st.data())
+def test_expiry(name: str, data: st.DataObject) -> None:
+    """Against the same, worked out batch by batch."""
+    fmt = FORMATS[name]
+    codec = data.draw(st.sampled_from(fmt.capabilities.codecs))
+    stamps = data.draw(st.lists(st.lists(st.integers(0, 20), max_size=12), max_size=4))
+    segments, first = [], 0
+    for each in stamps:
+        segments.append(segment(name, [1000 * stamp for stamp in each], 2, codec, first))
+        first += len(each)
+    before = 1000 * data.draw(st.integers(0, 21))
+    active, by, exact = (
+        data.draw(st.booleans()),
+        data.draw(st.sampled_from(["segment", "head"])),
+        data.draw(st.booleans()),
+    )
+    interval = data.draw(st.sampled_from([0, 150, 400]))
+    batches = [
+        [
+            (int(row["position"]), int(row["size_bytes"]), int(row["max_timestamp_ms"]))
+            for row in headers(each.data, fmt)
+        ]
+        for each in segments
+    ]
+
+    gone = 0
+    while gone < len(segments):
+        is_last = gone == len(segments) - 1
+        if is_last and not (active and batches[gone]):
+            break
+        if any(stamp >= before for _, _, stamp in batches[gone]):
+            break
+        gone += 1
+    head = 0
+    alive = gone < len(segments) - 1 or (gone < len(segments) and active and bool(batches[gone]))
+    if by == "head" and alive and batches[gone]:
+        young = next(i for i, (_, _, stamp) in enumerate(batches[gone]) if stamp >= before)
+        if exact:
+            head = batches[gone][young][0]
+        else:
+            last_entry = 0
+            for i, (position, _, _) in enumerate(batches[gone]):
+                if position - last_entry > interval:
+                    last_entry = position
+                    head = position if i < young else head
+
+    done = expire(segments, before, by, fmt=fmt, interval_bytes=interval, exact=exact, active=active)  # type: ignore[arg-type]
+    assert (done.deleted_segments, done.head_bytes) == (gone, head)
+    left = [each.data for each in segments[gone:]]
+    if left:
+        left[0] = left[0][head:]
+    assert [part.tobytes() for part in done.segments] == [part.tobytes() for part in left]
+    for number, (part, source) in enumerate(zip(done.segments, segments[gone:], strict=True)):
+        assert not len(part) or np.shares_memory(part, source.data) == (number > 0 or not head)
+    assert done.deleted_bytes + sum(map(len, left)) == sum(len(each.data) for each in segments)
+    kept = [batch for number, each in enumerate(batches[gone:]) for batch in each if number or batch[0] >= head]
+    assert done.overdue_bytes == sum(size for _, size, stamp in kept if stamp < before)
+    seen = batches[: gone + alive]
+    assert done.work.batches == sum(map(len, seen))
+    assert done.work.dropped == sum(map(len, batches[:gone])) + sum(
+        batch[0] < head for each in seen[gone:] for batch in each
+    )
+    assert (done.work.shifted > 0) == (done.work.written_bytes > 0) == (head > 0)
+    assert done.work.written_bytes == (len(left[0]) if head else 0)
+    assert done.collapsed_bytes == head - head % 4096
+    indexes = [TimeIndex.build(each, interval, fmt=fmt) for each in segments]
+    again = expire(segments, before, by, fmt=fmt, indexes=indexes, exact=exact, active=active)  # type: ignore[arg-type]
+    assert (again.deleted_segments, again.head_bytes) == (gone, head)
+    assert again.work.read_bytes <= done.work.read_bytes
+
+
+def test_granularity_and_what_is_read() -> None:
+    """Hours of records in four segments, cut in the third."""
+    stamps = [NOW_MS + 1000 * i for i in range(4000)]
+    segments = [segment("v2", stamps[i : i + 1000], 10, first=i) for i in range(0, 4000, 1000)]
+    indexes = [TimeIndex.build(each) for each in segments]
+    before = NOW_MS + 2_605_000
+    whole, head, exact = (
+        expire(segments, before, indexes=indexes),
+        expire(segments, before, "head", indexes=indexes),
+        expire(segments, before, "head", indexes=indexes, exact=True),
+    )
+    assert [done.granularity for done in (whole, head, exact)] == ["segment", "index entry", "batch"]
+    assert [done.deleted_segments for done in (whole, head, exact)] == [2, 2, 2]
+    size = len(segments[0].data) // 100
+    assert whole.overdue_bytes == 60 * size
+    assert 0 < head.overdue_bytes <= 4096 + 2 * size
+    assert exact.overdue_bytes == 0
+    assert whole.work.read_bytes == 3 * 16
+    assert (whole.work.batches, whole.work.written_bytes) == (0, 0)  # nobody looked at one
+    copied = [len(done.segments[0]) for done in (head, exact)]
+    assert [done.work.written_bytes for done in (head, exact)] == copied
+    looked_up = 3 * 16 + 16 * len(indexes[2]).bit_length()
+    assert head.work.read_bytes == looked_up + copied[0]
+    passed = head.overdue_bytes // size + 1
+    assert exact.work.read_bytes == looked_up + 61 * passed + copied[1]
+    assert (exact.work.dropped, exact.work.shifted) == (passed - 1, 1)
+    built = expire(segments, before)
+    assert built.work.read_bytes == 3 * (16 + 61 * 100)  # without an index every header of every segment looked at
+    assert [len(read_log(part).records) for part in exact.segments] == [400, 1000]
+
+
+def test_no_header_is_read_that_nobody_needs() -> None:
+    segments = [segment("v2", list(range(i, i + 100)), first=i) for i in (0, 100, 200)]
+    indexes = [TimeIndex.build(each) for each in segments]
+    broken = [each.data.copy() for each in segments]
+    for each in broken:
+        each[16] = 9
+    for by in ("segment", "head"):
+        done = expire(broken, 150, by, indexes=indexes)
+        assert (done.deleted_segments, done.work.dropped) == (1, 0)
+        with pytest.raises(CorruptLog, match="batch at byte 0: magic"):
+            _ = expire(broken, 150, indexes=indexes).overdue_bytes
+    sound_first = [segments[0].data, *broken[1:]]
+    assert expire(sound_first, 50).work.batches == 50
+    with pytest.raises(CorruptLog, match="batch at byte 0: magic"):
+        expire(sound_first, 150)
+
+
+def test_one_young_record_keeps_its_segment() -> None:
+    """A producer's clock that is wrong: no head can be cut off behind it either."""
+    segments = [segment("v2", [NOW_MS + 10**12, 5, 6, 7, 8, 9]), segment("v2", [10, 11], first=6)]
+    done = expire(segments, NOW_MS, "head", exact=True)
+    assert (done.deleted_segments, done.head_bytes) == (0, 0)
+    assert done.overdue_bytes == 2 * len(segments[1].data) + len(segments[1].data)
+
+
+def test_log_append_time_is_what_counts() -> None:
+    """Whatever the producers' clocks say."""
+    records = Records.from_lists([b"v"] * 4, timestamps_ms=[NOW_MS + 10**12] * 4)
+    for name in ("v1", "v2", "v3", "v3-tagged"):
+        log = FORMATS[name].encode(records, 2, "gzip", batch_fields=BatchFields(append_time_ms=[NOW_MS, NOW_MS + 5]))
+        assert expire([log], NOW_MS + 5, "head", exact=True).head_bytes == log.positions[1]
+        assert expire([log], NOW_MS + 6).deleted_segments == 1
+
+
+def test_v0_goes_by_its_files_or_not_at_all() -> None:
+    segments = [segment("v0", [-1] * 6, first=i) for i in (0, 6, 12)]
+    for by in ("segment", "head"):
+        with pytest.raises(Refused, match="UNSUPPORTED_FOR_MESSAGE_FORMAT: no timestamp says how old"):
+            expire(segments, NOW_MS, by)
+        done = expire(segments, NOW_MS, by, modified_ms=[NOW_MS - 2, NOW_MS - 1, NOW_MS])
+        assert (done.deleted_segments, done.head_bytes, done.granularity) == (2, 0, "segment")
+        assert done.overdue_bytes == 0  # nothing says that any is
+
+
+def test_what_cannot_be_asked() -> None:
+    log = segment("v2", [1, 2])
+    with pytest.raises(IllegalCombination, match="by: "):
+        expire([log], 5, "record")  # type: ignore[arg-type]
+    with pytest.raises(InvalidRecords, match="indexes: 0 items for 1 segments"):
+        expire([log], 5, indexes=[])
+    with pytest.raises(CorruptLog, match="batch at byte 0: magic"):
+        expire([bytes(log)[:16] + b"\x09" + bytes(log)[17:]], 5)
+    assert expire([], 5).segments == ()
+    assert expire([b""], 5, "head").segments[0].tobytes() == b""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_segments(name: str) -> None:
+    data, said = (FOLDER / name).read_bytes(), facts(name).batches
+    latest, positions = said["max_timestamp_ms"], [*said["position"], len(data)]
+    assert all(a < b for a, b in pairwise(positions))
+    for before in {latest[0], latest[len(latest) // 2], max(latest)}:
+        young = next(i for i, stamp in enumerate(latest) if stamp >= before)
+        done = expire([data], before, "head", exact=True)
+        assert done.head_bytes == positions[young]
+        assert done.segments[0].tobytes() == data[positions[young] :]
+    assert expire([data], max(latest) + 1).deleted_segments == 1
+    assert expire([data], max(latest) + 1, active=False).deleted_segments == 0

@@ -1,0 +1,390 @@
+"""A mirror brings every record to its partition in order, and takes no more batches apart than it has to."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.batches import BatchFields, EncodedLog
+from kfbench.broker._headers import NOT_SAID, headers
+from kfbench.broker.append import append
+from kfbench.broker.mirror import Mirrored, mirror
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig
+from kfbench.formats import FORMATS, Format
+from kfbench.records import Records
+from tests.common import ENRICHED, LEGACY, batch_fields_of, bounds_of, messages_of, records_of, reference_decode
+from tests.recorded import FOLDER, NAMES
+from tests.reference.model import Batch, Message
+from tests.strategies import NOW_MS, cases_of
+
+NAMED = sorted(FORMATS)
+CELLS = [(name, codec) for name, fmt in FORMATS.items() for codec in fmt.capabilities.codecs if codec != "none"]
+
+
+def murmur2(key: bytes) -> int:
+    """`Utils.murmur2`, without a sign."""
+    most, mixer = 2**32 - 1, 0x5BD1E995
+    h = 0x9747B28C ^ len(key)
+    whole = len(key) - len(key) % 4
+    for at in range(0, whole, 4):
+        k = int.from_bytes(key[at : at + 4], "little") * mixer & most
+        h = (h * mixer & most) ^ ((k ^ k >> 24) * mixer & most)
+    if key[whole:]:
+        h = (h ^ int.from_bytes(key[whole:], "little")) * mixer & most
+    h = (h ^ h >> 13) * mixer & most
+    return h ^ h >> 15
+
+
+def expected_records(batches: Sequence[Batch], partitions: int) -> list[list[Message]]:
+    """What each partition is to hold, with the times that readers see and without offsets."""
+    found: list[list[Message]] = [[] for _ in range(partitions)]
+    aborted = aborted_batches(batches)
+    for number, batch in enumerate(batches):
+        if batch.is_control or number in aborted:
+            continue
+        for message, stamp in zip(batch.messages, batch.read_timestamps_ms(), strict=True):
+            if message.key is None or partitions == 1:
+                where = number % partitions
+            else:
+                where = (murmur2(message.key) & 0x7FFFFFFF) % partitions
+            found[where].append(replace(message, timestamp_ms=stamp, offset=0))
+    return found
+
+
+def aborted_batches(batches: Sequence[Batch]) -> set[int]:
+    """The numbers of those whose producer's next marker is ABORT."""
+    undecided: dict[int, list[int]] = {}
+    aborted: set[int] = set()
+    for number, batch in enumerate(batches):
+        if batch.producer_id == -1:
+            continue
+        if not batch.is_control:
+            if batch.is_transactional:
+                undecided.setdefault(batch.producer_id, []).append(number)
+            continue
+        kind = (batch.messages[0].key or b"")[2:4] if batch.messages else b""
+        if kind == b"\0\0":
+            aborted.update(undecided.pop(batch.producer_id, []))
+        elif kind == b"\0\1":
+            undecided.pop(batch.producer_id, None)
+    return aborted
+
+
+def read(fmt: Format, log: EncodedLog) -> list[Message]:
+    return [replace(message, offset=0) for message in messages_of(fmt.decode(log).records)]
+
+
+def check(fmt: Format, log: bytes, done: Mirrored, partitions: int) -> None:
+    batches, _ = reference_decode(fmt.name, log)
+    assert [read(fmt, part) for part in done.partitions] == expected_records(batches, partitions)
+    assert done.work.batches == len(batches)
+    assert done.handed_on == done.work.untouched + done.work.in_place
+    assert done.aborted == len(aborted_batches(batches))
+    assert done.work.written_bytes == len(done.data)
+    for part, expected in zip(done.partitions, expected_records(batches, partitions), strict=True):
+        taken = append(part, fmt, base_offset=5)
+        assert [replace(message, offset=0) for message in messages_of(fmt.decode(taken.data).records)] == expected
+    assert (done.positions[0], done.positions[-1]) == (0, len(done.data))
+    assert (done.bounds[0], done.bounds[-1]) == (0, len(done.positions) - 1)
+    given = [log[batch.position : batch.position + batch.size_bytes] for batch in batches]
+    sent = [done.data[start:end].tobytes() for start, end in pairwise(done.positions.tolist())]
+    assert sum(part in given for part in sent) >= done.work.untouched
+    rows = headers(done.data, fmt)
+    assert (rows["producer_id"] == -1).all()
+    assert not (rows["is_control"] | rows["is_transactional"] | rows["is_append_time"]).any()
+    if fmt.magic > 1:
+        said = rows["count"] != NOT_SAID
+        assert not rows["base_offset"].any()
+        assert (rows["last_offset"] - rows["base_offset"] + 1)[said].tolist() == rows["count"][said].tolist()
+        assert not (fmt.decode(done.data).batch_rows["delete_horizon_ms"] != -1).any()
+
+
+@pytest.mark.parametrize("name", NAMED)
+@given(data=st.data())
+def test_every_record_reaches_its_partition(name: str, data: st.DataObject) -> None:
+    fmt, case = FORMATS[name], data.draw(cases_of(name, 6))
+    codec = data.draw(st.sampled_from(fmt.capabilities.codecs))
+    if name in ENRICHED and codec != "none" and any(fields.is_control for fields in case.fields):
+        return  # a set does not say so; the test below opens one
+    if name == "v1" and any(fields.base_offset is not None for fields in case.fields):
+        return  # relative to what lies before the set before it, as no broker writes them
+    log = fmt.encode(records_of(case.messages), bounds_of(case), codec, batch_fields=batch_fields_of(case))
+    partitions, passing = data.draw(st.sampled_from([1, 2, 3, 8])), data.draw(st.booleans())
+    done = mirror(
+        log,
+        fmt,
+        partitions=partitions,
+        pass_through=passing,
+        keyed=data.draw(st.sampled_from([None, None, True])),
+        batch_size=data.draw(st.sampled_from([1, 3, 100])),
+        codec=data.draw(st.sampled_from([None, *fmt.capabilities.codecs])),
+        reset_offsets=data.draw(st.booleans()),
+    )
+    assert passing or not done.handed_on
+    check(fmt, bytes(log), done, partitions)
+
+
+def steady(keys: Sequence[bytes | None] | None = None, count: int = 1000) -> Records:
+    noise = np.random.default_rng(3).integers(97, 110, (count, 100), np.uint8)
+    stamps = NOW_MS + 1000 * np.arange(count)
+    return Records.from_lists([row.tobytes() for row in noise], keys=keys, timestamps_ms=stamps)
+
+
+def some_keys(count: int = 1000) -> list[bytes | None]:
+    return [b"user-%d" % (i % 37) for i in range(count)]
+
+
+def poisoned(log: EncodedLog, fmt: Format) -> np.ndarray[Any, Any]:
+    """Every byte behind the headers is another one."""
+    broken = log.data.copy()
+    for row in headers(log.data, fmt):
+        broken[row["position"] + row["header_bytes"] : row["position"] + row["size_bytes"]] ^= 0xFF
+    return broken
+
+
+@pytest.mark.parametrize(("name", "codec"), CELLS)
+@pytest.mark.parametrize("kept", [{"partitions": 1}, {"partitions": 4, "keyed": False}])
+def test_where_no_key_is_needed_nothing_is_looked_at(name: str, codec: str, kept: dict[str, Any]) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
+    broken = poisoned(log, fmt)
+    if name == "kip98":  # it does not say its count, so that only its records tell of holes
+        with pytest.raises(CorruptLog, match="batch at byte 0: crc"):
+            mirror(broken, fmt, **kept)
+        assert mirror(log, fmt, **kept).work.decompressed_bytes > 0
+        return
+    done = mirror(broken, fmt, reset_offsets=False, **kept)
+    untouched = 10 if name == "v0" else 1  # the first one counts from 0 already
+    assert (done.work.untouched, done.work.in_place, done.too_large) == (untouched, 10 - untouched, 0)
+    assert done.work.read_bytes == done.work.written_bytes == len(broken)  # a copy
+    assert (done.work.decompressed_bytes, done.work.recompressed_bytes) == (0, 0)
+    places = [[b for b in range(10) if b % kept["partitions"] == p] for p in range(kept["partitions"])]
+    for part, numbers in zip(done.partitions, places, strict=True):
+        given = [broken[log.positions[b] : log.positions[b + 1]].tobytes() for b in numbers]
+        first = {"v0": None, "v1": 99}.get(name, 0)  # v1 has the last one's
+        if first is not None:
+            given = [first.to_bytes(8, "big") + each[8:] for each in given]
+        assert bytes(part) == b"".join(given)
+
+
+@pytest.mark.parametrize(("name", "codec"), CELLS)
+def test_a_destination_takes_sets_as_they_are(name: str, codec: str) -> None:
+    fmt, records = FORMATS[name], steady(some_keys())
+    records = replace(records, shapes=replace(records.shapes, offsets=5000 + np.arange(len(records))))
+    done = mirror(fmt.encode(records, 100, codec, lossy=True), fmt, first_offset=5000)
+    assert done.handed_on == 10
+    taken = append(done.encoded, fmt)
+    assert (taken.work.rewritten, taken.next_offset) == (10 if name == "v0" else 0, 1000)
+    if name == "v1":  # the first set is not reckoned right, and built anew
+        rough = mirror(fmt.encode(records, 100, codec), fmt)
+        assert append(rough.encoded, fmt).work.rewritten == 1
+        assert fmt.decode(append(rough.encoded, fmt).data).records == fmt.decode(taken.data).records
+
+
+@pytest.mark.parametrize(("name", "codec"), CELLS)
+def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(steady(), 100, codec, lossy=True)
+    done = mirror(log, fmt, partitions=4, reset_offsets=False)
+    assert (done.handed_on, done.work.recompressed_bytes) == (10, 0)
+    plain = fmt.size(steady(), 100).sum() - (0 if fmt.magic < 2 else headers(log.data, fmt)["header_bytes"].sum())
+    if name in ENRICHED:
+        assert done.work.decompressed_bytes == 0
+        assert mirror(poisoned(log, fmt), fmt, partitions=4, reset_offsets=False).handed_on == 10
+    elif name in ("v3-headers-first", "v3-full") and codec == "gzip":
+        assert 0 < done.work.decompressed_bytes < plain / 10
+    else:
+        assert done.work.decompressed_bytes == plain
+    if name not in ENRICHED:
+        with pytest.raises(CorruptLog, match="batch at byte 0: crc"):
+            mirror(poisoned(log, fmt), fmt, partitions=4)
+    through = mirror(log, fmt, partitions=4, pass_through=False)
+    assert (through.work.rewritten, through.work.written_bytes) == (10, len(through.data))
+    assert through.work.decompressed_bytes == through.work.recompressed_bytes == plain
+    assert [read(fmt, part) for part in through.partitions] == [read(fmt, part) for part in done.partitions]
+
+
+@pytest.mark.parametrize(("name", "codec"), CELLS)
+def test_with_keys_batches_are_taken_apart(name: str, codec: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(steady(some_keys()), 100, codec, lossy=True)
+    done = mirror(log, fmt, partitions=4, batch_size=50)
+    assert (done.handed_on, done.work.rewritten) == (0, 10)
+    assert (np.diff(done.bounds) > 4).all()
+    check(fmt, bytes(log), done, 4)
+
+
+def test_a_flag_that_is_not_believed() -> None:
+    fmt = FORMATS["enriched"]
+    log = fmt.encode(steady(), 100, "gzip", lossy=True)
+    done = mirror(log, fmt, partitions=4, keyed=True)
+    assert done.work.decompressed_bytes == fmt.size(steady(), 100).sum()
+    assert done.handed_on == 10  # opened, and still all of it in one place
+
+
+def test_positions_stand_for_offsets_where_compaction_left_holes() -> None:
+    fmt = FORMATS["enriched-ms"]
+    records = Records.from_lists([b"v%d" % i for i in range(6)], offsets=[10, 12, 13, 40, 41, 50])
+    log = fmt.encode(records, 3, "gzip")
+    done = mirror(log, fmt)
+    checked = len(log.data) - 2 * 16  # offset, length and checksum are not checked
+    assert (done.work.in_place, done.work.written_bytes) == (2, len(log.data))
+    assert done.work.read_bytes == len(log.data) + checked
+    assert fmt.decode(done.data).records.shapes.offsets.tolist() == [0, 1, 2, 0, 1, 2]
+    assert 4 <= (done.data != log.data).sum() <= 12
+    taken = append(done.encoded, fmt, base_offset=7)
+    assert (taken.work.in_place, taken.work.rewritten) == (2, 0)
+    assert fmt.decode(taken.data).records.shapes.offsets.tolist() == list(range(7, 13))
+    again = mirror(done.encoded, fmt)  # a mirror of the mirror
+    assert (again.work.untouched, again.data.tobytes()) == (2, done.data.tobytes())
+    kept = mirror(log, fmt, reset_offsets=False)
+    assert [at for at in np.flatnonzero(kept.data != log.data) if at % log.positions[1] >= 8] == []
+    assert append(kept.encoded, fmt).work.rewritten == 2
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
+def test_the_source_clusters_own_is_taken_off_in_place(name: str) -> None:
+    fmt = FORMATS[name]
+    fields = BatchFields(producer_id=7, producer_epoch=1, base_sequence=5, is_transactional=True)
+    log = fmt.encode(steady(), 100, "gzip", batch_fields=fields)
+    done = mirror(log, fmt, partitions=2)
+    assert (done.work.in_place, done.work.written_bytes) == (10, len(log.data))
+    assert done.work.read_bytes > 1.5 * len(log.data)  # once more for the checksums
+    assert dict(done.work.losses) == {"is_transactional": 10, "producer_id": 10}
+    check(fmt, bytes(log), done, 2)
+    rows = fmt.decode(done.data).batch_rows
+    assert {(row["producer_id"], row["producer_epoch"], row["base_sequence"]) for row in rows} == {(-1, -1, -1)}
+
+
+def test_a_delete_horizon_stays_behind_and_times_with_it() -> None:
+    fmt = FORMATS["v2"]
+    log = fmt.encode(steady(), 100, "lz4", batch_fields=BatchFields(delete_horizon_ms=NOW_MS + 10**6))
+    done = mirror(log, fmt)
+    back = fmt.decode(done.data)
+    assert (back.batch_rows["delete_horizon_ms"] == -1).all()
+    again = np.arange(1000) % 100  # as a producer counts
+    assert back.records == replace(steady(), shapes=replace(steady().shapes, offsets=again))
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-tagged", "kip98"])
+def test_append_time_is_carried_as_readers_see_it(name: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(steady(), 100, "gzip", batch_fields=BatchFields(append_time_ms=NOW_MS + 5))
+    done = mirror(log, fmt)
+    assert (done.handed_on, done.work.rewritten) == (0, 10)
+    assert set(fmt.decode(done.data).records.shapes.timestamps_ms.tolist()) == {NOW_MS + 5}
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-headers-first", "kip98"])
+def test_a_batch_with_holes_is_taken_apart(name: str) -> None:
+    fmt = FORMATS[name]
+    records = Records.from_lists([b"v"] * 6, offsets=[0, 1, 2, 10, 12, 13])
+    done = mirror(fmt.encode(records, 3, "gzip"), fmt)
+    assert (done.handed_on, done.work.rewritten) == (1, 1)
+    assert fmt.decode(done.data).records.shapes.offsets.tolist() == [0, 1, 2, 0, 1, 2]
+    assert append(done.encoded, fmt).next_offset == 6
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "v3-full", "kip98"])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_of_transactions_only_what_was_committed_is_sent(name: str, partitions: int) -> None:
+    fmt = FORMATS[name]
+
+    def batch(offset: int, producer: int, value: bytes) -> bytes:
+        fields = BatchFields(producer_id=producer, producer_epoch=0, base_sequence=0, is_transactional=True)
+        return bytes(fmt.encode(Records.from_lists([value], offsets=[offset]), 1, "gzip", batch_fields=fields))
+
+    def marker(offset: int, producer: int, kind: int) -> bytes:
+        fields = BatchFields(producer_id=producer, producer_epoch=0, is_transactional=True, is_control=True)
+        records = Records.from_lists([bytes(6)], keys=[bytes([0, 0, 0, kind])], offsets=[offset])
+        return bytes(fmt.encode(records, 1, batch_fields=fields))
+
+    log = b"".join(
+        [
+            batch(0, 7, b"aborted"), batch(1, 8, b"committed"), batch(2, 7, b"aborted"), marker(3, 7, 0),
+            batch(4, 7, b"committed"), marker(5, 8, 1), marker(6, 7, 1), batch(7, 9, b"undecided"),
+        ]
+    )  # fmt: skip
+    done = mirror(log, fmt, partitions=partitions)
+    records = fmt.decode(done.data).records
+    assert sorted(records.value(i) or b"" for i in range(len(records))) == [b"committed", b"committed", b"undecided"]
+    assert (done.aborted, done.work.dropped, done.handed_on) == (2, 5, 3)
+    check(fmt, log, done, partitions)
+
+
+@pytest.mark.parametrize("name", sorted(LEGACY))
+def test_a_plain_message_is_sent_on_as_it_is(name: str) -> None:
+    """It is a batch of one, so all of it goes to one partition."""
+    fmt = FORMATS[name]
+    log = fmt.encode(steady(some_keys()), 100, lossy=True)
+    done = mirror(log, fmt, partitions=5)
+    assert (done.handed_on, done.work.untouched, done.work.written_bytes) == (1000, 1000, len(log.data))
+    check(fmt, bytes(log), done, 5)
+
+
+def test_control_and_empty_batches_are_dropped() -> None:
+    fmt = FORMATS["v2"]
+    marker = fmt.encode(
+        Records.from_lists([b"\0\0\0\0\0\0"], keys=[b"\0\0\0\1"]), batch_fields=BatchFields(is_control=True)
+    )
+    empty = fmt.encode(Records.from_lists([]), [0, 0], batch_fields=BatchFields(base_offset=4, last_offset=9))
+    rest = fmt.encode(steady(count=10), 10)
+    done = mirror(bytes(marker) + bytes(empty) + bytes(rest), fmt)
+    assert done.data.tobytes() == bytes(rest)
+    assert (done.work.dropped, done.work.untouched, dict(done.work.losses)) == (2, 1, {"is_control": 1})
+    tags = FORMATS["enriched"]
+    marker = tags.encode(
+        Records.from_lists([b"\0\0\0\0\0\0"], keys=[b"\0\0\0\1"]), 1, "gzip", batch_fields=BatchFields(is_control=True)
+    )
+    assert mirror(marker, tags, partitions=3).work.dropped == 1
+    assert len(mirror(b"", fmt, partitions=3).partitions) == 3
+
+
+def test_what_grows_too_large_is_counted() -> None:
+    fmt = FORMATS["v1"]
+    log = fmt.encode(steady(some_keys()), 100, "gzip")
+    most = int(np.diff(log.positions).max())
+    assert mirror(log, fmt, partitions=4, max_bytes=most).too_large == 0
+    done = mirror(log, fmt, partitions=4, batch_size=100, codec="none", max_bytes=0)
+    assert done.too_large == len(done.positions) - 1
+    assert mirror(log, fmt, partitions=4, batch_size=200, max_bytes=most).too_large == 4
+
+
+def test_a_damaged_batch_is_named_where_it_lies() -> None:
+    fmt = FORMATS["enriched"]
+    keyless, keyed = (fmt.encode(steady(keys, 300), 100, "gzip", lossy=True) for keys in (None, some_keys(300)))
+    whole = np.frombuffer(bytes(keyless) + bytes(keyed), np.uint8)
+    at = len(keyless.data) + int(keyed.positions[1])
+    broken = whole.copy()
+    broken[at + 80] ^= 1
+    with pytest.raises(CorruptLog, match=f"batch at byte {at}: crc"):
+        mirror(broken, fmt, partitions=2)
+    first = FORMATS["v3-headers-first"]
+    log = first.encode(steady(), 100, "gzip")
+    broken = log.data.copy()
+    broken[log.positions[3] + 100] ^= 1
+    with pytest.raises(CorruptLog, match=f"batch at byte {log.positions[3]}: crc"):
+        mirror(broken, first, partitions=2)
+
+
+def test_what_cannot_be_asked() -> None:
+    log = FORMATS["v1"].encode(steady(some_keys()), 100, "gzip")
+    with pytest.raises(InvalidConfig, match="partitions: 0 is below 1"):
+        mirror(log, "v1", partitions=0)
+    with pytest.raises(IllegalCombination, match="v1 has no zstd"):
+        mirror(log, "v1", partitions=2, codec="zstd")
+    with pytest.raises(CorruptLog, match="magic"):
+        mirror(log, "v2")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(".checkpoint")])
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_recorded_segments(name: str, partitions: int) -> None:
+    log = (FOLDER / name).read_bytes()
+    done = mirror(log, "v2", partitions=partitions)
+    check(FORMATS["v2"], log, done, partitions)

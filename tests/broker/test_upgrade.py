@@ -1,0 +1,330 @@
+"""The upgrade of a segment file: what it makes, what it leaves alone, and that nothing can come between."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, BatchFields, Records, read_log
+from kfbench.broker import upgrade as module
+from kfbench.broker.convert import convert
+from kfbench.broker.upgrade import INDEXES, SUFFIX, upgrade
+from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
+from tests.common import records_of
+from tests.reference.model import Message
+from tests.strategies import NOW_MS
+
+SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(60)]
+NEWER = [name for name in FORMATS if name == "v2" or FORMATS[name].magic == 3]
+ROOT = Path(__file__).parents[2]
+
+
+def written(name: str, codec: str = "none", **fields: Any) -> bytes:
+    given = BatchFields(**fields) if fields else None
+    return bytes(FORMATS[name].encode(records_of(SAMPLE), 7, codec, batch_fields=given, lossy=True))
+
+
+OLD = written("v2") + written("v0", "gzip") + written("v1") + written("v1", "lz4") + written("v0")
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(OLD)
+    for suffix in (*INDEXES, ".txnindex", ".snapshot"):
+        path.with_suffix(suffix).write_bytes(b"of the old bytes")
+    return path
+
+
+def beside(segment: Path) -> set[str]:
+    return {path.name.removeprefix(segment.stem) for path in segment.parent.iterdir()} - {".log"}
+
+
+@pytest.mark.parametrize("chunk_bytes", [12, 1000, 1 << 20])
+@pytest.mark.parametrize("to", NEWER)
+def test_every_batch_in_the_newer_format(segment: Path, to: str, chunk_bytes: int) -> None:
+    wanted = bytes(convert(OLD, to).encoded)
+    made = upgrade(segment, to, chunk_bytes=chunk_bytes)
+    assert segment.read_bytes() == wanted
+    assert read_log(segment).records == read_log(OLD).records
+    assert {FORMATS[to].magic} == set(read_log(segment).batches["magic"])
+    assert (made.path, made.replaced) == (str(segment), True)
+    assert (made.before_bytes, made.after_bytes) == (len(OLD), len(wanted))
+    assert made.work == convert(OLD, to).work
+    assert made.converted_records == convert(OLD, to).converted_records
+    assert beside(segment) == {".txnindex", ".snapshot"}
+
+    again = upgrade(segment, to, chunk_bytes=chunk_bytes)
+    tagged = to in ("v3-tagged", "v3-batch-headers", "v3-full")  # a segment does not say which of these it is
+    assert again.replaced == tagged
+    assert segment.read_bytes() == wanted
+    if not tagged:
+        assert (again.work.written_bytes, again.work.rewritten, again.converted_records) == (0, 0, 0)
+
+
+def test_on_to_v3(segment: Path) -> None:
+    upgrade(segment, "v2")
+    assert upgrade(segment, "v3", codec="zstd").replaced
+    assert segment.read_bytes() == bytes(convert(convert(OLD, "v2").encoded, "v3", codec="zstd").encoded)
+
+
+def test_a_segment_that_has_the_format_is_left_alone(segment: Path) -> None:
+    segment.write_bytes(written("v2", "zstd"))
+    before, files = segment.stat(), beside(segment)
+    made = upgrade(segment)
+    assert (made.replaced, made.work.untouched) == (False, 9)
+    assert segment.stat() == before
+    assert beside(segment) == files
+
+
+def test_mode_and_time_are_kept(segment: Path) -> None:
+    """Without timestamps in its records a broker keeps a segment by the file's time."""
+    segment.chmod(0o640)
+    os.utime(segment, ns=(1_500_000_000_123_456_789, 1_600_000_000_123_456_789))
+    upgrade(segment)
+    after = segment.stat()
+    assert after.st_mode & 0o7777 == 0o640
+    assert after.st_mtime_ns == 1_600_000_000_123_456_789
+
+
+def test_through_a_link(segment: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(segment)
+    assert upgrade(link).path == str(segment)
+    assert link.is_symlink()
+    assert read_log(segment).batches["magic"].eq(2).all()
+    assert not set(INDEXES) & beside(segment)
+
+
+def test_a_file_that_is_no_segment_of_a_broker_has_no_indexes(tmp_path: Path) -> None:
+    """What lies beside it and is called so is something else."""
+    path, other = tmp_path / "batches.bin", tmp_path / "batches.index"
+    path.write_bytes(OLD)
+    other.write_bytes(b"")
+    assert upgrade(path).replaced
+    assert other.exists()
+
+
+# Refused: the segment, its indexes and its folder are as they were
+
+
+def check_refused(segment: Path, error: type[KfbenchError], match: str, **options: Any) -> KfbenchError:
+    before, data, files = segment.stat(), segment.read_bytes(), beside(segment)
+    with pytest.raises(error, match=match) as refusal:
+        upgrade(segment, **options)
+    assert str(segment) in str(refusal.value)
+    after = segment.stat()
+    assert (after.st_ino, after.st_mtime_ns, segment.read_bytes()) == (before.st_ino, before.st_mtime_ns, data)
+    assert beside(segment) == files - {".log" + SUFFIX}
+    return refusal.value
+
+
+@pytest.mark.parametrize("chunk_bytes", [300, 1 << 20])
+@pytest.mark.parametrize("name", ["v0", "v1", "v2"])
+def test_damage(segment: Path, name: str, chunk_bytes: int) -> None:
+    """In the last batch, also where it has the format already and would only be copied."""
+    data = bytearray(OLD + written(name, "gzip"))
+    data[-1] ^= 1
+    segment.write_bytes(data)
+    error = check_refused(segment, CorruptLog, "batch at byte", chunk_bytes=chunk_bytes)
+    whole = read_log(data, on_error="skip")
+    assert isinstance(error, CorruptLog)
+    assert (error.position, error.source) == (whole.errors[0].position, str(segment))
+
+
+def test_a_length_that_cannot_be_skipped(segment: Path) -> None:
+    segment.write_bytes(OLD + bytes(100))
+    error = check_refused(segment, CorruptLog, "length", chunk_bytes=500)
+    assert isinstance(error, CorruptLog)
+    assert error.position == len(OLD)
+
+
+@pytest.mark.parametrize("cut", [1, 100])
+def test_a_last_batch_that_does_not_end(segment: Path, cut: int) -> None:
+    segment.write_bytes(OLD + written("v1", "gzip")[:-cut])
+    error = check_refused(segment, CorruptLog, "recover the log first", chunk_bytes=500)
+    assert isinstance(error, CorruptLog)
+    last = read_log(segment).batches.iloc[-1]
+    assert error.position == last["position"] + last["size_bytes"]
+
+
+def test_what_would_be_lost(segment: Path) -> None:
+    segment.write_bytes(written("v2") + written("v3-tagged", tagged_fields={7: b"x"}))
+    check_refused(segment, WouldLose, rf"byte {len(written('v2'))}: v2 cannot carry tagged_fields \(1\)")
+    made = upgrade(segment, lossy=True)
+    assert made.work.losses == {"tagged_fields": 9}
+
+
+def test_what_has_no_room(segment: Path) -> None:
+    far = Records.from_lists([b"a", b"b"], offsets=[0, 2**31])
+    segment.write_bytes(OLD + bytes(FORMATS["v0"].encode(far, 2, "gzip")))
+    error = check_refused(segment, Refused, "UNSUPPORTED_FOR_MESSAGE_FORMAT")
+    assert isinstance(error, Refused)
+    assert (error.position, error.source) == (len(OLD), str(segment))
+
+
+def test_a_segment_that_would_outgrow_a_broker(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", len(OLD))
+    check_refused(segment, KfbenchError, "larger than", chunk_bytes=500)
+
+
+def test_one_upgrade_at_a_time(segment: Path) -> None:
+    """And what another one is writing is not taken for a leftover."""
+    Path(f"{segment}{SUFFIX}").write_bytes(b"being written")
+    holder = os.open(segment, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(KfbenchError, match="another upgrade"):
+            upgrade(segment)
+        assert segment.read_bytes() == OLD
+        assert Path(f"{segment}{SUFFIX}").read_bytes() == b"being written"
+    finally:
+        os.close(holder)
+    assert upgrade(segment).replaced
+
+
+def test_a_segment_that_was_replaced_before_it_was_locked(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        lock(descriptor, how)
+        fresh = segment.with_suffix(".fresh")
+        fresh.write_bytes(written("v2"))
+        fresh.replace(segment)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(KfbenchError, match="was replaced"):
+        upgrade(segment)
+    assert segment.read_bytes() == written("v2")
+
+
+def test_a_segment_that_is_written_to(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync, more = os.fsync, written("v1")
+
+    def append(descriptor: int) -> None:
+        if segment.read_bytes() == OLD:
+            segment.write_bytes(OLD + more)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", append)
+    with pytest.raises(KfbenchError, match="written to meanwhile"):
+        upgrade(segment)
+    assert segment.read_bytes() == OLD + more
+    assert set(INDEXES) <= beside(segment)
+    assert ".log" + SUFFIX not in beside(segment)
+
+
+def test_no_such_file_and_no_such_format(segment: Path, tmp_path: Path) -> None:
+    with pytest.raises(KfbenchError, match="No such file"):
+        upgrade(tmp_path / "nothing.log")
+    with pytest.raises(KfbenchError, match=f"{tmp_path}: is no regular file"):
+        upgrade(tmp_path)
+    os.mkfifo(tmp_path / "pipe.log")
+    with pytest.raises(KfbenchError, match=r"pipe\.log: is no regular file"):
+        upgrade(tmp_path / "pipe.log")
+    for name in ("kip98", "enriched"):
+        with pytest.raises(IllegalCombination, match="tell"):
+            upgrade(segment, name)
+    segment.write_bytes(b"")
+    assert not upgrade(segment).replaced
+
+
+def test_a_segment_that_is_cut_off_meanwhile(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = segment.read_bytes()
+
+    def none_left(*_: object) -> int:
+        return 0
+
+    monkeypatch.setattr(os, "sendfile", none_left)
+    segment.write_bytes(bytes(FORMATS["v2"].encode(Records.from_lists([b"new"]))) + whole)
+    with pytest.raises(KfbenchError, match="cut off at byte 0 meanwhile"):
+        upgrade(segment)
+    assert sorted(segment.parent.glob("*.upgrade")) == []
+
+
+# Killed at any instant
+
+
+def test_what_is_on_the_disk_before_what(segment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that loses its power may forget what was not synchronised, and may not forget in order."""
+    done: list[str] = []
+
+    def noted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            file = Path(f"/proc/self/fd/{given[0]}").readlink() if isinstance(given[0], int) else Path(given[0])
+            done.append(f"{name} {file.name.removeprefix(segment.stem)}")
+            return real(*given, **named)
+
+        return call
+
+    for name in ("write", "fsync", "unlink", "replace", "utime"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    upgrade(segment)
+    monkeypatch.undo()
+    folder = segment.parent.name
+    last_write = len(done) - done[::-1].index("write .log.upgrade")
+    assert done[last_write:] == [
+        "utime .log.upgrade",
+        "fsync .log.upgrade",
+        "unlink .index",
+        "unlink .timeindex",
+        f"fsync {folder}",
+        "replace .log.upgrade",
+        f"fsync {folder}",
+    ]
+
+
+def deaths(mode: str, folder: Path) -> list[dict[str, Any]]:
+    folder.mkdir()
+    run = [sys.executable, "-m", "tests.broker.dying", mode, str(folder)]
+    made = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return [json.loads(line) for line in made.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("mode", ["calls", "moments"])
+def test_killed_at_any_instant_the_old_or_the_new_segment_is_whole(mode: str, tmp_path: Path) -> None:
+    outcomes = deaths(mode, tmp_path / "folder")
+    for outcome in outcomes:
+        left = outcome["left"]
+        assert left["segment"] in ("old", "new")
+        if left["segment"] == "new":
+            assert left["beside"] == [".txnindex"]
+        assert ".txnindex" in left["beside"]
+        assert ".timeindex" in left["beside"] or ".index" not in left["beside"]  # that one's loss is what is noticed
+        assert outcome["then"] == {"segment": "new", "beside": [".txnindex"], "leftover": False}
+    assert any(outcome["killed"] for outcome in outcomes)
+    if mode == "calls":
+        killed = [outcome["left"] for outcome in outcomes if outcome["killed"]]
+        assert {left["segment"] for left in killed} == {"old", "new"}
+        assert any(left["leftover"] for left in killed)
+        assert any(left["segment"] == "old" and left["beside"] == [".txnindex"] for left in killed)
+        assert len(killed) > 40
+        assert not outcomes[-1]["killed"]
+
+
+# Memory
+
+
+@pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])
+def test_memory_is_bounded_by_the_piece(segment: Path, name: str, to: str, codec: str) -> None:
+    """Forty pieces take what four do."""
+    records = Records.from_lists([bytes(range(250)) * 4] * 250, timestamps_ms=NOW_MS + np.arange(250))
+    part = bytes(FORMATS[name].encode(records, 50, codec))
+    peaks = []
+    chunk_bytes = len(part)
+    for times in (4, 40):
+        segment.write_bytes(part * times)
+        tracemalloc.start()
+        upgrade(segment, to, chunk_bytes=chunk_bytes)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.25 * peaks[0]

@@ -1,0 +1,166 @@
+"""What Kafka's broker made of batches: the golden vectors of validate, downconvert and compaction, with what went in.
+
+    for vector in broker_vectors("validate"):
+        made = append(vector.source, None, **vector.options)
+
+`vector.options` are the keywords of `append` (validate), `convert` (downconvert) or `filtered` (compaction), whichever
+folder a vector is from; see `kfbench.measure.golden_steps`.
+
+`vector.expected` are Kafka's bytes; under a codec ours may pack differently, so compare `vector.sidecar["batches"]`
+with `tests.sidecars.check_sidecar` (all but size, position and crc), and bytes where `vector.sidecar["byteExact"]`.
+`vector.sidecar["validation"]` (maxTimestampMs, messageSizeMaybeChanged, numRecordsConverted, nextOffset) and
+`["numRecordsConverted"]` are what Kafka counts. `vector.refused`: None, or {error, class, message, recordErrors} of
+what Kafka's broker throws; then `expected` is empty. `error` is that of `errors.Refused`.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kfbench.formats import FORMATS
+from kfbench.measure.golden import GOLDEN, vectors
+from kfbench.measure.golden_steps import append_options, convert_options, filter_options
+from tests.common import batch_fields_of, bounds_of, records_of
+from tests.reference.model import Fields, Message
+from tests.strategies import Case
+
+FURTHER = os.environ.get("KFBENCH_GOLDEN")
+"""A folder of further vectors, which describe their input instead of holding it."""
+
+Spec = dict[str, Any]
+LATER_MS = 1_700_000_500_000  # where a further vector does not say
+CLEANED_MS = 1_700_000_100_000
+RETENTION_MS = 86_400_000
+
+
+class BrokerVector(NamedTuple):
+    name: str
+    source: bytes
+    options: Spec
+    expected: bytes
+    sidecar: Spec
+
+    @property
+    def refused(self) -> Spec | None:
+        return self.sidecar.get("refused")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def broker_vectors(category: str) -> list[BrokerVector]:
+    """category: validate, downconvert or compaction. For `pytest.mark.parametrize(..., ids=str)`."""
+    return [*_of(GOLDEN, category), *(_of(Path(FURTHER), category) if FURTHER else ())]
+
+
+def _of(folder: Path, category: str) -> Iterator[BrokerVector]:
+    for entry in vectors(folder):
+        if entry["category"] == category:
+            name = entry["name"]
+            sidecar = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+            spec = sidecar["spec"]
+            if "source" in sidecar:
+                step, source = spec["steps"][-1], bytes.fromhex(sidecar["source"])
+            else:
+                step, source = _completed(spec["post"][-1]), _built(spec["steps"])
+            expected = (folder / f"{name}.bin").read_bytes()
+            yield BrokerVector(name, source, _options(category, step, source), expected, sidecar)
+
+
+def _options(category: str, step: Spec, source: bytes) -> Spec:
+    if category == "validate":
+        return append_options(step)
+    return convert_options(step) if category == "downconvert" else filter_options(step, source)
+
+
+def _completed(step: Spec) -> Spec:
+    """A further vector's step under the names of ours, with its defaults."""
+    given = step | {"timestampType": step.get("tsType", "CREATE_TIME"), "origin": step.get("origin", "CLIENT")}
+    match step["op"]:
+        case "validate":
+            return {"now": LATER_MS, "compacted": False, "beforeMaxMs": None, "afterMaxMs": None} | given
+        case "filter":
+            cleaned = {"now": step.get("currentTime", CLEANED_MS), "deleteRetentionMs": RETENTION_MS}
+            cleaned["markerOfEmptyTransaction"] = step.get("markerForEmptyTxn", False)
+            return {"batchRetention": "DELETE_EMPTY"} | cleaned | given
+    return given
+
+
+# The input of a further vector, from its description: our encoders write Kafka's bytes, as the other vectors say.
+
+
+def _built(steps: list[Spec]) -> bytes:
+    return b"".join(map(_batch, steps))
+
+
+def _batch(step: Spec) -> bytes:
+    first = step.get("baseOffset", 0)
+    match step["op"]:
+        case "build":
+            messages, codec, magic = _messages(step, first), step.get("compression", "none"), step["magic"]
+        case "endTxn":
+            kind = {"ABORT": 0, "COMMIT": 1}[step["type"]]
+            key, value = kind.to_bytes(4, "big"), step["coordinatorEpoch"].to_bytes(6, "big")
+            messages, codec, magic = (
+                [Message(offset=first, timestamp_ms=step["timestamp"], key=key, value=value)],
+                "none",
+                2,
+            )
+        case "emptyHeader":
+            messages, codec, magic = [], "none", 2
+        case other:
+            raise ValueError(other)
+    case = Case(batches=(tuple(messages),), fields=(Fields(**_fields(step, magic)),))
+    log = FORMATS[f"v{magic}"].encode(
+        records_of(case.messages), bounds_of(case), codec=codec, batch_fields=batch_fields_of(case)
+    )
+    return bytes(log)
+
+
+def _fields(step: Spec, magic: int) -> Spec:
+    given: Spec = {}
+    if step.get("tsType") == "LOG_APPEND_TIME":
+        given["append_time_ms"] = step["logAppendTime"]
+    if magic < 2:
+        return given
+    for ours, theirs in {
+        "producer_id": "producerId",
+        "producer_epoch": "producerEpoch",
+        "base_sequence": "baseSequence",
+        "is_transactional": "transactional",
+        "partition_leader_epoch": "partitionLeaderEpoch",
+        "last_offset": "lastOffset",
+    }.items():
+        if theirs in step:
+            given[ours] = step[theirs]
+    if step["op"] == "endTxn":
+        given |= {"is_control": True, "is_transactional": True}
+    if step["op"] == "emptyHeader":
+        given |= {"base_offset": step["baseOffset"], "max_timestamp_ms": step["timestamp"]}
+    return given
+
+
+def _messages(step: Spec, first: int) -> list[Message]:
+    messages, offset = [], first
+    stamped = step["magic"] == 1 and step.get("tsType") == "LOG_APPEND_TIME"  # Kafka's builder writes it inside, too
+    for record in step["records"]:
+        offset = record.get("offset", offset)
+        messages.append(
+            Message(
+                offset=offset,
+                timestamp_ms=step["logAppendTime"] if stamped else record["timestamp"],
+                key=_content(record["key"]),
+                value=_content(record["value"]),
+                headers=tuple((name, _content(content)) for name, content in record.get("headers", ())),
+            )
+        )
+        offset += 1
+    return messages
+
+
+def _content(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    return bytes.fromhex(text.removeprefix("hex:")) if text.startswith("hex:") else text.encode()

@@ -1,0 +1,215 @@
+"""What the log cleaner keeps, batch after batch, in plain Python: the rules of Kafka 3.9.1's `Cleaner` and `filterTo`.
+
+A round goes three times over what it cleans: the last offset of each key, and then what becomes of each batch; before
+that over the whole log: which transactions were aborted or have not ended, and the last offset of each producer.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.reference.model import Batch, Fields, Message
+
+ABORT, COMMIT = 0, 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A batch of the result: `copied` as it is, or of these messages and fields."""
+
+    source: int  # the number of the batch it comes from
+    copied: bool
+    messages: tuple[Message, ...] = ()
+    fields: Fields = field(default_factory=Fields)
+
+
+@dataclass(kw_only=True)
+class Producer:
+    epoch: int
+    last_data_offset: int | None = None
+
+
+def _type(batch: Batch) -> int | None:
+    """What a control batch's first record says; None of an emptied one, and of data."""
+    if not batch.is_control or not batch.messages:
+        return None
+    key = batch.messages[0].key
+    assert key is not None
+    (number,) = struct.unpack_from(">h", key, 2)
+    return int(number)
+
+
+def _ends_transaction(batch: Batch) -> bool:
+    return batch.producer_id >= 0 and _type(batch) in (ABORT, COMMIT)
+
+
+def round_end(batches: Sequence[Batch], end_offset: int | None) -> int:
+    """The number of the first batch of a transaction still open, or that reaches the offset."""
+    first: dict[int, int] = {}
+    beyond = len(batches)
+    for number, batch in enumerate(batches):
+        if end_offset is not None and batch.last_offset >= end_offset:
+            beyond = min(beyond, number)
+        if _ends_transaction(batch):
+            first.pop(batch.producer_id, None)
+        elif batch.is_transactional and not batch.is_control and batch.producer_id >= 0:
+            first.setdefault(batch.producer_id, number)
+    return min([beyond, *first.values()])
+
+
+def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
+    """(First offset, producer) of each, as the transaction index has them."""
+    started: dict[int, int] = {}
+    aborted = []
+    for batch in batches:
+        if _ends_transaction(batch):
+            first = started.pop(batch.producer_id, None)
+            if first is not None and _type(batch) == ABORT:
+                aborted.append((first, batch.producer_id))
+        elif batch.is_transactional and not batch.is_control and batch.producer_id >= 0:
+            started.setdefault(batch.producer_id, batch.base_offset)
+    return sorted(aborted)
+
+
+class Transactions:
+    """What is known of transactions while the cleaner goes over the batches."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self.ahead = _aborted_transactions(batches)
+        self.aborted: dict[int, bool] = {}  # whether a batch of it was seen
+        self.committed: set[int] = set()
+
+    def can_discard(self, batch: Batch) -> bool:
+        while self.ahead and self.ahead[0][0] <= batch.last_offset:
+            self.aborted.setdefault(self.ahead.pop(0)[1], False)
+        if not batch.is_control:
+            if not batch.is_transactional or batch.producer_id < 0:
+                return False
+            if batch.producer_id in self.aborted:
+                self.aborted[batch.producer_id] = True
+                return True
+            self.committed.add(batch.producer_id)
+            return False
+        if not batch.messages:
+            return True
+        if batch.producer_id < 0:  # no marker of Kafka's
+            return False
+        if _type(batch) == ABORT:
+            return not self.aborted.pop(batch.producer_id, False)
+        if _type(batch) == COMMIT:
+            was_open = batch.producer_id in self.committed
+            self.committed.discard(batch.producer_id)
+            return not was_open
+        return False
+
+
+def _producers(batches: Sequence[Batch]) -> dict[int, Producer]:
+    found: dict[int, Producer] = {}
+    for batch in batches:
+        if batch.producer_id >= 0:
+            producer = found.setdefault(batch.producer_id, Producer(epoch=batch.producer_epoch))
+            if producer.epoch != batch.producer_epoch:
+                producer.epoch, producer.last_data_offset = batch.producer_epoch, None
+            if not batch.is_control:
+                producer.last_data_offset = batch.last_offset
+    return found
+
+
+def clean(
+    batches: Sequence[Batch],
+    *,
+    now_ms: int,
+    delete_retention_ms: int,
+    keep_legacy_tombstones: bool,
+    retain_last: bool,
+    end_offset: int | None = None,
+    has_horizon: bool,
+    has_empty_batches: bool,
+    is_tagged: bool = False,
+) -> list[Kept]:
+    end = round_end(batches, end_offset)
+    cleaned, producers = batches[:end], _producers(batches)
+    latest: dict[bytes, int] = {}
+    transactions = Transactions(batches)
+    for batch in cleaned:
+        if not transactions.can_discard(batch) and not batch.is_control:
+            latest |= {message.key: message.offset for message in batch.messages if message.key is not None}
+
+    kept: list[Kept] = []
+    transactions = Transactions(batches)
+    for number, batch in enumerate(cleaned):
+        can_discard = transactions.can_discard(batch)
+        has_expired = not keep_legacy_tombstones
+        if has_horizon:
+            has_expired = batch.delete_horizon_ms is not None and batch.delete_horizon_ms <= now_ms
+        survivors = []
+        for message in batch.messages:
+            if batch.is_control:
+                stays = not (can_discard and has_expired)
+            else:
+                stays = not can_discard and message.key is not None and latest[message.key] == message.offset
+                stays = stays and (message.value is not None or not has_expired)
+            if stays:
+                survivors.append(message)
+        producer = producers.get(batch.producer_id)
+        retain_empty = retain_last and number == len(cleaned) - 1
+        if producer is not None:
+            if producer.last_data_offset is not None:
+                retain_empty |= batch.last_offset == producer.last_data_offset
+            else:
+                retain_empty |= batch.is_control and batch.producer_epoch == producer.epoch
+        if survivors:
+            asks = any(message.value is None for message in survivors) or (can_discard and batch.is_control)
+            gets_horizon = has_horizon and asks and batch.delete_horizon_ms is None
+            if len(survivors) == len(batch.messages) and not gets_horizon:
+                kept.append(Kept(source=number, copied=True))
+                continue
+            horizon = now_ms + delete_retention_ms if gets_horizon else batch.delete_horizon_ms
+            kept.append(rebuilt(number, batch, survivors, horizon, is_tagged))
+        elif retain_empty and has_empty_batches:
+            kept.append(emptied(number, batch, is_tagged))
+    return kept + [Kept(source=number, copied=True) for number in range(end, len(batches))]
+
+
+def _fields(batch: Batch, is_tagged: bool, **given: int | None) -> Fields:
+    append_time_ms: int | None = batch.append_time_ms
+    if append_time_ms == -1 and not batch.is_append_time:
+        append_time_ms = None
+    return Fields(
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+        append_time_ms=append_time_ms,
+        timestamp_type=int(batch.is_append_time) if is_tagged else None,
+        partition_leader_epoch=batch.partition_leader_epoch,
+        base_offset=batch.base_offset if batch.magic >= 2 else None,
+        last_offset=batch.last_offset if batch.magic >= 2 else None,
+        tagged_fields=batch.tagged_fields,
+        **given,
+    )
+
+
+def rebuilt(number: int, batch: Batch, survivors: Sequence[Message], horizon: int | None, is_tagged: bool) -> Kept:
+    """Under append time Kafka's builder is given the times that a consumer sees; tags have room for both."""
+    times = [message.timestamp_ms for message in survivors]
+    if batch.is_append_time and not is_tagged:
+        times = [batch.append_time_ms] * len(survivors)
+    messages = tuple(
+        Message(
+            offset=message.offset,
+            timestamp_ms=time,
+            key=message.key,
+            value=message.value,
+            headers=message.headers,
+        )
+        for message, time in zip(survivors, times, strict=True)
+    )
+    fields = _fields(batch, is_tagged, delete_horizon_ms=horizon)
+    return Kept(source=number, copied=False, messages=messages, fields=fields)
+
+
+def emptied(number: int, batch: Batch, is_tagged: bool) -> Kept:
+    given = {"base_timestamp_ms": -1, "max_timestamp_ms": batch.max_timestamp_ms}
+    return Kept(source=number, copied=False, fields=_fields(batch, is_tagged, **given))

@@ -1,0 +1,23 @@
+"""The input of a vector is what Kafka wrote: built from its description, and held by its sidecar."""
+
+import pytest
+
+from kfbench.log import read_log
+from tests.broker_vectors import FURTHER, BrokerVector, broker_vectors
+
+VECTORS = [vector for category in ("validate", "downconvert", "compaction") for vector in broker_vectors(category)]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=str)
+def test_what_came_out_came_from_what_went_in(vector: BrokerVector) -> None:
+    if vector.refused:
+        assert (vector.expected, vector.sidecar["batches"]) == (b"", [])
+        return
+    source, made = read_log(vector.source), read_log(vector.expected)
+    given = {(source.records.key(i), source.records.value(i)) for i in range(len(source.records))}
+    assert {(made.records.key(i), made.records.value(i)) for i in range(len(made.records))} <= given
+
+
+def test_there_are_some_of_each_kind() -> None:
+    assert {vector.name.split("_")[0] for vector in VECTORS} == {"validate", "downconvert", "compaction"}
+    assert len(VECTORS) >= (100 if FURTHER else 70)
