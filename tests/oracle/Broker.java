@@ -2,11 +2,17 @@ package oracle;
 
 import java.nio.ByteBuffer;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Supplier;
+import org.apache.kafka.common.InvalidRecordException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.errors.CorruptRecordException;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.CompressionType;
 import org.apache.kafka.common.record.ConvertedRecords;
 import org.apache.kafka.common.record.MemoryRecords;
@@ -19,6 +25,7 @@ import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.LogValidator;
+import org.apache.kafka.storage.internals.log.RecordValidationException;
 
 /** What a broker does with batches: it stamps, validates, converts and compacts them. */
 final class Broker {
@@ -47,6 +54,22 @@ final class Broker {
         @Override public void recordInvalidChecksums() { }
 
         @Override public void recordNoKeyCompactedTopic() { }
+    }
+
+    /** A step, or Kafka's refusal of it: the exception that a client hears of, and the records that it names. */
+    static Result attempted(Supplier<Result> step) {
+        try {
+            return step.get();
+        } catch (RuntimeException thrown) {
+            RecordValidationException ofRecords = thrown instanceof RecordValidationException given ? given : null;
+            RuntimeException said = ofRecords == null ? thrown : ofRecords.invalidException();
+            Map<String, Object> refusal = new LinkedHashMap<>();
+            refusal.put("error", Errors.forException(said).name());
+            refusal.put("class", said.getClass().getName());
+            refusal.put("message", String.valueOf(said.getMessage()));
+            if (ofRecords != null) refusal.put("recordErrors", ofRecords.recordErrors().stream().map(each -> List.of(each.batchIndex, each.message)).toList());
+            return new Result(new byte[0], Map.of("refused", refusal));
+        }
     }
 
     /** Writes into headers, as a leader does on append. */
@@ -89,13 +112,17 @@ final class Broker {
     }
 
     static Result validate(byte[] bytes, Spec spec) {
+        AppendOrigin origin = AppendOrigin.valueOf(spec.text("origin", "CLIENT"));
+        admit(records(bytes), origin);
         PrimitiveRef.LongRef next = PrimitiveRef.ofLong(spec.number("baseOffset", 0));
         byte toMagic = (byte) spec.number("toMagic", RecordBatch.CURRENT_MAGIC_VALUE);
+        CompressionType source = sourceCompression(bytes, spec);
+        Compression target = spec.text("targetCompression", "none").equals("producer") ? Compression.of(source).build()
+            : spec.compression("targetCompression");
         LogValidator validator = new LogValidator(
-            records(bytes), PARTITION, new StoppedClock(spec.number("now", 0)), CompressionType.forName(spec.text("sourceCompression", "none")),
-            spec.compression("targetCompression"), false, toMagic, spec.timestampType(toMagic), Long.MAX_VALUE, Long.MAX_VALUE,
-            (int) spec.number("partitionLeaderEpoch", RecordBatch.NO_PARTITION_LEADER_EPOCH),
-            AppendOrigin.valueOf(spec.text("origin", "CLIENT")), MetadataVersion.latestTesting());
+            records(bytes), PARTITION, new StoppedClock(spec.number("now", 0)), source, target, spec.flag("compacted"), toMagic, spec.timestampType(toMagic),
+            spec.number("beforeMaxMs", Long.MAX_VALUE), spec.number("afterMaxMs", Long.MAX_VALUE),
+            (int) spec.number("partitionLeaderEpoch", RecordBatch.NO_PARTITION_LEADER_EPOCH), origin, MetadataVersion.latestTesting());
         var result = validator.validateMessagesAndAssignOffsets(next, new Uncounted(), BufferSupplier.NO_CACHING);
         Map<String, Object> validation = new TreeMap<>(Map.of( // in the same order in every run
             "maxTimestampMs", result.maxTimestampMs,
@@ -103,6 +130,24 @@ final class Broker {
             "numRecordsConverted", result.recordValidationStats.numRecordsConverted(),
             "nextOffset", next.value));
         return new Result(Writer.bytes(result.validatedRecords), Map.of("validation", validation));
+    }
+
+    /** What kafka.log.UnifiedLog asks of batches before it hands them to the validator. */
+    private static void admit(MemoryRecords records, AppendOrigin origin) {
+        for (RecordBatch batch : records.batches()) {
+            if (origin == AppendOrigin.CLIENT && batch.magic() >= RecordBatch.MAGIC_VALUE_V2 && batch.baseOffset() != 0)
+                throw new InvalidRecordException("base offset " + batch.baseOffset() + " from a client, not 0");
+            if (!batch.isValid()) throw new CorruptRecordException("stored crc = " + batch.checksum());
+        }
+    }
+
+    /** As UnifiedLog finds it, unless it is given: the last codec of a request. */
+    private static CompressionType sourceCompression(byte[] bytes, Spec spec) {
+        if (spec.has("sourceCompression")) return CompressionType.forName(spec.text("sourceCompression"));
+        CompressionType found = CompressionType.NONE;
+        for (RecordBatch batch : records(bytes).batches())
+            if (batch.isCompressed()) found = batch.compressionType();
+        return found;
     }
 
     private static MemoryRecords records(byte[] bytes) {

@@ -1,16 +1,22 @@
 package oracle;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 
-/** A JSON request a line on standard input; a JSON answer a line on standard output. Bytes are hexadecimal. */
+/**
+ * A JSON request a line on standard input; a JSON answer a line on standard output. Bytes are hexadecimal. Where a line is
+ * a list of requests, so is the answer: lines are what takes long.
+ */
 final class Server {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -19,14 +25,23 @@ final class Server {
         PrintStream answers = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         System.setOut(System.err);
         for (String line; (line = requests.readLine()) != null; ) {
-            Map<String, Object> answer;
-            try {
-                answer = answer(new Spec(MAPPER.readTree(line)));
-            } catch (Throwable failure) { // for the client to judge, whatever it is
-                answer = Map.of("failed", failure.toString());
-            }
-            answers.println(MAPPER.writeValueAsString(answer));
+            JsonNode asked = MAPPER.readTree(line);
+            answers.println(MAPPER.writeValueAsString(asked.isArray() ? all(asked) : judged(asked)));
             answers.flush();
+        }
+    }
+
+    private static List<Map<String, Object>> all(JsonNode requests) {
+        List<Map<String, Object>> answers = new ArrayList<>();
+        requests.forEach(request -> answers.add(judged(request)));
+        return answers;
+    }
+
+    private static Map<String, Object> judged(JsonNode request) {
+        try {
+            return answer(new Spec(request));
+        } catch (Throwable failure) { // for the client to judge, whatever it is
+            return Map.of("failed", failure.toString());
         }
     }
 
@@ -36,9 +51,9 @@ final class Server {
             case "read" -> Reader.read(bytes);
             case "write" -> answer(new Broker.Result(Writer.write(request.list("batches")), Map.of()));
             case "stamp" -> answer(Broker.stamp(bytes, request));
-            case "convert" -> answer(Broker.convert(bytes, request));
-            case "compact" -> answer(Broker.compact(bytes, request));
-            case "validate" -> answer(Broker.validate(bytes, request));
+            case "convert" -> answer(Broker.attempted(() -> Broker.convert(bytes, request)));
+            case "compact" -> answer(Broker.attempted(() -> Broker.compact(bytes, request)));
+            case "validate" -> answer(Broker.attempted(() -> Broker.validate(bytes, request)));
             default -> throw new IllegalArgumentException(request.text("op"));
         };
     }

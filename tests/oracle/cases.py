@@ -7,7 +7,7 @@ what is done by hand (`hand.py`).
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,12 @@ CODECS: dict[int, tuple[str, ...]] = {0: OLD_CODECS, 1: OLD_CODECS, 2: (*OLD_COD
 T0 = 1_700_000_000_000
 APPENDED = T0 + 123_456
 INT16_MAX, INT32_MAX, INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
+CLEANER: Spec = {"now": T0 + 100_000, "deleteRetentionMs": 86_400_000, "batchRetention": "DELETE_EMPTY"}
+CLEANER |= {"markerOfEmptyTransaction": False}
+LEADER: Spec = {"baseOffset": 500, "partitionLeaderEpoch": 7, "timestampType": "CREATE_TIME", "now": T0 + 500_000}
+LEADER |= {"origin": "CLIENT", "compacted": False, "beforeMaxMs": None, "afterMaxMs": None}
+UNKNOWN = {"declined": "UNKNOWN_SERVER_ERROR"}
+UNKNOWN |= {"note": "Kafka's builder throws where its validator has not looked; the client hears of an unknown error"}
 IDEMPOTENT = {"producerId": 4711, "producerEpoch": 3, "baseSequence": 0}
 KRAFT = ("leaderChange", "snapshotHeader", "snapshotFooter", "kraftVersion", "kraftVoters")
 
@@ -29,6 +35,8 @@ class Vector:
     steps: list[Spec] = field(default_factory=list)
     refused: bool = False
     """Whether Kafka's reader must refuse it."""
+    declined: str = ""
+    """The error with which Kafka's broker must refuse the last step; nothing is written then."""
     note: str = ""
 
     @property
@@ -279,11 +287,22 @@ def _snake(name: str) -> str:
 
 
 def compaction() -> Iterator[Vector]:
-    def compacted(what: str, batches: list[Spec], retain: list[int], **options: Any) -> Vector:
+    def compacted(
+        what: str,
+        batches: list[Spec],
+        retain: list[int],
+        *before: Spec,
+        declined: str = "",
+        note: str = "",
+        **more: Any,
+    ) -> Vector:
+        """before: steps before the cleaner's; more: its options."""
         return Vector(
             name=f"compaction_{what}",
             batches=batches,
-            steps=[{"op": "compact", "retain": retain, "now": T0 + 100_000} | options],
+            steps=[*before, {"op": "compact", "retain": retain} | CLEANER | more],
+            declined=declined,
+            note=note,
         )
 
     for magic, codec in every():
@@ -291,23 +310,85 @@ def compaction() -> Iterator[Vector]:
         yield compacted(f"v{magic}_{codec}_some", [written], [102, 105, 106])
         if codec in ("none", "gzip"):
             yield compacted(f"v{magic}_{codec}_first_and_last", [written], [100, 109])
+            note = "all are kept: the batch is handed on as it is"
+            yield compacted(f"v{magic}_{codec}_all", [written], [*range(100, 110)], note=note)
+            yield compacted(f"v{magic}_{codec}_nothing", [written], [])
     for codec in ("none", "zstd"):
         tombstones = [record("a", None), record("b", "v", T0 + 1), record("c", None, T0 + 2)]
         written = batch(2, codec, tombstones, baseOffset=100)
         yield compacted(f"v2_{codec}_tombstones", [written], [100, 101, 102])
+        yield compacted(f"v2_{codec}_last_tombstone", [written], [101, 102])
+        yield compacted(f"v2_{codec}_no_tombstone_left", [written], [101], note="no horizon where none is left")
+        horizon = written | {"deleteHorizonMs": T0 + 50_000}
+        yield compacted(f"v2_{codec}_horizon_kept", [horizon], [100, 102], note="a horizon is set once")
+        note = "as it is: its horizon is set"
+        yield compacted(f"v2_{codec}_horizon_all", [horizon], [100, 101, 102], note=note)
+        yield compacted(f"v2_{codec}_horizon_no_tombstone", [horizon], [101], note="the horizon stays")
+        append = {"timestampType": "LOG_APPEND_TIME", "appendTime": APPENDED}
+        yield compacted(f"v2_{codec}_append_tombstones", [written | append], [100, 101, 102])
+    for magic in (0, 1):
+        for codec in ("none", "gzip"):
+            tombstones = [record("a", None), record(None, None, T0 + 1), record(None, "v", T0 + 2)]
+            written = batch(magic, codec, tombstones, baseOffset=100)
+            yield compacted(f"v{magic}_{codec}_nulls", [written], [100, 102], note="no horizon before v2")
     append = {"timestampType": "LOG_APPEND_TIME", "appendTime": APPENDED}
-    yield compacted("v1_gzip_append", [batch(1, "gzip", series(5), baseOffset=100, **append)], [101, 103])
+    for codec in ("none", "gzip"):
+        for magic in (1, 2):
+            written = batch(magic, codec, series(5), baseOffset=100, **append)
+            yield compacted(f"v{magic}_{codec}_append", [written], [101, 103])
+        stamp = {"op": "stamp", "timestampType": "LOG_APPEND_TIME", "maxTimestamp": APPENDED}
+        for magic in (1, 2):
+            written = batch(magic, codec, series(5), baseOffset=100)
+            yield compacted(f"v{magic}_{codec}_stamped", [written], [101, 103], stamp)
+        written = batch(2, codec, series(5), baseOffset=100)
+        wrong = {"op": "stamp", "timestampType": "CREATE_TIME", "maxTimestamp": APPENDED}
+        yield compacted(
+            f"v2_{codec}_max_timestamp", [written], [101, 103], wrong, note="what is kept has another maximum"
+        )
+        given = IDEMPOTENT | {"baseSequence": 30, "transactional": True, "partitionLeaderEpoch": 5}
+        written = batch(2, codec, series(5), baseOffset=100, lastOffset=109, **given)
+        yield compacted(f"v2_{codec}_transactional", [written], [101, 103])
+    with_headers = [one | {"headers": [["h", "v"], ["h", None]]} for one in series(4)]
+    yield compacted("v2_none_headers", [batch(2, "none", with_headers, baseOffset=100)], [101, 102])
+    inner = [record("k0", "v0", magic=0, offset=100), record("k1", "v1", magic=0, offset=101)]
+    odd = {"magic": 1, "compression": "gzip", "unchecked": True, "baseOffset": 100, "records": inner}
+    yield compacted("v1_gzip_inner_v0", [odd], [100, 101], note="KAFKA-4298: messages of v0 inside v1 are mended")
+    for magic, codec in ((0, "none"), (1, "gzip"), (2, "none"), (2, "lz4")):
+        several = [batch(magic, codec, series(3), baseOffset=base) for base in (100, 103, 110)]
+        yield compacted(f"v{magic}_{codec}_several", several, [101, 110, 111, 112])
     kept = batch(2, "none", series(3), baseOffset=100, **IDEMPOTENT)
     yield compacted("v2_empty_kept", [kept], [], batchRetention="RETAIN_EMPTY")
     yield compacted("v2_gzip_empty_kept", [kept | {"compression": "gzip"}], [], batchRetention="RETAIN_EMPTY")
+    yield compacted("v2_append_empty_kept", [kept | append], [], batchRetention="RETAIN_EMPTY")
+    lost = kept | {"deleteHorizonMs": T0 + 50_000, "transactional": True}
+    yield compacted("v2_horizon_empty_kept", [lost], [], batchRetention="RETAIN_EMPTY")
+    hollow = {"kind": "empty", "baseOffset": 10, "lastOffset": 19, "timestamp": T0} | IDEMPOTENT
+    yield compacted("v2_empty_kept_again", [hollow, kept], [101], batchRetention="RETAIN_EMPTY")
+    yield compacted("v2_empty_deleted_again", [hollow, kept], [101])
     yield compacted("v2_empty_deleted", [kept, batch(2, "none", series(1), baseOffset=103)], [103])
-    yield compacted("v2_control_horizon", [marker(201, "ABORT")], [201], markerOfEmptyTransaction=True)
+    yield compacted("v2_deleted", [kept], [100, 101, 102], batchRetention="DELETE", note="whatever is to be kept")
+    yield compacted(
+        "v1_empty_kept",
+        [batch(1, "gzip", series(3), baseOffset=100)],
+        [],
+        batchRetention="RETAIN_EMPTY",
+        declined="UNKNOWN_SERVER_ERROR",
+        note="no empty batches before v2",
+    )
+    for kind in ("ABORT", "COMMIT"):
+        name = kind.lower()
+        yield compacted(f"v2_{name}_horizon", [marker(201, kind)], [201], markerOfEmptyTransaction=True)
+        yield compacted(f"v2_{name}_kept", [marker(201, kind)], [201])
+        yield compacted(f"v2_{name}_empty_kept", [marker(201, kind)], [], batchRetention="RETAIN_EMPTY")
 
 
 def downconvert() -> Iterator[Vector]:
-    def converted(what: str, batches: list[Spec], magic: int, first: int = 0, note: str = "") -> Vector:
+    def converted(
+        what: str, batches: list[Spec], magic: int, first: int = 0, note: str = "", declined: str = "", *before: Spec
+    ) -> Vector:
         step = {"op": "convert", "toMagic": magic, "firstOffset": first}
-        return Vector(name=f"downconvert_{what}", batches=batches, steps=[step], note=note)
+        name = f"downconvert_{what}"
+        return Vector(name=name, batches=batches, steps=[*before, step], note=note, declined=declined)
 
     with_headers = [one | {"headers": [["h", "v"]]} for one in series(3)]
     for codec in CODECS[1]:
@@ -318,22 +399,60 @@ def downconvert() -> Iterator[Vector]:
     append = {"timestampType": "LOG_APPEND_TIME", "appendTime": APPENDED}
     for codec in ("none", "gzip"):
         yield converted(f"v2_to_v1_{codec}_append", [batch(2, codec, series(3), **append)], 1)
+        yield converted(f"v2_to_v0_{codec}_append", [batch(2, codec, series(3), **append)], 0)
+        yield converted(f"v1_to_v0_{codec}_append", [batch(1, codec, series(3), **append)], 0)
+        stamp = {"op": "stamp", "timestampType": "LOG_APPEND_TIME", "maxTimestamp": T0 - 10**6}
+        early = batch(2, codec, series(3))
+        yield converted(f"v2_to_v1_{codec}_stamped", [early], 1, 0, "the leader's clock is behind", "", stamp)
         several = [batch(2, codec, series(3), baseOffset=30), batch(2, codec, series(3), baseOffset=33)]
         note = "uncompressed records before offset 32 are dropped"
         yield converted(f"v2_to_v1_{codec}_first_offset", several, 1, 32, note)
+        yield converted(f"v2_to_v0_{codec}_all_before", several, 0, 100)
+        older = [batch(1, codec, series(3), baseOffset=30), batch(1, codec, series(3), baseOffset=33)]
+        yield converted(f"v1_to_v0_{codec}_first_offset", older, 0, 32, note)
+        yield converted(f"v1_to_v1_{codec}_first_offset", older, 1, 32, "what is old enough is handed on as it is")
+        holes = [record(f"k{i}", f"v{i}", T0 - i, offset=offset) for i, offset in enumerate((33, 35, 40))]
+        hollow = batch(2, codec, holes, baseOffset=30, lastOffset=49)
+        yield converted(
+            f"v2_to_v1_{codec}_holes", [hollow], 1, note="what the header says of gone records is forgotten"
+        )
+        yield converted(f"v2_to_v0_{codec}_holes", [hollow], 0)
+        nulls = [record(None, None), record("k", None, -1), record(None, "v", T0 + 9), record("", "", T0)]
+        for to_magic in (0, 1):
+            yield converted(f"v2_to_v{to_magic}_{codec}_nulls", [batch(2, codec, nulls, baseOffset=7)], to_magic)
+        horizon = batch(2, codec, nulls, baseOffset=7, deleteHorizonMs=T0 + 10**6)
+        yield converted(f"v2_to_v1_{codec}_horizon", [horizon], 1)
     transaction = [batch(2, "none", series(2), **IDEMPOTENT, transactional=True), marker(2, "COMMIT")]
     yield converted("v2_to_v1_transaction", transaction, 1, note="the marker is dropped, the producer forgotten")
-    hollow = [batch(2, "none", series(1)), {"kind": "empty", "baseOffset": 1, "lastOffset": 4}]
-    yield converted("v2_to_v1_empty", hollow, 1, note="the empty batch is gone")
+    yield converted("v2_to_v0_marker", [marker(2, "ABORT")], 0, note="nothing is left")
+    emptied = [batch(2, "none", series(1)), {"kind": "empty", "baseOffset": 1, "lastOffset": 4}]
+    yield converted("v2_to_v1_empty", emptied, 1, note="the empty batch is gone")
     mixed = [batch(magic, "none", series(2), baseOffset=10 * magic) for magic in range(3)]
-    yield converted("mixed_to_v1", mixed, 1)
+    for to_magic in range(3):
+        yield converted(f"mixed_to_v{to_magic}", mixed, to_magic)
+    packed = [batch(magic, "gzip", series(2), baseOffset=10 * magic) for magic in range(3)]
+    yield converted("mixed_to_v0_gzip", packed, 0)
+    refusal: Spec = {"note": "no zstd before v2, wherever it stands", "declined": "UNSUPPORTED_COMPRESSION_TYPE"}
+    zstd = [batch(2, "none", series(2)), batch(2, "zstd", series(2), baseOffset=2)]
+    for to_magic in (0, 1):
+        yield converted(f"v2_to_v{to_magic}_zstd", zstd, to_magic, **refusal)
+    yield converted("v2_to_v1_zstd_before_first_offset", zstd[1:], 1, first=50, **refusal)
+    yield converted("v2_to_v2_zstd", zstd, 2)
 
 
 def validate() -> Iterator[Vector]:
-    def validated(what: str, written: Spec, to_magic: int, codec: str, **options: Any) -> Vector:
-        step = {"op": "validate", "toMagic": to_magic, "sourceCompression": written["compression"]}
-        step |= {"targetCompression": codec, "baseOffset": 500, "partitionLeaderEpoch": 7, "now": T0 + 500_000}
-        return Vector(name=f"validate_{what}", batches=[written], steps=[step | options])
+    def validated(
+        what: str, written: Spec | list[Spec], to_magic: int, codec: str, *before: Spec, declined: str = "", **more: Any
+    ) -> Vector:
+        """before: steps before the leader's; more: a note, and the leader's options."""
+        batches = written if isinstance(written, list) else [written]
+        sources = [each.get("compression", "none") for each in batches]
+        source = next((name for name in reversed(sources) if name != "none"), "none")
+        note = more.pop("note", "")
+        step = {"op": "validate", "toMagic": to_magic, "sourceCompression": source, "targetCompression": codec}
+        step |= LEADER | ({} if to_magic else {"timestampType": "NO_TIMESTAMP_TYPE"}) | more
+        name = f"validate_{what}"
+        return Vector(name=name, batches=batches, steps=[*before, step], declined=declined, note=note)
 
     append = {"timestampType": "LOG_APPEND_TIME"}
     for source in range(3):
@@ -345,10 +464,196 @@ def validate() -> Iterator[Vector]:
         for codec in ("none", "snappy"):
             written = batch(magic, codec, series(3))
             yield validated(f"v{magic}_{codec}_append", written, magic, codec, **append)
+        yield validated(f"v{magic}_gzip_to_none_append", batch(magic, "gzip", series(3)), magic, "none", **append)
+        yield validated(f"v{magic}_none_to_gzip_append", batch(magic, "none", series(3)), magic, "gzip", **append)
     yield validated("v0_to_v2_gzip_append", batch(0, "gzip", series(3)), 2, "gzip", **append)
     yield validated("v2_none_to_zstd", batch(2, "none", series(3)), 2, "zstd")
     yield validated("v2_zstd_to_none", batch(2, "zstd", series(3)), 2, "none")
+    yield validated("v2_zstd", batch(2, "zstd", series(3)), 2, "zstd")
     yield validated("v1_gzip_to_snappy", batch(1, "gzip", series(3)), 1, "snappy")
+    yield validated("v1_none_to_gzip", batch(1, "none", series(3)), 1, "gzip", note="plain messages become one set")
+    yield validated("v0_none_to_v2_zstd", batch(0, "none", series(3)), 2, "zstd")
+    yield validated("v2_zstd_to_v1_gzip", batch(2, "zstd", series(3)), 1, "gzip")
+    nulls = [record(None, None), record("k", None, -1), record(None, "v", T0 + 9), record("", "", T0)]
+    transactional = IDEMPOTENT | {"transactional": True}
+    with_headers = [one | {"headers": [["h", "v"], ["h", None]]} for one in series(3)]
+    for codec in ("none", "gzip"):
+        for magic in range(3):
+            to_magic = 2 if magic else 1
+            yield validated(f"v{magic}_to_v{to_magic}_{codec}_nulls", batch(magic, codec, nulls), to_magic, codec)
+        yield validated(f"v2_{codec}_transactional", batch(2, codec, series(3), **transactional), 2, codec)
+        yield validated(f"v2_{codec}_to_lz4_transactional", batch(2, codec, with_headers, **transactional), 2, "lz4")
+        wrapping = IDEMPOTENT | {"baseSequence": INT32_MAX - 1}
+        yield validated(f"v2_{codec}_sequence_wrap", batch(2, codec, series(3), **wrapping), 2, codec)
+        wrong = {"op": "stamp", "maxTimestamp": T0 + 999, "timestampType": "CREATE_TIME"}
+        note = "the largest timestamp is the records', whatever the header says"
+        yield validated(f"v2_{codec}_max_timestamp", batch(2, codec, series(3)), 2, codec, wrong, note=note)
+    yield validated("v1_gzip_max_timestamp", batch(1, "gzip", series(3)), 1, "gzip", wrong, note=note)
+    back = [record("a", "v", T0 + 5), record("b", "v", T0 - 5), record("c", "v", -1)]
+    for magic, codec in ((1, "none"), (1, "gzip"), (2, "none"), (2, "gzip")):
+        yield validated(f"v{magic}_{codec}_times_back", batch(magic, codec, back), magic, codec)
+    yield from _validate_offsets(validated)
+    yield from _validate_markers(validated)
+    yield from _validate_refusals(validated)
+    yield from _validate_record_refusals(validated)
+
+
+def _inner(*entries: tuple[int, int], magic: int = 1) -> Spec:
+    """A gzip set whose inner messages have these offsets and magics, whatever Kafka's writer thinks of it."""
+    records = [
+        {"timestamp": T0 + i if own else -1, "key": f"k{i}", "value": f"v{i}", "offset": offset, "magic": own}
+        for i, (offset, own) in enumerate(entries)
+    ]
+    return {"magic": magic, "compression": "gzip", "unchecked": True, "records": records}
+
+
+def _validate_offsets(validated: Callable[..., Vector]) -> Iterator[Vector]:
+    """What clients of v0 and v1 put into offsets is no reason to refuse."""
+    zero = {"op": "stamp", "lastOffset": 0}
+    yield validated("v1_gzip_inner_zero", _inner((0, 1), (0, 1), (0, 1)), 1, "gzip", zero, note="written anew")
+    yield validated("v1_gzip_inner_holes", _inner((0, 1), (2, 1), (3, 1)), 1, "gzip", note="written anew")
+    note = "a relative set at wrapper offset 0 is in place"
+    yield validated("v1_gzip_outer_zero", _inner((0, 1), (1, 1), (2, 1)), 1, "gzip", zero, note=note)
+    note = "offsets that do not start at 0: written anew"
+    yield validated(
+        "v1_gzip_outer_later", _inner((0, 1), (1, 1)), 1, "gzip", {"op": "stamp", "lastOffset": 41}, note=note
+    )
+    for magic in (0, 1):
+        for codec in ("none", "gzip"):
+            far = batch(magic, codec, series(2), baseOffset=77)
+            yield validated(f"v{magic}_{codec}_base_offset", far, magic, codec)
+    below = {"op": "stamp", "lastOffset": 3}
+    yield validated("v1_gzip_below_inner", _inner((0, 1), (5, 1)), 1, "gzip", below, declined="INVALID_RECORD")
+
+
+def _validate_markers(validated: Callable[..., Vector]) -> Iterator[Vector]:
+    coordinator = {"origin": "COORDINATOR"}
+    for kind in ("COMMIT", "ABORT"):
+        name = kind.lower()
+        yield validated(f"v2_{name}_coordinator", marker(0, kind), 2, "none", **coordinator)
+        note = "control records stay as they are written"
+        yield validated(f"v2_{name}_to_gzip", marker(0, kind), 2, "gzip", **coordinator, note=note)
+    append = coordinator | {"timestampType": "LOG_APPEND_TIME"}
+    yield validated("v2_commit_append", marker(0, "COMMIT"), 2, "none", **append)
+    packed = batch(2, "gzip", [record({"hex": "00000001"}, {"hex": "00000000000f"})], control=True)
+    note = "Kafka's builder forgets that it is a control batch; ours does not"
+    yield validated("v2_gzip_commit_to_zstd", packed, 2, "zstd", **coordinator, note=note)
+    holes = batch(2, "gzip", [record("k", "v", offset=offset) for offset in (0, 1, 3)])
+    yield validated("v2_gzip_holes_coordinator", holes, 2, "gzip", **coordinator, **UNKNOWN)
+    half: list[Spec] = [{"op": "patch", "at": 43, "hex": "0000000000000000"}, {"op": "seal"}]
+    yield validated("v2_half_a_producer", batch(2, "none", series(2)), 2, "none", *half, **coordinator)
+    yield validated(
+        "v2_half_a_producer_to_gzip", batch(2, "none", series(2)), 2, "gzip", *half, **coordinator, **UNKNOWN
+    )
+    hollow = {"kind": "empty", "baseOffset": 0, "lastOffset": 9}
+    yield validated("v2_empty_coordinator", hollow, 2, "none", **coordinator)
+    yield validated("v2_empty_coordinator_to_gzip", hollow, 2, "gzip", **coordinator, note="nothing is left")
+    far = batch(2, "none", series(2), baseOffset=77)
+    yield validated("v2_base_offset_coordinator", far, 2, "none", **coordinator)
+    yield validated("v2_base_offset", far, 2, "none", declined="INVALID_RECORD")
+    yield validated("v2_commit_client", marker(0, "COMMIT"), 2, "none", declined="INVALID_RECORD")
+    yield validated("v2_commit_to_v1", marker(0, "COMMIT"), 1, "none", **coordinator, **UNKNOWN)
+    unfit = coordinator | {"declined": "UNSUPPORTED_FOR_MESSAGE_FORMAT"}
+    yield validated("v2_commit_to_v1_gzip", marker(0, "COMMIT"), 1, "gzip", **unfit)
+
+
+def _validate_refusals(validated: Callable[..., Vector]) -> Iterator[Vector]:
+    """Of whole batches."""
+
+    def patch(at: int, digits: str) -> list[Spec]:
+        return [{"op": "patch", "at": at, "hex": digits}, {"op": "seal"}]
+
+    bad = {"declined": "INVALID_RECORD"}
+    one, gzip = batch(2, "none", series(3)), batch(2, "gzip", series(3))
+    yield validated("nothing", [], 2, "none", **bad)
+    yield validated("v2_two_batches", [one, one], 2, "none", **bad)
+    yield validated("v2_two_gzip_batches", [gzip, gzip], 2, "gzip", **bad)
+    yield validated("v2_two_batches_to_v1", [one, one], 1, "none", **bad)
+    for magic in (0, 1):
+        old = batch(magic, "gzip", series(2))
+        yield validated(f"v{magic}_two_gzip_sets", [old, old], magic, "gzip", **bad)
+        plain = batch(magic, "none", series(1))
+        yield validated(f"v{magic}_gzip_and_plain", [old, plain], magic, "gzip", **bad)
+    mixed = [batch(magic, "none", series(1)) for magic in (0, 1)]
+    yield validated("v0_and_v1", mixed, 1, "none", **bad)
+    yield validated("v0_and_v1_to_gzip", mixed, 1, "gzip", **bad)
+    for codec, whole in (("none", one), ("gzip", gzip)):
+        yield validated(f"v2_{codec}_offsets_beyond", whole | {"lastOffset": 4}, 2, codec, **bad)
+        yield validated(f"v2_{codec}_offsets_short", whole, 2, codec, *patch(23, "00000001"), **bad)
+        yield validated(f"v2_{codec}_no_offsets", whole, 2, codec, *patch(23, "ffffffff"), **bad)
+        yield validated(f"v2_{codec}_count_zero", whole, 2, codec, *patch(57, "00000000"), **bad)
+        yield validated(f"v2_{codec}_count_negative", whole, 2, codec, *patch(57, "ffffffff"), **bad)
+        count = [*patch(57, "00000004"), *patch(23, "00000003")]
+        yield validated(f"v2_{codec}_count_beyond", whole, 2, codec, *count, **bad)
+        few = [*patch(57, "00000002"), *patch(23, "00000001")]
+        yield validated(f"v2_{codec}_count_short", whole, 2, codec, *few, **bad)
+        negative = whole | IDEMPOTENT
+        yield validated(f"v2_{codec}_sequence_negative", negative, 2, codec, *patch(53, "ffffffff"), **bad)
+        crc = [{"op": "patch", "at": -1, "hex": "7f"}]
+        yield validated(f"v2_{codec}_crc", whole, 2, codec, *crc, declined="CORRUPT_MESSAGE")
+        for magic in (0, 1):
+            yield validated(
+                f"v{magic}_{codec}_crc", batch(magic, codec, series(3)), magic, codec, *crc, declined="CORRUPT_MESSAGE"
+            )
+        unfit = {"declined": "UNSUPPORTED_FOR_MESSAGE_FORMAT"}
+        for to_magic in (0, 1):
+            yield validated(f"v2_{codec}_idempotent_to_v{to_magic}", negative, to_magic, codec, **unfit)
+            transactional = negative | {"transactional": True}
+            said = UNKNOWN if codec == "none" else unfit
+            yield validated(f"v2_{codec}_transactional_to_v{to_magic}", transactional, to_magic, codec, **said)
+        with_headers = whole | {"records": [one | {"headers": [["h", "v"]]} for one in series(2)]}
+        yield validated(f"v2_{codec}_headers_to_v1", with_headers, 1, codec, **UNKNOWN)
+    yield validated("v2_none_to_v1_zstd", one, 1, "zstd", **UNKNOWN)
+    yield validated("v2_zstd_to_v1_zstd", batch(2, "zstd", series(3)), 1, "zstd", **UNKNOWN)
+    hollow = {"kind": "empty", "baseOffset": 0, "lastOffset": 9}
+    yield validated("v2_empty", hollow, 2, "none", **bad)
+    for magic in (0, 1):
+        yield validated(f"v{magic}_zstd", batch(magic, "gzip", series(2)), magic, "gzip", *patch(17, "04"), **bad)
+
+
+def _validate_record_refusals(validated: Callable[..., Vector]) -> Iterator[Vector]:
+    """Of single records, which Kafka lists."""
+    bad, late = {"declined": "INVALID_RECORD"}, {"declined": "INVALID_TIMESTAMP"}
+    append = {"timestampType": "LOG_APPEND_TIME"}
+    for magic, codec in ((0, "none"), (0, "gzip"), (1, "none"), (1, "gzip"), (2, "none"), (2, "gzip")):
+        keyless = [record("k", "v"), record(None, "v"), record("k", "w"), record(None, None)]
+        written = batch(magic, codec, keyless)
+        yield validated(f"v{magic}_{codec}_no_key", written, magic, codec, compacted=True, **bad)
+        keyed = batch(magic, codec, [record("", "v"), record("k", None)])
+        yield validated(f"v{magic}_{codec}_compacted", keyed, magic, codec, compacted=True)
+        if magic == 0:
+            continue
+        now = LEADER["now"]
+        edges = [record("k", "v", now - 1000), record("k", "v", now + 500), record("k", "v", -1)]
+        limits = {"beforeMaxMs": 1000, "afterMaxMs": 500}
+        yield validated(f"v{magic}_{codec}_just_in_time", batch(magic, codec, edges), magic, codec, **limits)
+        for what, stamp in (("too_early", now - 1001), ("too_late", now + 501)):
+            written = batch(magic, codec, [*edges, record("k", "v", stamp)])
+            yield validated(f"v{magic}_{codec}_{what}", written, magic, codec, **limits, **late)
+            note = "who stamps does not mind"
+            yield validated(f"v{magic}_{codec}_{what}_append", written, magic, codec, **limits, **append, note=note)
+        stamped = batch(magic, codec, series(2), timestampType="LOG_APPEND_TIME", appendTime=APPENDED)
+        yield validated(f"v{magic}_{codec}_stamped_by_producer", stamped, magic, codec, **append, **late)
+        if (magic, codec) != (1, "gzip"):  # whose inner messages would keep the bit, as no writer writes it
+            note = "under create time a producer's append time passes as a timestamp"
+            yield validated(f"v{magic}_{codec}_stamped_by_producer_create", stamped, magic, codec, note=note)
+        both = batch(magic, codec, [record(None, "v", now), record("k", "v", now + 501)])
+        said = bad if (magic, codec) == (1, "none") else late  # there each message is a batch, and the first one speaks
+        yield validated(f"v{magic}_{codec}_no_key_and_late", both, magic, codec, compacted=True, **limits, **said)
+    for magic, other in ((0, 1), (1, 0)):
+        odd = _inner((0, magic), (1, other), magic=magic)
+        yield validated(f"v{magic}_inner_v{other}", odd, magic, "gzip", **bad)
+        gzip = batch(magic, "gzip", series(2))
+        nested: Spec = {"op": "inside", "steps": [{"op": "patch", "at": 17, "hex": "01"}, {"op": "seal"}]}
+        yield validated(f"v{magic}_nested", batch(magic, "gzip", series(1)), magic, "gzip", nested, **bad)
+        flipped: Spec = {"op": "inside", "steps": [{"op": "patch", "at": -1, "hex": "ff"}]}
+        yield validated(f"v{magic}_inner_crc", gzip, magic, "gzip", flipped, declined="CORRUPT_MESSAGE")
+        nothing: Spec = {"op": "inside", "steps": [{"op": "cut", "bytes": "all"}]}
+        yield validated(f"v{magic}_no_message", gzip, magic, "gzip", nothing, **bad)
+    cut: Spec = {"op": "inside", "steps": [{"op": "cut", "bytes": 1}]}
+    yield validated("v2_gzip_record_cut", batch(2, "gzip", series(2)), 2, "gzip", cut, **bad)
+    left: Spec = {"op": "inside", "steps": [{"op": "add", "hex": "00"}]}
+    yield validated("v2_gzip_left_over", batch(2, "gzip", series(2)), 2, "gzip", left, **bad)
 
 
 def segment() -> Iterator[Vector]:

@@ -1,7 +1,7 @@
 """Apache Kafka's record classes behind one JVM that stays: a JSON request a line, a JSON answer a line."""
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,14 +34,17 @@ class Kafka:
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
 
-    def _ask(self, **request: Any) -> Spec:
+    def _send(self, request: Any) -> Any:
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(msgspec.json.encode(request) + b"\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(f"the JVM ended with status {self._process.wait()}")
-        answer: Spec = msgspec.json.decode(line)
+        return msgspec.json.decode(line)
+
+    def _ask(self, **request: Any) -> Spec:
+        answer: Spec = self._send(request)
         if "failed" in answer:
             raise KafkaRefusesError(answer["failed"])
         return answer
@@ -58,3 +61,8 @@ class Kafka:
         """What a broker makes of `data` (op: stamp, convert, compact, validate), and what it says about it."""
         answer = self._ask(op=op, bytes=data.hex(), **options)
         return bytes.fromhex(answer.pop("bytes")), answer
+
+    def change_each(self, op: str, asked: Sequence[tuple[bytes, Spec]]) -> list[tuple[bytes, Spec]]:
+        """`change` of many (data, options) at once."""
+        answers = self._send([{"op": op, "bytes": data.hex()} | options for data, options in asked])
+        return [(bytes.fromhex(answer.pop("bytes")), answer) for answer in answers]

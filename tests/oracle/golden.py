@@ -15,14 +15,19 @@ from tools import jvm
 
 GOLDEN = Path(__file__).parents[2] / "datasets" / "golden"
 BROKER_STEPS = ("stamp", "convert", "compact", "validate")
+BROKER_CATEGORIES = ("downconvert", "compaction", "validate")
+"""The last step of these is the broker's; their sidecars hold what went into it."""
 
 
 def written(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
-    """The bytes of a vector, and what Kafka noted on the way."""
+    """The bytes of a vector, and what Kafka noted on the way. Where its broker refuses, there are none."""
     data, notes = kafka.write(*map(_expanded, vector.batches)), dict[str, Any]()
     for step in vector.steps:
         if step["op"] in BROKER_STEPS:
-            data, noted = kafka.change(step["op"], data, **{name: step[name] for name in step if name != "op"})
+            options = {name: step[name] for name in step if name != "op"}
+            if vector.category in BROKER_CATEGORIES:
+                notes = {"source": data.hex()}
+            data, noted = kafka.change(step["op"], data, **options)
             notes |= noted
         else:
             data = hand.applied(data, step)
@@ -41,6 +46,8 @@ def _expanded(batch: Spec) -> Spec:
 
 def sidecar(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
     data, notes = written(kafka, vector)
+    if notes.get("refused", {}).get("error", "") != vector.declined:
+        raise SystemExit(f"{vector.name}: Kafka's broker says {notes.get('refused')}, not {vector.declined}")
     seen = kafka.read(data)
     if (seen["error"] is not None) != vector.refused:
         raise SystemExit(f"{vector.name}: Kafka's reader says {seen['error']}")
@@ -78,6 +85,8 @@ def write(kafka: Kafka, folder: Path) -> int:
         (folder / f"{vector.name}.json").write_text(text(described), encoding="utf-8")
         names = ("name", "category", "note", "size", "sha256", "batchCount", "recordCount", "byteExact")
         entry = {name: described[name] for name in names if name in described}
+        if "refused" in described:
+            entry["refused"] = described["refused"]["error"]
         index.append(entry | {"error": described["error"] and described["error"]["class"]})
     (folder / "index.json").write_text("[\n" + ",\n".join(map(compact, index)) + "\n]\n", encoding="utf-8")
     return len(index)

@@ -1,0 +1,346 @@
+"""Batches that we write, sent to a real broker as they are: what it accepts, stores, gives to consumers and refuses."""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import crc32c
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, read_log
+from kfbench.errors import CorruptLog
+from kfbench.layouts import TIMESTAMP_TYPE_BIT, V2_HEADER
+from tests.common import messages_of, records_of
+from tests.live import wire as kafka
+from tests.live.consumers import CONSUMERS, Consumed
+from tests.live.wire import Produced, Wire
+from tests.reference.model import Message
+from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, LONG_LENGTHS, NOW_MS, message_lists
+from tools.broker import Broker, wait_for
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning"),  # kafka-python's own
+]
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+BATCHES: dict[str, list[Message]] = {
+    "one": [Message(offset=0, timestamp_ms=NOW_MS, key=b"key", value=b"value")],
+    "nulls": [
+        Message(offset=0, timestamp_ms=NOW_MS, key=b"key", value=b"value" * 100, headers=(("h", b"1"), ("h", None))),
+        Message(offset=1, timestamp_ms=NOW_MS, key=None, value=None),
+        Message(offset=2, timestamp_ms=NOW_MS, key=b"", value=b"", headers=(("ключ", b""), ("", b"x"))),
+    ],
+    "times": [
+        Message(offset=i, timestamp_ms=time_ms, value=b"x")
+        for i, time_ms in enumerate([NOW_MS, NOW_MS - 64, NOW_MS + 8192, 0, -1, NOW_MS + 10**11, INT64, 1])
+    ],
+    "lengths": [
+        Message(
+            offset=i, timestamp_ms=NOW_MS + i, key=b"k" * length, value=b"v" * length, headers=(("h", b"w" * length),)
+        )
+        for i, length in enumerate(BOUNDARY_LENGTHS + LONG_LENGTHS)
+    ],
+    "large": [
+        Message(offset=i, timestamp_ms=NOW_MS + i // 3, key=b"user-%d" % (i % 97), value=b"/item/%d " % (i * i) * 20)
+        for i in range(2000)
+    ],
+}
+OF_THE_BROKER = {"base_offset", "partition_leader_epoch"}
+OF_APPEND_TIME = {"attributes", "max_timestamp_ms", "crc"}
+
+
+def encoded(messages: Sequence[Message], codec: str = "none", fmt: str = "v2", **fields: Any) -> bytes:
+    """One batch."""
+    records = records_of(messages)
+    return bytes(FORMATS[fmt].encode(records, len(records), codec, batch_fields=BatchFields(**fields)))
+
+
+def moved(messages: Sequence[Message], base_offset: int) -> list[Message]:
+    return [replace(message, offset=base_offset + i) for i, message in enumerate(messages)]
+
+
+def changed(sent: bytes, stored: bytes) -> set[str]:
+    """The header fields in which they differ; nothing else may."""
+    before, after = (np.frombuffer(data[: V2_HEADER.itemsize], V2_HEADER)[0] for data in (sent, stored))
+    assert sent[V2_HEADER.itemsize :] == stored[V2_HEADER.itemsize :]
+    return {name for name in V2_HEADER.names or () if before[name] != after[name]}
+
+
+def as_consumed(messages: Sequence[Message], append_time_ms: int) -> list[Consumed]:
+    if append_time_ms == -1:
+        return [Consumed(message=message, is_append_time=False) for message in messages]
+    return [
+        Consumed(message=replace(message, timestamp_ms=append_time_ms), is_append_time=True) for message in messages
+    ]
+
+
+def test_the_broker_takes_the_versions_that_we_speak(wire: Wire) -> None:
+    taken = wire.versions()
+    for api, versions in kafka.SPOKEN.items():
+        assert set(versions) <= set(taken[api])
+
+
+@pytest.mark.parametrize("timestamp_type", ["CreateTime", "LogAppendTime"])
+def test_what_is_sent_is_stored_and_consumed(
+    broker: Broker, wire: Wire, jars: Path, topic: str, timestamp_type: str
+) -> None:
+    """Each codec in a partition of its own."""
+    wire.create_topic(topic, len(CODECS), message_timestamp_type=timestamp_type)
+    expected: dict[int, list[Consumed]] = {}
+    for partition, codec in enumerate(CODECS):
+        log, predicted_bytes, offset, kept = b"", 0, 0, []
+        for version, messages in zip((3, 7, 8, 8, 8), BATCHES.values(), strict=True):
+            sent = encoded(messages, codec)
+            produced = wire.produce(topic, sent, partition, max(version, 7 if codec == "zstd" else 3))
+            assert (produced.error, produced.base_offset) == (kafka.NONE, offset)
+            at_offset = moved(messages, offset)
+            is_append = timestamp_type == "LogAppendTime"
+            assert (produced.append_time_ms != -1) == is_append
+            ours = encoded(at_offset, codec, partition_leader_epoch=0, append_time_ms=produced.append_time_ms)
+            predicted_bytes += (
+                int(FORMATS["v2"].size(records_of(messages), len(messages)).sum()) if codec == "none" else len(sent)
+            )
+            stored = broker.segment(topic, partition).read_bytes()
+            assert len(stored) == predicted_bytes
+            assert stored == log + ours
+            assert changed(sent, stored[len(log) :]) <= OF_THE_BROKER | (OF_APPEND_TIME if is_append else set())
+            log, offset = stored, offset + len(messages)
+            kept += as_consumed(at_offset, produced.append_time_ms)
+        back = read_log(broker.segment(topic, partition))
+        assert (list(back.errors), back.trailing_bytes) == ([], 0)
+        assert messages_of(back.records) == [one.message for one in kept]
+        assert back.batches.codec.tolist() == [codec] * len(BATCHES)
+        expected[partition] = kept
+    for consumer in ("java", "aiokafka"):
+        assert CONSUMERS[consumer](broker, jars, topic, len(CODECS)) == expected
+
+
+def test_kafka_python_consumes_what_is_sent(broker: Broker, wire: Wire, jars: Path, topic: str) -> None:
+    wire.create_topic(topic, len(CODECS))
+    expected = {}
+    for partition, codec in enumerate(CODECS):
+        assert wire.produce(topic, encoded(BATCHES["nulls"], codec), partition).error == kafka.NONE
+        expected[partition] = as_consumed(BATCHES["nulls"], -1)
+    assert CONSUMERS["kafka-python"](broker, jars, topic, len(CODECS)) == expected
+
+
+def test_drawn_batches(broker: Broker, wire: Wire, jars: Path, topic: str) -> None:
+    wire.create_topic(topic)
+    segment, kept = broker.segment(topic), list[Message]()
+
+    @settings(max_examples=150)
+    @given(message_lists(min_size=1), st.sampled_from(CODECS))
+    def send(messages: Sequence[Message], codec: str) -> None:
+        size_before = segment.stat().st_size if kept else 0
+        sent = encoded(moved(messages, 0), codec)
+        produced = wire.produce(topic, sent)
+        assert (produced.error, produced.base_offset) == (kafka.NONE, len(kept))
+        at_offset = moved(messages, len(kept))
+        with segment.open("rb") as stream:
+            stream.seek(size_before)
+            stored = stream.read()
+        assert stored == encoded(at_offset, codec, partition_leader_epoch=0)
+        assert changed(sent, stored) <= OF_THE_BROKER
+        kept.extend(at_offset)
+
+    send()
+    assert messages_of(read_log(segment).records) == kept
+    for consumer in ("java", "aiokafka"):
+        assert CONSUMERS[consumer](broker, jars, topic, 1) == {0: as_consumed(kept, -1)}
+
+
+def test_an_idempotent_producer(broker: Broker, wire: Wire, topic: str) -> None:
+    """The broker counts in our sequence numbers, past their largest: it knows a batch again, and misses one."""
+    wire.create_topic(topic)
+    producer_id, epoch = wire.init_producer_id()
+    messages, segment = BATCHES["nulls"], broker.segment(topic)
+
+    def batch(base_sequence: int) -> bytes:
+        return encoded(messages, producer_id=producer_id, producer_epoch=epoch, base_sequence=base_sequence)
+
+    assert wire.produce(topic, batch(INT32 - 1)) == Produced(error=kafka.NONE, base_offset=0)
+    row = read_log(segment).batches.iloc[0]
+    assert (row.producer_id, row.producer_epoch, row.base_sequence) == (producer_id, epoch, INT32 - 1)
+    assert row.last_sequence == 0
+    assert wire.produce(topic, batch(int(row.last_sequence) + 2)).error == kafka.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert wire.produce(topic, batch(int(row.last_sequence) + 1)) == Produced(error=kafka.NONE, base_offset=3)
+    size = segment.stat().st_size
+    again = wire.produce(topic, batch(INT32 - 1))
+    assert (again.error, again.base_offset) == (kafka.NONE, 0)
+    assert segment.stat().st_size == size == 2 * len(batch(0))
+
+
+def test_transactions(broker: Broker, wire: Wire, jars: Path, topic: str) -> None:
+    """One is committed, one aborted; the coordinator's markers are what we would write."""
+    wire.create_topic(topic)
+    producer_id, epoch = producer = wire.init_producer_id(topic)
+    segment, expected, committed, offset = broker.segment(topic), b"", list[Message](), 0
+    for commit, codec in ((True, "none"), (False, "lz4"), (True, "zstd")):
+        messages = moved(BATCHES["nulls"], offset)
+        fields: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": epoch, "is_transactional": True}
+        sequence = 3 * (offset // 4)
+        wire.add_partition(topic, producer, topic)
+        sent = encoded(moved(messages, 0), codec, base_sequence=sequence, **fields)
+        assert wire.produce(topic, sent, transactional_id=topic) == Produced(error=kafka.NONE, base_offset=offset)
+        wire.end_transaction(topic, producer, commit)
+        expected += encoded(messages, codec, base_sequence=sequence, partition_leader_epoch=0, **fields)
+        wait_for("the marker", partial(_is_longer, segment, len(expected)))
+        marker = read_log(segment)
+        stamp = int(marker.records.timestamps_ms[-1])
+        message = Message(
+            offset=offset + 3, timestamp_ms=stamp, key=struct.pack(">hh", 0, commit), value=struct.pack(">hi", 0, 0)
+        )
+        expected += encoded([message], is_control=True, partition_leader_epoch=0, **fields)
+        assert segment.read_bytes() == expected
+        committed += messages if commit else []
+        offset += 4
+    back = read_log(segment)
+    assert back.batches.is_control.tolist() == [False, True] * 3
+    assert back.batches.is_transactional.all()
+    for consumer in CONSUMERS:
+        assert CONSUMERS[consumer](broker, jars, topic, 1) == {0: as_consumed(committed, -1)}
+
+
+def _is_longer(path: Path, size_bytes: int) -> bool:
+    return path.stat().st_size > size_bytes
+
+
+@pytest.mark.parametrize("fmt", ["v0", "v1"])
+def test_older_formats_become_v2(broker: Broker, wire: Wire, topic: str, fmt: str) -> None:
+    """Produce requests up to version 2 may carry them; the broker stores each set as one v2 batch, as we would."""
+    wire.create_topic(topic, 4)
+    messages = [replace(message, headers=()) for message in BATCHES["nulls"] + BATCHES["lengths"]]
+    if fmt == "v0":
+        messages = [replace(message, timestamp_ms=-1) for message in messages]
+    for partition, codec in enumerate(("none", "gzip", "snappy", "lz4")):
+        sent = encoded(moved(messages, 0), codec, fmt)
+        for version in (3, 7):
+            assert wire.produce(topic, sent, partition, version).error == kafka.INVALID_RECORD
+        kept = list[Message]()
+        for version in (0, 1, 2):
+            produced = wire.produce(topic, sent, partition, version)
+            assert (produced.error, produced.base_offset) == (kafka.NONE, len(kept))
+            kept += moved(messages, len(kept))
+        back = read_log(broker.segment(topic, partition))
+        assert back.batches.magic.tolist() == [2] * 3
+        assert back.batches.codec.tolist() == [codec] * 3
+        assert messages_of(back.records) == kept
+        if codec == "none":
+            records, count = records_of(kept), len(messages)
+            ours = FORMATS["v2"].encode(records, count, batch_fields=BatchFields(partition_leader_epoch=0))
+            assert broker.segment(topic, partition).read_bytes() == bytes(ours)
+
+
+# What a broker has to refuse. A log may hold more than a producer may send, so our reader takes some of it.
+
+CONTROL = Message(offset=0, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, 1), value=struct.pack(">hi", 0, 0))
+THREE = [
+    Message(offset=i, timestamp_ms=NOW_MS + i, key=b"key", value=b"value", headers=(("h", b"x"),)) for i in range(3)
+]
+
+
+def poked(batch: bytes, seal: bool = True, **fields: Any) -> bytes:
+    """The batch with other header fields, under a right checksum."""
+    header = np.frombuffer(batch[: V2_HEADER.itemsize], V2_HEADER).copy()
+    for name, value in fields.items():
+        header[name] = value
+    data = bytearray(header.tobytes() + batch[V2_HEADER.itemsize :])
+    return sealed(data) if seal else bytes(data)
+
+
+def sealed(batch: bytes | bytearray) -> bytes:
+    crc_at, covered_at = V2_HEADER.fields["crc"][1], V2_HEADER.fields["attributes"][1]  # type: ignore[index]
+    data = bytearray(batch)
+    data[crc_at:covered_at] = crc32c.crc32c(bytes(data[covered_at:])).to_bytes(4, "big")
+    return bytes(data)
+
+
+def with_inner_damage(batch: bytes) -> bytes:
+    """The length of the first record, or the beginning of the compressed payload."""
+    data = bytearray(batch)
+    data[V2_HEADER.itemsize] ^= 0xFF
+    return sealed(data)
+
+
+Damage = Callable[[bytes], bytes]
+REFUSED: dict[str, tuple[Damage, set[int], str | None]] = {
+    # what: how, the broker's error codes, the field that our reader names (None: it reads the bytes)
+    "crc": (lambda b: poked(b, seal=False, crc=1), {kafka.CORRUPT_MESSAGE}, "crc"),
+    "a bit of a value": (lambda b: b[:-2] + bytes([b[-2] ^ 1]) + b[-1:], {kafka.CORRUPT_MESSAGE}, "crc"),
+    "length too small": (lambda b: poked(b, seal=False, length=len(b) - 20), {kafka.CORRUPT_MESSAGE}, "crc"),
+    "magic of v3": (lambda b: poked(b, seal=False, magic=3), {kafka.CORRUPT_MESSAGE}, "*"),
+    "count too large": (lambda b: poked(b, count=4), {kafka.INVALID_RECORD}, "record length"),
+    "count too small": (lambda b: poked(b, count=2), {kafka.INVALID_RECORD}, "count"),
+    "count, range too big": (lambda b: poked(b, count=4, last_offset_delta=3), {kafka.INVALID_RECORD}, "record length"),
+    "count, range too small": (lambda b: poked(b, count=2, last_offset_delta=1), {kafka.INVALID_RECORD}, "count"),
+    "count negative": (lambda b: poked(b, count=-1), {kafka.INVALID_RECORD}, "count"),
+    "codec 5": (lambda b: poked(b, attributes=5), {kafka.UNKNOWN_SERVER_ERROR}, "attributes"),
+    "another codec": (lambda b: poked(b, attributes=4), {kafka.UNKNOWN_SERVER_ERROR}, "records"),
+    "payload": (with_inner_damage, {kafka.INVALID_RECORD, kafka.UNKNOWN_SERVER_ERROR}, "*"),
+    # What compaction, a coordinator or a follower's cut tail leaves is sound in a log.
+    "range wider than count": (lambda b: poked(b, last_offset_delta=3), {kafka.INVALID_RECORD}, None),
+    "control": (lambda b: encoded([CONTROL], is_control=True), {kafka.INVALID_RECORD}, None),
+    "cut short": (lambda b: b[:-3], {kafka.INVALID_RECORD}, None),
+    "two batches": (lambda b: b + b, {kafka.INVALID_RECORD}, None),
+    "no batch": (lambda b: b"", {kafka.INVALID_RECORD}, None),
+    "empty batch": (lambda b: encoded_empty(), {kafka.INVALID_RECORD}, None),
+    "a hole": (lambda b: encoded([THREE[0], THREE[2]]), {kafka.INVALID_RECORD}, None),
+    "producer id without epoch": (lambda b: encoded(THREE, producer_id=77), {kafka.INVALID_RECORD}, None),
+}  # fmt: skip
+
+
+def encoded_empty() -> bytes:
+    fields = BatchFields(base_offset=0, last_offset=0)
+    return bytes(FORMATS["v2"].encode(records_of([]), [0, 0], batch_fields=fields))
+
+
+def test_what_the_broker_refuses(broker: Broker, wire: Wire, topic: str) -> None:
+    wire.create_topic(topic)
+    assert wire.produce(topic, encoded(THREE)).error == kafka.NONE
+    size = broker.segment(topic).stat().st_size
+    for codec in ("none", "gzip"):
+        for what, (damage, errors, field) in REFUSED.items():
+            data = damage(encoded(THREE, codec))
+            assert wire.produce(topic, data).error in errors, (what, codec)
+            if field is None:
+                read_log(data)
+            else:
+                with pytest.raises(CorruptLog) as refusal:
+                    read_log(data)
+                assert field in ("*", refusal.value.field), (what, codec)
+    assert broker.segment(topic).stat().st_size == size
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_the_broker_corrects(broker: Broker, wire: Wire, topic: str, codec: str) -> None:
+    """A wrong max timestamp, and append time in a topic of create times: it stores what we would have written."""
+    wire.create_topic(topic)
+    batch = encoded(THREE, codec)
+    attributes = int(np.frombuffer(batch[: V2_HEADER.itemsize], V2_HEADER)["attributes"][0])
+    wrongs: list[dict[str, Any]] = [
+        {"max_timestamp_ms": 5},
+        {"max_timestamp_ms": NOW_MS + 10**6},
+        {"attributes": attributes | TIMESTAMP_TYPE_BIT},
+    ]
+    for i, wrong in enumerate(wrongs):
+        produced = wire.produce(topic, poked(batch, **wrong))
+        assert produced == Produced(error=kafka.NONE, base_offset=3 * i)
+        stored = broker.segment(topic).read_bytes()[i * len(batch) :]
+        assert stored == encoded(moved(THREE, 3 * i), codec, partition_leader_epoch=0)
+
+
+def test_offsets_that_do_not_rise_by_one(broker: Broker, wire: Wire, topic: str) -> None:
+    """In a batch whose range fits its count, the broker looks at them only where it decompresses."""
+    wire.create_topic(topic)
+    twice = [THREE[0], replace(THREE[1], offset=0), THREE[2]]
+    assert wire.produce(topic, encoded(twice, "gzip")).error == kafka.UNKNOWN_SERVER_ERROR
+    assert wire.produce(topic, encoded(twice)).error == kafka.NONE
+    assert read_log(broker.segment(topic)).records.offsets.tolist() == [0, 0, 2]

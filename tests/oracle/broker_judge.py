@@ -1,0 +1,102 @@
+"""Kafka's broker and ours on the same source: the same refusal, or the same batches, bytes and counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kfbench import KfbenchError, read_log
+from kfbench.errors import CorruptLog, Refused
+from kfbench.measure.golden import first_difference, plain
+from kfbench.measure.golden_steps import REMADE, Remade
+from tests.oracle.broker_cases import OPS, BrokerCase
+from tests.oracle.client import Kafka, Spec
+
+PACKED_OTHERWISE = {"position", "size_bytes", "crc"}  # under a codec, between two libraries
+
+DAMAGE = {"CorruptRecordException": "CORRUPT_MESSAGE", "InvalidRecordException": "INVALID_RECORD"}
+"""What a broker calls its reader's exceptions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """What Kafka made of a case (bytes, notes), and what we did: one of made and error is None."""
+
+    case: BrokerCase
+    kafkas: bytes
+    notes: Spec
+    made: Remade | None
+    error: KfbenchError | None
+
+    @property
+    def refused(self) -> Spec | None:
+        return self.notes.get("refused")
+
+
+def ask_both(kafka: Kafka, cases: Sequence[BrokerCase]) -> list[Verdicts]:
+    """On cases of one path."""
+    answers = kafka.change_each(cases[0].op, [(case.source, case.options) for case in cases])
+    return [_beside(case, *answer) for case, answer in zip(cases, answers, strict=True)]
+
+
+def _beside(case: BrokerCase, kafkas: bytes, notes: Spec) -> Verdicts:
+    _, remake = REMADE[OPS[case.op]]
+    made: Remade | None = None
+    error: KfbenchError | None = None
+    try:
+        made = remake(case.source, case.options)
+    except KfbenchError as refusal:
+        error = refusal
+    return Verdicts(case=case, kafkas=kafkas, notes=notes, made=made, error=error)
+
+
+def disagreement(kafka: Kafka, found: Verdicts) -> str | None:
+    """In what the two differ. Where both refuse with a broker's error, it must be the same one, but that of a source
+    which is damaged, and breaks a rule besides, one may name the damage and the other the rule."""
+    if found.refused is None and found.made is None:
+        return f"Kafka takes it, kfbench does not: {type(found.error).__name__}: {found.error}"
+    if found.refused is not None:
+        said = f"Kafka: {found.refused['error']}: {found.refused['message']}"
+        if found.error is None:
+            return f"{said}; kfbench takes it"
+        if isinstance(found.error, Refused) and found.error.error == found.refused["error"]:
+            return None
+        if _both_see_damage(kafka, found):
+            return None
+        return f"{said}; kfbench: {type(found.error).__name__}: {found.error}"
+    assert found.made is not None
+    counts = found.notes.get("validation", found.notes)
+    if differ := {name: (counts[name], ours) for name, ours in found.made.counts.items() if counts[name] != ours}:
+        return f"counts (Kafka's, ours): {differ}"
+    return other_log(found.kafkas, found.made.data)
+
+
+def _both_see_damage(kafka: Kafka, found: Verdicts) -> bool:
+    """Kafka's reader does not take the source; and where ours names a broker's error, one of the two names damage."""
+    assert found.refused is not None
+    unreadable = kafka.read(found.case.source)["error"]
+    if not unreadable or not isinstance(found.error, Refused):
+        return bool(unreadable) and isinstance(found.error, CorruptLog)
+    damage = DAMAGE.get(unreadable["class"].rpartition(".")[2])
+    return damage in (found.refused["error"], found.error.error)
+
+
+def other_log(kafkas: bytes, ours: bytes) -> str | None:
+    """In what our bytes differ from Kafka's, but for how a codec packs them."""
+    if kafkas == ours:
+        return None
+    wanted, found = read_log(kafkas), read_log(ours)
+    if len(wanted) != len(found):
+        return f"Kafka writes {len(wanted)} batches, kfbench {len(found)}"
+    for i, (theirs, own) in enumerate(zip(wanted.batch_rows, found.batch_rows, strict=True)):
+        entries = [
+            log[row["position"] : row["position"] + row["size_bytes"]] for log, row in ((kafkas, theirs), (ours, own))
+        ]
+        if not theirs["codec"] or not own["codec"]:
+            if difference := first_difference(*entries):
+                return f"batch {i}: {difference}"
+            continue
+        for name in theirs.dtype.names:
+            if name not in PACKED_OTHERWISE and theirs[name] != own[name]:
+                return f"batch {i}: {name}: Kafka writes {theirs[name]}, kfbench {own[name]}"
+        if difference := first_difference(*map(plain, entries)):
+            return f"batch {i}, decompressed: {difference}"
+    return None

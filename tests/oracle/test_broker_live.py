@@ -1,0 +1,128 @@
+"""Apache Kafka's own broker code judges ours, case by case as drawn: LogValidator, down-conversion, filterTo."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from kfbench import EncodedLog, read_log
+from kfbench.broker.append import append
+from kfbench.measure.golden_steps import append_options
+from tests.formats.fuzz import sealed
+from tests.oracle.broker_cases import CHUNK, OPS, BrokerCase, broker_cases
+from tests.oracle.broker_differences import DIFFERENCES, difference
+from tests.oracle.broker_judge import ask_both, disagreement, other_log
+from tests.oracle.cases import LEADER, batch, record
+from tests.oracle.client import Kafka
+from tests.oracle.golden import GOLDEN
+
+SEED = 20261121
+CASES = {"validate": 5000, "convert": 3000, "compact": 3000}
+AT_ONCE = 250
+SAME = "the same"
+
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
+
+Judged = Callable[[str], Counter[str]]
+
+
+@pytest.fixture(scope="module")
+def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
+    """Judges the cases of a path, once: how many are the same, or differ as is known. Raises AssertionError."""
+
+    @cache
+    def judge(op: str) -> tuple[Counter[str], list[str]]:
+        held, disagreements = Counter[str](), []
+        cases = list(broker_cases(op, SEED, CASES[op]))
+        for first in range(0, len(cases), AT_ONCE):
+            for found in ask_both(kafka, cases[first : first + AT_ONCE]):
+                wrong = disagreement(kafka, found)
+                known = difference(found) if wrong else SAME
+                if known:
+                    held[known] += 1
+                else:
+                    disagreements.append(f"{wrong}\n{found.case.options}\n{found.case.source.hex()}")
+        verdicts[f"cases in which {op} does as Apache Kafka's broker does"] += held[SAME]
+        return held, disagreements
+
+    def judged(op: str) -> Counter[str]:
+        held, disagreements = judge(op)
+        assert not disagreements, f"{len(disagreements)} cases; the smallest:\n{min(disagreements, key=len)}"
+        return held
+
+    return judged
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_we_do_as_kafkas_broker_does(op: str, judged: Judged) -> None:
+    held = judged(op)
+    assert held.total() == CASES[op]
+    assert held[SAME] >= 0.9 * CASES[op]
+
+
+def test_many_requests_at_once_are_each_as_kafkas(kafka: Kafka) -> None:
+    cases, joined = list(broker_cases("validate", SEED + 1, 1000)), 0
+    for first in range(0, len(cases), CHUNK):
+        step = cases[first].options
+        alike = [replace(case, options=step) for case in cases[first : first + CHUNK]]
+        taken = [
+            found
+            for found in ask_both(kafka, alike)
+            if not found.refused and not disagreement(kafka, found) and not read_log(found.case.source).trailing_bytes
+        ]
+        if not taken:
+            continue
+        positions = np.cumsum([0, *(len(found.case.source) for found in taken)])
+        data = np.frombuffer(b"".join(found.case.source for found in taken), np.uint8)
+        bases = np.full(len(taken), step["baseOffset"])
+        made = append(EncodedLog(data=data, positions=positions), **append_options(step) | {"base_offset": bases})
+        joined += len(taken)
+        for i, found in enumerate(taken):
+            counts = found.notes["validation"]
+            assert made.max_timestamp_ms[i] == counts["maxTimestampMs"]
+            assert not other_log(found.kafkas, made.data[made.positions[i] : made.positions[i + 1]].tobytes())
+        assert made.converted_records == sum(found.notes["validation"]["numRecordsConverted"] for found in taken)
+        assert np.asarray(made.next_offset).tolist() == [found.notes["validation"]["nextOffset"] for found in taken]
+    assert joined >= 500
+
+
+def test_kafka_refuses_and_takes_enough(kafka: Kafka) -> None:
+    """The cases are worth something: every error of the validator comes up, and most requests are sound."""
+    cases = list(broker_cases("validate", SEED, 1000))
+    found = Counter((one.refused or {}).get("error") for one in ask_both(kafka, cases))
+    assert found[None] >= 600
+    errors = {"INVALID_RECORD", "INVALID_TIMESTAMP", "CORRUPT_MESSAGE", "UNSUPPORTED_FOR_MESSAGE_FORMAT"}
+    assert min(found[error] for error in errors) >= 5
+
+
+VECTORS = {
+    "zstd before v2": "validate_v2_none_to_v1_zstd",
+    "headers before v2": "validate_v2_none_headers_to_v1",
+    "transactions before v2": "validate_v2_none_transactional_to_v1",
+    "producer state": "validate_v2_half_a_producer_to_gzip",
+    "skipped keys": "validate_v2_gzip_holes_coordinator",
+    "control built anew": "validate_v2_gzip_commit_to_zstd",
+    "empty before v2": "compaction_v1_empty_kept",
+}
+
+
+def _case(name: str, kafka: Kafka) -> BrokerCase:
+    if name == "control records":  # no vector: Kafka's reader does not take what its validator took
+        source = kafka.write(batch(2, "none", [record("6b", "76")]))
+        source = sealed(source[:21] + b"\0\x20" + source[23:])
+        options = LEADER | {"toMagic": 2, "targetCompression": "none", "origin": "COORDINATOR"}
+        return BrokerCase(op="validate", source=source, options=options)
+    sidecar = json.loads((GOLDEN / f"{VECTORS[name]}.json").read_text(encoding="utf-8"))
+    step = sidecar["spec"]["steps"][-1]
+    return BrokerCase(op=step["op"], source=bytes.fromhex(sidecar["source"]), options=step)
+
+
+@pytest.mark.parametrize("name", [known.name for known in DIFFERENCES])
+def test_a_difference_is_still_there(name: str, kafka: Kafka) -> None:
+    (found,) = ask_both(kafka, [_case(name, kafka)])
+    assert disagreement(kafka, found)
+    assert difference(found) == name
