@@ -18,9 +18,9 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,31 @@ import numpy as np
 from aiokafka.record._crecords import DefaultRecordBatchBuilder, LegacyRecordBatchBuilder, MemoryRecords
 
 from kfbench import FORMATS, BatchFields, Records
-from kfbench.arrays import Bytes
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import EncodedLog
+from kfbench.broker.append import append
+from kfbench.codecs import CODECS, Allowance
+from kfbench.formats._reading import Reading
+from kfbench.kernels.crc import crc32c_of
 from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
+from kfbench.measure.broker import measure_path
+from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
+from kfbench.workloads.grid import GridPoint
 
 BATCH = 100
 KEY_BYTES, VALUE_BYTES = 16, 100
 RESIDENT = 4000  # records a call: payload, columns and output are 1.2 MB, so they stay in a cache
 LARGE_VALUE_BYTES, LARGE_RECORDS = 1024, 2000  # 2 MB in, 2 MB out
+VALIDATED = 20_000  # of which a call's own cost is a small part
 MANY = 1_000_000
+BROKER_BYTES, BROKER_CODEC_BYTES = 1 << 20, 1 << 17  # keys and values that a call appends
+LARGE_BATCH = 500
 NOW_MS = 1_700_000_000_000
 ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
 MISSED = "MISSED"
+V2_HEADER_BYTES = V2_HEADER.itemsize
 MAGIC_AT, ATTRIBUTES_AT = position(V2_HEADER, "magic"), position(V2_HEADER, "attributes")
 
 Arm = Callable[[], object]
@@ -85,6 +97,14 @@ class Sample:
         ]
         records = Records.from_lists([row[3] for row in rows], [row[2] for row in rows], stamps, offsets=offsets)
         return cls(records=records, rows=rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appends:
+    """cpu_ns int64[rounds], one call each, and the counters of a call."""
+
+    cpu_ns: Int64
+    did: dict[str, Any]
 
 
 def aiokafka_v2(rows: list[tuple[int, int, bytes, bytes]]) -> list[bytearray]:
@@ -280,6 +300,96 @@ def decode_figures(rounds: int) -> Iterator[Figure]:
     )
 
 
+def appended(names: Sequence[str], batch: int, value_bytes: int, codec: str, rounds: int) -> dict[str, Appends]:
+    """Appends of the same records, interleaved, one batch a request, assigned in the buffer that it came in."""
+    timed: dict[str, Appends] = {}
+    point = GridPoint(batch_size=batch, value_bytes=value_bytes)
+    room = (BROKER_BYTES if codec == "none" else BROKER_CODEC_BYTES) // (batch * (value_bytes + KEY_BYTES))
+    sample = point.generate(records=batch * max(room, 1), seed=7)
+    found = measure_path(
+        "append", [FORMATS[name] for name in names if codec in FORMATS[name].capabilities.codecs], None,
+        sample.records, sample.bounds, codec, None, sample.batch_fields, rounds=rounds, sample_ns=1, seed=7,
+    )  # fmt: skip
+    for each in found:
+        if each.samples is None:
+            sys.exit(f"append of {each.format}, {codec}: {each.error}")
+        if each.arm == "measure":
+            timed[each.format] = Appends(cpu_ns=each.samples.cpu_ns, did=each.columns)
+    return timed
+
+
+def append_figures(rounds: int) -> Iterator[Figure]:
+    """What a path gives is verified before it is timed, and again afterwards."""
+    for codec in CODECS:
+        found = appended(("v0", "v1", "v2", "v3-headers-first"), BATCH, VALUE_BYTES, codec, rounds)
+        if "v0" in found:
+            yield _against(found, "v1", "v0", f"v1 append against v0, {codec}")
+        yield _against(found, "v3-headers-first", "v2", f"headers-first append against v2, {codec}")
+        if codec != "none":  # far more than a block of any codec
+            large = appended(("v2", "v3-headers-first"), LARGE_BATCH, LARGE_VALUE_BYTES, codec, rounds)
+            name = f"headers-first append against v2, {codec}, {LARGE_BATCH} x 1 KiB a batch"
+            yield _against(large, "v3-headers-first", "v2", name)
+        for name in ("v2", "v3-headers-first"):
+            work = found[name].did
+            if work["batches_in_place"] != work["batches"]:
+                sys.exit(f"{name}, {codec}: batches were not assigned in place")
+        yield Figure(
+            name=f"v2 append, {codec}: bytes set in a batch",
+            measured=found["v2"].did["written_bytes"] / found["v2"].did["batches"],
+            unit="bytes",
+            target=V2_HEADER_BYTES,
+            at_least=False,
+        )
+
+
+def _against(found: dict[str, Appends], name: str, base: str, title: str) -> Figure:
+    done, whole = (found[each].did["decompressed_bytes"] for each in (name, base))
+    return Figure(
+        name=title,
+        measured=paired_ratio(found[name].cpu_ns, found[base].cpu_ns)[0],
+        unit="x",
+        detail=f"decompressed {done:,} bytes against {whole:,}" if whole else "",
+    )
+
+
+def validation_figures(rounds: int) -> Iterator[Figure]:
+    """The limit: one checksum of all bytes, and the columns of all records, which validation has to look at.
+
+    The target is for what records cost. A call has a fixed cost beside it, a small part of VALIDATED records' and a
+    large one of RESIDENT's: that line has no target, and shows what the fixed cost adds.
+    """
+    v2 = FORMATS["v2"]
+    for records, target in ((RESIDENT, None), (VALIDATED, 2)):
+        log = v2.encode(Sample.of(records, VALUE_BYTES).records, BATCH)
+        log = replace(log, data=log.data.copy())  # each call sets the same offsets, and the next one finds them
+        reading = Reading(log.data, log.positions, v2.magic, "raise", Allowance.of(len(log.data), None))
+        validate = partial(append, log, v2, base_offset=records, from_zero=False, in_place=True)
+        if v2.decode(validate().data).records.offsets.tolist() != list(range(records, 2 * records)):
+            sys.exit("append: wrong offsets")
+        if len(limit_of_validation(log, reading)) != records:
+            sys.exit("the limit does not index every record")
+        spent = interleaved({"append": validate, "limit": partial(limit_of_validation, log, reading)}, records, rounds)
+        yield Figure(
+            name=f"v2 append against CRC-32C and record index, {records:,} records a call",
+            measured=ratio(spent["append"], spent["limit"]),
+            unit="x",
+            target=target,
+            at_least=False,
+            detail=ns(spent)
+            + (
+                ""
+                if target
+                else f"; the target stands on {VALIDATED:,} records a call, where the "
+                "fixed cost of a call is a small part"
+            ),
+        )
+
+
+def limit_of_validation(log: EncodedLog, reading: Reading) -> Int64:
+    crc32c_of(log.data)
+    return reading.index()[0].offsets
+
+
 def command_figures(rounds: int) -> Iterator[Figure]:
     """Wall time of the installed command, after one run that is not counted."""
     command = Path(sysconfig.get_path("scripts"), "kfbench")
@@ -322,6 +432,8 @@ def main() -> int:
         *limit_figures(options.rounds),
         *decode_figures(options.rounds),
         *many_figures(few),
+        *append_figures(few),
+        *validation_figures(options.rounds),
         *command_figures(few),
     ]
     if options.json:

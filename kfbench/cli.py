@@ -212,6 +212,60 @@ def what_if(
 
 
 @app.command()
+def migrate(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="SOURCE", help="A log segment; nine shapes of records unless given.")
+    ] = None,
+    plan_name: Annotated[str, typer.Option("--plan", metavar="NAME", help="kip31, kip724 or v3.")] = "v3",
+    codec: Annotated[str, typer.Option(metavar="NAME", help="The codec of all producers.")] = "lz4",
+    old_producers: Annotated[float, typer.Option(metavar="SHARE", help="Of the records produced.")] = 0.1,
+    old_consumers: Annotated[float, typer.Option(metavar="SHARE", help="Of the records fetched.")] = 0.2,
+    old_data: Annotated[float, typer.Option(metavar="SHARE", help="Fetched, and stored before the change.")] = 0.0,
+    canary_leaders: Annotated[float, typer.Option(metavar="SHARE", help="Leaders on the canary.")] = 0.05,
+    fan_out: Annotated[float, typer.Option(metavar="NUMBER", help="Consumers that read each record.")] = 3.0,
+    replication: Annotated[int, typer.Option(metavar="NUMBER", help="Copies, the leader's included.")] = 3,
+    retention_days: Annotated[float, typer.Option(metavar="DAYS", help="How long records are kept.")] = 7.0,
+    price_cpu_core_hour: Annotated[float, typer.Option(metavar="USD", help="Assumed, as all prices.")] = 0.04,
+    price_storage_gb_month: Annotated[float, typer.Option(metavar="USD", help="A GB is 10**9 bytes.")] = 0.08,
+    price_network_gb: Annotated[float, typer.Option(metavar="USD", help="In or out of a broker.")] = 0.01,
+    as_json: AsJson = False,
+) -> None:
+    """A rollout of a new format, phase by phase: who is converted for or refused, what it costs, where it pays."""
+    from kfbench.broker.migrate import PLANS, Prices, Traffic, check_codec
+    from kfbench.codecs import CODECS
+    from kfbench.errors import IllegalCombination, InvalidConfig
+
+    _check_names("--plan", [plan_name], PLANS)
+    _check_names("--codec", [codec], CODECS)
+    plan = PLANS[plan_name]
+    try:
+        check_codec(plan, codec)
+        traffic = Traffic(
+            old_producers=old_producers,
+            old_consumers=old_consumers,
+            fan_out=fan_out,
+            replication=replication,
+            retention_days=retention_days,
+            old_data=old_data,
+            canary_leaders=canary_leaders,
+        )
+        prices = Prices(
+            cpu_core_hour=price_cpu_core_hour, storage_gb_month=price_storage_gb_month, network_gb=price_network_gb
+        )
+    except (IllegalCombination, InvalidConfig) as error:
+        raise typer.BadParameter(str(error)) from None
+    if source is not None:
+        if str(source) in PLANS and not source.exists():
+            raise typer.BadParameter(f"{source} is a plan: kfbench migrate --plan {source}", param_hint="SOURCE")
+        _existing(source)
+
+    from kfbench.sweep.migration import migrate
+
+    found = migrate(plan, codec, traffic, prices, source, _tracked)
+    _print(_json(found.to_dict()) if as_json else found.to_text())
+
+
+@app.command()
 def inspect(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Log segments.")],
     records: Annotated[bool, typer.Option("--records", help="The records too, not only the batches.")] = False,
@@ -264,15 +318,7 @@ def verify(
 
     loaded = load_profile(profile)
 
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-
-    def tracked(items: Sequence[Any], what: str) -> Iterable[Any]:
-        return track(items, what, console=console, transient=True, disable=not console.is_terminal)
-
-    found = verify(loaded, golden or GOLDEN, tracked)
+    found = verify(loaded, golden or GOLDEN, _tracked)
     if as_json:
         _print(_json(found.to_dict()))
     else:
@@ -356,6 +402,15 @@ def doctor(as_json: AsJson = False) -> None:
     _print(_json([each.to_dict() for each in found]) if as_json else "\n".join(each.to_text() for each in found))
     if any(each.state == "missing" for each in found):
         raise typer.Exit(1)
+
+
+def _tracked(items: Sequence[Any], what: str) -> Iterable[Any]:
+    """The items, with a bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(items, what, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _existing(path: Path) -> Path:

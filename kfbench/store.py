@@ -28,7 +28,7 @@ MANIFEST: Final = "manifest.json"
 MEASUREMENTS: Final = "measurements"
 RUNNING, COMPLETE = "running", "complete"
 # Rows come back in this order, whatever order they were measured in.
-ORDER: Final = ("kind", "grid", "cell_id", "codec", "level", "operation", "format", "arm")
+ORDER: Final = ("kind", "grid", "cell_id", "codec", "level", "operation", "to_format", "format", "arm")
 
 
 class _Grid(msgspec.Struct):

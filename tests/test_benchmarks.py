@@ -8,12 +8,18 @@ from typing import Any
 
 import pytest
 
-from benchmarks import formats
+from benchmarks import broker, formats
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 
 ROOT = Path(__file__).parents[1]
-CLASSES = [found for _, found in inspect.getmembers(formats, inspect.isclass) if found.__module__ == formats.__name__]
+CLASSES = [
+    found
+    for module in (formats, broker)
+    for name, found in inspect.getmembers(module, inspect.isclass)
+    if found.__module__ == module.__name__ and not name.startswith("_")  # which asv passes over
+]
+PREFIXES = ("time_", "track_")
 
 
 def test_every_format_and_codec_is_benchmarked() -> None:
@@ -26,34 +32,62 @@ def test_the_first_parameters_stay_where_they_are() -> None:
     assert formats.FORMAT_NAMES[:6] == ("v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only")
     assert formats.BATCH_SIZES[:4] == (1, 10, 100, 1000)
     assert formats.VALUE_BYTES[:3] == (10, 100, 1000)
+    assert broker.TARGET_NAMES[:4] == ("v0", "v1", "v2", "v3") and set(broker.TARGET_NAMES) <= set(FORMATS)
     assert formats.CODEC_NAMES[:5] == ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def test_there_is_something_to_run() -> None:
-    assert {each.__name__ for each in CLASSES} == {"Encode", "Decode", "Size", "Overhead", "Compressed"}
+    assert {each.__name__ for each in CLASSES} == {
+        "Encode", "Decode", "Size", "Overhead", "Compressed", "Append", "Convert", "Compact",
+    }  # fmt: skip
+
+
+def parameters(benchmark: Any) -> list[tuple[Any, ...]]:
+    """All of a format's; of a broker's path, which has three methods a parameter, those of no codec and of one."""
+    every = list(product(*benchmark.params))
+    return (
+        every if benchmark.__module__ == formats.__name__ else [each for each in every if each[-1] in ("none", "lz4")]
+    )
 
 
 @pytest.mark.parametrize("benchmark", CLASSES, ids=lambda each: str(each.__name__))
 def test_a_benchmark_runs_for_every_parameter(benchmark: Any) -> None:
-    (method,) = [name for name in vars(benchmark) if name.startswith(("time_", "track_"))]
-    assert benchmark.version
+    methods = [name for name in dir(benchmark) if name.startswith(PREFIXES)]
+    assert methods and benchmark.version
     assert len(benchmark.params) == len(benchmark.param_names)
-    if method.startswith("time_"):
-        assert benchmark.timer.__name__ == "process_time"
-    else:
-        assert benchmark.unit
     ran = 0
-    for params in product(*benchmark.params):
+    for params in parameters(benchmark):
         each = benchmark()
         try:
             if hasattr(each, "setup"):
                 each.setup(*params)
         except NotImplementedError:  # asv skips these
             continue
-        found = getattr(each, method)(*params)
-        assert (found is None) if method.startswith("time_") else found > 0
+        for method in methods:
+            found = getattr(each, method)(*params)
+            if method.startswith("time_"):
+                assert found is None and benchmark.timer.__name__ == "process_time"
+            else:
+                assert found >= 0 and (hasattr(benchmark, "unit") or getattr(benchmark, method).unit)
         ran += 1
     assert ran >= 20
+
+
+def test_what_a_path_writes_and_opens_is_tracked() -> None:
+    append: Any = broker.Append()
+    append.setup("v0", "lz4")
+    assert append.track_written_bytes("v0", "lz4") > 20 and append.track_decompressed_bytes("v0", "lz4") == 142
+    append.setup("v2", "lz4")
+    assert append.track_written_bytes("v2", "lz4") == 12 / 100  # 100 records a batch
+    append.setup("v2", "none")
+    assert append.track_decompressed_bytes("v2", "none") == 0
+
+
+def test_what_a_format_cannot_have_is_passed_over() -> None:
+    convert: Any = broker.Convert()
+    for given in (("v2", "v1", "zstd"), ("v1", "v2", "zstd")):
+        with pytest.raises(NotImplementedError, match="v1 has no zstd"):
+            convert.setup(*given)
 
 
 def test_a_tracked_overhead_is_the_known_one() -> None:

@@ -9,12 +9,14 @@ import tempfile
 import time
 import unittest.mock
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from kfbench.cli import _without_home, app, main
+from kfbench.broker.migrate import Prices, Traffic
+from kfbench.cli import _without_home, app, main, migrate
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
@@ -32,6 +34,7 @@ COMMANDS = {
     "sweep",
     "report",
     "what-if",
+    "migrate",
     "inspect",
     "verify",
     "table",
@@ -143,7 +146,7 @@ def test_wrong_usage_is_one_line_and_status_2(kfbench: Run, arguments: list[str]
     assert said in kfbench(*arguments).refused(status=2)
 
 
-@pytest.mark.parametrize("command", ["inspect", "what-if", "report", "run", "sweep", "verify"])
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate", "report", "run", "sweep", "verify"])
 def test_a_file_that_does_not_exist(kfbench: Run, tmp_path: Path, command: str) -> None:
     line = kfbench(command, tmp_path / "nowhere.toml").refused()
     assert str(tmp_path / "nowhere.toml") in line
@@ -175,6 +178,60 @@ def test_what_if_refuses_an_illegal_combination_by_name(kfbench: Run, segment: P
 def test_what_if_refuses_unknown_names(kfbench: Run, segment: Path, option: str, known: dict[str, object]) -> None:
     line = kfbench("what-if", segment, option, "nope").refused(status=2)
     assert f"{option}: 'nope' is not one of {', '.join(known)}" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--plan", "kip32"], "--plan: 'kip32' is not one of kip31, kip724, v3"),
+        (["--codec", "brotli"], f"--codec: 'brotli' is not one of {', '.join(CODECS)}"),
+        (["--plan", "kip31", "--codec", "zstd"], "v0 has no zstd (codecs: none, gzip, snappy, lz4)"),
+        (["--old-producers", "1.5"], "old_producers: 1.5 is not 0 to 1"),
+        (["--old-consumers", "-0.1"], "old_consumers: -0.1 is not 0 to 1"),
+        (["--old-data", "nan"], "old_data: nan is not 0 to 1"),
+        (["--canary-leaders", "many"], "--canary-leaders"),
+        (["--fan-out", "-1"], "fan_out: -1.0 is not 0 or more"),
+        (["--replication", "0"], "replication: 0 is not 1 or more"),
+        (["--replication", "2.5"], "--replication"),
+        (["--retention-days", "inf"], "retention_days: inf is not 0 or more"),
+        (["--price-network-gb", "-1"], "network_gb: -1.0 is not 0 or more"),
+    ],
+)
+def test_migrate_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: list[str], said: str) -> None:
+    assert said in kfbench("migrate", segment, *arguments).refused(status=2)
+
+
+def test_migrate_assumes_what_it_says_it_does() -> None:
+    given = {name: parameter.default for name, parameter in signature(migrate).parameters.items()}
+    prices = {name.removeprefix("price_"): value for name, value in given.items() if name.startswith("price_")}
+    assert prices == vars(Prices())
+    assert {name: given[name] for name in vars(Traffic())} == vars(Traffic())
+
+
+def test_a_plan_is_given_with_its_option(kfbench: Run) -> None:
+    assert "kip31 is a plan: kfbench migrate --plan kip31" in kfbench("migrate", "kip31").refused(status=2)
+
+
+def test_migrate_as_text_and_json(kfbench: Run, segment: Path) -> None:
+    text = kfbench("migrate", segment, "--plan", "kip31", "--codec", "none", "--old-consumers", "0.5")
+    data = kfbench("migrate", segment, "--plan", "kip31", "--codec", "none", "--old-consumers", "0.5", "--json")
+    assert (text.status, data.status, text.err, data.err) == (0, 0, "", "")
+    found = json.loads(data.out)
+    assert [phase["name"] for phase in found["phases"]] == ["before", "phase 1", "canary", "phase 2"]
+    assert found["traffic"]["old_consumers"] == 0.5
+    (subject,) = found["subjects"]
+    assert subject["name"] == segment.name
+    for phase in found["phases"]:
+        assert f"{phase['name']} ({phase['source']}): {phase['summary']}" in text.out
+
+
+def test_migrate_names_the_damage(kfbench: Run, damaged: tuple[Path, int]) -> None:
+    path, start = damaged
+    assert (
+        kfbench("migrate", path, "--codec", "none")
+        .refused()
+        .startswith(f"kfbench: {path}: batch at byte {start}: crc: ")
+    )
 
 
 def test_a_sweep_with_an_illegal_combination_leaves_nothing_behind(kfbench: Run, tmp_path: Path) -> None:
@@ -218,7 +275,7 @@ def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["inspect", "what-if"])
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
 def test_a_file_that_is_no_log_fails_the_command(kfbench: Run, tmp_path: Path, command: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("a plain text, and no batch in it\n" * 3)

@@ -10,14 +10,19 @@ import pytest
 pytest.importorskip("aiokafka")
 
 from benchmarks import figures
+from kfbench.codecs import CODECS
+from kfbench.errors import Refused
+from kfbench.measure import broker
 
 RECORDS = 300
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RESIDENT", "LARGE_RECORDS", "MANY"):
+    for name in ("RESIDENT", "LARGE_RECORDS", "MANY", "VALIDATED"):
         monkeypatch.setattr(figures, name, RECORDS)
+    for name in ("BROKER_BYTES", "BROKER_CODEC_BYTES", "LARGE_BATCH"):
+        monkeypatch.setattr(figures, name, 20)
     monkeypatch.setattr(figures, "ROUND_NS", 1)
 
 
@@ -33,6 +38,35 @@ def test_every_comparison_runs_and_has_its_target() -> None:
     assert [figure.target for figure in found] == [10, 6, 1.03, None, 1.2, None, 6, 6, 400]
     told = "\n".join(figures.lines(found))
     assert all(figure.name in told for figure in found)
+
+
+def test_a_broker_s_figures_are_there_for_each_codec() -> None:
+    found = list(figures.append_figures(3))
+    assert all(figure.measured > 0 for figure in found)
+    names = [figure.name for figure in found]
+    for codec in CODECS:
+        assert (f"v1 append against v0, {codec}" in names) == (codec != "zstd")
+        assert f"headers-first append against v2, {codec}" in names
+        assert (f"headers-first append against v2, {codec}, 20 x 1 KiB a batch" in names) == (codec != "none")
+    in_place = [figure for figure in found if figure.unit == "bytes"]
+    assert [(figure.measured, figure.target, figure.verdict) for figure in in_place] == [(12, 61, "met")] * len(CODECS)
+
+
+def test_the_target_of_validation_says_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "VALIDATED", 2 * RECORDS)
+    small, large = figures.validation_figures(2)
+    assert (small.target, large.target) == (None, 2)
+    assert f"the target stands on {2 * RECORDS} records a call" in small.detail
+    assert "target" not in large.detail
+
+
+def test_an_append_that_fails_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise Refused("INVALID_RECORD", 7, "no such thing")
+
+    monkeypatch.setattr(broker, "append", refuse)
+    with pytest.raises(SystemExit, match=r"append of v0, none: .*INVALID_RECORD: no such thing"):
+        list(figures.append_figures(1))
 
 
 def test_different_bytes_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +88,7 @@ def test_verdicts() -> None:
 def test_a_missed_target_is_the_exit_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], measured: float, status: int
 ) -> None:
-    for name in ("encode", "limit", "decode", "many", "command"):
+    for name in ("encode", "limit", "decode", "many", "append", "validation", "command"):
         one = [figures.Figure(name=name, measured=measured if name == "limit" else 10.0, unit="x", target=10)]
         monkeypatch.setattr(figures, f"{name}_figures", lambda _rounds, one=one: one)
     monkeypatch.setattr(sys, "argv", ["figures.py"])

@@ -106,7 +106,8 @@ def warm_up(arm: Arm) -> None:
 def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
     """Time every arm `rounds` times, each warmed up before; the samples of each, in the order of `arms`.
 
-    base: the arm whose call is repeated until a sample takes `sample_ns`; the others repeat theirs as often.
+    base: the arm whose call is repeated until a sample takes `sample_ns`; the others repeat theirs as often. With a
+    sample_ns of 1 each sample is one call, right after its arm's `before`: a call may then change what it reads.
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
     random = np.random.default_rng(seed)
@@ -130,6 +131,8 @@ def _time(call: Callable[[], object], inner_loops: int) -> tuple[int, int]:
 
 def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
     """Calls that take sample_ns together; the same for all arms, so that samples compare as they are."""
+    if sample_ns == 1:
+        return 1
     once = min(_time(call, 1)[1] for _ in range(5))
     return int(np.clip(-(-sample_ns // max(once, 1)), 1, MAX_INNER_LOOPS))
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from kfbench.batches import TIMESTAMP_TYPES, DecodedLog
 from kfbench.codecs import CODEC_NAMES, LEGACY_LZ4, Undecodable, codec_of
-from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, WouldLose
+from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, Refused, WouldLose
 from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, V0_MESSAGE, V2_HEADER, position
 from kfbench.log import read_log, write_log
 from kfbench.log.inspect import CONTROL_TYPES
 from kfbench.measure.environment import DATASETS
+from kfbench.measure.golden_steps import ON_PURPOSE, REMADE, Remade
 from kfbench.measure.verify import Outcome
 
 GOLDEN: Final = DATASETS / "golden"
@@ -33,6 +34,10 @@ CHECKS: Final = {
     "same records": "made by hand, as Kafka would not write it: written anew, it holds the same records",
     "not rewritable": "made by hand with what its format cannot carry: writing it anew is refused, nothing is left out",
     "refused": "what Kafka's reader refuses is refused, at the same batch",
+    "appended": "a request becomes Kafka's batches, or is refused for its reason; so do its counts",
+    "converted": "a log down-converted is Kafka's, and so is the number of converted records",
+    "compacted": "a log filtered is Kafka's",
+    "differs on purpose": "a known difference from Kafka's broker is still there",
 }
 MADE_BY_HAND: Final = ("corrupt", "wrapper")  # categories that Kafka's reader takes and its writer would not write
 
@@ -72,6 +77,9 @@ _NOT_COMPARED: Final = {"isValid", "decompressedSha256", "decompressError", "rec
 _RECORD_NOT_COMPARED: Final = {"size", "crc", "magic"}
 _TIMESTAMP_TYPES: Final = {"NO_TIMESTAMP_TYPE": "create", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
 _ABSENT: Final = {"delete_horizon_ms": -1}  # what we say where Kafka says null
+_NO_ERROR: Final = "UNKNOWN_SERVER_ERROR"  # what a client hears of an exception that Kafka has no error for
+_DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
+_PACKED_OTHERWISE: Final = {"position", "size", "crc"}  # by another build of a codec
 _SEQUENCES: Final = 1 << 31  # they start again at 0 after the largest int32
 
 
@@ -108,6 +116,8 @@ def check_vector(folder: Path, entry: dict[str, Any]) -> Iterator[Outcome]:
     if sidecar["error"] is not None:
         yield outcome("refused", next(_taken(data, sidecar), None))
         return
+    if "source" in sidecar:
+        yield outcome(*_remade(data, sidecar))
     try:
         log = read_log(data)
     except KfbenchError as error:
@@ -131,7 +141,7 @@ def check_vector(folder: Path, entry: dict[str, Any]) -> Iterator[Outcome]:
     elif not log.batch_rows["canonical"].all():
         yield outcome("same bytes", "Kafka's own writer wrote it, and kfbench says that it is not canonical")
     elif sidecar["byteExact"]:
-        yield outcome("same bytes", _first_difference(data[: sidecar["validBytes"]], again))
+        yield outcome("same bytes", first_difference(data[: sidecar["validBytes"]], again))
     else:
         yield outcome("decompressed", next(_changed_when_plain(data, again, sidecar["batches"]), None))
 
@@ -205,6 +215,50 @@ def _taken(data: bytes, sidecar: dict[str, Any]) -> Iterator[str]:
     if kept.errors[0].position != where:
         yield f"{said}, kfbench leaves out the one at byte {kept.errors[0].position}"
     yield from _differences(kept, batches[:at])
+
+
+def _remade(data: bytes, sidecar: dict[str, Any]) -> tuple[str, str | None]:
+    """(check, problem): the broker's step taken by us."""
+    check, remake = REMADE[sidecar["category"]]
+    refused = sidecar.get("refused")
+    said = refused and f"Kafka's broker says {refused['error']}: {refused['message']}"
+    problem: str | None
+    try:
+        made = remake(bytes.fromhex(sidecar["source"]), sidecar["spec"]["steps"][-1])
+    except KfbenchError as error:
+        problem = _other_refusal(refused, said, error)
+    else:
+        problem = f"{said}, kfbench takes it" if refused else next(_other_result(data, sidecar, made), None)
+    if sidecar["name"] not in ON_PURPOSE and (refused is None or refused["error"] != _NO_ERROR):
+        return check, problem
+    return "differs on purpose", None if problem else "no longer"
+
+
+def _other_refusal(refused: dict[str, Any] | None, said: str | None, error: KfbenchError) -> str | None:
+    """Damage has a name of its own here; to Kafka's broker it is a bad checksum or a record that cannot be read."""
+    if refused is None:
+        return f"Kafka's broker takes it, kfbench refuses it: {error}"
+    same = refused["error"] in _DAMAGE if isinstance(error, CorruptLog) else refused["error"] == _error_of(error)
+    return None if same else f"{said}, kfbench: {error}"
+
+
+def _error_of(error: KfbenchError) -> str | None:
+    return error.error if isinstance(error, Refused) else None
+
+
+def _other_result(data: bytes, sidecar: dict[str, Any], made: Remade) -> Iterator[str]:
+    counts = sidecar.get("validation", sidecar)
+    for name, ours in made.counts.items():
+        if counts[name] != ours:
+            yield f"{name}: Kafka counts {counts[name]}, kfbench {ours}"
+    if sidecar["byteExact"]:
+        if difference := first_difference(data, made.data):
+            yield difference
+        return
+    batches = sidecar["batches"]
+    packed = [{name: batch[name] for name in batch.keys() - _PACKED_OTHERWISE} for batch in batches]
+    yield from _differences(read_log(made.data), packed, 0)
+    yield from _changed_when_plain(data, made.data, batches)
 
 
 def _differences(log: DecodedLog, batches: list[dict[str, Any]], trailing_bytes: int | None = None) -> Iterator[str]:
@@ -289,7 +343,7 @@ def _hex(data: bytes | None) -> str | None:
     return None if data is None else data.hex()
 
 
-def _first_difference(wanted: bytes, found: bytes) -> str | None:
+def first_difference(wanted: bytes, found: bytes) -> str | None:
     if wanted == found:
         return None
     pairs = enumerate(zip(wanted, found, strict=False))
@@ -312,13 +366,13 @@ def _changed_when_plain(data: bytes, again: bytes, batches: list[dict[str, Any]]
         )
         where = f"batch {i} at byte {batch['position']}"
         if batch["compression"] == "none":
-            if difference := _first_difference(kafkas, ours):
+            if difference := first_difference(kafkas, ours):
                 yield f"{where}: {difference}"
             continue
         wanted = str(batch.get("decompressedSha256"))
         for whose, entry in (("Kafka's", kafkas), ("kfbench's", ours)):
             try:
-                found = hashlib.sha256(_plain(entry)).hexdigest()
+                found = hashlib.sha256(plain(entry)).hexdigest()
             except Undecodable as error:
                 yield f"{where}: {whose} bytes: {error}"
                 continue
@@ -326,7 +380,7 @@ def _changed_when_plain(data: bytes, again: bytes, batches: list[dict[str, Any]]
                 yield f"{where}: {whose} bytes decompress to {found[:16]}…, not {wanted[:16]}…"
 
 
-def _plain(entry: bytes) -> bytes:
+def plain(entry: bytes) -> bytes:
     """What a codec covers in a compressed batch: the records of v2, the value of a v0 or v1 wrapper."""
     magic = entry[MAGIC_AT]
     layout = V0_MESSAGE if magic < 2 else V2_HEADER

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 # Version history: a reader refuses a run of another version.
 # 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
-#              run from before: such a run says no less, and is still read
+#              run from before: such a run says no less, and is still read; then kind broker with to_format to
+#              extra_bytes, likewise
 SCHEMA_VERSION: Final = 1
 
 
@@ -46,7 +47,7 @@ WORKLOAD_COLUMNS: Final = (
 )
 
 COLUMNS: Final = (
-    _column("kind", pa.string(), "", "bytes, cpu or prefix", nullable=False),
+    _column("kind", pa.string(), "", "bytes, cpu, prefix or broker", nullable=False),
     _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
     _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
     _column("error", pa.string(), "", "why there is no measurement"),
@@ -63,8 +64,8 @@ COLUMNS: Final = (
     ),
     _column("records", pa.int64(), "records", "records measured"),
     # bytes
-    _column("batches", pa.int64(), "batches", "batches they make"),
-    _column("size_bytes", pa.int64(), "bytes", "size of all batches"),
+    _column("batches", pa.int64(), "batches", "batches they make; broker: that the path met"),
+    _column("size_bytes", pa.int64(), "bytes", "size of all batches; broker: of what came out"),
     _column("payload_bytes", pa.int64(), "bytes", "keys, values, header keys and values"),
     _column("overhead_bytes", pa.int64(), "bytes", "size_bytes - payload_bytes; uncompressed only"),
     _column("losses", pa.string(), "", "JSON: what the format could not carry, and how many"),
@@ -73,16 +74,49 @@ COLUMNS: Final = (
     _column("compressed_bytes", pa.int64(), "bytes", "what the codec made of the batches, as far as it was taken"),
     _column("plain_bytes", pa.int64(), "bytes", "what was decompressed of it"),
     _column("metadata_bytes", pa.int64(), "bytes", "what offsets, timestamps and lengths need of the plain bytes"),
-    # cpu and prefix
+    # broker: what one call of the path did
+    _column("to_format", pa.string(), "", "what the path converts to; null where it keeps the format"),
+    _column("source_bytes", pa.int64(), "bytes", "size of what came in"),
+    _column("batches_untouched", pa.int64(), "batches", "handed on as they are"),
+    _column("batches_in_place", pa.int64(), "batches", "header fields were set where they stand"),
+    _column("batches_shifted", pa.int64(), "batches", "set, too, but what follows the header has moved"),
+    _column("batches_rewritten", pa.int64(), "batches", "built anew"),
+    _column("batches_dropped", pa.int64(), "batches", "left out"),
+    _column("converted_records", pa.int64(), "records", "records that changed their format"),
+    _column("read_bytes", pa.int64(), "bytes", "read of what came in: headers alone, or all of it"),
+    _column(
+        "written_bytes", pa.int64(), "bytes", "fields that were set, bytes that have moved, batches that were built"
+    ),
+    _column("decompressed_bytes", pa.int64(), "bytes", "plain bytes that the codec gave"),
+    _column("recompressed_bytes", pa.int64(), "bytes", "plain bytes that the codec took"),
+    _column(
+        "extra_bytes",
+        pa.int64(),
+        "bytes",
+        "most memory that Python and numpy held during the call, beyond what came in and out; the codecs' own is not "
+        "seen",
+    ),
+    # cpu, prefix and broker
     _column(
         "operation",
         pa.string(),
         "",
-        "cpu: encode or decode; prefix: decompress or decompress-prefix (codec alone), decode or decode-metadata",
+        "cpu: encode or decode; prefix: decompress or decompress-prefix (codec alone), decode or decode-metadata; "
+        "broker: the path",
     ),
-    _column("arm", pa.string(), "", "measure, or aa: the base (v2; prefix: decompress) once more, which must read 1.0"),
     _column(
-        "inner_loops", pa.int32(), "", "calls a sample; the same for all arms of a cell and operation (prefix: format)"
+        "arm",
+        pa.string(),
+        "",
+        "measure, or aa: the base (v2, where a broker path has none its first format; prefix: decompress) once more, "
+        "which must read 1.0",
+    ),
+    _column(
+        "inner_loops",
+        pa.int32(),
+        "",
+        "calls a sample; the same for all arms of a cell and operation (prefix: format); 1 where a call changes what "
+        "it reads",
     ),
     _column(
         "cpu_ns",

@@ -82,6 +82,23 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
                 )
 
 
+def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
+    """The bytes are a whole log of exactly these records, offsets included. Raises Unverified, which `what` opens."""
+    log = fmt.decode(data)
+    found = log.records
+    if log.trailing_bytes or len(found) != len(expected):
+        raise Unverified(
+            f"{what}: {len(expected)} records were to come out, {len(found)} did, and {log.trailing_bytes} bytes of a "
+            "batch"
+        )
+    for name in ("offsets", "timestamps_ms"):
+        one, other = getattr(expected.shapes, name), getattr(found.shapes, name)
+        if (at := _first(one != other)) is not None:
+            raise Unverified(f"{what}: {name}: record {at} was to have {one[at]}, has {other[at]}")
+    if found != expected:
+        raise Unverified(f"{what}: keys, values or headers differ{_payload_difference(expected, found)}")
+
+
 # Header fields that the caller sets and no encoder derives.
 _READ_AS_WRITTEN: Final = {
     "producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control", "partition_leader_epoch",

@@ -127,14 +127,15 @@ def inline(svg: str, name: str, description: str) -> str:
     return re.sub(r"\n\s*", "\n", body)
 
 
-def _figure(width: float, height: float, columns: int = 1, **options: Any) -> "tuple[Figure, list[Axes]]":
+def _figure(
+    width: float, height: float, columns: int = 1, rows: int = 1, **options: Any
+) -> "tuple[Figure, list[Axes]]":
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasSVG(figure)
-    axes = figure.subplots(1, columns, squeeze=False, **options)
-    return figure, list(axes[0])
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **options).flat)
 
 
 def _svg(figure: "Figure") -> str:
@@ -394,18 +395,57 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] 
         for axes in all_axes:
             for i in range(1, len(labels)):
                 axes.axhline(i - 0.5, color=GRID, linewidth=0.6)
-        handles = [
-            all_axes[0].plot([], [], color=style(n).light, marker=style(n).marker, linestyle="none", label=n)[0]
-            for n in formats
-        ]
-        figure.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=min(len(formats), 3),
-            fontsize=9,
-            handlelength=1.1,
-        )
+        _format_legend(figure, all_axes[0], formats)
         return _svg(figure)
+
+
+def paths(panels: Mapping[str, Frame], xlabel: str) -> str:
+    """Broker paths: a dot a format in a row a path, one panel a codec, all on one axis.
+
+    panels: title -> frame with columns label, format, median.
+    """
+    with mpl.rc_context(dict(RC)):
+        every = list(panels.values())
+        labels = list(dict.fromkeys(label for frame in every for label in frame["label"]))
+        formats = in_order(name for frame in every for name in frame["format"])
+        columns = min(2, len(panels))
+        lines = -(-len(panels) // columns)
+        height = 1.1 + lines * (0.55 + 0.42 * len(labels))
+        figure, all_axes = _figure(5.9, height, columns=columns, rows=lines, sharex=True, sharey=True)
+        low = min(1.0, *(float(frame["median"].min()) for frame in every)) / 1.3
+        high = max(1.0, *(float(frame["median"].max()) for frame in every)) * 1.3
+        step = 0.74 / len(formats)
+        for axes, (title, frame) in zip(all_axes, panels.items(), strict=False):
+            axes.set_xscale("log")
+            axes.axvline(1.0, color=INK, linewidth=0.9)
+            for row in frame.itertuples():
+                look = style(str(row.format))
+                y = labels.index(row.label) + (formats.index(row.format) - (len(formats) - 1) / 2) * step
+                axes.plot([row.median], [y], color=look.light, marker=look.marker, linestyle="none", clip_on=False)
+            for i in range(1, len(labels)):
+                axes.axhline(i - 0.5, color=GRID, linewidth=0.6)
+            axes.set_xlim(low, high)
+            _ticks(axes, "x", _ratio_ticks(low, high, most=5))
+            axes.set_xticklabels([f"{v:g}×" for v in axes.get_xticks()])
+            axes.set_title(title)
+            axes.grid(axis="y", visible=False)
+            axes.tick_params(axis="y", length=0)
+            axes.tick_params(axis="x", labelbottom=True)
+        for axes in all_axes[len(panels) :]:
+            axes.set_visible(False)
+        all_axes[0].set_yticks(range(len(labels)), labels)
+        all_axes[0].set_ylim(len(labels) - 0.5, -0.5)
+        figure.supxlabel(xlabel, fontsize=10)
+        _format_legend(figure, all_axes[0], formats)
+        return _svg(figure)
+
+
+def _format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) -> None:
+    handles = [
+        axes.plot([], [], color=style(name).light, marker=style(name).marker, linestyle="none", label=name)[0]
+        for name in formats
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(formats), 3), fontsize=9, handlelength=1.1)
 
 
 def _ratio_ticks(low: float, high: float, most: int) -> list[float]:
@@ -415,7 +455,9 @@ def _ratio_ticks(low: float, high: float, most: int) -> list[float]:
         (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4),
         (0.5, 0.7, 1, 1.5, 2, 2.5),
         (0.1, 0.2, 0.5, 1, 2, 3, 5),
+        (0.1, 0.3, 1, 3, 10, 30, 100),
         (0.01, 0.1, 1, 10, 100),
+        (0.0001, 0.01, 1, 100, 10000),
     ):
         inside = [v for v in candidates if low <= v <= high]
         if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and len(inside) <= most:

@@ -87,28 +87,31 @@ class Slice:
     @property
     def setting(self) -> str:
         """The other axes in words."""
-        words = []
-        for axis, pattern in (
-            ("batch_size", "{} records a batch"),
-            ("key_bytes", "{} byte keys"),
-            ("value_bytes", "{} byte values"),
-            ("timestamp_spread_ms", "{} ms from first to last timestamp"),
-            ("headers", "{} headers a record"),
-        ):
-            value = self.fixed.get(axis)
-            if value is None or (axis == "headers" and value == 0):
-                continue
-            if axis == "timestamp_spread_ms" and value == 0:
-                words.append("equal timestamps in a batch")
-                continue
-            shown = level(axis, value)
-            words.append(
-                pattern.replace(" byte", "").format("null") if shown == "null" else pattern.format(number(shown))
-            )
-        payload = self.fixed.get("payload", REFERENCE["payload"])
-        if payload != REFERENCE["payload"]:
-            words.append(f"{payload} payload")
-        return ", ".join(words)
+        return setting(self.fixed)
+
+
+def setting(point: Mapping[str, Any]) -> str:
+    """Where the axes stand, in words."""
+    words = []
+    for axis, pattern in (
+        ("batch_size", "{} records a batch"),
+        ("key_bytes", "{} byte keys"),
+        ("value_bytes", "{} byte values"),
+        ("timestamp_spread_ms", "{} ms from first to last timestamp"),
+        ("headers", "{} headers a record"),
+    ):
+        value = point.get(axis)
+        if value is None or (axis == "headers" and value == 0):
+            continue
+        if axis == "timestamp_spread_ms" and value == 0:
+            words.append("equal timestamps in a batch")
+            continue
+        shown = level(axis, value)
+        words.append(pattern.replace(" byte", "").format("null") if shown == "null" else pattern.format(number(shown)))
+    payload = point.get("payload", REFERENCE["payload"])
+    if payload != REFERENCE["payload"]:
+        words.append(f"{payload} payload")
+    return ", ".join(words)
 
 
 def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> tuple[int, float]:
@@ -191,7 +194,7 @@ class Results:
     @cached_property
     def _base_ns(self) -> dict[str, np.ndarray]:
         rows = self.cpu[(self.cpu["format"] == BASE) & (self.cpu["arm"] == "measure")]
-        return {row.together: _per_call(row) for row in rows.itertuples()}
+        return {row.together: per_call(row) for row in rows.itertuples()}
 
     def with_ratios(self, rows: Frame) -> Frame:
         """The rows with `ratio`: the Interval of the paired ratio to v2, round by round; None without v2."""
@@ -202,7 +205,7 @@ class Results:
                 return None
             if row.format == BASE and row.arm == "measure":
                 return Interval(median=1.0, low=1.0, high=1.0)
-            return _interval(_per_call(row), base)
+            return _interval(per_call(row), base)
 
         return rows.assign(ratio=[ratio(row) for row in rows.itertuples()])
 
@@ -240,9 +243,9 @@ class Results:
                     "plain_bytes": whole.plain_bytes,
                     "made_bytes": prefix.plain_bytes,
                     "taken_share": prefix.compressed_bytes / whole.compressed_bytes,
-                    "decompress": _paired(prefix, whole),
-                    "read": _paired(by["decode-metadata", "measure"], by["decode", "measure"]),
-                    "aa": _paired(by["decompress", "aa"], whole),
+                    "decompress": paired(prefix, whole),
+                    "read": paired(by["decode-metadata", "measure"], by["decode", "measure"]),
+                    "aa": paired(by["decompress", "aa"], whole),
                 }
             )
         return pd.DataFrame(found)
@@ -259,7 +262,7 @@ def _plain(rows: Frame) -> Frame:
     return rows.assign(**found)
 
 
-def _per_call(row: Any) -> np.ndarray:
+def per_call(row: Any) -> np.ndarray:
     per_call: np.ndarray = np.asarray(row.cpu_ns, dtype=np.float64) / row.inner_loops
     return per_call
 
@@ -269,6 +272,6 @@ def _interval(arm: np.ndarray, base: np.ndarray) -> Interval:
     return Interval(median=median, low=low, high=high)
 
 
-def _paired(arm: Any, base: Any) -> Interval:
+def paired(arm: Any, base: Any) -> Interval:
     """Of two rows of one measurement."""
-    return _interval(_per_call(arm), _per_call(base))
+    return _interval(per_call(arm), per_call(base))

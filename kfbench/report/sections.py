@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kfbench.report import claims, plots, tables
+from kfbench.report import broker, claims, migration, plots, proposals, tables
 from kfbench.report.render import Interval, Table, number
 from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, level, pictured
 
@@ -57,6 +57,12 @@ class Prose:
         first = next((name for name in self._order if name in most), None)
         block = self._blocks.pop(first, None) if first is not None else None
         return (block.analysis.strip(),) if block is not None and block.analysis.strip() else ()
+
+    def paths(self, operations: Sequence[str]) -> tuple[str, ...]:
+        """The texts of all blocks that measured these paths of a broker, in the order of the sweep."""
+        rows = self._rows[(self._rows["kind"] == "broker") & self._rows["operation"].isin(operations)]
+        found = [self._blocks.pop(name) for name in self._order if name in self._blocks and name in set(rows["grid"])]
+        return tuple(text for block in found if (text := block.analysis.strip()))
 
     @property
     def left(self) -> tuple["Block", ...]:
@@ -132,6 +138,7 @@ def sections(results: Results, sweep: Sequence[Block]) -> list[Section]:
         _compressed(results, prose),
         *_cpu(results, prose),
         _prefix(results, prose),
+        *_broker(results, prose),
     ]
     noise = _noise(results, prose)
     built += [_block(results, block) for block in prose.left]
@@ -354,6 +361,122 @@ def _prefix(results: Results, prose: Prose) -> Section | None:
         means=tables.prefix_sentence(results),
         prose=prose.of(results.prefixes),
         tables=(*tables.prefix_tables(results), tables.lost_table()),
+    )
+
+
+def _broker(results: Results, prose: Prose) -> list[Section]:
+    """What a broker does with batches: what each path costs, whether the proposals are right, and what follows."""
+    paths = broker.Paths(results)
+    built = [
+        _appended(paths, prose),
+        _broker_claims(paths),
+        _converted(paths, prose),
+        _migration(paths),
+        _kept(paths, prose),
+    ]
+    return [section for section in built if section is not None]
+
+
+def _path_tables(paths: broker.Paths, operations: Sequence[str]) -> tuple[tuple[Table, ...], tuple[Table, ...]]:
+    """Tables of the formats that most ask for, and those to fold away: the other formats, the other workloads."""
+    shown = [table for each in operations for table in broker.path_tables(paths, each, shown=True)]
+    folded = [table for each in operations for table in broker.path_tables(paths, each, shown=False)]
+    folded += [table for each in operations if (table := broker.ratio_table(paths, each)) is not None]
+    return tuple(shown), tuple(folded)
+
+
+def _appended(paths: broker.Paths, prose: Prose) -> Section | None:
+    operations = paths.within("append")
+    if not operations:
+        return None
+    panels = broker.pictured(paths)
+    means = " ".join(filter(None, [broker.sentence(paths), broker.noise_sentence(paths)]))
+    figures: tuple[Figure, ...] = ()
+    if panels:
+        figures = (
+            Figure(
+                name="broker",
+                svg=plots.paths(panels, f"CPU time relative to {BASE}'s append with the same codec"),
+                alt=f"CPU time of each broker path by format, relative to {BASE}'s append. {broker.sentence(paths)}",
+                caption=f"Each path beside {BASE}'s append, one panel a codec ({paths.setting(broker.APPEND)}). "
+                "Paths are timed apart: read differences of a few percent in the tables, where formats are paired.",
+            ),
+        )
+    shown, folded = _path_tables(paths, operations)
+    argued = broker.argued(paths)
+    return Section(
+        name="broker",
+        short="Broker",
+        title="What does a format cost the broker?",
+        means=means,
+        prose=prose.paths(operations),
+        figures=figures,
+        tables=(*([argued] if argued else []), *shown),
+        more=folded,
+    )
+
+
+def _broker_claims(paths: broker.Paths) -> Section | None:
+    table = proposals.table(paths, [migration.LAST_WORD])
+    if table is None:
+        return None
+    return Section(
+        name="broker-claims",
+        short="Proposals",
+        title="Are the proposals right about the broker?",
+        means=proposals.sentence(table),
+        tables=(table,),
+        wrap=True,
+    )
+
+
+def _converted(paths: broker.Paths, prose: Prose) -> Section | None:
+    operations = paths.within("convert")
+    if not operations:
+        return None
+    losses = broker.losses(paths)
+    shown, folded = _path_tables(paths, [name for name in operations if name != broker.CONVERSION])
+    plain, packed = broker.conversion_tables(paths)
+    return Section(
+        name="broker-convert",
+        short="Conversions",
+        title="What does a conversion cost?",
+        means=broker.conversion_sentence(paths),
+        prose=prose.paths(operations),
+        tables=(*plain, *shown, *([losses] if losses else [])),
+        more=(*packed, *folded),
+    )
+
+
+def _migration(paths: broker.Paths) -> Section | None:
+    shown, folded = migration.tables(paths)
+    if not shown:
+        return None
+    return Section(
+        name="broker-migrate",
+        short="Migration",
+        title="What does a migration cost, and when does it pay?",
+        means=migration.sentence(paths),
+        prose=(migration.assumed(),),
+        tables=tuple(shown),
+        more=tuple(folded),
+    )
+
+
+def _kept(paths: broker.Paths, prose: Prose) -> Section | None:
+    operations = paths.within("keep")
+    if not operations:
+        return None
+    shown, folded = _path_tables(paths, operations)
+    holes = broker.holes(paths)
+    return Section(
+        name="broker-keep",
+        short="Compaction, mirrors, seeks",
+        title="What does it cost to compact, mirror, seek and expire?",
+        means=broker.keep_sentence(paths),
+        prose=prose.paths(operations),
+        tables=(*shown, *([holes] if holes else [])),
+        more=folded,
     )
 
 

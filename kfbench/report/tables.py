@@ -49,7 +49,7 @@ def axis_table(part: Slice, column: str, *, name: str, caption: str, digits: int
             *(Column(name=f, digits=digits) for f in table.columns),
         ),
         rows=tuple(
-            (level(part.axis, at), *map(_cell, row)) for at, row in zip(table.index, table.to_numpy(), strict=True)
+            (level(part.axis, at), *map(as_cell, row)) for at, row in zip(table.index, table.to_numpy(), strict=True)
         ),
     )
 
@@ -66,12 +66,12 @@ def ratio_table(part: Slice, *, name: str, caption: str) -> Table:
             *(Column(name=f, digits=3) for f in ratios.columns),
         ),
         rows=tuple(
-            (level(part.axis, at), *map(_cell, row)) for at, row in zip(ratios.index, ratios.to_numpy(), strict=True)
+            (level(part.axis, at), *map(as_cell, row)) for at, row in zip(ratios.index, ratios.to_numpy(), strict=True)
         ),
     )
 
 
-def _cell(value: Any) -> Cell:
+def as_cell(value: Any) -> Cell:
     if isinstance(value, Interval):
         return value
     return None if _absent(value) else float(value)
@@ -95,8 +95,8 @@ def verdict(results: Results) -> Table | None:
         rows.append(
             (
                 name,
-                *(_cell(overhead.at[size, name]) for size in batches),
-                _cell(ratio),
+                *(as_cell(overhead.at[size, name]) for size in batches),
+                as_cell(ratio),
                 *(1.0 if name == BASE and (op, BASE) in cpu else cpu.get((op, name)) for op in ("encode", "decode")),
             )
         )
@@ -339,12 +339,12 @@ def breakdown(results: Results, batch_size: int) -> Frame | None:
 
 def breakdown_table(table: Frame, batch_size: int) -> Table:
     total = table.sum()
-    rows = [(str(field), *map(_cell, row)) for field, row in zip(table.index, table.to_numpy(), strict=True)]
+    rows = [(str(field), *map(as_cell, row)) for field, row in zip(table.index, table.to_numpy(), strict=True)]
     return Table(
         name=f"fields-{batch_size}",
         caption=f"Overhead by field, bytes a record, {batch_words(batch_size)}",
         columns=(Column(name="field"), *(Column(name=str(f)) for f in table.columns)),
-        rows=(*rows, ("all overhead", *map(_cell, total))),
+        rows=(*rows, ("all overhead", *map(as_cell, total))),
     )
 
 
@@ -383,7 +383,7 @@ def compressed_slice(results: Results) -> Frame:
         sizes = [size for size in sizes if size in HEADLINE_BATCHES]
     cells = [results.nearest(with_codec[with_codec["batch_size"] == s], batch_size=s)["cell_id"].iloc[0] for s in sizes]
     shown = rows[rows["cell_id"].isin(cells)].copy()
-    shown["arm"] = [_codec(row.codec, row.level) for row in shown.itertuples()]
+    shown["arm"] = [codec_words(row.codec, row.level) for row in shown.itertuples()]
     base = shown[shown["format"] == BASE].set_index(["cell_id", "arm"])["size_bytes"]
     shown["to_base"] = [row.size_bytes / base.get((row.cell_id, row.arm), np.nan) for row in shown.itertuples()]
     plain = rows[(rows["codec"] == "none") & rows["cell_id"].isin(cells)].set_index(["cell_id", "format"])["size_bytes"]
@@ -391,7 +391,7 @@ def compressed_slice(results: Results) -> Frame:
     return shown
 
 
-def _codec(codec: str, codec_level: Any) -> str:
+def codec_words(codec: str, codec_level: Any) -> str:
     return codec if pd.isna(codec_level) else f"{codec} {int(codec_level)}"
 
 
@@ -411,7 +411,7 @@ def compressed_table(shown: Frame, column: str, *, name: str, caption: str, digi
             Column(name="codec"),
             *(Column(name=f, digits=digits) for f in table.columns),
         ),
-        rows=tuple((int(size), arm, *map(_cell, table.loc[(size, arm)])) for size, arm in index),
+        rows=tuple((int(size), arm, *map(as_cell, table.loc[(size, arm)])) for size, arm in index),
         notes=("Compressed bytes depend on the codec's build: the versions stand under Environment.",)
         if column == "size_per_record"
         else (),
@@ -579,7 +579,7 @@ def control_sentence(table: Table) -> str:
 def prefix_tables(results: Results) -> list[Table]:
     """One a format: what the prefix takes of the whole."""
     rows = results.prefixes
-    rows = rows.assign(arm=[_codec(row.codec, row.level) for row in rows.itertuples()])
+    rows = rows.assign(arm=[codec_words(row.codec, row.level) for row in rows.itertuples()])
     varied = [axis for axis in results.axes if rows[axis].nunique() > 1] or ["batch_size"]
     found = []
     for name in in_order(rows["format"]):
@@ -696,7 +696,7 @@ def _to_base(rows: Frame) -> Frame:
 
 
 def _block(results: Results, rows: Frame, name: str, caption: str, digits: int) -> list[tuple[Table, Frame]]:
-    rows = rows.assign(arm=[_codec(row.codec, row.level) for row in rows.itertuples()])
+    rows = rows.assign(arm=[codec_words(row.codec, row.level) for row in rows.itertuples()])
     varied = [axis for axis in results.axes if rows[axis].nunique() > 1]
     with_codec = ["arm"] if rows["arm"].nunique() > 1 else []
     if len(rows.drop_duplicates([*varied, "arm"])) <= SMALL_BLOCK_ROWS:
@@ -723,7 +723,7 @@ def _block_table(rows: Frame, keys: list[str], name: str, caption: str, digits: 
     for at, values in zip(table.index, table[formats].to_numpy(), strict=True):
         levels = at if isinstance(at, tuple) else (at,)
         shown = [value if key == "arm" else level(key, value) for key, value in zip(keys, levels, strict=True)]
-        body.append((*shown, *map(_cell, values)))
+        body.append((*shown, *map(as_cell, values)))
     return Table(
         name=name,
         caption=caption,

@@ -13,6 +13,7 @@ import pyarrow as pa
 from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
+from kfbench.measure.broker import measure_path
 from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, Operation, Samples, measure, prepare, warm_up
 from kfbench.measure.environment import host
 from kfbench.measure.prefix import ARMS, measure_prefixes
@@ -32,6 +33,9 @@ _MB_PER_S: Final = {
 _OTHER_MB_PER_S: Final = 250
 _US_A_BATCH: Final = {"none": 0, "gzip": 25}
 _OTHER_US_A_BATCH: Final = 18
+_BROKER_BYTES_PER_S: Final = 300e6
+_BROKER_S: Final = 0.1
+_BROKER_CALLS: Final = 10  # that are not timed
 
 
 def measure_recipes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -52,6 +56,9 @@ def estimate_s(cell: Cell) -> float:
     once = 30e-6 + payload / speed + batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
     if cell.kind == "bytes":
         return 2e-3 + len(cell.formats) * (1e-3 + payload / 300e6 + once)
+    if cell.kind == "broker":  # at worst the records are decompressed, and compressed again
+        arms, once = len(cell.formats) + 1, 2 * once + payload / _BROKER_BYTES_PER_S
+        return _BROKER_S + arms * (cell.rounds + _BROKER_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
     arms = ARMS * len(cell.formats) if cell.kind == "prefix" else len(OPERATIONS) * (len(cell.formats) + 1)
     return 0.03 + arms * (cell.rounds + WARM_UP_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
 
@@ -177,10 +184,45 @@ def _prefix_rows(cell: Cell) -> Iterator[Row]:
             } | _times(cell, each.samples)
 
 
+def _broker_rows(cell: Cell) -> Iterator[Row]:
+    """One path, all formats in one interleaved measurement; a format that fails is left out of it."""
+    common: Row = {"operation": cell.path, "to_format": cell.to}
+    try:
+        sample = _sample(cell.workload, cell.records, cell.seed)
+    except Exception as error:
+        yield from (common | {"arm": "measure"} | _error(cell, name, error) for name in cell.formats)
+        return
+    possible = []
+    for name in cell.formats:
+        if reason := illegal(name, sample.shapes, cell.codec, cell.path, cell.to):
+            yield common | {"format": name, "arm": "measure", "status": "skipped", "error": reason}
+        else:
+            possible.append(FORMATS[name])
+    for each in measure_path(
+        cell.path,
+        possible,
+        FORMATS[cell.to] if cell.to else None,
+        sample.records,
+        sample.bounds,
+        cell.codec,
+        cell.level,
+        sample.batch_fields,
+        rounds=cell.rounds,
+        sample_ns=cell.sample_us * 1_000,
+        seed=cell.seed,
+    ):
+        row = common | {"format": each.format, "arm": each.arm}
+        if each.samples is None:
+            yield row | _error(cell, each.format, each.error or Unverified("it was not timed"))
+        else:
+            yield row | each.columns | _times(cell, each.samples)
+
+
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows,
     "cpu": _cpu_rows,
     "prefix": _prefix_rows,
+    "broker": _broker_rows,
 }
 
 

@@ -19,6 +19,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import NULL_LENGTH
+from kfbench.measure.broker import PATHS
 from kfbench.measure.environment import DATASETS
 from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
@@ -29,7 +30,7 @@ MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
 
-Kind = Literal["bytes", "cpu", "prefix"]
+Kind = Literal["bytes", "cpu", "prefix", "broker"]
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -40,8 +41,8 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How each CPU or prefix cell is timed: its working set (smaller under a codec, which is so much slower), rounds,
-    and the least time that one sample takes."""
+    """How each CPU, prefix or broker cell is timed: its working set (smaller under a codec, which is so much slower),
+    rounds, and the least time that one sample takes."""
 
     records: int = 8_192
     payload_bytes: int = 1 << 20
@@ -53,8 +54,9 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
 
-    illegal: what to do where a format cannot have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or
-    "skip" the cell, which leaves a row that says so.
+    paths and to: of broker cells alone; `to` are the formats that a path converts to, if it converts. illegal: what to
+    do where a format cannot have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or "skip" the cell, which
+    leaves a row that says so.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     axes: dict[str, list[Any]]
     workload: str = "grid"
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
+    paths: list[str] = []
+    to: list[str] = []
     illegal: Literal["refuse", "skip"] = "refuse"
 
 
@@ -75,6 +79,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     seed: int = 0
     bytes: BytesSettings = BytesSettings()
     cpu: CpuSettings = CpuSettings()
+    broker: CpuSettings = CpuSettings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +100,8 @@ class Cell:
     grids: Mapping[str, tuple[str, ...]]
     rounds: int = 0
     sample_us: int = 0
+    path: str = ""  # broker only
+    to: str | None = None
 
     @cached_property
     def axes(self) -> Mapping[str, Any]:
@@ -104,7 +111,13 @@ class Cell:
     def title(self) -> str:
         away = ", ".join(f"{name} {value}" for name, value in _away_from_default(self.workload).items())
         codec = self.codec if self.level is None else f"{self.codec} {self.level}"
-        return f"{self.kind} cell {self.cell_id} ({self.workload.name}: {away or 'defaults'}; {codec})"
+        path = f"; {self.path}{f' to {self.to}' if self.to else ''}" if self.path else ""
+        return f"{self.kind} cell {self.cell_id} ({self.workload.name}: {away or 'defaults'}; {codec}{path})"
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it another cell than the others of its sweep."""
+        return self.kind, self.cell_id, self.codec, self.level, self.path, self.to
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +156,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
         if not found:
             raise InvalidConfig(f"{where}: axes: no valid cell is left")
         for cell in found:
-            key = (cell.kind, cell.cell_id, cell.codec, cell.level)
-            cells[key] = _merged(cells[key], cell) if key in cells else cell
+            cells[cell.key] = _merged(cells[cell.key], cell) if cell.key in cells else cell
     if not cells:
         raise InvalidConfig(f"{path}: grid: there is none")
     return Profile(
@@ -170,7 +182,7 @@ def _find(name_or_path: str | Path) -> Path:
 
 
 def _check_settings(path: Path, file: _File) -> None:
-    for section in ("bytes", "cpu"):
+    for section in ("bytes", "cpu", "broker"):
         settings = getattr(file, section)
         for key in settings.__struct_fields__:
             if getattr(settings, key) < 1:
@@ -185,13 +197,18 @@ def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
         one_batch = _one_batch(point)
         if one_batch is None:
             continue
+        paths = _paths(grid) if kind == "broker" else [("", None)]
         if grid.illegal == "refuse":
-            for name in grid.formats:
-                if reason := illegal(name, one_batch, "none"):
+            for name, (path, to) in product(grid.formats, paths):
+                if reason := illegal(name, one_batch, "none", path, to):
                     raise InvalidConfig(f'{where}: formats: {reason}; give illegal = "skip" to leave such cells out')
         canonical = _canonical(point)
-        timing = {"rounds": file.cpu.rounds, "sample_us": file.cpu.sample_us} if kind != "bytes" else {}
-        for codec, level in codecs:
+        timing: dict[str, int] = {}
+        if kind != "bytes":
+            settings = file.broker if kind == "broker" else file.cpu
+            timing = {"rounds": settings.rounds, "sample_us": settings.sample_us}
+        for (codec, level), (path, to) in product(codecs, paths):
+            formats = tuple(name for name in grid.formats if name != to)
             yield Cell(
                 kind=kind,
                 cell_id=_digest(canonical),
@@ -200,10 +217,36 @@ def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
                 records=_records(one_batch, *_extent(file, kind, codec)),
                 codec=codec,
                 level=level,
-                formats=tuple(grid.formats),
-                grids={grid.name: tuple(grid.formats)},
+                formats=formats,
+                grids={grid.name: formats},
+                path=path,
+                to=to,
                 **timing,
             )
+
+
+def _paths(grid: Grid) -> list[tuple[str, str | None]]:
+    """Each path, with each format that it converts to."""
+    pairs: list[tuple[str, str | None]] = []
+    for path in dict.fromkeys(grid.paths):
+        pairs += [(path, to) for to in dict.fromkeys(grid.to)] if PATHS[path].converts else [(path, None)]
+    return pairs
+
+
+def _check_paths(where: str, grid: Grid) -> None:
+    if ("broker" in grid.measure) != bool(grid.paths):
+        raise InvalidConfig(f'{where}: paths: measure = ["broker"] and paths need each other')
+    for path in grid.paths:
+        if path not in PATHS:
+            raise InvalidConfig(f"{where}: paths: no path {path!r} (paths: {', '.join(PATHS)})")
+    converting = [path for path in grid.paths if PATHS[path].converts]
+    if bool(converting) != bool(grid.to):
+        raise InvalidConfig(f"{where}: to: " + (f"{converting[0]} needs formats" if converting else "no path converts"))
+    for name in grid.to:
+        if name not in FORMATS:
+            raise InvalidConfig(f"{where}: to: no format {name!r} (formats: {', '.join(FORMATS)})")
+        if grid.formats == [name]:
+            raise InvalidConfig(f"{where}: to: {name} is all that there is to convert")
 
 
 def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
@@ -218,6 +261,7 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
             raise InvalidConfig(f"{where}: formats: {name!r} is there twice")
     if "cpu" in grid.measure and BASE_FORMAT not in grid.formats:
         raise InvalidConfig(f"{where}: formats: CPU cells need {BASE_FORMAT}, the base of every ratio")
+    _check_paths(where, grid)
     if "prefix" in grid.measure:
         if without := [name for name in grid.formats if not has_prefix(FORMATS[name])]:
             raise InvalidConfig(f"{where}: formats: {without[0]} has no headers first, and so no prefix to read")
@@ -233,12 +277,13 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
             asked: list[int | None] = [*levels] or [None]
             codecs += [(codec, CODECS[codec].check_level(level)) for level in asked]
             if grid.illegal == "refuse":
-                for name in grid.formats:
+                for name in (*grid.formats, *grid.to):
                     FORMATS[name].check_codec(codec)
         except IllegalCombination as error:
             raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
     codecs = list(dict.fromkeys(codecs))
-    cells = prod(map(len, grid.axes.values())) * len(set(grid.measure)) * len(codecs)
+    kinds = len(set(grid.measure) - {"broker"}) + len(_paths(grid))
+    cells = prod(map(len, grid.axes.values())) * kinds * len(codecs)
     if cells > MAX_CELLS:
         raise InvalidConfig(f"{where}: axes: {cells:,} cells, and a block may have {MAX_CELLS:,}: use fewer levels")
     return codecs
@@ -270,14 +315,15 @@ def _at(base: Workload, axes: Mapping[str, Any]) -> Workload:
     return replace(base, **given)
 
 
-def illegal(format_name: str, shapes: Shapes, codec: str) -> str | None:
-    """Why the format cannot have such a cell; None if it can."""
+def illegal(format_name: str, shapes: Shapes, codec: str, path: str = "", to: str | None = None) -> str | None:
+    """Why the format cannot have such a cell; None if it can. Headers that a conversion leaves out are a loss only."""
     capabilities = FORMATS[format_name].capabilities
     if shapes.has_headers and not capabilities.headers:
         return f"{format_name} has no headers"
-    if codec not in capabilities.codecs:
-        return f"{format_name} has no {codec}"
-    return None
+    for name in (format_name, to):
+        if name and codec not in FORMATS[name].capabilities.codecs:
+            return f"{name} has no {codec}"
+    return PATHS[path].missing(FORMATS[format_name], shapes) if path else None
 
 
 def _one_batch(point: Workload) -> Shapes | None:
@@ -295,7 +341,8 @@ def _one_batch(point: Workload) -> Shapes | None:
 def _extent(file: _File, kind: Kind, codec: str) -> tuple[int, int]:
     if kind == "bytes":
         return file.bytes.records, file.bytes.payload_bytes
-    return file.cpu.records, file.cpu.payload_bytes if codec == "none" else file.cpu.codec_payload_bytes
+    settings = file.broker if kind == "broker" else file.cpu
+    return settings.records, settings.payload_bytes if codec == "none" else settings.codec_payload_bytes
 
 
 def _records(one_batch: Shapes, records: int, payload_bytes: int) -> int:

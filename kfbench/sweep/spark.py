@@ -77,7 +77,7 @@ def run_sweep(
         hosts: set[str] = set()
         cores = int(spark.sparkContext.defaultParallelism)
         with _progress(console) as progress:
-            for kind, workers in (("bytes", cores), ("cpu", 1), ("prefix", 1)):
+            for kind, workers in (("bytes", cores), ("cpu", 1), ("prefix", 1), ("broker", 1)):
                 tasks = grouped([cell for cell in profile.cells if cell.kind == kind])
                 bar = progress.add_task(kind, total=sum(map(len, tasks)), failed=0)
                 for cells, rows in _done(spark, tasks, workers):

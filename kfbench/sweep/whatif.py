@@ -24,7 +24,6 @@ from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, aligned, counted, damage_of, segment_size
-from kfbench.log.segment import sliced
 from kfbench.records import Records
 
 BASE: Final = "v2"
@@ -309,8 +308,8 @@ def _pieces(records: Records, bounds: Int64, fields: BatchFields) -> Iterator[tu
     ends = np.cumsum(FORMATS[BASE].size(records, bounds, fields))
     cuts = np.flatnonzero(np.diff(ends // PIECE_BYTES)) + 1
     for first, end in pairwise([0, *cuts.tolist(), len(ends)]):
-        span = slice(int(bounds[first]), int(bounds[end]))
-        yield sliced(records, span), bounds[first : end + 1] - span.start, fields.part(first, end)
+        part = records.part(bounds[first], bounds[end])
+        yield part, bounds[first : end + 1] - bounds[first], fields.part(first, end)
 
 
 def _size(records: Records, bounds: Int64, fields: BatchFields, arm: tuple[str, str]) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.measure.golden import CHECKS, GOLDEN, check_vector, vectors
+from kfbench.measure.golden_steps import ON_PURPOSE, REMADE
 from kfbench.measure.verify import Outcome
 from tests.vectors import write_vectors
 
@@ -36,7 +37,7 @@ def first(wanted: Callable[[Sidecar], Any]) -> tuple[dict[str, Any], Sidecar]:
 def plain(sidecar: Sidecar) -> bool:
     """Two batches of v2 or more, with records and headers, nothing compressed."""
     batches = sidecar["batches"]
-    written = sidecar["error"] is None and sidecar["byteExact"] and len(batches) > 1
+    written = sidecar["error"] is None and sidecar["byteExact"] and len(batches) > 1 and "source" not in sidecar
     return written and all(batch["magic"] == 2 and batch["records"] for batch in batches)
 
 
@@ -90,7 +91,8 @@ def failures(found: list[Outcome]) -> list[Outcome]:
 def test_every_vector_holds(folder: Path) -> None:
     found = [outcome for entry in vectors(folder) for outcome in check_vector(folder, entry)]
     assert not [outcome.line for outcome in failures(found)]
-    assert {outcome.check for outcome in found} >= CHECKS.keys() - ({"not rewritable"} if folder != GOLDEN else set())
+    further = {"not rewritable", "differs on purpose", *(check for check, _ in REMADE.values())}
+    assert {outcome.check for outcome in found} >= CHECKS.keys() - (further if folder != GOLDEN else set())
     assert {"v0", "v1", "v2"} <= {outcome.format for outcome in found}
 
 
@@ -238,4 +240,50 @@ def test_a_sidecar_that_is_none_is_named_and_the_rest_is_checked(text: str | Non
 def test_every_vector_is_written_anew_or_said_not_to_be() -> None:
     for entry in vectors():
         checks = [outcome.check for outcome in check_vector(GOLDEN, entry)]
-        assert len(checks) == (2 if checks[1] == "refused" else 3), entry["name"]
+        assert len(checks) == (2 if checks[1] == "refused" else 3 + (entry["category"] in REMADE)), entry["name"]
+
+
+@pytest.mark.parametrize("category", REMADE)
+def test_a_broker_that_makes_something_else_is_named(category: str, tmp_path: Path) -> None:
+    check, _ = REMADE[category]
+    entry, sidecar = first(lambda sidecar: sidecar["category"] == category and sidecar["byteExact"])
+    step = {"baseOffset": 7, "toMagic": 2, "firstOffset": 0, "retain": [], "timestampType": "CREATE_TIME"}
+    other = sidecar["spec"]["steps"][-1] | step
+    (failure,) = failures(outcomes(tmp_path, entry, changed(sidecar, ("spec", "steps", -1), other)))
+    assert failure.check == check
+    assert "differs: Kafka writes" in failure.problem or "Kafka counts" in failure.problem
+    refused = {"error": "INVALID_RECORD", "message": "no"}
+    (failure,) = failures(outcomes(tmp_path, entry, sidecar | {"refused": refused}))
+    assert failure.problem == "Kafka's broker says INVALID_RECORD: no, kfbench takes it"
+
+
+def test_another_count_than_kafkas_is_named(tmp_path: Path) -> None:
+    entry, sidecar = first(lambda sidecar: "validation" in sidecar)
+    for name, count in sidecar["validation"].items():
+        wrong = changed(sidecar, ("validation", name), count + 1)
+        (failure,) = failures(outcomes(tmp_path, entry, wrong))
+        assert (failure.check, failure.problem.split(":")[0]) == ("appended", name)
+
+
+def test_another_refusal_than_kafkas_is_named(tmp_path: Path) -> None:
+    for error in ("INVALID_TIMESTAMP", "CORRUPT_MESSAGE"):
+
+        def said(sidecar: Sidecar, error: str = error) -> bool:
+            return bool(sidecar.get("refused", {}).get("error") == error)
+
+        entry, sidecar = first(said)
+        wrong = changed(sidecar, ("refused", "error"), "UNSUPPORTED_VERSION")
+        (failure,) = failures(outcomes(tmp_path, entry, wrong))
+        assert "Kafka's broker says UNSUPPORTED_VERSION" in failure.problem
+        (failure,) = failures(outcomes(tmp_path, entry, {key: sidecar[key] for key in sidecar.keys() - {"refused"}}))
+        assert "takes it, kfbench refuses it: batch at byte" in failure.problem
+
+
+def test_a_difference_that_is_gone_is_named(tmp_path: Path) -> None:
+    entry, sidecar = first(lambda sidecar: sidecar["category"] == "validate" and not sidecar.get("refused"))
+    name = next(iter(ON_PURPOSE))
+    renamed = entry | {"name": name}
+    (tmp_path / f"{name}.bin").write_bytes((GOLDEN / f"{entry['name']}.bin").read_bytes())
+    (tmp_path / f"{name}.json").write_text(json.dumps(sidecar | {"name": name}))
+    (failure,) = failures(list(check_vector(tmp_path, renamed)))
+    assert (failure.check, failure.problem) == ("differs on purpose", "no longer")

@@ -11,7 +11,7 @@ from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
-from kfbench.measure.verify import Unverified, carried, verify_breakdown, verify_records, verify_size
+from kfbench.measure.verify import Unverified, carried, verify_breakdown, verify_log, verify_records, verify_size
 from kfbench.records import Records, Shapes
 from kfbench.workloads.grid import GridPoint
 
@@ -163,3 +163,21 @@ def test_carried_is_what_readers_get() -> None:
         assert np.array_equal(each.timestamps_ms[100:], given.timestamps_ms[100:])
     assert not v1.shapes.has_headers and v2.headers(0) == given.headers(0)
     assert v0.value(3) == v1.value(3) == given.value(3)
+
+
+@pytest.mark.parametrize("column", ["offsets", "timestamps_ms", "value"])
+def test_a_log_is_compared_record_by_record(column: str) -> None:
+    ten, fmt = records().part(0, 10), FORMATS["v2"]
+    log = fmt.encode(ten, 10)
+    verify_log("v2", fmt, log.data, ten)
+    if column == "value":
+        other = replace(ten, value_starts=ten.value_starts[::-1].copy())
+    else:
+        other = replace(ten, shapes=replace(ten.shapes, **{column: getattr(ten.shapes, column) + 1}))
+    said = "keys, values or headers differ: the value of record 0" if column == "value" else f"{column}: record 0"
+    with pytest.raises(Unverified, match=f"a path: {said}"):
+        verify_log("a path", fmt, log.data, other)
+    with pytest.raises(Unverified, match="9 records were to come out, 10 did, and 0 bytes"):
+        verify_log("a path", fmt, log.data, ten.part(0, 9))
+    with pytest.raises(Unverified, match="10 records were to come out, 10 did, and 7 bytes"):
+        verify_log("a path", fmt, np.append(log.data, log.data[:7]), ten)

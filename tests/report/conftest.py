@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from kfbench.report.broker import Paths
 from kfbench.report.results import Results
 from kfbench.store import Run
+from tests.report.broker_rows import broker_rows
 from tests.runs import measured, stored
 
 
@@ -22,3 +24,14 @@ def run(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def results(run: Run) -> Results:
     return Results(run.measurements())
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of broker rows alone, made up."""
+    return stored(tmp_path_factory.mktemp("broker"), broker_rows())
+
+
+@pytest.fixture
+def paths(made: Run) -> Paths:
+    return Paths(Results(made.measurements()))

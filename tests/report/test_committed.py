@@ -23,4 +23,5 @@ def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> N
 def test_a_committed_report_can_still_be_rendered(report: Path) -> None:
     run = open_run(report)
     page = dict(render(run))["index.html"].decode()
-    assert ("prefix" in run.table["kind"].unique().to_pylist()) == ('id="prefix"' in page)
+    for kind in ("prefix", "broker"):
+        assert (kind in run.table["kind"].unique().to_pylist()) == (f'id="{kind}"' in page)

@@ -98,6 +98,14 @@ FIGURES = {
     "stacked": lambda: plots.stacked(
         {"one": pd.DataFrame({"batch header": [0.0, 61.0], "offsets": [8.0, 1.0]}, index=["v0", "v2"])}
     ),
+    "paths": lambda: plots.paths(
+        {
+            "none": pd.DataFrame({"label": ["append", "mirror"], "format": ["v0", "v3"], "median": [2.0, 0.3]}),
+            "gzip": pd.DataFrame({"label": ["append"], "format": ["v2"], "median": [1.0]}),
+            "zstd": pd.DataFrame({"label": ["mirror"], "format": ["v3-headers-first"], "median": [70.0]}),
+        },
+        "CPU",
+    ),
     "ratios": lambda: plots.ratios({"encode": ratio_frame(), "decode": ratio_frame()}, "CPU", (0.99, 1.02)),
 }
 

@@ -66,9 +66,42 @@ def test_prefix_rows_are_the_whole_and_the_prefix_of_each_format() -> None:
         assert (row["plain_bytes"] > 30_000) == whole and row["metadata_bytes"] <= row["plain_bytes"]
 
 
+def test_broker_rows_hold_samples_and_counters_of_every_format() -> None:
+    rows = measure_cell(a_cell("broker", codec="lz4", path="append"))
+    assert [(row["format"], row["arm"]) for row in rows] == [
+        ("v0", "measure"), ("v2", "measure"), ("v3", "measure"), ("v2", "aa")
+    ]  # fmt: skip
+    for row in rows:
+        assert (row["status"], row["operation"], row["to_format"]) == ("ok", "append", None)
+        assert len(row["cpu_ns"]) == 5 and row["inner_loops"] == 1 and row["batches"] == 3
+        assert row["source_bytes"] == row["read_bytes"] > row["written_bytes"] > 0
+        assert row["batches_rewritten" if row["format"] == "v0" else "batches_in_place"] == 3
+
+
+def test_what_a_broker_s_path_cannot_have_is_skipped_with_the_reason() -> None:
+    cell = a_cell("broker", path="convert", to="v1", codec="zstd", level=3, formats=("v0", "v2"))
+    rows = measure_cell(cell)
+    assert [(row["format"], row["to_format"], row["status"], row["error"]) for row in rows] == [
+        ("v0", "v1", "skipped", "v0 has no zstd"), ("v2", "v1", "skipped", "v1 has no zstd"),
+    ]  # fmt: skip
+    rows = measure_cell(a_cell("broker", path="append-time"))
+    assert (rows[0]["format"], rows[0]["error"]) == ("v0", "v0 has no log append time")
+    assert [row["status"] for row in rows[1:]] == ["ok"] * 3
+
+
+def test_a_path_that_fails_in_one_format_is_an_error_of_that_row_alone(failing: str) -> None:
+    rows = measure_cell(a_cell("broker", path="append"))
+    assert [(row["format"], row["status"]) for row in rows] == [
+        ("v0", "ok"), ("v2", "ok"), (failing, "error"), ("v2", "ok")
+    ]  # fmt: skip
+    assert rows[2]["error"] == "broker cell c0ffee (grid: defaults; none; append): v3: RuntimeError: out of ideas"
+    assert rows[2]["operation"] == "append" and rows[2].get("cpu_ns") is None and table(rows).num_rows == 4
+
+
 def test_rows_fit_the_schema_as_they_come() -> None:
     prefix = a_cell("prefix", formats=("v3-full",), codec="snappy")
-    made = table([*measure_cell(a_cell()), *measure_cell(a_cell("cpu")), *measure_cell(prefix)])
+    broker = a_cell("broker", path="convert", to="v1")
+    made = table([*measure_cell(a_cell()), *measure_cell(a_cell("cpu")), *measure_cell(prefix), *measure_cell(broker)])
     assert made.schema.equals(SCHEMA)
 
 
@@ -169,3 +202,9 @@ def test_estimates_grow_with_the_work() -> None:
     assert 0 < estimate_s(small) < estimate_s(large) < estimate_s(slow)
     assert estimate_s(a_cell("cpu", rounds=10, sample_us=1_000)) > 10 * 1e-3 * 8
     assert np.isfinite(estimate_s(a_cell(axes={"value_bytes": -1, "key_bytes": -1})))
+
+
+def test_estimates_of_broker_cells_grow_with_the_work() -> None:
+    one, more = (a_cell("broker", path="append", codec="gzip", level=6, records=n) for n in (100, 10_000))
+    assert 0.1 < estimate_s(one) < estimate_s(more)
+    assert estimate_s(a_cell("broker", path="append", rounds=1_000, sample_us=1_000)) > 4

@@ -9,6 +9,7 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
+from kfbench.measure.broker import PATHS
 from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, load_profile
 from kfbench.workloads.grid import GridPoint
 
@@ -141,6 +142,38 @@ def test_a_prefix_cell_is_timed_like_a_cpu_cell_under_a_codec(load: Load) -> Non
     assert (cell.kind, cell.records, cell.rounds, cell.sample_us) == ("prefix", 200, 7, 9)
 
 
+BROKER = {"formats": '["v1", "v2"]', "measure": '["broker"]'}
+
+
+def test_a_broker_block_has_a_cell_for_each_path_and_each_format_that_it_converts_to(load: Load) -> None:
+    text = 'paths = ["append", "convert"]\nto = ["v2", "v3"]\naxes = {}'
+    cells = load(
+        block(text, formats='["v1", "v2"]', measure='["broker"]'),
+        head=HEAD + "broker = { rounds = 7, sample_us = 9 }\n",
+    ).cells
+    assert [(cell.path, cell.to, cell.formats) for cell in cells] == [
+        ("append", None, ("v1", "v2")), ("convert", "v2", ("v1",)), ("convert", "v3", ("v1", "v2")),
+    ]  # fmt: skip
+    assert {(cell.kind, cell.rounds, cell.sample_us) for cell in cells} == {("broker", 7, 9)}
+    assert len({(cell.cell_id, cell.seed) for cell in cells}) == 1  # all paths see the same records
+    assert len({cell.key for cell in cells}) == 3
+    assert cells[1].title.endswith("; convert to v2)") and cells[0].title.endswith("(grid: defaults; none; append)")
+
+
+def test_paths_of_two_blocks_are_not_the_same_cell(load: Load) -> None:
+    cells = load(
+        block('paths = ["append"]\naxes = {}', name="a", **BROKER),
+        block('paths = ["append", "fetch"]\naxes = {}', name="b", formats='["v2", "v3"]', measure='["broker"]'),
+    ).cells
+    assert [(cell.path, cell.formats) for cell in cells] == [("append", ("v1", "v2", "v3")), ("fetch", ("v2", "v3"))]
+
+
+def test_a_broker_cell_has_a_working_set_of_its_own(load: Load) -> None:
+    head = HEAD + "[broker]\npayload_bytes = 50000\ncodec_payload_bytes = 20000\n[cpu]\npayload_bytes = 1\n"
+    cells = load(block('paths = ["append"]\ncodecs = { none = [], lz4 = [] }\naxes = {}', **BROKER), head=head).cells
+    assert [cell.records for cell in cells] == [400, 100]
+
+
 def test_default_levels_are_resolved(load: Load) -> None:
     cells = load(block("codecs = { none = [], gzip = [], snappy = [], zstd = [3] }\naxes = {}")).cells
     assert [(cell.codec, cell.level) for cell in cells] == [("none", None), ("gzip", 6), ("snappy", None), ("zstd", 3)]
@@ -192,6 +225,29 @@ BAD = {
         "axes: 100,008 cells",
     ),
     "a name twice": (block() + block(), "name: two blocks have it"),
+    "broker without paths": (block(measure='["broker"]'), "paths: measure = .* and paths need each other"),
+    "paths without broker": (block('paths = ["append"]'), "paths: measure = .* and paths need each other"),
+    "unknown path": (block('paths = ["teleport"]', **BROKER), "paths: no path 'teleport' .paths: append, "),
+    "convert to nothing": (block('paths = ["convert"]', **BROKER), "to: convert needs formats"),
+    "to without convert": (block('paths = ["append"]\nto = ["v2"]', **BROKER), "to: no path converts"),
+    "convert to the unknown": (block('paths = ["convert"]\nto = ["v9"]', **BROKER), "to: no format 'v9'"),
+    "convert to itself": (
+        block('paths = ["convert"]\nto = ["v2"]', formats='["v2"]', measure='["broker"]'),
+        "to: v2 is all that there is to convert",
+    ),
+    "zstd on its way to v1": (
+        block('paths = ["convert"]\nto = ["v1"]\ncodecs = { zstd = [] }', formats='["v2", "v3"]', measure='["broker"]'),
+        "codecs.zstd: v1 has no zstd",
+    ),
+    "seek by time without times": (
+        block('paths = ["seek-time"]', formats='["v0"]', measure='["broker"]'), "formats: v0 has no timestamps"
+    ),
+    "no log append time": (
+        block('paths = ["append-time"]', formats='["v0"]', measure='["broker"]'), "formats: v0 has no log append time"
+    ),
+    "compaction without keys": (
+        block('paths = ["compact"]\naxes = { key_bytes = ["null"] }', **BROKER), "formats: records without a key "
+    ),
     "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
 }  # fmt: skip
 
@@ -211,6 +267,7 @@ def test_a_bad_block_is_refused_with_file_and_key(load: Load, tmp_path: Path, ca
         (HEAD + "seeds = 3\n", "unknown field `seeds`"),
         (HEAD + "seed = -1\n", r"\$\.seed: -1 is negative"),
         (HEAD + "[cpu]\nrounds = 0\n", r"\$\.cpu\.rounds: 0 is below 1"),
+        (HEAD + "[broker]\nrecords = 0\n", r"\$\.broker\.records: 0 is below 1"),
         (HEAD + "[bytes]\nrecord = 1\n", r"unknown field `record` - at `\$\.bytes`"),
         ("title = \n", "line 1"),
     ],
@@ -240,7 +297,8 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     profile = load_profile(name)
     kinds = Counter(cell.kind for cell in profile.cells)
     assert kinds["bytes"] >= least[0] and kinds["cpu"] >= least[1] and kinds["prefix"] >= 8
-    assert len({(cell.kind, cell.cell_id, cell.codec, cell.level) for cell in profile.cells}) == len(profile.cells)
+    assert {cell.path for cell in profile.cells if cell.kind == "broker"} == set(PATHS)
+    assert len({cell.key for cell in profile.cells}) == len(profile.cells)
     assert {"v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"} <= {
         name for cell in profile.cells for name in cell.formats
     }

@@ -1,0 +1,175 @@
+"""Broker rows as a sweep stores them, made up: two workloads, three codecs, costs that follow from rules told here."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kfbench.report.broker import Paths
+from kfbench.report.render import Table
+from kfbench.report.results import Results
+from tests.runs import stored
+
+FORMATS = ("v0", "v1", "v2", "v3", "v3-headers-first", "enriched")
+CODECS = (("none", None), ("gzip", 6), ("zstd", 3))
+BATCHES = (10, 100)
+ROUNDS = 7
+RECORDS = 1000
+PLAIN_BYTES = 120_000
+SIZES = {"v0": 130_000, "v1": 138_000, "v2": 122_000, "v3": 120_500, "v3-headers-first": 120_500, "enriched": 146_000}
+# CPU of a record in units of v2's append without a codec.
+UNIT_NS = 20.0
+CODEC_COST = {"none": 0.0, "gzip": 40.0, "zstd": 8.0}  # to compress; a fifth of it to decompress
+
+Row = dict[str, Any]
+
+
+def broker_rows() -> list[Row]:
+    """One row a cell, codec, path, format and target; a v2 A/A arm a path."""
+    return [row for batch in BATCHES for codec in CODECS for row in _cell(batch, *codec)]
+
+
+def changed(folder: Path, change: Callable[[Row], object]) -> Paths:
+    """The paths of a run whose rows `change` has edited in place."""
+    rows = broker_rows()
+    for row in rows:
+        change(row)
+    return paths_of(folder, rows)
+
+
+def paths_of(folder: Path, rows: list[Row]) -> Paths:
+    return Paths(Results(stored(folder, rows).measurements()))
+
+
+def column(table: Table, label: str) -> list[Any]:
+    at = [c.label for c in table.columns].index(label)
+    return [row[at] for row in table.rows]
+
+
+def row_of(table: Table, **wanted: Any) -> dict[str, Any]:
+    """The one row with these cells, by its columns' labels."""
+    labels = [c.label for c in table.columns]
+    rows = [dict(zip(labels, row, strict=True)) for row in table.rows]
+    (found,) = [row for row in rows if wanted.items() <= row.items()]
+    return found
+
+
+def _cell(batch_size: int, codec: str, level: int | None) -> Iterator[Row]:
+    common: Row = {
+        "kind": "broker", "cell_id": f"broker-{batch_size}", "grid": "broker", "workload": "grid", "seed": 1,
+        "batch_size": batch_size, "key_bytes": 16, "value_bytes": 100, "timestamp_spread_ms": 1000, "headers": 0,
+        "payload": "template", "null_share": 0.0, "header_key_bytes": 12, "header_value_bytes": 20, "offset_stride": 1,
+        "base_timestamp_ms": 1_700_000_000_000, "producer": False, "append_time": False, "codec": codec, "level": level,
+        "codec_version": "1", "host": "here", "arm": "measure",
+    }  # fmt: skip
+    batches = RECORDS // batch_size
+    for operation in (
+        "append",
+        "append-time",
+        "fetch",
+        "fetch-scan",
+        "mirror",
+        "mirror-through",
+        "mirror-look",
+        "compact",
+        "compact-merge",
+        "seek-offset",
+        "expire",
+        "expire-head",
+    ):
+        for name in FORMATS:
+            if codec == "zstd" and name in ("v0", "v1", "enriched"):
+                yield common | {
+                    "operation": operation, "format": name, "status": "skipped", "error": f"{name} has no zstd",
+                }  # fmt: skip
+            elif operation == "mirror-through" and name == "v0":
+                yield common | {
+                    "operation": operation, "format": name, "status": "error", "error": "AssertionError: it broke",
+                }  # fmt: skip
+            else:
+                row = common | _path(operation, name, codec, batches)
+                yield row
+                if name == "v2":
+                    yield row | {"arm": "aa", "cpu_ns": _times(row["cpu_ns"][0], "aa")}
+    for name in FORMATS[:4]:
+        for to in FORMATS[:4]:
+            if name != to:
+                convert = common | {"operation": "convert", "format": name, "to_format": to}
+                if codec == "zstd" and {name, to} & {"v0", "v1"}:
+                    missing = min(each for each in (name, to) if each in ("v0", "v1"))
+                    yield convert | {"status": "skipped", "error": f"{missing} has no zstd"}
+                else:
+                    yield convert | _conversion(name, to, codec, batches)
+                    yield convert | _conversion(name, to, codec, batches, "append-convert")
+
+
+def _path(operation: str, name: str, codec: str, batches: int) -> Row:
+    packed = codec != "none"
+    opens = packed and operation in ("append", "append-time", "mirror", "compact", "compact-merge")
+    opens |= packed and operation == "mirror-look" and name != "enriched"
+    closes = packed and (
+        (operation.startswith("append") and name == "v0") or operation in ("mirror", "compact", "compact-merge")
+    )
+    plain = PLAIN_BYTES * packed
+    share = 0.4 if name == "v3-headers-first" and operation.startswith("append") else 1.0
+    if operation in ("fetch", "fetch-scan", "mirror-through", "mirror-look", "seek-offset", "expire"):
+        done = "batches_untouched"
+    elif closes:
+        done = "batches_rewritten"
+    elif operation == "append-time" and name.startswith("v3"):
+        done = "batches_shifted"
+    else:
+        done = "batches_in_place"
+    size_bytes = SIZES[name] // (2 if operation in ("expire-head", "compact-merge") else 1)
+    units = 1.0 + opens * share * CODEC_COST[codec] / 5 + closes * CODEC_COST[codec] + (name in ("v0", "v1"))
+    if done == "batches_untouched":
+        units = 0.01
+    return {
+        "operation": operation,
+        "format": name,
+        done: batches * (operation != "fetch"),  # of which none is looked at
+        "read_bytes": 0 if operation == "fetch" else 17 * batches if operation == "fetch-scan" else SIZES[name],
+        "written_bytes": SIZES[name] if closes else 0 if done == "batches_untouched" else 20 * batches,
+        "decompressed_bytes": int(opens * plain * share),
+        "recompressed_bytes": int(closes * plain),
+        "losses": "{}",
+    } | _measured(SIZES[name], size_bytes, units, batches, operation + name)
+
+
+def _conversion(name: str, to: str, codec: str, batches: int, operation: str = "convert") -> Row:
+    """A conversion makes single-record batches of plain messages, an append does not."""
+    packed = codec != "none"
+    units = 4.0 + (name > to) + 1.2 * CODEC_COST[codec] + 2 * (operation != "convert")
+    is_single = operation == "convert" and not packed and name < "v2" <= to
+    size_bytes = SIZES[to] * 3 // 2 if is_single else SIZES[to]
+    return {
+        "operation": operation,
+        "batches_rewritten": batches,
+        "read_bytes": SIZES[name],
+        "written_bytes": size_bytes,
+        "decompressed_bytes": PLAIN_BYTES * packed,
+        "recompressed_bytes": PLAIN_BYTES * packed,
+        "converted_records": RECORDS,
+        "losses": '{"timestamps":1000}' if to == "v0" else "{}",
+    } | _measured(SIZES[name], size_bytes, units, batches, name + to)
+
+
+def _measured(source_bytes: int, size_bytes: int, units: float, batches: int, what: str) -> Row:
+    return {
+        "status": "ok",
+        "records": RECORDS,
+        "batches": batches,
+        "source_bytes": source_bytes,
+        "size_bytes": size_bytes,
+        "extra_bytes": 4096,
+        "inner_loops": 2,
+        "cpu_ns": _times(int(units * UNIT_NS * RECORDS * 2), what),
+        "wall_ns": [1] * ROUNDS,
+    }
+
+
+def _times(ns: int, what: str) -> list[int]:
+    """About the same in every round."""
+    random = np.random.default_rng(sum(what.encode()))
+    return [int(ns * (1 + each)) + 1 for each in random.uniform(-0.01, 0.01, ROUNDS)]

@@ -1,0 +1,240 @@
+"""The broker's tables and verdicts follow the rows: other rows, other words."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench.report import broker, proposals
+from kfbench.report.broker import Paths
+from kfbench.report.publish import publish
+from kfbench.report.render import Interval
+from kfbench.report.results import Results
+from kfbench.report.sections import Section, sections
+from kfbench.store import Run
+from tests.report.broker_rows import CODECS, FORMATS, RECORDS, broker_rows, changed, column, row_of
+from tests.runs import MANIFEST, stored
+
+Row = dict[str, Any]
+
+
+def built(paths_of: Run) -> dict[str, Section]:
+    return {section.name: section for section in sections(Results(paths_of.measurements()), [])}
+
+
+def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
+    (table,) = broker.path_tables(paths, "append", shown=True)
+    assert "100 records a batch" in table.caption  # the cell nearest to the reference
+    assert set(column(table, "format")) == set(broker.SHOWN)
+    row = row_of(table, format="v0", codec="gzip 6")
+    assert row["batches"] == "rewritten"
+    assert row["recompressed (bytes a record)"] == 120.0
+    assert row["extra memory (KiB)"] == 4.0
+    assert isinstance(row["CPU (× v2)"], Interval)
+    assert row["CPU (× v2)"].median == pytest.approx(row["CPU (× v2 append)"], rel=0.02)
+    assert row_of(table, format="v2", codec="gzip 6")["batches"] == "in place"
+    (others,) = broker.path_tables(paths, "append", shown=False)
+    assert set(column(others, "format")) == {"enriched"}
+
+
+def test_a_ratio_is_paired_with_the_same_path_and_codec(paths: Paths) -> None:
+    rows = {(r.format, r.with_codec): r for r in paths.of("append") if r.cell_id == paths.reference("append")}
+    ratio = paths.ratio(rows["v3", "gzip 6"])
+    assert ratio is not None
+    by_round = np.array(rows["v3", "gzip 6"].cpu_ns) / np.array(rows["v2", "gzip 6"].cpu_ns)
+    assert ratio.median == pytest.approx(np.median(by_round))
+
+
+def test_what_failed_or_was_left_out_is_shown_with_its_reason(paths: Paths) -> None:
+    (append,) = broker.path_tables(paths, "append", shown=True)
+    row = row_of(append, format="v0", codec="zstd 3")
+    assert (row["batches"], row["lost, or why not measured"]) == ("skipped", "v0 has no zstd")
+    assert row["CPU (× v2)"] is None
+    (through,) = broker.path_tables(paths, "mirror-through", shown=True)
+    row = row_of(through, format="v0", codec="none")
+    assert (row["batches"], row["lost, or why not measured"]) == ("error", "AssertionError: it broke")
+
+
+def test_every_row_has_its_place_in_a_table_even_on_a_path_of_another_name(tmp_path: Path) -> None:
+    def rename(row: Row) -> None:
+        row["operation"] = {"compact": "compact-holes", "mirror": "shred"}.get(row["operation"], row["operation"])
+
+    found = changed(tmp_path, rename)
+    assert {"compact-holes", "shred"} <= set(found.within("keep"))
+    assert broker.known("compact-holes").title == "Compact holes"
+    (table,) = broker.path_tables(found, "shred", shown=True)
+    assert len(table.rows) == len(CODECS) * 5
+
+
+def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
+    def fail(row: Row) -> None:
+        row |= {"status": "error", "error": "all is broken"}
+
+    found = changed(tmp_path, fail)
+    (table,) = broker.path_tables(found, "append", shown=True)
+    assert set(column(table, "lost, or why not measured")) == {"all is broken"}
+    assert proposals.table(found) is None
+    assert broker.argued(found) is None
+    assert broker.pictured(found) == {}
+    assert found.noise is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"batches_in_place": 4}, "in place"),
+        ({"batches_in_place": 3, "batches_rewritten": 1}, "in place 75 %, rewritten 25 %"),
+        ({"batches_untouched": 4}, "zero-copy"),
+        ({}, "zero-copy"),
+    ],
+)
+def test_what_became_of_the_batches_is_said_in_words(tmp_path: Path, counts: Row, words: str) -> None:
+    def set_counts(row: Row) -> None:
+        row |= dict.fromkeys(broker.DONE, 0) | counts
+
+    found = changed(tmp_path, set_counts)
+    (row,) = [
+        row for row in found.of("fetch") if (row.format, row.with_codec, row.cell_id) == ("v2", "none", "broker-10")
+    ]
+    assert broker.done(row) == words
+
+
+def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path) -> None:
+    """Each block of a sweep has axes of its own: no one cell has all paths."""
+
+    def move(row: Row) -> None:
+        if row["operation"] == "seek-offset":
+            row |= {"cell_id": f"seek-{row['batch_size']}", "timestamp_spread_ms": 8192}
+
+    found = changed(tmp_path, move)
+    (seek,) = broker.path_tables(found, "seek-offset", shown=True)
+    (append,) = broker.path_tables(found, "append", shown=True)
+    assert "8,192 ms" in seek.caption and "8,192 ms" not in append.caption
+    assert len(seek.rows) == len(append.rows)
+    table = broker.ratio_table(found, "append")
+    assert table is not None
+    assert [c.name for c in table.columns][:2] == ["records a batch", "codec"]  # the axis of other paths is not its own
+
+
+def test_a_lookup_is_told_by_the_call(paths: Paths) -> None:
+    (table,) = broker.path_tables(paths, "seek-offset", shown=True)
+    labels = [c.label for c in table.columns]
+    assert "CPU (ns a call)" in labels and "CPU (× v2 append)" not in labels
+    assert row_of(table, format="v2", codec="none")["read (bytes a call)"] == 122_000
+
+
+def test_the_ratios_argued_with_stand_beside_the_bytes(paths: Paths) -> None:
+    table = broker.argued(paths)
+    assert table is not None
+    assert len(table.rows) == 2 * len(CODECS)
+    row = row_of(table, **{"records a batch": 10, "codec": "gzip 6"})
+    assert (row["v0 recompresses (bytes a record)"], row["v1 recompresses (bytes a record)"]) == (120.0, 0.0)
+    assert (row["v2 decompresses (bytes a record)"], row["headers-first decompresses (bytes a record)"]) == (120, 48)
+    assert row["v1 CPU (× v0)"].median == pytest.approx(0.2, rel=0.05)
+    assert row_of(table, **{"records a batch": 10, "codec": "zstd 3"})["v1 CPU (× v0)"] is None
+
+
+def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
+    def dearer(row: Row) -> None:
+        if row["format"] == "v1" and row["status"] == "ok":
+            row["cpu_ns"] = [each * 100 for each in row["cpu_ns"]]
+
+    said, other = broker.sentence(paths), broker.sentence(changed(tmp_path, dearer))
+    assert "takes 0.20 times the CPU" in said
+    assert "takes 0.20 times the CPU" not in other and "times the CPU" in other
+
+
+def test_conversions_are_a_matrix_that_says_what_was_not_done(paths: Paths) -> None:
+    plain, packed = broker.conversion_tables(paths)
+    assert [table.name for table in plain] == ["broker-convert-cpu-none", "broker-convert-bytes-none"]
+    assert row_of(plain[1], **{"from": "v0"})["v1"] == pytest.approx(138 / 130)
+    assert row_of(plain[0], **{"from": "v2"})["v2"] is None
+    zstd = next(table for table in packed if table.name == "broker-convert-cpu-zstd-3")
+    assert row_of(zstd, **{"from": "v2"})["v1"] == "skipped"
+    seconds = row_of(plain[0], **{"from": "v2"})["v1"]
+    assert seconds == pytest.approx(5 * 20e-9 * RECORDS / 122_000 * 2**30, rel=0.02)
+    told = broker.losses(paths)
+    assert told is not None
+    assert row_of(told, **{"from": "v2", "to": "v0", "codecs": "none and gzip 6"})["lost, or why not"] == ("timestamps")
+    assert "v1 has no zstd" in column(told, "lost, or why not")
+
+
+def test_holes_cost_what_the_formats_write(paths: Paths) -> None:
+    table = broker.holes(paths)
+    assert table is not None
+    fresh = row_of(table, **{"kept": "all", "delete horizon": False})
+    assert (fresh["v0"], fresh["v1"]) == (26.0, 34.0)
+    some = {kept: row_of(table, **{"kept": kept, "delete horizon": False}) for kept in ("1 in 10", "1 in 100")}
+    assert some["1 in 10"]["v1"] == 34.0
+    assert some["1 in 10"]["v2"] == pytest.approx(fresh["v2"] + 61 / 10 - 61 / 100, abs=0.5)
+    assert some["1 in 100"]["v2"] > 61
+    assert row_of(table, **{"kept": "all", "delete horizon": True})["v2"] > fresh["v2"] + 2
+
+
+def test_the_figure_leaves_out_what_touches_nothing(paths: Paths) -> None:
+    panels = broker.pictured(paths)
+    assert list(panels) == ["none", "gzip 6", "zstd 3"]
+    assert set(panels["gzip 6"]["label"]) == {"append", "append-time", "compact", "compact-merge", "mirror"}
+    base = panels["gzip 6"].query("label == 'append' and format == 'v2'")
+    assert base["median"].tolist() == [1.0]
+
+
+def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> None:
+    def elsewhere(row: Row) -> None:
+        if row["operation"] == "fetch":
+            row["host"] = "there"
+
+    found = changed(tmp_path, elsewhere)
+    (table,) = broker.path_tables(found, "fetch", shown=True)
+    assert set(column(table, "CPU (ns a call)")) == {None}
+    (table,) = broker.path_tables(found, "mirror", shown=True)
+    assert set(column(table, "CPU (ns a record)")) == set(column(table, "CPU (× v2 append)")) == {None}
+    assert broker.pictured(found) == {}
+    plain, _ = broker.conversion_tables(found)
+    assert [table.name for table in plain] == ["broker-convert-bytes-none"]
+
+
+def test_the_page_has_a_section_for_what_was_measured_and_none_for_what_was_not(
+    made: Run, results: Results, tmp_path: Path
+) -> None:
+    found = built(made)
+    assert {"broker", "broker-claims", "broker-convert", "broker-migrate", "broker-keep"} <= set(found)
+    assert all(section.means for name, section in found.items() if name.startswith("broker"))
+    assert [figure.name for figure in found["broker"].figures] == ["broker"]
+    assert found["broker"].tables  # a figure has its numbers beneath it
+    names = [table.name for section in found.values() for table in (*section.tables, *section.more)]
+    assert len(names) == len(set(names))
+    assert not any(section.name.startswith("broker") for section in sections(results, []))
+    only_append = stored(tmp_path, [row for row in broker_rows() if row["operation"] == "append"])
+    assert {name for name in built(only_append) if name.startswith("broker")} == {"broker", "broker-claims"}
+
+
+def test_the_prose_of_each_block_stands_with_its_paths(tmp_path: Path) -> None:
+    rows = broker_rows()
+    for row in rows:
+        row["grid"] = "kept" if row["operation"] in ("mirror", "compact") else "broker"
+    grids = [
+        {"name": "broker", "title": "b", "analysis": "Prose of append."},
+        {"name": "kept", "title": "k", "analysis": "Prose of mirrors."},
+    ]
+    report = publish(stored(tmp_path, rows, grids=grids).path, tmp_path / "reports")
+    text = (report / "README.md").read_text()
+    _, _, kept = text.partition("## What does it cost to compact")
+    assert text.count("Prose of append.") == text.count("Prose of mirrors.") == 1
+    assert "Prose of mirrors." in kept
+
+
+def test_the_same_run_gives_the_same_bytes_and_a_small_page(made: Run, tmp_path: Path) -> None:
+    one, other = publish(made.path, tmp_path / "one"), publish(made.path, tmp_path / "other")
+    for path in one.rglob("*"):
+        if path.is_file():
+            assert (other / path.relative_to(one)).read_bytes() == path.read_bytes()
+    page = (one / "index.html").read_text()
+    assert 'id="broker"' in page and (one / "figures" / "broker.svg").is_file()
+    assert len(page) < 400_000
+
+
+def test_the_made_up_rows_cover_every_format_that_tables_show() -> None:
+    assert set(broker.SHOWN) <= set(FORMATS)
+    assert MANIFEST["profile"] == "tests"
