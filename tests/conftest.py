@@ -20,7 +20,11 @@ settings.load_profile("kfbench")
 REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package registry are allowed
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Workers take files in this order: a long one that begins last would run alone.
+    long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("spark")}
+    items.sort(key=lambda item: item.path not in long)
     marked = {mark.name for item in items for mark in item.iter_markers()}
     lacking: dict[str, str] = {}
     if marked & {"spark", "cluster"} and not find_java():
