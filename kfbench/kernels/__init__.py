@@ -12,6 +12,7 @@ with cached_in_our_folder():
         batch,
         control,
         crc,
+        draws,
         enriched,
         frames,
         header_fields,
@@ -20,11 +21,13 @@ with cached_in_our_folder():
         kip98,
         legacy,
         limit,
+        linger,
         mirroring,
         partition,
         rows,
         scan,
         shared_headers,
+        templates,
     )
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
     "batch",
     "control",
     "crc",
+    "draws",
     "enriched",
     "frames",
     "header_fields",
@@ -43,9 +47,11 @@ __all__ = [
     "kip98",
     "legacy",
     "limit",
+    "linger",
     "mirroring",
     "partition",
     "rows",
     "scan",
     "shared_headers",
+    "templates",
 ]

@@ -1,0 +1,92 @@
+"""Random draws by number: each is worked out from a seed, a purpose and its own number, whatever else is drawn.
+
+A stream is the sequence of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+2014) from a state that seed and purpose give: its word n is one multiplication and one finaliser away from n, so a
+slice of records costs its own draws and no others.
+"""
+
+import numpy as np
+
+from kfbench.kernels._jit import kernel, leaf
+
+ONE, THREE, LOW_16, LOW_32 = np.uint64(1), np.uint64(3), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
+BITS_2, BITS_4, BITS_16, BITS_32 = np.uint64(2), np.uint64(4), np.uint64(16), np.uint64(32)
+BITS_27, BITS_30, BITS_31 = np.uint64(27), np.uint64(30), np.uint64(31)
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@leaf
+def mixed(bits):
+    """splitmix64's finaliser: a bijection of uint64."""
+    bits = (bits ^ bits >> BITS_30) * FIRST
+    bits = (bits ^ bits >> BITS_27) * SECOND
+    return bits ^ bits >> BITS_31
+
+
+@leaf
+def word(stream, number):
+    """uint64: what splitmix64 gives after `number` others when it is started at `stream`."""
+    return mixed(stream + (np.uint64(number) + ONE) * STEP)
+
+
+@leaf
+def stream_of(seed, purpose):
+    """uint64: where the stream of a seed and a purpose (both from 0 to 2**63 - 1) starts."""
+    return word(mixed(np.uint64(seed)), purpose)
+
+
+@leaf
+def sixteen(stream, number):
+    """The draw `number` of 16 bits, as uint64: a word gives four."""
+    number = np.uint64(number)
+    return word(stream, number >> BITS_2) >> ((number & THREE) << BITS_4) & LOW_16
+
+
+@kernel
+def words(seed, purpose, start, out):
+    """Fills out uint64[n] with the words start, start + 1, …"""
+    stream = stream_of(seed, purpose)
+    for i in range(len(out)):
+        out[i] = word(stream, start + i)
+
+
+@kernel
+def pick(seed, purpose, start, table, out):
+    """Fills out[n] with entries of table[65_536]: each is as likely as the others. 16 bits a draw."""
+    stream = stream_of(seed, purpose)
+    i, number = 0, np.int64(start)
+    while i < len(out):
+        used = number & 3
+        drawn = word(stream, number >> 2) >> np.uint64(used << 4)
+        stop = min(i + 4 - used, len(out))
+        number += stop - i
+        while i < stop:
+            out[i] = table[drawn & LOW_16]
+            drawn >>= BITS_16
+            i += 1
+
+
+@kernel
+def pick_at(seed, purpose, numbers, table, out):
+    """As `pick`, the draws of these numbers (>= 0): equal numbers give equal entries."""
+    stream = stream_of(seed, purpose)
+    for i in range(len(out)):
+        out[i] = table[sixteen(stream, numbers[i])]
+
+
+@kernel
+def alias(seed, purpose, start, bits, table, out):
+    """Fills out int64[n] with cells of table uint64[2**bits] (bits 1 to 32) or their aliases, by Walker's method.
+
+    An entry is a share of 2**32 above an alias: a draw that lands in a cell stays there with that share.
+    """
+    stream = stream_of(seed, purpose)
+    up = np.uint64(bits)
+    down = np.uint64(64) - up
+    for i in range(len(out)):
+        drawn = word(stream, start + i)
+        cell = drawn >> down
+        entry = table[cell]
+        stays = drawn << up >> BITS_32 < entry >> BITS_32
+        out[i] = np.int64(cell if stays else entry & LOW_32)

@@ -1,0 +1,231 @@
+"""When records arrive, as data: `{ process = "poisson", rate_per_s = 1000 }` in TOML.
+
+Times are worked out a block of 65,536 records at a time. Each block has a window of its own, which its records fill to
+the last microsecond: its gaps are drawn, added up, and scaled by what little the sum is off (.4 % for Poisson, where
+this is the process given the number of arrivals, and so no approximation). Times therefore rise over all blocks, the
+rate holds over any number of them, and no block has to know another.
+"""
+
+import math
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.kernels import draws
+from kfbench.workloads._distributions import (
+    QUANTILES,
+    Distribution,
+    Floats,
+    GeneralisedPareto,
+    draw,
+    draw_lengths,
+    lengths_table,
+    mean,
+    mean_length,
+    require,
+    table,
+)
+from kfbench.workloads._workload import BLOCK_RECORDS
+
+Int64 = NDArray[np.int64]
+GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams, beside _keys.KEY_IDS
+SECOND_US: Final = 1_000_000
+MAX_BLOCK_US: Final = 2**43  # 101 days a block; times of 10**11 records stay within an int64
+
+
+class _Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="process"):
+    pass
+
+
+class SameInstant(_Arrival, tag="same-instant", frozen=True):
+    """All at once, at 0."""
+
+
+class Constant(_Arrival, tag="constant", frozen=True, kw_only=True):
+    """Equal gaps, the first record at 0."""
+
+    rate_per_s: float
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate_per_s)
+
+
+class Poisson(_Arrival, tag="poisson", frozen=True, kw_only=True):
+    """Independent arrivals."""
+
+    rate_per_s: float
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate_per_s)
+
+
+class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_only=True):
+    """Independent gaps: theta_us + sigma_us · (u^-k - 1) / k."""
+
+    sigma_us: float
+    k: float
+    theta_us: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.theta_us >= 0, f"theta_us: {self.theta_us} is negative")
+        _ = self.gap_us  # which checks the others
+
+    @property
+    def gap_us(self) -> GeneralisedPareto:
+        return GeneralisedPareto(theta=self.theta_us, sigma=self.sigma_us, k=self.k)
+
+
+class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
+    """Poisson arrivals at a rate of rate_per_s + amplitude_per_s · sin(radians_per_s · t + phase_radians), t in s.
+
+    As db_bench's mixgraph has it (Cao et al., FAST 2020: d, a, b, c), which sets its rate anew every interval.
+    """
+
+    rate_per_s: float
+    amplitude_per_s: float
+    radians_per_s: float
+    phase_radians: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_rate(self.rate_per_s)
+        within = 0 <= self.amplitude_per_s < self.rate_per_s
+        require(within, f"amplitude_per_s: {self.amplitude_per_s} is not within 0 to below rate_per_s")
+        require(0 < self.radians_per_s < math.inf, f"radians_per_s: {self.radians_per_s} is not above 0")
+        require(math.isfinite(self.phase_radians), f"phase_radians: {self.phase_radians} is not finite")
+
+
+class Bursts(_Arrival, tag="bursts", frozen=True, kw_only=True):
+    """Bursts of `length` records, `pause_us` from the last of one to the first of the next, `gap_us` within.
+
+    The last burst of a block ends with it. Pauses take the scaling; gaps within stay as drawn.
+    """
+
+    length: Distribution
+    pause_us: Distribution
+    gap_us: Distribution
+
+    def __post_init__(self) -> None:
+        require(int(lengths_table(self.length)[0]) >= 1, "length: a burst has a record or more")
+        for name in ("pause_us", "gap_us"):
+            require(table(getattr(self, name))[0] >= 0, f"{name}: negative ones are drawn")
+
+
+Arrival = SameInstant | Constant | Poisson | GeneralisedParetoGaps | Sine | Bursts
+
+
+def _check_rate(rate_per_s: float) -> None:
+    require(0 < rate_per_s < math.inf, f"rate_per_s: {rate_per_s} is not above 0")
+
+
+@lru_cache(maxsize=64)
+def block_us(a: Arrival) -> int:
+    """How long a block takes, in whole microseconds; the mean under `sine`. Raises InvalidConfig."""
+    match a:
+        case SameInstant():
+            length = 0.0
+        case GeneralisedParetoGaps():
+            length = BLOCK_RECORDS * mean(a.gap_us)
+        case Bursts():
+            bursts = BLOCK_RECORDS / mean_length(a.length)
+            length = bursts * mean(a.pause_us) + (BLOCK_RECORDS - bursts) * mean(a.gap_us)
+        case Constant() | Poisson() | Sine():
+            length = BLOCK_RECORDS / a.rate_per_s * SECOND_US
+    require(length <= MAX_BLOCK_US, f"{a}: a block of {BLOCK_RECORDS:,} records would take {length / SECOND_US:.3g} s")
+    return round(length)
+
+
+def window_us(a: Arrival, block: int) -> tuple[int, int]:
+    """First and last microsecond of a block since the workload's beginning; the next one begins where it ends."""
+    each = block_us(a)
+    if isinstance(a, Sine):
+        first, last = _when_us(a, np.array([block, block + 1], np.float64) * BLOCK_RECORDS).tolist()
+        return first, last
+    return block * each, (block + 1) * each
+
+
+def times_us(a: Arrival, seed: int, block: int) -> Int64:
+    """int64[65_536]: when the block's records arrive, in microseconds since the workload's beginning; not falling."""
+    first, last = window_us(a, block)
+    if isinstance(a, SameInstant):
+        return np.full(BLOCK_RECORDS, first)
+    if isinstance(a, Constant):
+        return first + (np.arange(BLOCK_RECORDS) * ((last - first) / BLOCK_RECORDS)).astype(np.int64)
+    waited = np.cumsum(_gaps(a, seed, block))
+    if not waited[-1]:
+        return np.full(BLOCK_RECORDS, first)
+    if isinstance(a, Sine):
+        times = _when_us(a, (block + waited / waited[-1]) * BLOCK_RECORDS)
+        return np.maximum.accumulate(times, out=times)  # a sum may round down where one period ends
+    waited *= (last - first) / waited[-1]
+    times = waited.astype(np.int64)
+    times += first
+    return times
+
+
+def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
+    """int64[bursts], rising from 0: the first record of each burst, counted within the block."""
+    lengths = lengths_table(a.length)
+    expected = max(round(BLOCK_RECORDS / mean_length(a.length)), 1)
+    ends = np.cumsum(lengths[_evenly(expected, seed, BURSTS, block)], dtype=np.int64)
+    more = 0
+    while ends[-1] < BLOCK_RECORDS:
+        ends = np.append(ends, ends[-1] + draw_lengths(a.length, seed, MORE_BURSTS, block * BLOCK_RECORDS + more, 1))
+        more += 1
+    return np.concatenate([[0], ends[: np.searchsorted(ends, BLOCK_RECORDS)]])
+
+
+def _evenly(count: int, seed: int, purpose: int, block: int) -> Int64:
+    """int64[count], each in 0 ... 65_535: one draw from each of `count` equal strata, in random order.
+
+    As many long bursts and long pauses in each block as in any other: else fixed pauses would have to be stretched by
+    what the drawn bursts of their block are off.
+    """
+    drawn = np.empty(count, np.uint64)
+    draws.words(seed, purpose, block * BLOCK_RECORDS, drawn)
+    order = np.argsort((drawn >> np.uint64(48)).astype(np.uint16), kind="stable")  # of 16 bits: a radix sort
+    within = (drawn & np.uint64(0xFFFF_FFFF)).astype(np.float64) / 2**32
+    return ((order + within) * (QUANTILES / count)).astype(np.int64)
+
+
+_EXPONENTIAL: Final = GeneralisedPareto(sigma=1, k=0)
+
+
+def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: int) -> Floats:
+    """float64[65_536] from one arrival to the next, before they are scaled."""
+    first = block * BLOCK_RECORDS
+    match a:
+        case GeneralisedParetoGaps(gap_us=gap) | Bursts(gap_us=gap):
+            gaps = draw(gap, seed, GAPS, first, BLOCK_RECORDS)
+        case _:
+            gaps = draw(_EXPONENTIAL, seed, GAPS, first, BLOCK_RECORDS)
+    if isinstance(a, Bursts):
+        starts = burst_starts(a, seed, block)
+        pauses = table(a.pause_us)[_evenly(len(starts), seed, PAUSES, block)]
+        gaps[starts] = 0
+        room, paused = block_us(a) - gaps.sum(), pauses.sum()
+        gaps[starts] = pauses * (room / paused) if room > 0 and paused > 0 else pauses
+    return gaps
+
+
+def _when_us(sine: Sine, expected: Floats) -> Int64:
+    """When so many arrivals are expected to have been."""
+    period_s = 2 * math.pi / sine.radians_per_s
+    when_s = _period(sine)
+    periods, share = np.divmod(expected / (sine.rate_per_s * period_s), 1.0)
+    cell, rest = np.divmod(share * (len(when_s) - 1), 1.0)
+    i = cell.astype(np.int64)
+    within_s = when_s[i] + rest * (when_s[i + 1] - when_s[i])
+    return ((periods * period_s + within_s) * SECOND_US).astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def _period(sine: Sine) -> Floats:
+    """float64[65_537]: after how many seconds of a period each 65,536th of its arrivals is expected."""
+    a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
+    t = np.linspace(0, 2 * math.pi / b, 2**20 + 1)
+    expected = d * t + a / b * (math.cos(c) - np.cos(b * t + c))
+    when: Floats = np.interp(np.linspace(0, expected[-1], 65_537), expected, t)
+    return when

@@ -1,0 +1,292 @@
+"""Distributions of lengths and of gaps, as data: `{ dist = "lognormal", mean = 212, sigma = 0.9 }` in TOML.
+
+What is drawn is one of 65,536 equally likely quantiles, those in the middle of their cells, so a draw is one gather and
+no power or logarithm. Against the distribution itself the mean of a generalised Pareto tail of shape .35 loses .04 %,
+and nothing beyond the quantile 1 - 1/131,072 is ever drawn: the price of the table.
+
+Lengths are whole. `whole` says how a length of a continuous distribution becomes one, as its source does: "round" (the
+default; no bias), "floor" or "ceil". Sources: generalised extreme value and generalised Pareto as in Atikoglu et al.,
+"Workload analysis of a large-scale key-value store" (SIGMETRICS 2012), which write the shape as k; in scipy's terms
+`genextreme(c=-k)` and `genpareto(c=k)`.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.errors import InvalidConfig
+from kfbench.kernels import draws
+
+Floats = NDArray[np.float64]
+QUANTILES: Final = 65_536
+MAX_LENGTH: Final = 2**31 - 1
+
+
+def require(holds: bool, what: str) -> None:
+    """Raises InvalidConfig, which msgspec turns into its own error with the key's path."""
+    if not holds:
+        raise InvalidConfig(what)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _numbers(each)
+    elif isinstance(value, float | int):
+        yield value
+
+
+class _Distribution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="dist"):
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            require(all(map(math.isfinite, _numbers(getattr(self, name)))), f"{name}: not a finite number")
+        self.check()
+
+    def check(self) -> None:
+        """Raises InvalidConfig, naming the parameter."""
+
+    def at(self, p: Floats) -> Floats:
+        """The quantiles of these probabilities, each within (0, 1)."""
+        raise NotImplementedError
+
+    def quantiles(self, count: int) -> Floats:
+        """`count` equally likely ones, those in the middle of their cells."""
+        return self.at((np.arange(count) + 0.5) / count)
+
+    def whole_quantiles(self, count: int) -> Floats:
+        return np.rint(self.quantiles(count))
+
+
+class Fixed(_Distribution, tag="fixed", frozen=True, kw_only=True):
+    """Always `value`."""
+
+    value: float
+
+    def at(self, p: Floats) -> Floats:
+        return np.full(len(p), float(self.value))
+
+
+class Uniform(_Distribution, tag="uniform", frozen=True, kw_only=True):
+    """From low to high. Lengths: each of low, …, high is equally likely."""
+
+    low: float
+    high: float
+
+    def check(self) -> None:
+        require(self.low <= self.high, f"low: {self.low} is above high, {self.high}")
+
+    def at(self, p: Floats) -> Floats:
+        return self.low + (self.high - self.low) * p
+
+    def whole_quantiles(self, count: int) -> Floats:
+        low, high = math.ceil(self.low), math.floor(self.high)
+        p = (np.arange(count) + 0.5) / count
+        return np.floor(low + (high - low + 1) * p)
+
+
+class _Continuous(_Distribution, frozen=True, kw_only=True):
+    """low, cap: what lies outside is moved there."""
+
+    whole: Literal["round", "floor", "ceil"] = "round"
+    low: float | None = None
+    cap: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low is not None and self.cap is not None:
+            require(self.low <= self.cap, f"low: {self.low} is above cap, {self.cap}")
+
+    def quantiles(self, count: int) -> Floats:
+        return self._within(super().quantiles(count))
+
+    def whole_quantiles(self, count: int) -> Floats:
+        to_whole = {"round": np.rint, "floor": np.floor, "ceil": np.ceil}[self.whole]
+        return self._within(to_whole(self.quantiles(count)))
+
+    def _within(self, values: Floats) -> Floats:
+        low = -np.inf if self.low is None else self.low
+        return np.clip(values, low, np.inf if self.cap is None else self.cap)
+
+
+class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
+    """Its logarithm is normal of standard deviation sigma; given is its mean (before low and cap) or its median."""
+
+    sigma: float
+    mean: float | None = None
+    median: float | None = None
+
+    def check(self) -> None:
+        require(self.sigma > 0, f"sigma: {self.sigma} is not above 0")
+        require((self.mean is None) != (self.median is None), "mean: either mean or median is wanted")
+        require((self.mean or self.median or 0) > 0, "mean: not above 0")
+
+    def at(self, p: Floats) -> Floats:
+        from scipy.special import ndtri
+
+        median = self.median if self.mean is None else self.mean * math.exp(-(self.sigma**2) / 2)
+        found: Floats = median * np.exp(self.sigma * ndtri(p))
+        return found
+
+
+class GeneralisedPareto(_Continuous, tag="generalised-pareto", frozen=True, kw_only=True):
+    """theta + sigma · ((1 - p)^-k - 1) / k; k = 0 is the exponential distribution of mean sigma, from theta on."""
+
+    sigma: float
+    k: float
+    theta: float = 0.0
+
+    def check(self) -> None:
+        require(self.sigma > 0, f"sigma: {self.sigma} is not above 0")
+        require(self.k < 1, f"k: {self.k} is not below 1, so there is no mean")
+
+    def at(self, p: Floats) -> Floats:
+        log = np.log1p(-p)
+        return self.theta + self.sigma * (np.expm1(-self.k * log) / self.k if self.k else -log)
+
+
+class GeneralisedExtremeValue(_Continuous, tag="generalised-extreme-value", frozen=True, kw_only=True):
+    """mu + sigma · ((-ln p)^-k - 1) / k; k = 0 is Gumbel's distribution."""
+
+    mu: float
+    sigma: float
+    k: float
+
+    def check(self) -> None:
+        require(self.sigma > 0, f"sigma: {self.sigma} is not above 0")
+        require(self.k < 1, f"k: {self.k} is not below 1, so there is no mean")
+
+    def at(self, p: Floats) -> Floats:
+        log = np.log(-np.log(p))
+        return self.mu + self.sigma * (np.expm1(-self.k * log) / self.k if self.k else -log)
+
+
+class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
+    """Quantiles as measured: points of (probability, value), both rising, such as [[.05, 19], [.5, 39], [.95, 80]].
+
+    Between two points the logarithm of the value is linear in the probability (an assumption; linear in the value where
+    one of them is 0). Below the first and above the last it goes on as in the segment beside it: no longer tail than
+    the points show.
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    def check(self) -> None:
+        require(len(self.points) > 1, "points: at least two are wanted")
+        for (p, value), (next_p, next_value) in zip(self.points, self.points[1:], strict=False):
+            require(0 <= p < next_p <= 1, f"points: {p}, {next_p}: not rising probabilities from 0 to 1")
+            require(0 <= value <= next_value, f"points: {value}, {next_value}: not rising values from 0 on")
+
+    def at(self, p: Floats) -> Floats:
+        known, values = np.array(self.points, np.float64).T
+        i = np.clip(np.searchsorted(known, p, side="right") - 1, 0, len(known) - 2)
+        share = (p - known[i]) / (known[i + 1] - known[i])
+        low, high = values[i], values[i + 1]
+        ratio = np.divide(high, low, out=np.ones(len(p)), where=low > 0)
+        found: Floats = np.where(low > 0, low * ratio**share, np.maximum(low + (high - low) * share, 0))
+        return found
+
+
+class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
+    """One of `values`, by `weights` in any unit; without weights each is equally likely."""
+
+    values: tuple[float, ...]
+    weights: tuple[float, ...] | None = None
+
+    def check(self) -> None:
+        require(len(self.values) > 0, "values: empty")
+        _check_weights(self.weights, len(self.values))
+
+    def at(self, p: Floats) -> Floats:
+        weights = np.ones(len(self.values)) if self.weights is None else np.array(self.weights, np.float64)
+        until = np.cumsum(weights)
+        found: Floats = np.array(self.values, np.float64)[np.searchsorted(until[:-1], p * until[-1], side="right")]
+        return found
+
+
+class Mixture(_Distribution, tag="mixture", frozen=True, kw_only=True):
+    """One of `parts`, by `weights` in any unit: a discrete part and a tail, say."""
+
+    weights: tuple[float, ...]
+    parts: "tuple[Distribution, ...]"
+
+    def check(self) -> None:
+        require(len(self.parts) > 0, "parts: empty")
+        _check_weights(self.weights, len(self.parts))
+
+    def _shares(self, count: int) -> list[int]:
+        until = np.cumsum(np.array(self.weights, np.float64))
+        shares: list[int] = np.diff(np.rint(until / until[-1] * count), prepend=0).astype(int).tolist()
+        return shares
+
+    def quantiles(self, count: int) -> Floats:
+        pairs = zip(self.parts, self._shares(count), strict=True)
+        return np.sort(np.concatenate([part.quantiles(share) for part, share in pairs]))
+
+    def whole_quantiles(self, count: int) -> Floats:
+        pairs = zip(self.parts, self._shares(count), strict=True)
+        return np.sort(np.concatenate([part.whole_quantiles(share) for part, share in pairs]))
+
+
+def _check_weights(weights: tuple[float, ...] | None, count: int) -> None:
+    if weights is not None:
+        require(len(weights) == count, f"weights: {len(weights)} for {count}")
+        require(min(weights) >= 0 and sum(weights) > 0, "weights: one is negative, or none is above 0")
+
+
+Distribution = Fixed | Uniform | Lognormal | GeneralisedPareto | GeneralisedExtremeValue | Empirical | Choice | Mixture
+
+
+@lru_cache(maxsize=64)
+def table(d: Distribution) -> Floats:
+    """float64[65_536], rising, read-only: what `draw` picks from."""
+    found = d.quantiles(QUANTILES)
+    require(bool(np.isfinite(found).all()), f"{d}: beyond what a float64 holds")
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=64)
+def lengths_table(d: Distribution) -> NDArray[np.int32]:
+    """int32[65_536], rising, read-only: what `draw_lengths` picks from. Raises InvalidConfig for what is no length."""
+    found = d.whole_quantiles(QUANTILES)
+    if not (found[0] >= 0 and found[-1] <= MAX_LENGTH):
+        raise InvalidConfig(f"{d}: lengths from {found[0]:g} to {found[-1]:g}, and 0 to {MAX_LENGTH} can be had")
+    lengths = found.astype(np.int32)
+    lengths.flags.writeable = False
+    return lengths
+
+
+def mean(d: Distribution) -> float:
+    """The mean of `draw`: that of the table."""
+    return float(table(d).mean())
+
+
+def mean_length(d: Distribution) -> float:
+    """The mean of `draw_lengths`: that of the table."""
+    return float(lengths_table(d).mean())
+
+
+def draw(d: Distribution, seed: int, purpose: int, start: int, records: int) -> Floats:
+    """float64[records], not rounded: the draws of the records start, start + 1, …"""
+    out = np.empty(records, np.float64)
+    draws.pick(seed, purpose, start, table(d), out)
+    return out
+
+
+def draw_lengths(d: Distribution, seed: int, purpose: int, start: int, records: int) -> NDArray[np.int32]:
+    """int32[records]: the lengths of the records start, start + 1, …"""
+    out = np.empty(records, np.int32)
+    draws.pick(seed, purpose, start, lengths_table(d), out)
+    return out
+
+
+def lengths_of(d: Distribution, seed: int, purpose: int, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    """int32[n]: the lengths that belong to these numbers (>= 0), such as ids of keys: equal keys are equally long."""
+    out = np.empty(len(numbers), np.int32)
+    draws.pick_at(seed, purpose, numbers, lengths_table(d), out)
+    return out

@@ -1,0 +1,88 @@
+"""Draws by number against splitmix64 in plain Python, itself against its published outputs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from kfbench.kernels import draws
+
+MASK = 2**64 - 1
+SEEDS = st.integers(0, 2**63 - 1)
+PURPOSES = st.integers(0, 2**31)
+STARTS = st.integers(0, 2**62)
+TABLE = (np.arange(65_536) * 40_503 % 65_536).astype(np.int32)
+
+
+def mixed(z: int) -> int:
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+    return z ^ z >> 31
+
+
+def splitmix64(state: int, number: int) -> int:
+    return mixed(state + (number + 1) * 0x9E3779B97F4A7C15 & MASK)
+
+
+def stream_of(seed: int, purpose: int) -> int:
+    return splitmix64(mixed(seed), purpose)
+
+
+def words(seed: int, purpose: int, start: int, count: int) -> list[int]:
+    out = np.empty(count, np.uint64)
+    draws.words(seed, purpose, start, out)
+    return out.tolist()
+
+
+def pick(seed: int, purpose: int, start: int, count: int) -> list[int]:
+    out = np.empty(count, np.int32)
+    draws.pick(seed, purpose, start, TABLE, out)
+    return out.tolist()
+
+
+def test_the_reference_gives_the_published_outputs() -> None:
+    """Of splitmix64 with the seed 1234567 (Rosetta Code, from Vigna's splitmix64.c)."""
+    assert [splitmix64(1234567, n) for n in range(5)] == [
+        6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
+    ]  # fmt: skip
+
+
+@given(SEEDS, PURPOSES, STARTS, st.integers(0, 9))
+def test_words(seed: int, purpose: int, start: int, count: int) -> None:
+    stream = stream_of(seed, purpose)
+    assert words(seed, purpose, start, count) == [splitmix64(stream, start + i) for i in range(count)]
+
+
+@given(SEEDS, PURPOSES, STARTS, st.integers(0, 13))
+def test_pick_takes_a_quarter_of_a_word_each(seed: int, purpose: int, start: int, count: int) -> None:
+    stream = stream_of(seed, purpose)
+    sixteen = [splitmix64(stream, n // 4) >> 16 * (n % 4) & 0xFFFF for n in range(start, start + count)]
+    expected = [int(TABLE[k]) for k in sixteen]
+    assert pick(seed, purpose, start, count) == expected
+    out, numbers = np.empty(count, np.int32), np.arange(start, start + count)
+    draws.pick_at(seed, purpose, numbers[::-1].copy(), TABLE, out)
+    assert out.tolist() == expected[::-1]
+
+
+@given(SEEDS, STARTS, st.integers(1, 5), st.data())
+def test_alias_stays_or_goes(seed: int, start: int, bits: int, data: st.DataObject) -> None:
+    shares = st.sampled_from([0, 1, 2**16, 2**31, 2**32 - 1])
+    entries = [data.draw(shares) << 32 | data.draw(st.integers(0, 2**bits - 1)) for _ in range(2**bits)]
+    out, stream = np.empty(8, np.int64), stream_of(seed, 7)
+    draws.alias(seed, 7, start, bits, np.array(entries, np.uint64), out)
+    for i, got in enumerate(out.tolist()):
+        drawn = splitmix64(stream, start + i)
+        cell, rest = drawn >> 64 - bits, drawn << bits & MASK
+        assert got == (cell if rest >> 32 < entries[cell] >> 32 else entries[cell] & 0xFFFFFFFF)
+
+
+def bits_of(drawn: list[int]) -> NDArray[np.uint8]:
+    return np.unpackbits(np.array(drawn, np.uint64).view(np.uint8)).reshape(-1, 64)
+
+
+@pytest.mark.parametrize("other", [(5, 2, 0), (6, 1, 0), (5, 1, 1), (5 + 2**40, 1, 0)])
+def test_streams_beside_each_other_have_nothing_in_common(other: tuple[int, int, int]) -> None:
+    """Each bit of one agrees with that of the other for half the numbers, within 6 standard deviations."""
+    one, two = (bits_of(words(*name, 4_096)) for name in ((5, 1, 0), other))
+    assert np.all(np.abs((one == two).sum(axis=0) - 2_048) < 6 * 32)

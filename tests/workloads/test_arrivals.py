@@ -1,0 +1,256 @@
+"""Arrivals follow the process that is named, block by block, and rise over all blocks."""
+
+import pickle
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from kfbench.errors import InvalidConfig
+from kfbench.workloads import BLOCK_RECORDS
+from kfbench.workloads._arrivals import (
+    Arrival,
+    Bursts,
+    Constant,
+    GeneralisedParetoGaps,
+    Poisson,
+    SameInstant,
+    Sine,
+    block_us,
+    burst_starts,
+    times_us,
+    window_us,
+)
+from kfbench.workloads._distributions import Choice, Empirical, Fixed, GeneralisedPareto, Uniform, mean
+
+SEED, SIGNIFICANCE = 77, 0.01
+KOLMOGOROV = float(stats.kstwobign.isf(SIGNIFICANCE))
+ETC = GeneralisedParetoGaps(sigma_us=16.0292, k=0.154971)
+SLOW_ETC = GeneralisedParetoGaps(sigma_us=16_029.2, k=0.154971)  # whole microseconds do not show
+MIXGRAPH = Sine(rate_per_s=4_500, amplitude_per_s=1_000, radians_per_s=0.000073)
+FAST_SINE = Sine(rate_per_s=4_500, amplitude_per_s=4_000, radians_per_s=0.1, phase_radians=1.0)
+BURSTS = Bursts(
+    length=Uniform(low=1, high=99), pause_us=GeneralisedPareto(sigma=2_000_000, k=0), gap_us=Uniform(low=0, high=500)
+)
+PROCESSES: tuple[Arrival, ...] = (
+    SameInstant(), Constant(rate_per_s=3), Poisson(rate_per_s=1_000), ETC, MIXGRAPH, FAST_SINE, BURSTS,
+    Bursts(length=Choice(values=(1, 56), weights=(0.97, 0.03)), pause_us=Fixed(value=500_000), gap_us=Fixed(value=0)),
+)  # fmt: skip
+BURSTS_OF = """
+process = "bursts"
+length = {length}
+pause_us = {{ dist = "fixed", value = {pause} }}
+gap_us = {{ dist = "fixed", value = 0 }}
+"""
+BLOCKS = (0, 1, 2, 3)
+
+
+def gaps_us(a: Arrival, blocks: tuple[int, ...] = BLOCKS) -> NDArray[np.int64]:
+    return np.diff(np.concatenate([times_us(a, SEED, block) for block in blocks]))
+
+
+@pytest.mark.parametrize("a", PROCESSES, ids=lambda a: type(a).__name__)
+def test_blocks_fill_their_windows_and_do_not_overlap(a: Arrival) -> None:
+    for block in (0, 1, 2, 15_000):
+        first, last = window_us(a, block)
+        times = times_us(a, SEED, block)
+        assert times.dtype == np.int64 and len(times) == BLOCK_RECORDS
+        assert np.all(np.diff(times) >= 0)
+        assert first <= times[0] and times[-1] <= last
+        assert window_us(a, block + 1)[0] == last
+        if not isinstance(a, Constant):
+            assert times[-1] >= last - 1
+    assert window_us(a, 0)[0] == 0
+
+
+@pytest.mark.parametrize("a", PROCESSES, ids=lambda a: type(a).__name__)
+def test_blocks_are_the_same_again_and_differ_from_each_other(a: Arrival) -> None:
+    assert np.array_equal(times_us(a, SEED, 3), times_us(pickle.loads(pickle.dumps(a)), SEED, 3))
+    if not isinstance(a, SameInstant | Constant):
+        one, other, another = (np.diff(times_us(a, *key)) for key in ((1, 0), (2, 0), (1, 1)))
+        assert np.any(one != other) and np.any(one != another)
+
+
+def test_constant() -> None:
+    assert times_us(Constant(rate_per_s=2), SEED, 0)[:4].tolist() == [0, 500_000, 1_000_000, 1_500_000]
+    gaps = gaps_us(Constant(rate_per_s=3))
+    assert set(gaps.tolist()) == {333_333, 333_334}
+    assert gaps.mean() == pytest.approx(1e6 / 3, abs=0.01)
+
+
+def test_same_instant() -> None:
+    assert set(times_us(SameInstant(), SEED, 9).tolist()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("a", "model"),
+    [
+        (Poisson(rate_per_s=10), stats.expon(0, 100_000)),
+        (SLOW_ETC, stats.genpareto(0.154971, 0, 16_029.2)),
+    ],
+    ids=["poisson", "generalised-pareto"],
+)
+def test_gaps_of_a_renewal_process(a: Arrival, model: Any) -> None:
+    gaps = gaps_us(a, tuple(range(64)))
+    p = [0.5, 0.9, 0.99, 0.999]
+    assert gaps.mean() == pytest.approx(model.mean(), rel=0.001)
+    assert np.quantile(gaps, p) == pytest.approx(model.ppf(p), rel=0.02)
+    few = gaps[: 4 * BLOCK_RECORDS]
+    assert stats.ks_1samp(few, model.cdf).statistic < KOLMOGOROV / len(few) ** 0.5
+    assert abs(np.corrcoef(few[1:], few[:-1])[0, 1]) < 5 / len(few) ** 0.5
+
+
+def test_published_gaps_to_the_whole_microsecond() -> None:
+    gaps = gaps_us(ETC, tuple(range(16)))
+    assert gaps.mean() == pytest.approx(18.99, rel=0.02)
+    assert np.quantile(gaps, 0.99) == pytest.approx(108, rel=0.02)
+    assert abs(np.quantile(gaps, 0.5) - 11.8) <= 1  # whole microseconds
+
+
+def test_a_wrong_rate_or_shape_would_show() -> None:
+    gaps = gaps_us(SLOW_ETC)
+    for wrong in (stats.genpareto(0.154971, 0, 16_029.2 * 1.02), stats.genpareto(0.17, 0, 16_029.2)):
+        assert stats.ks_1samp(gaps, wrong.cdf).statistic > KOLMOGOROV / len(gaps) ** 0.5
+
+
+@pytest.mark.parametrize("window_ms", [1, 5, 20])
+def test_arrivals_of_poisson_in_a_window_are_poisson(window_ms: int) -> None:
+    """Mean and dispersion of the counts, and each number's share: what a producer's linger sees."""
+    times = np.concatenate([times_us(Poisson(rate_per_s=1_000), SEED, block) for block in range(8)])
+    counts = np.bincount(times // (1_000 * window_ms))[:-1]
+    assert counts.mean() == pytest.approx(window_ms, rel=0.02)
+    assert counts.var() / counts.mean() == pytest.approx(1, abs=6 * (2 / len(counts)) ** 0.5)
+    found = np.bincount(counts, minlength=60) / len(counts)
+    assert (
+        np.abs(np.cumsum(found) - stats.poisson(window_ms).cdf(np.arange(len(found)))).max()
+        < KOLMOGOROV / len(counts) ** 0.5
+    )
+
+
+def test_arrivals_of_poisson_are_even_over_a_block() -> None:
+    for block in BLOCKS:
+        first, last = window_us(Poisson(rate_per_s=50), block)
+        share = (times_us(Poisson(rate_per_s=50), SEED, block) - first) / (last - first)
+        assert stats.ks_1samp(share, stats.uniform.cdf).statistic < KOLMOGOROV / BLOCK_RECORDS**0.5
+
+
+def expected(sine: Sine, t_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
+    found: NDArray[np.float64] = d * t_s + a / b * (np.cos(c) - np.cos(b * t_s + c))
+    return found
+
+
+@pytest.mark.parametrize("sine", [MIXGRAPH, FAST_SINE], ids=["mixgraph", "fast"])
+def test_sine(sine: Sine) -> None:
+    """On the clock of expected arrivals, the process is Poisson of rate 1."""
+    for block in (0, 1, 7, 3_000):
+        own = expected(sine, times_us(sine, SEED, block) / 1e6)
+        assert stats.ks_1samp((own / BLOCK_RECORDS) - block, stats.uniform.cdf).statistic < KOLMOGOROV / 256
+        gaps = np.diff(own)
+        assert stats.ks_1samp(gaps, stats.expon.cdf).statistic < 2 * KOLMOGOROV / 256  # of whole microseconds
+    assert block_us(sine) == round(BLOCK_RECORDS / sine.rate_per_s * 1e6)
+
+
+def test_rates_of_the_sine_over_its_period() -> None:
+    """mixgraph's 3,500 to 5,500 a second: the rate of each block against that at its middle."""
+    for block in range(0, 6_000, 500):
+        first, last = window_us(MIXGRAPH, block)
+        rate = 4_500 + 1_000 * np.sin(0.000073 * (first + last) / 2e6)
+        times = times_us(MIXGRAPH, SEED, block)
+        assert BLOCK_RECORDS / (times[-1] - times[0]) * 1e6 == pytest.approx(rate, rel=0.001)
+    period = 2 * np.pi / FAST_SINE.radians_per_s * 1e6
+    times = np.concatenate([times_us(FAST_SINE, SEED, block) for block in range(43)])  # ten periods
+    whole = times[times < times[-1] // period * period]
+    share = np.bincount((whole % period / period * 8).astype(int)) / len(whole)
+    edges = expected(FAST_SINE, np.linspace(0, period / 1e6, 9))
+    assert share == pytest.approx(np.diff(edges) / edges[-1], rel=0.02)
+
+
+@pytest.mark.parametrize("a", [a for a in PROCESSES if isinstance(a, Bursts)], ids=["drawn", "fixed"])
+def test_bursts(a: Bursts) -> None:
+    blocks = range(48)
+    lengths, pauses, gaps = [], [], []
+    for block in blocks:
+        starts, times = burst_starts(a, SEED, block), times_us(a, SEED, block)
+        assert starts[0] == 0 and np.all(np.diff(starts) > 0) and starts[-1] < BLOCK_RECORDS
+        lengths.append(np.diff(starts))
+        steps = np.diff(times, prepend=window_us(a, block)[0])
+        pauses.append(steps[starts])
+        gaps.append(np.delete(steps, starts))
+    p = [0.5, 0.9, 0.99]
+    assert np.concatenate(lengths).mean() == pytest.approx(mean(a.length), rel=0.02)
+    for found, model in ((pauses, a.pause_us), (gaps, a.gap_us)):
+        together = np.concatenate(found)
+        assert together.mean() == pytest.approx(mean(model), rel=0.02)
+        wanted = [float(np.quantile(model.quantiles(65_536), each)) for each in p]
+        assert np.quantile(together, p) == pytest.approx(wanted, rel=0.02, abs=1)
+
+
+def test_bursts_of_every_length() -> None:
+    for length in (Fixed(value=1), Fixed(value=65_536), Fixed(value=10**6), Choice(values=(1, 60_000))):
+        a = Bursts(length=length, pause_us=Fixed(value=10), gap_us=Fixed(value=2))
+        times = times_us(a, SEED, 1)
+        assert np.all(np.diff(times) >= 0) and window_us(a, 1)[0] <= times[0] and times[-1] <= window_us(a, 1)[1]
+    still = Bursts(length=Fixed(value=9), pause_us=Fixed(value=0), gap_us=Fixed(value=0))
+    assert set(times_us(still, SEED, 4).tolist()) == {0}
+
+
+@given(st.floats(0.01, 1e8), st.floats(0, 0.999), st.floats(1e-6, 1e3), st.integers(0, 10_000))
+def test_any_sine_rises(rate: float, share: float, radians: float, block: int) -> None:
+    sine = Sine(rate_per_s=rate, amplitude_per_s=share * rate, radians_per_s=radians)
+    first, last = window_us(sine, block)
+    times = times_us(sine, SEED, block)
+    assert np.all(np.diff(times) >= 0) and first <= times[0] and times[-1] == last
+    assert window_us(sine, block + 1)[0] == last
+    middle = (block + 0.5) * BLOCK_RECORDS / rate
+    assert abs((first + last) / 2e6 - middle) <= 2 * np.pi / radians + BLOCK_RECORDS / rate
+
+
+@pytest.mark.parametrize("a", PROCESSES, ids=lambda a: type(a).__name__)
+def test_arrivals_are_a_value_and_come_from_toml(a: Arrival) -> None:
+    again = msgspec.json.decode(msgspec.json.encode(a), type=Arrival)
+    assert again == a and hash(again) == hash(a)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('process = "constant"\nrate_per_s = 0', "rate_per_s: 0.0 is not above 0"),
+        ('process = "poisson"\nrate_per_s = nan', "rate_per_s: nan is not above 0"),
+        ('process = "generalised-pareto"\nsigma_us = 0\nk = 0.1', "sigma: 0.0 is not above 0"),
+        ('process = "generalised-pareto"\nsigma_us = 1\nk = 1.5', "k: 1.5 is not below 1"),
+        ('process = "generalised-pareto"\nsigma_us = 1\nk = 0\ntheta_us = -1', "theta_us: -1.0 is negative"),
+        (
+            'process = "sine"\nrate_per_s = 5\namplitude_per_s = 5\nradians_per_s = 1',
+            "not within 0 to below rate_per_s",
+        ),
+        (
+            'process = "sine"\nrate_per_s = 5\namplitude_per_s = 1\nradians_per_s = 0',
+            "radians_per_s: 0.0 is not above 0",
+        ),
+        ('process = "poisson"\nrate_per_s = 5\njitter = 1', "unknown field `jitter`"),
+        ('process = "weekly"', "Invalid value 'weekly'"),
+        (BURSTS_OF.format(length='{ dist = "uniform", low = 0, high = 3 }', pause=1), "length: a burst has a record"),
+        (BURSTS_OF.format(length='{ dist = "fixed", value = 3 }', pause=-1), "pause_us: negative ones are drawn"),
+    ],
+)
+def test_what_is_no_process(text: str, said: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=said):
+        msgspec.toml.decode(text, type=Arrival)
+
+
+def test_a_rate_that_no_clock_holds() -> None:
+    with pytest.raises(InvalidConfig, match="a block of 65,536 records would take"):
+        times_us(Poisson(rate_per_s=1e-9), SEED, 0)
+
+
+def test_gaps_of_an_empirical_burst_stay_as_they_were_measured() -> None:
+    measured = Empirical(points=((0.5, 0), (0.95, 7_000)))
+    a = Bursts(length=Uniform(low=100, high=2_000), pause_us=Fixed(value=3_000_000), gap_us=measured)
+    steps = [np.delete(np.diff(times_us(a, SEED, block), prepend=0), burst_starts(a, SEED, block)) for block in BLOCKS]
+    assert np.quantile(np.concatenate(steps), [0.25, 0.95]) == pytest.approx([0, 7_000], rel=0.02, abs=1)

@@ -1,0 +1,103 @@
+"""Keys by popularity: frequencies against Zipf's law as it is written."""
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from kfbench.errors import InvalidConfig
+from kfbench.workloads._keys import Keys, alias_table, probabilities
+
+SEED, MANY = 11, 2**22
+
+
+def shares_of(table: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """How likely each cell is, by the table alone: what it keeps and what others hand to it."""
+    keep = (table >> np.uint64(32)).astype(np.float64) / 2**32
+    other = (table & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    shares = keep + np.bincount(other, weights=1 - keep, minlength=len(table))
+    return shares / len(table)
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.5, 0.99, 1.2, 2.68, 10.0])
+@pytest.mark.parametrize("cardinality", [1, 2, 3, 1_000, 4_096, 100_003, 1_000_000])
+def test_the_table_has_the_law_in_it(cardinality: int, skew: float) -> None:
+    found = shares_of(alias_table(cardinality, skew))
+    law = np.arange(1, cardinality + 1) ** -skew
+    law /= math.fsum(law)
+    assert np.abs(found[:cardinality] - law).max() < 2.0**-31
+    assert np.all(np.abs(found[:cardinality] - law) < 1e-3 * law + 2.0**-32 / len(found))
+    assert found[cardinality:].sum() == 0
+    assert np.allclose(probabilities(cardinality, skew), law, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("cardinality", "skew"), [(1_000_000, 0.99), (1_000, 0.0), (10_000, 1.2), (50, 2.68), (2, 1.0)]
+)
+def test_frequencies(cardinality: int, skew: float) -> None:
+    """Chi-squared over the keys that are expected 20 times or more, the others together; at a significance of 1 %."""
+    law = np.arange(1, cardinality + 1) ** -skew
+    expected = MANY * law / law.sum()
+    counts = np.bincount(Keys(cardinality=cardinality, skew=skew).ids(SEED, 0, MANY), minlength=cardinality)
+    assert len(counts) == cardinality
+    often = max(int((expected >= 20).sum()), 1)
+    found, wanted = (np.append(each[:often], each[often:].sum()) for each in (counts, expected))
+    found, wanted = found[wanted > 0], wanted[wanted > 0]
+    assert ((found - wanted) ** 2 / wanted).sum() < stats.chi2.isf(0.01, len(wanted) - 1)
+    top = min(10, cardinality)
+    assert counts[:top].sum() == pytest.approx(expected[:top].sum(), rel=0.02)
+
+
+def test_keys_that_are_met_at_all_are_as_many_as_the_law_says() -> None:
+    law = np.arange(1, 1_000_001) ** -0.99
+    met = (1 - (1 - law / law.sum()) ** MANY).sum()
+    assert len(np.unique(Keys(cardinality=1_000_000, skew=0.99).ids(SEED, 0, MANY))) == pytest.approx(met, rel=0.002)
+
+
+@given(
+    st.sampled_from([Keys(), Keys(cardinality=7, in_turn=True), Keys(cardinality=1), Keys(cardinality=999, skew=0.99)]),
+    st.integers(0, 2**63 - 1), st.integers(0, 2**40), st.integers(0, 20), st.integers(0, 20),
+)  # fmt: skip
+def test_a_record_has_its_key_whatever_else_is_drawn(
+    keys: Keys, seed: int, start: int, skipped: int, count: int
+) -> None:
+    whole = keys.ids(seed, start, skipped + count)
+    assert whole.dtype == np.int64
+    assert np.array_equal(whole[skipped:], keys.ids(seed, start + skipped, count))
+    if keys.cardinality:
+        assert np.all((whole >= 0) & (whole < keys.cardinality))
+
+
+def test_without_a_cardinality_each_record_has_its_own_and_in_turn_they_come_round() -> None:
+    assert Keys().ids(1, 5, 3).tolist() == [5, 6, 7]
+    assert Keys(cardinality=3, in_turn=True).ids(1, 5, 5).tolist() == [2, 0, 1, 2, 0]
+
+
+def test_neighbours_are_unrelated() -> None:
+    ids = Keys(cardinality=1_000).ids(SEED, 0, 400_000)
+    for ahead in (1, 2, 4):
+        assert abs(np.corrcoef(ids[ahead:], ids[:-ahead])[0, 1]) < 5 / 400_000**0.5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cardinality": 0}, {"cardinality": 2**24 + 1}, {"cardinality": 5, "skew": -0.1}, {"skew": 1.0},
+        {"cardinality": 5, "skew": 11}, {"cardinality": 5, "skew": float("nan")},
+        {"cardinality": 5, "skew": 1.0, "in_turn": True},
+    ],
+)  # fmt: skip
+def test_what_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidConfig):
+        Keys(**wrong)
+
+
+def test_keys_are_a_value() -> None:
+    keys = Keys(cardinality=9, skew=1.0)
+    assert pickle.loads(pickle.dumps(keys)) == keys
