@@ -10,17 +10,18 @@ import pickle
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -39,6 +40,7 @@ from kfbench.measure.environment import environment
 from kfbench.measure.schema import SCHEMA
 from kfbench.store import RunWriter, create_run
 from kfbench.sweep.cell import estimate_s, measure_recipes
+from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
 from kfbench.sweep.java import java_home
 
@@ -54,6 +56,12 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d %p %c: %m%n%ex
 """
+
+
+RESULT: Final = "result"
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class SweepFailed(KfbenchError):
@@ -77,13 +85,44 @@ def run_sweep(
         hosts: set[str] = set()
         cores = int(spark.sparkContext.defaultParallelism)
         with _progress(console) as progress:
+            for calls in compilations(profile.cells) if asked.startswith("local") else ():
+                bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
+                for _ in _done(spark, calls, cores, _call, f"{RESULT} binary"):
+                    progress.update(bar, advance=1)
             for kind, workers in (("bytes", cores), ("cpu", 1), ("prefix", 1), ("broker", 1)):
                 tasks = grouped([cell for cell in profile.cells if cell.kind == kind])
-                bar = progress.add_task(kind, total=sum(map(len, tasks)), failed=0)
-                for cells, rows in _done(spark, tasks, workers):
+                bar = progress.add_task(kind, total=sum(map(len, tasks)), unit="cells", failed="0 failed rows")
+                for cells, rows in _done(spark, tasks, workers, measure_recipes, from_arrow_schema(SCHEMA)):
                     _store(rows, writer, counts, hosts)
-                    progress.update(bar, advance=len(cells), failed=counts["error"])
+                    progress.update(bar, advance=len(cells), failed=f"{counts['error']} failed rows")
     return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
+
+
+def mapped(
+    function: Callable[[T], R], tasks: Sequence[T], what: str, master: str | None = None, console: Console | None = None
+) -> Iterator[R]:
+    """function(task) of every task, as they are finished: whoever needs an order has to find it in the results.
+
+    Tasks, results and the function travel by pickle: a function of a module, or a partial of one. What it raises fails
+    the job after TASK_ATTEMPTS, so it returns what is wrong with its input. what: for the progress. Raises MissingTool,
+    SweepFailed.
+    """
+    console = console or Console(stderr=True)
+    with _session(retrying(master or "local[*]")) as spark, _progress(console) as progress:
+        bar = progress.add_task(what, total=len(tasks), unit="tasks", failed="")
+        calls = [(function, task) for task in tasks]
+        cores = int(spark.sparkContext.defaultParallelism)
+        for _, rows in _done(spark, calls, cores, _call, f"{RESULT} binary"):
+            progress.update(bar, advance=1)
+            yield pickle.loads(rows[RESULT][0].as_py())
+
+
+def _call(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a Spark task of `mapped` runs."""
+    for batch in batches:
+        for recipe in batch.column("recipe"):
+            function, task = pickle.loads(recipe.as_py())
+            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(task))], pa.binary())], [RESULT])
 
 
 def grouped(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -106,18 +145,23 @@ def retrying(master: str) -> str:
     return f"local[{found[1] or 1},{TASK_ATTEMPTS}]" if found else master
 
 
-def _done(spark: SparkSession, tasks: list[list[Cell]], workers: int) -> Iterator[tuple[list[Cell], pa.Table]]:
-    """Each task's cells and rows as they are finished, `workers` at a time."""
-    schema = from_arrow_schema(SCHEMA)
+def _done(
+    spark: SparkSession,
+    tasks: Sequence[T],
+    workers: int,
+    run_recipes: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+) -> Iterator[tuple[T, pa.Table]]:
+    """Each task and its rows as they are finished, `workers` at a time."""
 
-    def run(cells: list[Cell]) -> tuple[list[Cell], pa.Table]:
-        recipe = spark.createDataFrame([(pickle.dumps(cells),)], "recipe binary")
-        return cells, recipe.coalesce(1).mapInArrow(measure_recipes, schema).toArrow()
+    def run(task: T) -> tuple[T, pa.Table]:
+        recipe = spark.createDataFrame([(pickle.dumps(task),)], "recipe binary")
+        return task, recipe.coalesce(1).mapInArrow(run_recipes, schema).toArrow()
 
-    pending: set[Future[tuple[list[Cell], pa.Table]]] = set()
+    pending: set[Future[tuple[T, pa.Table]]] = set()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            pending = {pool.submit(run, cells) for cells in tasks}
+            pending = {pool.submit(run, task) for task in tasks}
             while pending:
                 finished, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for each in finished:
@@ -263,9 +307,9 @@ def _progress(console: Console) -> Progress:
         TextColumn("{task.description:>6}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("cells"),
+        TextColumn("{task.fields[unit]}"),
         _Rate(),
-        TextColumn("{task.fields[failed]} failed rows"),
+        TextColumn("{task.fields[failed]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
