@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64
+from kfbench.arrays import Bytes, Int32, Int64, ranges
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NULL_LENGTH
 
@@ -79,6 +79,11 @@ class ByteStrings(NamedTuple):
         validity = pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
         buffers = [validity, pa.py_buffer(bounds), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
+
+    def packed(self) -> Self:
+        """The same items one after another in a buffer of their own."""
+        sizes = np.maximum(self.lengths, 0).astype(np.int64)
+        return type(self)(self.data[ranges(self.starts, sizes)], _starts(self.lengths), self.lengths)
 
     def check(self, name: str) -> None:
         if len(self.starts) != len(self.lengths):

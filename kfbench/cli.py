@@ -23,8 +23,8 @@ from kfbench.errors import KfbenchError
 
 if TYPE_CHECKING:
     from kfbench.log.inspect import Inspection
+    from kfbench.measure.tally import Source
     from kfbench.report.render import Table
-    from kfbench.sweep.whatif import Source
 
 app = typer.Typer(
     help="What a Kafka record format costs, in bytes and in CPU, and what a better one would save.",

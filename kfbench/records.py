@@ -193,10 +193,23 @@ class Records:
 
     def at_times(self, timestamps_ms: Int64) -> Self:
         """The same records at these times, int64[n], which are given away."""
-        shapes = Shapes.trusted(
-            **{name: getattr(self.shapes, name) for name in _SHAPE_FIELDS} | {"timestamps_ms": timestamps_ms}
-        )
+        return self._in_shape(timestamps_ms=timestamps_ms)
+
+    def at_offsets(self, offsets: Int64) -> Self:
+        """The same records at these offsets, int64[n], which are given away."""
+        return self._in_shape(offsets=offsets)
+
+    def _in_shape(self, **columns: Int64) -> Self:
+        shapes = Shapes.trusted(**{name: getattr(self.shapes, name) for name in _SHAPE_FIELDS} | columns)
         return type(self).trusted(shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
+
+    def packed(self) -> Self:
+        """The same records in buffers of their own, which hold nothing else."""
+        buffers: dict[str, NDArray[Any]] = {}
+        for name in ("key", "value", "header_key", "header_value"):
+            items = self._items(name).packed()
+            buffers |= {f"{name}_data": items.data, f"{name}_starts": items.starts}
+        return type(self).trusted(self.shapes, **buffers)
 
     def part(self, first: int, end: int) -> Self:
         """The records first to end - 1; no array is copied."""

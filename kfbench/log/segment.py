@@ -76,7 +76,7 @@ def _together(parts: list[DecodedLog]) -> DecodedLog:
     if len(parts) == 1:
         return parts[0]
     return DecodedLog(
-        records=_joined([part.records for part in parts]),
+        records=joined([part.records for part in parts]),
         bounds=chained([part.bounds for part in parts]),
         create_timestamps_ms=np.concatenate([part.create_timestamps_ms for part in parts]),
         rows=partial(_joined_rows, parts),
@@ -92,7 +92,8 @@ def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
     return [fields for part in parts for fields in part.tagged_fields]
 
 
-def _joined(parts: list[Records]) -> Records:
+def joined(parts: Sequence[Records]) -> Records:
+    """The records of all parts, one after another; buffers that parts share are kept once."""
     columns: dict[str, Any] = {}
     for field in fields(Shapes):
         arrays = [getattr(part.shapes, field.name) for part in parts]

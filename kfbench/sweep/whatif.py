@@ -1,80 +1,110 @@
-"""What real log segments would take in other formats and codecs. The answer of `kfbench what-if`.
+"""What one's own log would take in other formats, codecs and batches. The answer of `kfbench what-if`.
 
-Batches stay as they were recorded: the same records under the same headers, encoded anew. Compressed bytes
-are those of our codecs at their default levels. A producer's level and library are not in its log, so v2
-with the codec that a segment has may differ from the bytes now; formats are therefore set against v2 too,
-codec by codec.
+Compressed bytes are those of our codecs at their default levels. A producer's level and library are not in its log, so
+v2 with the codec that a segment has may differ from the bytes now; formats are therefore set against v2 too, codec by
+codec.
 """
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import pairwise, product
-from typing import Any, Final, Literal
+from hashlib import blake2b
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from kfbench.arrays import Int64
-from kfbench.batches import BatchFields, DecodedLog
+from kfbench.broker.migrate import Prices, Traffic
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
-from kfbench.log import read_log
-from kfbench.log.inspect import Damage, aligned, counted, damage_of, segment_size
-from kfbench.records import Records
+from kfbench.log.inspect import counted
+from kfbench.measure.break_even import BreakEven, break_evens
+from kfbench.measure.rebatch import Batching
+from kfbench.measure.size import BASE
+from kfbench.measure.tally import UNIFORM, Drawn, Question, Run, Source, Tally, tally
+from kfbench.sources import Found, Part, Skipped, find
+from kfbench.sweep.java import java_home
+from kfbench.sweep.month import Month, Rate, month, rate_of, rate_of_user
+from kfbench.sweep.whatif_text import text
 
-BASE: Final = "v2"
+if TYPE_CHECKING:
+    from rich.console import Console
+
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")
-OF_RECORDS: Final = ("timestamps", "headers")  # losses counted in records' items; all others are of batches
-PIECE_BYTES: Final = 16 << 20  # encoded at a time: a segment of a GiB would otherwise stand in memory several times
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """One file as it is now. sound_bytes: the batches that could be read; the result is about these."""
-
-    path: str
-    size_bytes: int
-    sound_bytes: int
-    batches: int
-    records: int
-    payload_bytes: int
-    kinds: Mapping[str, int]  # "v2 lz4" -> batches
-    damage: tuple[Damage, ...]
-    trailing_bytes: int
+# The defaults of Kafka 4, and two steps towards fewer and larger batches.
+BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(100.0, 256 << 10))
+RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are asked for
+SAMPLE_BYTES: Final = 32 << 20  # of the source, through all formats and codecs: a minute or less
+LOCAL_BYTES: Final = 64 << 20  # below it Spark would take longer to start than to help
+TASK_BYTES: Final = 128 << 20  # a few seconds of a worker
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """The bytes of all sound batches in one format under one codec."""
+    """The bytes of all sound batches in one format under one codec; batching None: as recorded.
+
+    error_bytes: the standard error of an estimate from a sample; 0: exact; None: the sample is too small to tell.
+    """
 
     format: str
     codec: str
     level: int | None
     codec_version: str
     size_bytes: int
+    error_bytes: int | None = 0
+    batching: Batching | None = None
+    batches: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What went through the codecs: plain bytes in v2, of how many; `share` was asked for."""
+
+    share: float
+    seed: int
+    plain_bytes: int
+    of_bytes: int
+    stretches: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
     """Bytes now and in every format and codec. to_text(): tables for people; to_dict(): values for JSON.
 
-    breakdown: format -> {field: bytes}, uncompressed; losses: format -> {what it cannot carry: how many};
-    illegal: the pairs of format and codec that were asked for and that no Kafka version has.
+    breakdown: format -> {field: bytes}, uncompressed, batches as recorded; losses: format -> {what it cannot carry: how
+    many}; illegal: the pairs of format and codec that were asked for and that no Kafka version has. rebatched: the same
+    records in other batches. overhead: records a batch -> {format: bytes a record beside the payload}. rate None: the
+    log does not say, and nobody did.
     """
 
     sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
     arms: tuple[Arm, ...]
+    rebatched: tuple[Arm, ...]
     breakdown: Mapping[str, Mapping[str, int]]
     losses: Mapping[str, Mapping[str, int]]
     illegal: tuple[tuple[str, str], ...]
+    break_even: tuple[BreakEven, ...]
+    overhead: Mapping[int, Mapping[str, float]]
+    sample: Sample | None
+    assumed: Batching | None
+    rate: Rate | None
+    traffic: Traffic
+    prices: Prices
 
     @property
     def now_bytes(self) -> int:
+        """What could be read, as it lies there."""
         return sum(source.sound_bytes for source in self.sources)
+
+    @property
+    def base_bytes(self) -> int:
+        """What savings are shares of: the bytes now. Of a source that is no log: plain v2's, in the batches assumed."""
+        if self.assumed is not None:
+            return sum(self.breakdown[BASE].values())
+        return self.now_bytes
 
     @property
     def records(self) -> int:
@@ -84,176 +114,200 @@ class WhatIf:
     def payload_bytes(self) -> int:
         return sum(source.payload_bytes for source in self.sources)
 
+    @property
+    def data_bytes(self) -> int:
+        """All bytes of the parts, read or not."""
+        return sum(max(source.size_bytes, source.sound_bytes) for source in self.sources) + sum(
+            each.size_bytes for each in self.skipped if each.is_data
+        )
+
+    @property
+    def lost_bytes(self) -> int:
+        """Of data_bytes: damaged, cut off, unreadable."""
+        return self.data_bytes - self.now_bytes
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(source.topic for source in self.sources))
+
     def size(self, format_name: str, codec: str) -> int | None:
-        """The bytes of one arm; None where the format has no such codec."""
+        """The bytes of one arm as recorded; None where the format has no such codec."""
         return next((arm.size_bytes for arm in self.arms if (arm.format, arm.codec) == (format_name, codec)), None)
+
+    def payload_of(self, name: str) -> int:
+        """The payload that a format carries."""
+        return sum(self.breakdown[name].get(part, 0) for part in PAYLOAD)
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether the format cannot carry a part of the payload that is there."""
+        return "headers" in self.losses[name]
+
+    def month(self, size_bytes: int | None = None) -> Month | None:
+        """A month of the log, if all of it took size_bytes; None: as it is now."""
+        if self.rate is None:
+            return None
+        share = 1.0 if size_bytes is None else size_bytes / self.base_bytes
+        return month(self.rate.bytes_a_day * share, self.traffic, self.prices)
 
     def to_dict(self) -> dict[str, Any]:
         """Savings are shares of the bytes now, and of v2's under the same codec; below 0: it takes more."""
-        arms = []
-        for arm in self.arms:
-            base = self.size(BASE, arm.codec)
-            against_base = None if base is None else _saving(arm.size_bytes, base)
-            arms.append(
-                asdict(arm) | {"saving": _saving(arm.size_bytes, self.now_bytes), "saving_against_v2": against_base}
-            )
         return {
             "sources": [
                 asdict(source) | {"damage": [asdict(each) for each in source.damage]} for source in self.sources
             ],
+            "skipped": [asdict(each) for each in self.skipped],
             "now_bytes": self.now_bytes,
+            "base_bytes": self.base_bytes,
+            "lost_bytes": self.lost_bytes,
+            "lost_share": self.lost_bytes / self.data_bytes if self.data_bytes else 0.0,
             "records": self.records,
             "payload_bytes": self.payload_bytes,
-            "sizes": arms,
+            "topics": list(self.topics),
+            "assumed_batching": None if self.assumed is None else asdict(self.assumed),
+            "sample": None if self.sample is None else asdict(self.sample),
+            "sizes": [self._arm(arm, self.arms) for arm in self.arms],
+            "rebatched": [self._arm(arm, self.rebatched) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
             "losses": {name: dict(losses) for name, losses in self.losses.items()},
             "breakdown": {name: dict(parts) for name, parts in self.breakdown.items()},
+            "payload_left_out": [name for name in self.breakdown if self.leaves_out(name)],
+            "break_even": [asdict(each) for each in self.break_even],
+            "overhead_a_record": {str(level): dict(each) for level, each in self.overhead.items()},
+            "rate": None if self.rate is None else asdict(self.rate),
+            "traffic": {name: getattr(self.traffic, name) for name in ("fan_out", "replication", "retention_days")},
+            "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
+            "month_now": _month(self.month()),
+        }
+
+    def _arm(self, arm: Arm, others: Iterable[Arm]) -> dict[str, Any]:
+        base = next((o for o in others if (o.format, o.codec, o.batching) == (BASE, arm.codec, arm.batching)), None)
+        of_month, now = self.month(arm.size_bytes), self.month()
+        return asdict(arm) | {
+            "saving": saving(arm.size_bytes, self.base_bytes),
+            "saving_against_v2": None if base is None else saving(arm.size_bytes, base.size_bytes),
+            "month": _month(of_month),
+            "saving_a_month": None if of_month is None or now is None else now.total - of_month.total,
         }
 
     def to_text(self) -> str:
-        """What was read, the bytes in each format and codec, what is saved and lost, where the bytes go."""
-        return "\n\n".join("\n".join(block) for block in self._blocks())
-
-    def _blocks(self) -> Iterator[list[str]]:
-        yield self._read()
-        now, base = self.now_bytes, {codec: self.size(BASE, codec) or 0 for codec in self._codecs}
-        levels = dict.fromkeys(f"{arm.codec} {arm.level}" for arm in self.arms if arm.level is not None)
-        title = "bytes, batches as recorded" + (f"; levels: {', '.join(levels)}" if levels else "")
-        without = ["-: " + "; ".join(f"{name} has no {codec}" for name, codec in self.illegal)] if self.illegal else []
-        yield [title, *self._matrix(lambda size, _: f"{size:,}"), *without]
-        yield [f"saved of the {now:,} bytes now", *self._matrix(lambda size, _: _percent(_saving(size, now)))]
-        against_base = self._matrix(lambda size, codec: _percent(_saving(size, base[codec])))
-        if any(self._marks.values()):
-            against_base.append("* leaves out a part of the payload (see below): not the same data")
-        yield [f"saved of what {BASE} takes with the same codec", *against_base]
-        yield self._lost()
-        yield self._parts()
-        if len(self.breakdown) > 1:
-            yield self._saved_by_field()
-
-    @property
-    def _codecs(self) -> list[str]:
-        return list(dict.fromkeys(arm.codec for arm in self.arms))
-
-    @property
-    def _marks(self) -> dict[str, str]:
-        """A mark for each format that carries less payload than there is."""
-        return {name: " *" if self._payload(name) < self.payload_bytes else "" for name in self.breakdown}
-
-    def _payload(self, name: str) -> int:
-        return sum(self.breakdown[name].get(field, 0) for field in PAYLOAD)
-
-    def _read(self) -> list[str]:
-        rows = [["file", "bytes now", "batches", "records", "format and codec now"]]
-        for source in self.sources:
-            kinds = [
-                f"{kind} ({batches:,})" if len(source.kinds) > 1 else kind for kind, batches in source.kinds.items()
-            ]
-            counts = [f"{number:,}" for number in (source.sound_bytes, source.batches, source.records)]
-            rows.append([source.path, *counts, ", ".join(kinds) or "nothing readable"])
-        lines = aligned(rows, right={1, 2, 3})
-        for source in self.sources:
-            for each in source.damage:
-                what = f"left out {counted(each.size_bytes, 'byte')} from byte {each.position:,}"
-                lines.append(f"{source.path}: {what}: {each.field}: {each.promise}")
-            if source.trailing_bytes:
-                what = f"left out an incomplete batch of {counted(source.trailing_bytes, 'byte')} at the end"
-                lines.append(f"{source.path}: {what} (cut off, or its length is damaged: what follows is not searched)")
-        if any({"v0 none", "v1 none"} & source.kinds.keys() for source in self.sources):
-            lines.append("plain v0 and v1 messages stand alone: each is a batch of one, as an upgrade writes them")
-        return lines
-
-    def _matrix(self, cell: Callable[[int, str], str]) -> list[str]:
-        codecs, marks = self._codecs, self._marks
-        rows = [["format", *codecs]]
-        for name in self.breakdown:
-            sizes = [(self.size(name, codec), codec) for codec in codecs]
-            rows.append([name + marks[name], *("-" if size is None else cell(size, codec) for size, codec in sizes)])
-        return aligned(rows, right=range(1, len(codecs) + 1))
-
-    def _lost(self) -> list[str]:
-        lines = [["format", "what it cannot carry"]]
-        for name, losses in self.losses.items():
-            words = [f"{number:,} {what}" for what, number in losses.items() if what in OF_RECORDS]
-            fields = [f"{what} {number:,}" for what, number in losses.items() if what not in OF_RECORDS]
-            words += [f"in batches: {', '.join(fields)}"] if fields else []
-            lines.append([name, "; ".join(words) or "nothing is lost"])
-        return aligned(lines)
-
-    @property
-    def _fields(self) -> list[str]:
-        """Those that take a byte in any format, the payload last."""
-        every = dict.fromkeys(field for name in (BASE, *self.breakdown) for field in self.breakdown[name])
-        taken = [field for field in every if any(parts.get(field) for parts in self.breakdown.values())]
-        return sorted(taken, key=PAYLOAD.__contains__)
-
-    def _parts(self) -> list[str]:
-        names = list(self.breakdown)
-        rows = [["where the bytes go, without a codec", *names]]
-        for field in self._fields:
-            sizes = [self.breakdown[name].get(field) for name in names]
-            rows.append([field, *(f"{size:,}" if size else "-" for size in sizes)])
-        totals = {name: sum(parts.values()) for name, parts in self.breakdown.items()}
-        overhead = {name: totals[name] - self._payload(name) for name in names}
-        rows.append(["all", *(f"{totals[name]:,}" for name in names)])
-        rows.append(["overhead: all but the payload", *(f"{overhead[name]:,}" for name in names)])
-        rows.append(["overhead a record", *(f"{overhead[name] / max(self.records, 1):.2f}" for name in names)])
-        return aligned(rows, right=range(1, len(names) + 1))
-
-    def _saved_by_field(self) -> list[str]:
-        rows = [["format", "bytes", f"saved of {BASE} without a codec, by field (below 0: takes more)"]]
-        base, marks = self.breakdown[BASE], self._marks
-        for name, parts in self.breakdown.items():
-            if name == BASE:
-                continue
-            saved: dict[str, int] = {}
-            for field in self._fields:
-                # A format without a batch header saves it as a whole.
-                shown = field if field in parts or field not in base else field.partition(".")[0]
-                saved[shown] = saved.get(shown, 0) + base.get(field, 0) - parts.get(field, 0)
-            words = [f"{field} {number:,}" for field, number in saved.items() if number]
-            rows.append([name + marks[name], f"{sum(saved.values()):,}", ", ".join(words)])
-        return aligned(rows, right={1})
+        """What was read, the bytes in each format and codec, what other batches give, what a month costs."""
+        return text(self)
 
 
 def what_if(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     formats: Sequence[str] | None = None,
     codecs: Sequence[str] | None = None,
-    on_error: Literal["raise", "skip"] = "skip",
+    *,
+    batchings: Sequence[Batching] | None = None,
+    sample_bytes: int | None = SAMPLE_BYTES,
+    seed: int = 0,
+    traffic: Traffic | None = None,
+    prices: Prices | None = None,
+    rate_mb_s: float | None = None,
+    master: str | None = None,
+    console: "Console | None" = None,
 ) -> WhatIf:
-    """Reads segments and gives their bytes in every format (default: all) under every codec that it has.
+    """Reads segments and folders of them, and gives their bytes in every format (default: all) and codec.
 
-    v2 is always there, as the one to compare with. on_error: "raise" the first CorruptLog, or "skip" damaged
-    batches, which the result lists. Raises KfbenchError for a file that is not there or is a folder, when
-    nothing in any file can be read, and for an unknown format or codec.
+    v2 is always there, as the one to compare with. Damage is left out and listed. batchings: other batches for the same
+    records; of a source that has none the first is assumed. sample_bytes: about how much of the source goes through the
+    codecs, drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes a second as they lie now; None: the timestamps
+    tell. master: a Spark master; None: threads of this process for what is small, else all cores of this machine.
+    Raises KfbenchError for a path that is not there, and when nothing can be read; InvalidConfig and
+    IllegalCombination for what cannot be asked; MissingTool and SweepFailed of Spark.
     """
     names = _known(formats, FORMATS, "format")
     arms, illegal = _arms(names if BASE in names else [*names, BASE], _known(codecs, CODECS, "codec"), formats)
-    names = list(dict.fromkeys(name for name, _ in arms))
-    sizes: Counter[tuple[str, str]] = Counter()
-    breakdown: dict[str, Counter[str]] = {name: Counter() for name in names}
-    losses: dict[str, Counter[str]] = {name: Counter() for name in names}
-    sources = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # codecs compress without holding the interpreter
-        for path in [paths] if isinstance(paths, str | os.PathLike) else paths:
-            size_bytes = segment_size(path)
-            log = read_log(path, on_error=on_error)
-            sources.append(_source(path, size_bytes, log))
-            records, fields = log.source_records, log.batch_fields
-            for name in names:
-                breakdown[name].update(FORMATS[name].breakdown(records, log.bounds, fields))
-                losses[name].update(FORMATS[name].losses(records, log.bounds, fields))
-            for piece in _pieces(records, log.bounds, fields):
-                sizes.update(dict(zip(arms, pool.map(partial(_size, *piece), arms), strict=True)))
-    if not any(source.batches for source in sources):
-        raise KfbenchError(_unreadable(sources))
+    rate = None if rate_mb_s is None else rate_of_user(rate_mb_s)
+    found = find([paths] if isinstance(paths, str | os.PathLike) else paths)
+    size_bytes = sum(part.size_bytes for part in found.parts)
+    given = tuple(BATCHINGS if batchings is None else batchings)
+    if sample_bytes is not None and sample_bytes < 1:
+        raise InvalidConfig(f"sample_bytes: {sample_bytes} is below 1")
+    question = Question(
+        arms=tuple(arms),
+        batchings=given,
+        recoded=tuple(name for name in dict.fromkeys((*(formats or RECODED), BASE))),
+        assumed=given[0] if batchings else None,
+        share=1.0 if sample_bytes is None else min(sample_bytes / max(size_bytes, 1), 1.0),
+        seed=seed,
+        always=min((_draw(part, seed), part.key) for part in found.parts)[1],
+    )
+    sums = tallied(found.parts, question, master, console)
+    if not sums.breakdown or not any(source.batches for source in sums.sources):
+        raise KfbenchError(_unreadable(sums.sources))
+    return answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
+
+
+def tallied(
+    parts: Sequence[Part], question: Question, master: str | None = None, console: "Console | None" = None
+) -> Tally:
+    """The tally of all parts, its sources in their order: the same whoever works it out."""
+    size_bytes = sum(part.size_bytes for part in parts)
+    if master is None and (size_bytes < LOCAL_BYTES or len(parts) == 1 or java_home() is None):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # codecs and kernels do not hold the interpreter
+            found = _tallied(parts, question, pool.map)
+    else:
+        from kfbench.sweep.spark import mapped
+
+        tallies = mapped(partial(_tallied, question=question), _grouped(parts), "what-if", master, console)
+        found = sum(tallies, Tally())
+    order = {part.name: i for i, part in enumerate(parts)}
+    sources = tuple(sorted(found.sources, key=lambda source: order[source.path]))
+    return Tally(**{**vars(found), "sources": sources})
+
+
+def _tallied(parts: Sequence[Part], question: Question, run: Run = map) -> Tally:
+    return sum((tally(part, question, run) for part in parts), Tally())
+
+
+def _grouped(parts: Sequence[Part]) -> list[list[Part]]:
+    """Parts in tasks of about TASK_BYTES, the largest first."""
+    tasks: list[list[Part]] = []
+    held = TASK_BYTES
+    for part in sorted(parts, key=lambda part: part.size_bytes, reverse=True):
+        if held >= TASK_BYTES:
+            tasks.append([])
+            held = 0
+        tasks[-1].append(part)
+        held += part.size_bytes
+    return tasks
+
+
+def _draw(part: Part, seed: int) -> bytes:
+    """Empty parts come last: something is drawn."""
+    return bytes([not part.size_bytes]) + blake2b(f"{seed}/{part.key}".encode(), digest_size=8).digest()
+
+
+def answer(
+    sums: Tally,
+    found: Found,
+    question: Question,
+    illegal: Sequence[tuple[str, str]],
+    rate: Rate | None,
+    traffic: Traffic,
+    prices: Prices,
+) -> WhatIf:
+    """What the sums of all parts say."""
+    sizes, names = sums.sizes(), question.formats
+    levels = [level for level in UNIFORM if sums.uniform_records[level]]
+    assumed = question.assumed if any(not source.kinds and source.records for source in sums.sources) else None
     return WhatIf(
-        sources=tuple(sources),
-        arms=tuple(_arm(name, codec, sizes[name, codec]) for name, codec in arms),
-        breakdown={name: dict(parts) for name, parts in breakdown.items()},
-        losses={name: dict(lost) for name, lost in losses.items()},
+        sources=sums.sources,
+        skipped=found.skipped,
+        arms=tuple(_arm(name, codec, sizes[name], sums.coded.get((name, codec))) for name, codec in question.arms),
+        rebatched=tuple(_rebatched(sums, question)),
+        breakdown={name: _of(sums.breakdown, name) for name in names},
+        losses={name: _of(sums.losses, name) for name in names},
         illegal=tuple(illegal),
+        break_even=tuple(break_evens(sums, names)),
+        overhead={level: dict(_overhead(sums, names, level)) for level in levels},
+        sample=_sample(sums, question, sizes[BASE]),
+        assumed=assumed,
+        rate=rate or rate_of(sums.sources),
+        traffic=traffic,
+        prices=prices,
     )
 
 
@@ -276,7 +330,19 @@ def _arms(names: list[str], codecs: list[str], asked: Sequence[str] | None) -> t
     return [(n, c) for n, c in pairs if c in legal[n]], [(n, c) for n, c in pairs if c not in legal[n]]
 
 
-def _arm(name: str, codec: str, size_bytes: int) -> Arm:
+def _of(sums: Counter[tuple[str, str]], name: str) -> dict[str, int]:
+    return {part: number for (owner, part), number in sums.items() if owner == name}
+
+
+def _arm(
+    name: str,
+    codec: str,
+    plain_bytes: int,
+    drawn: Drawn | None,
+    batching: Batching | None = None,
+    batches: int | None = None,
+) -> Arm:
+    size_bytes, error_bytes = (plain_bytes, 0) if codec == "none" else (drawn or Drawn()).estimate(plain_bytes)
     known = CODECS[codec]
     return Arm(
         format=name,
@@ -284,63 +350,61 @@ def _arm(name: str, codec: str, size_bytes: int) -> Arm:
         level=known.default_level,
         codec_version=known.version,
         size_bytes=size_bytes,
+        error_bytes=error_bytes,
+        batching=batching,
+        batches=batches,
     )
 
 
-def _source(path: str | os.PathLike[str], size_bytes: int, log: DecodedLog) -> Source:
-    rows = log.batches
-    kinds = Counter(f"v{magic} {codec}" for magic, codec in zip(rows["magic"], rows["codec"], strict=True))
-    return Source(
-        path=os.fspath(path),
-        size_bytes=size_bytes,
-        sound_bytes=int(rows["size_bytes"].sum()),
-        batches=len(log),
-        records=len(log.records),
-        payload_bytes=log.records.shapes.payload_bytes,
-        kinds=dict(sorted(kinds.items())),
-        damage=damage_of(log, size_bytes),
-        trailing_bytes=log.trailing_bytes,
+def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
+    """Every format without a codec, those of `recoded` with each; control batches stay as they are."""
+    for batching, (name, codec) in product(question.batchings, question.arms):
+        if codec != "none" and name not in question.recoded:
+            continue
+        plain_bytes, batches = sums.rebatched[batching, name], sums.rebatched_batches[batching]
+        arm = _arm(name, codec, plain_bytes, sums.recoded.get((batching, name, codec)), batching, batches)
+        yield replace(arm, size_bytes=arm.size_bytes + sums.control[name])
+
+
+def _overhead(sums: Tally, names: Iterable[str], level: int) -> Iterator[tuple[str, float]]:
+    """Bytes a record beside the payload that the format carries."""
+    for name in names:
+        payload_bytes = sums.uniform_payload[level, FORMATS[name].capabilities.headers]
+        yield name, (sums.uniform[level, name] - payload_bytes) / sums.uniform_records[level]
+
+
+def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
+    drawn = [each for (name, _), each in sums.coded.items() if name == BASE]
+    if not question.coded:
+        return None
+    return Sample(
+        share=question.share,
+        seed=question.seed,
+        plain_bytes=drawn[0].plain if drawn else 0,
+        of_bytes=of_bytes,
+        stretches=drawn[0].stretches if drawn else 0,
     )
 
 
-def _pieces(records: Records, bounds: Int64, fields: BatchFields) -> Iterator[tuple[Records, Int64, BatchFields]]:
-    """The same batches in runs of about PIECE_BYTES."""
-    ends = np.cumsum(FORMATS[BASE].size(records, bounds, fields))
-    cuts = np.flatnonzero(np.diff(ends // PIECE_BYTES)) + 1
-    for first, end in pairwise([0, *cuts.tolist(), len(ends)]):
-        part = records.part(bounds[first], bounds[end])
-        yield part, bounds[first : end + 1] - bounds[first], fields.part(first, end)
+def _month(found: Month | None) -> dict[str, float] | None:
+    return None if found is None else asdict(found) | {"total": found.total}
 
 
-def _size(records: Records, bounds: Int64, fields: BatchFields, arm: tuple[str, str]) -> int:
-    name, codec = arm
-    plain = FORMATS[name].size(records, bounds, fields)
-    if codec == "none":
-        return int(plain.sum())
-    encoded = FORMATS[name].encode(records, bounds, codec, batch_fields=fields, lossy=True)
-    # Kafka compresses neither control batches nor batches without records.
-    stay_plain = fields.over(len(plain))["is_control"] | (np.diff(bounds) == 0)
-    return int(np.where(stay_plain, plain, np.diff(encoded.positions)).sum())
+def saving(size: int, base: int) -> float:
+    """Which share of `base` is saved; below 0: it takes more."""
+    return 1 - size / base if base else 0.0
 
 
 def _unreadable(sources: Sequence[Source]) -> str:
-    if not sources:
-        return "no file is given: a segment file is wanted"
     first = sources[0]
-    if first.damage:
+    if first.unreadable:
+        why = first.unreadable
+    elif first.damage:
         at = first.damage[0]
-        why = f"no batch can be read: batch at byte {at.position}: {at.field}: {at.promise}"
+        why = f"no batch can be read: batch at {first.unit} {at.position}: {at.field}: {at.promise}"
     elif first.size_bytes:
         why = f"no whole batch in {counted(first.size_bytes, 'byte')}: is this a log segment?"
     else:
         why = "the file is empty"
     others = f" (and nothing in {counted(len(sources) - 1, 'other file')})" if len(sources) > 1 else ""
     return f"{first.path}: {why}{others}"
-
-
-def _saving(size: int, base: int) -> float:
-    return 1 - size / base if base else 0.0
-
-
-def _percent(share: float) -> str:
-    return f"{round(100 * share, 1) + 0.0:.1f} %"  # + 0.0: no "-0.0"

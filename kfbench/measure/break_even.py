@@ -1,0 +1,37 @@
+"""From how many records a batch one format takes fewer bytes than another, on records that were tallied."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kfbench.measure.size import BASE
+from kfbench.measure.tally import UNIFORM, Tally
+
+SINGLE = ("v0", "v1")  # every plain message stands alone: their size does not depend on the batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakEven:
+    """`format` takes fewer bytes than `other` from `at` records a batch on, and not yet at `after`, the largest number
+    below it that was measured. after None: from the smallest on; at None: never, up to the largest."""
+
+    format: str
+    other: str
+    after: int | None
+    at: int | None
+
+
+def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[BreakEven]:
+    """Each batched format against v0, v1 and v2, as far as they are among the formats."""
+    levels = [level for level in UNIFORM if found.uniform_records[level]]
+    for name in formats:
+        for other in formats:
+            if not levels or name == other or name in SINGLE or other not in (*SINGLE, BASE):
+                continue
+            fewer = [found.uniform[level, name] < found.uniform[level, other] for level in levels]
+            first = len(fewer) - next((i for i, each in enumerate(reversed(fewer)) if not each), len(fewer))
+            yield BreakEven(
+                format=name,
+                other=other,
+                after=levels[first - 1] if first else None,
+                at=levels[first] if first < len(levels) else None,
+            )
