@@ -17,9 +17,6 @@ from kfbench.kernels import FAST_CRC
 PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
 )  # fmt: skip
-PACKAGE: Final = Path(__file__).parents[1]
-# A wheel carries the datasets that it reads inside the package; in a checkout they lie beside it.
-DATASETS: Final = (PACKAGE if (PACKAGE / "datasets").is_dir() else PACKAGE.parent) / "datasets"
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 

@@ -21,9 +21,9 @@ from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, Refused, Wou
 from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, V0_MESSAGE, V2_HEADER, position
 from kfbench.log import read_log, write_log
 from kfbench.log.inspect import CONTROL_TYPES
-from kfbench.measure.environment import DATASETS
 from kfbench.measure.golden_steps import ON_PURPOSE, REMADE, Remade
 from kfbench.measure.verify import Outcome
+from kfbench.shipped import DATASETS
 
 GOLDEN: Final = DATASETS / "golden"
 CHECKS: Final = {

@@ -20,9 +20,9 @@ from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.broker import PATHS
-from kfbench.measure.environment import DATASETS
 from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
+from kfbench.shipped import DATASETS
 from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
 
 SWEEPS: Final = DATASETS / "sweeps"

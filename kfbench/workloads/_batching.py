@@ -1,0 +1,188 @@
+"""Which records share a batch, as data: by number, by time and size as a producer does it, or because they belong
+together.
+
+Batches never cross a block of 65,536 records: the last one of a block may be smaller than the model says. The batches
+of a block depend on the seed and the block's number alone, so that any slice of it sees the same ones.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Final
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int32, Int64
+from kfbench.kernels import draws
+from kfbench.kernels.linger import linger
+from kfbench.records import Shapes
+from kfbench.workloads._distributions import QUANTILES, Distribution, draw_lengths, lengths_table, mean_length, require
+from kfbench.workloads._workload import BLOCK_RECORDS
+
+BATCHES: Final = 100  # the stream of batch sizes, and of the gaps between survivors
+FOREVER_US: Final = 2**62
+SPARE_DEVIATIONS: Final = 8
+
+Records = Annotated[int, Meta(ge=1, le=BLOCK_RECORDS)]
+BatchBytes = Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class _Batching(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="model"):
+    pass
+
+
+class Fixed(_Batching, frozen=True, kw_only=True, tag="fixed"):
+    """So many records each."""
+
+    records: Records
+
+
+class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
+    """A number of records from a distribution: what is sent at once, such as an upload or a database's transaction.
+    A tombstone that follows its delete is not counted, and always in the delete's batch."""
+
+    records: Distribution
+
+    def __post_init__(self) -> None:
+        _check_sizes(self.records)
+
+
+class Fill(_Batching, frozen=True, kw_only=True, tag="fill"):
+    """As many records as fit `batch.size`: a producer that always has more to send than it can."""
+
+    batch_size_bytes: BatchBytes
+
+
+class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
+    """A producer's accumulator for one partition, record by record (`kernels/linger.py`): a batch takes what comes
+    within linger.ms of its first record, up to batch.size. Under Poisson arrivals of rate r that is
+    1 + Poisson(r · linger) records until the size sets the limit (N/T policy). Kafka's defaults: 16,384 bytes, 5 ms
+    since 4.0 and 0 before."""
+
+    linger_ms: Annotated[float, Meta(ge=0, le=86_400_000)]
+    batch_size_bytes: BatchBytes = 16_384
+
+
+class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
+    """A batch of data and then the marker that ends its transaction, a control batch of one record.
+
+    Every transaction has a new epoch and sequences from 0, as under transaction.version 2 (KIP-890); epochs that run
+    out bring a new producer id.
+    """
+
+    records: Distribution
+    abort_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+
+    def __post_init__(self) -> None:
+        _check_sizes(self.records)
+
+
+class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
+    """What compaction left of batches of `of_records`: each record stayed with probability `survival`, so that offsets
+    have holes of geometric length; batches that lost all are gone. Batches keep the offsets of their old first and last
+    record, as `MemoryRecords.filterTo` does. horizon_ms: `delete.retention.ms` after its last record, a batch with a
+    tombstone has a delete horizon (KIP-534); None: it was not cleaned a first time since Kafka 3.1.
+
+    In a log of Zipf keys a record survives if none of the d later ones has its key: the further from the log's end, the
+    fewer do. Survivors there are the cold keys, which are drawn hardly ever, so one's fate tells nothing of its
+    neighbour's and the share alone matters. Each key survives once.
+    """
+
+    of_records: Records
+    survival: Annotated[float, Meta(gt=0, le=1)]
+    horizon_ms: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
+
+    @property
+    def block_offsets(self) -> int:
+        """How many offsets a block has, whole batches: with what 8 standard deviations of luck take."""
+        spread = SPARE_DEVIATIONS * ((1 - self.survival) * BLOCK_RECORDS) ** 0.5
+        return (int((BLOCK_RECORDS + spread) / self.survival) // self.of_records + 2) * self.of_records
+
+    def offsets(self, seed: int, block: int) -> Int64:
+        """int64[65_536] of the block's records."""
+        gaps = np.empty(BLOCK_RECORDS, np.int32)
+        draws.pick(seed, BATCHES, block * BLOCK_RECORDS, _geometric(self.survival), gaps)
+        offsets = np.cumsum(gaps, dtype=np.int64)
+        offsets += block * self.block_offsets - 1
+        return offsets
+
+
+Batching = Fixed | Drawn | Fill | Linger | Transactions | Survivors
+
+
+def _check_sizes(records: Distribution) -> None:
+    least, most = lengths_table(records)[[0, -1]].tolist()
+    require(least >= 1 and most <= BLOCK_RECORDS, f"records: {least} to {most}, and 1 to {BLOCK_RECORDS} can be had")
+
+
+@lru_cache(maxsize=16)
+def _geometric(survival: float) -> Int32:
+    """int32[65_536]: how far the next survivor is, in equally likely quantiles."""
+    p = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(np.log1p(-p) / np.log1p(-survival))
+    table = gaps.astype(np.int32)
+    table.flags.writeable = False
+    return table
+
+
+def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
+    """Where batches end whose sizes are drawn and `extra` larger: those ends that lie below `units`."""
+    size = mean_length(records) + extra
+    asked = int(units / size * 1.05) + 64
+    while True:
+        ends = np.cumsum(draw_lengths(records, seed, BATCHES, block * BLOCK_RECORDS, asked), dtype=np.int64)
+        if extra:
+            ends += np.arange(1, asked + 1) * extra
+        if ends[-1] >= units:
+            found: Int64 = ends[: np.searchsorted(ends, units)]
+            return found
+        asked *= 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The batches of a block: bounds int64[batches + 1]. Of transactions, every second batch is a marker."""
+
+    bounds: Int64
+    offsets: Int64 | None = None  # int64[65_536]; None: without holes
+
+
+def plan(batching: Batching, seed: int, block: int, starts: Int64 | None) -> Plan | None:
+    """The batches of a block; None where they follow from the records (`lingering`).
+
+    starts: where what is counted begins, int64[events], if that is not every record.
+    """
+    units = BLOCK_RECORDS if starts is None else len(starts)
+    match batching:
+        case Fixed(records=size):
+            inner = np.arange(size, units, size)
+        case Drawn(records=sizes):
+            inner = drawn_ends(sizes, seed, block, 0, units)
+        case Transactions(records=sizes):
+            ends = np.append(drawn_ends(sizes, seed, block, 1, units - 1), units)  # the last one has data too
+            inner = np.stack([ends - 1, ends], axis=1).reshape(-1)[:-1]
+        case Survivors(of_records=size):
+            offsets = batching.offsets(seed, block)
+            batch = offsets // size
+            inner = np.flatnonzero(batch[1:] != batch[:-1]) + 1
+            return Plan(bounds=_between(inner, None), offsets=offsets)
+        case _:
+            return None
+    return Plan(bounds=_between(inner, starts))
+
+
+def _between(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
+    bounds = np.empty(len(inner) + 2, np.int64)
+    bounds[0], bounds[-1] = 0, BLOCK_RECORDS
+    bounds[1:-1] = inner if starts is None else starts[inner]
+    return bounds
+
+
+def lingering(batching: Fill | Linger, times_us: Int64, shapes: Shapes) -> Plan:
+    """The batches that a producer makes of a block's records, given to it at these times, int64[65_536]."""
+    linger_us = FOREVER_US if isinstance(batching, Fill) else round(batching.linger_ms * 1000)
+    bounds = np.empty(len(shapes) + 1, np.int64)
+    batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
+    return Plan(bounds=bounds[: batches + 1])

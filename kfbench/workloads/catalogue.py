@@ -1,0 +1,55 @@
+"""Workloads by name: each answers a question of its own, and its numbers have sources (datasets/workloads/*.toml)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kfbench.shipped import DATASETS
+from kfbench.workloads import _model
+from kfbench.workloads._workload import Sample
+
+FILES: Final = DATASETS / "workloads"
+DEFAULT: Final = "default"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedWorkload:
+    """A workload of the catalogue, or a variant of it: what it does stands in its file. Raises InvalidConfig."""
+
+    name: str
+    variant: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.variant != DEFAULT:
+            _ = self.model
+
+    @property
+    def file(self) -> Path:
+        return FILES / f"{self.name}.toml"
+
+    @property
+    def model(self) -> _model.Model:
+        return _model.load(self.file, None if self.variant == DEFAULT else self.variant)
+
+    @property
+    def summary(self) -> str:
+        return self.model.summary
+
+    @property
+    def question(self) -> str:
+        return self.model.question
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The default first."""
+        return (DEFAULT, *_model.variants(self.file))
+
+    def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
+        """The records start ... start + records - 1; a slice may begin and end inside a batch."""
+        return self.model.sample(records=records, seed=seed, start=start)
+
+
+WORKLOADS: Final[Mapping[str, NamedWorkload]] = {
+    path.stem: NamedWorkload(name=path.stem) for path in sorted(FILES.glob("*.toml"))
+}
