@@ -8,13 +8,13 @@ rate holds over any number of them, and no block has to know another.
 
 import math
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.kernels import draws
+from kfbench.kernels import draws, periods
 from kfbench.workloads._distributions import (
     QUANTILES,
     Distribution,
@@ -33,6 +33,8 @@ from kfbench.workloads._workload import BLOCK_RECORDS
 Int64 = NDArray[np.int64]
 GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams, beside _keys.KEY_IDS
 SECOND_US: Final = 1_000_000
+MAX_US: Final = 2**62
+PERIOD_CELLS: Final = 2**16
 MAX_BLOCK_US: Final = 2**43  # 101 days a block; times of 10**11 records stay within an int64
 
 
@@ -141,7 +143,7 @@ def window_us(a: Arrival, block: int) -> tuple[int, int]:
     """First and last microsecond of a block since the workload's beginning; the next one begins where it ends."""
     each = block_us(a)
     if isinstance(a, Sine):
-        first, last = _when_us(a, np.array([block, block + 1], np.float64) * BLOCK_RECORDS).tolist()
+        first, last = (int(_sine_times(a, each, np.zeros(1), MAX_US)[0]) for each in (block, block + 1))
         return first, last
     return block * each, (block + 1) * each
 
@@ -157,8 +159,7 @@ def times_us(a: Arrival, seed: int, block: int) -> Int64:
     if not waited[-1]:
         return np.full(BLOCK_RECORDS, first)
     if isinstance(a, Sine):
-        times = _when_us(a, (block + waited / waited[-1]) * BLOCK_RECORDS)
-        return np.maximum.accumulate(times, out=times)  # a sum may round down where one period ends
+        return _sine_times(a, block, waited * (BLOCK_RECORDS / waited[-1]), last)
     waited *= (last - first) / waited[-1]
     times = waited.astype(np.int64)
     times += first
@@ -167,27 +168,30 @@ def times_us(a: Arrival, seed: int, block: int) -> Int64:
 
 def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
     """int64[bursts], rising from 0: the first record of each burst, counted within the block."""
-    lengths = lengths_table(a.length)
-    expected = max(round(BLOCK_RECORDS / mean_length(a.length)), 1)
-    ends = np.cumsum(lengths[_evenly(expected, seed, BURSTS, block)], dtype=np.int64)
-    more = 0
+    size, number = mean_length(a.length), block * BLOCK_RECORDS
+    expected = max(round(BLOCK_RECORDS / size), 1)
+    ends = np.cumsum(_evenly(lengths_table(a.length), expected, seed, BURSTS, block), dtype=np.int64)
     while ends[-1] < BLOCK_RECORDS:
-        ends = np.append(ends, ends[-1] + draw_lengths(a.length, seed, MORE_BURSTS, block * BLOCK_RECORDS + more, 1))
-        more += 1
+        count = int((BLOCK_RECORDS - ends[-1]) / size) + 16
+        more = draw_lengths(a.length, seed, MORE_BURSTS, number, count)
+        ends = np.concatenate([ends, ends[-1] + np.cumsum(more, dtype=np.int64)])
+        number += count
     return np.concatenate([[0], ends[: np.searchsorted(ends, BLOCK_RECORDS)]])
 
 
-def _evenly(count: int, seed: int, purpose: int, block: int) -> Int64:
-    """int64[count], each in 0 ... 65_535: one draw from each of `count` equal strata, in random order.
+def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block: int) -> NDArray[Any]:
+    """`count` of them: one draw from each of as many equal strata, in random order.
 
     As many long bursts and long pauses in each block as in any other: else fixed pauses would have to be stretched by
     what the drawn bursts of their block are off.
     """
+    if quantiles[0] == quantiles[-1]:
+        return np.full(count, quantiles[0])
     drawn = np.empty(count, np.uint64)
     draws.words(seed, purpose, block * BLOCK_RECORDS, drawn)
     order = np.argsort((drawn >> np.uint64(48)).astype(np.uint16), kind="stable")  # of 16 bits: a radix sort
     within = (drawn & np.uint64(0xFFFF_FFFF)).astype(np.float64) / 2**32
-    return ((order + within) * (QUANTILES / count)).astype(np.int64)
+    return quantiles[((order + within) * (QUANTILES / count)).astype(np.int64)]
 
 
 _EXPONENTIAL: Final = GeneralisedPareto(sigma=1, k=0)
@@ -203,29 +207,33 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
             gaps = draw(_EXPONENTIAL, seed, GAPS, first, BLOCK_RECORDS)
     if isinstance(a, Bursts):
         starts = burst_starts(a, seed, block)
-        pauses = table(a.pause_us)[_evenly(len(starts), seed, PAUSES, block)]
+        pauses = _evenly(table(a.pause_us), len(starts), seed, PAUSES, block)
         gaps[starts] = 0
         room, paused = block_us(a) - gaps.sum(), pauses.sum()
         gaps[starts] = pauses * (room / paused) if room > 0 and paused > 0 else pauses
     return gaps
 
 
-def _when_us(sine: Sine, expected: Floats) -> Int64:
-    """When so many arrivals are expected to have been."""
-    period_s = 2 * math.pi / sine.radians_per_s
-    when_s = _period(sine)
-    periods, share = np.divmod(expected / (sine.rate_per_s * period_s), 1.0)
-    cell, rest = np.divmod(share * (len(when_s) - 1), 1.0)
-    i = cell.astype(np.int64)
-    within_s = when_s[i] + rest * (when_s[i + 1] - when_s[i])
-    return ((periods * period_s + within_s) * SECOND_US).astype(np.int64)
+def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
+    """int64[n]: when so many arrivals are expected to have been after those of the blocks before."""
+    period_us = 2 * math.pi / sine.radians_per_s * SECOND_US
+    arrivals = sine.rate_per_s * period_us / SECOND_US
+    past, share = divmod(block * BLOCK_RECORDS / arrivals, 1.0)
+    starts_us, lengths_us = _period(sine)
+    cells = len(starts_us)
+    times_us = np.empty(len(waited), np.int64)
+    periods.times(
+        waited, cells / arrivals, share * cells, starts_us, lengths_us, period_us, past * period_us, last_us, times_us
+    )
+    return times_us
 
 
 @lru_cache(maxsize=8)
-def _period(sine: Sine) -> Floats:
-    """float64[65_537]: after how many seconds of a period each 65,536th of its arrivals is expected."""
+def _period(sine: Sine) -> tuple[Floats, Floats]:
+    """float64[65_536], both: after how many microseconds of a period each 65,536th of its arrivals is expected, and how
+    long that takes."""
     a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
-    t = np.linspace(0, 2 * math.pi / b, 2**20 + 1)
+    t = np.linspace(0, 2 * math.pi / b, 2**18 + 1)
     expected = d * t + a / b * (math.cos(c) - np.cos(b * t + c))
-    when: Floats = np.interp(np.linspace(0, expected[-1], 65_537), expected, t)
-    return when
+    when_us = np.interp(np.linspace(0, expected[-1], PERIOD_CELLS + 1), expected, t * SECOND_US)
+    return when_us[:-1].copy(), np.diff(when_us)

@@ -57,7 +57,8 @@ def test_frequencies(cardinality: int, skew: float) -> None:
 def test_keys_that_are_met_at_all_are_as_many_as_the_law_says() -> None:
     law = np.arange(1, 1_000_001) ** -0.99
     met = (1 - (1 - law / law.sum()) ** MANY).sum()
-    assert len(np.unique(Keys(cardinality=1_000_000, skew=0.99).ids(SEED, 0, MANY))) == pytest.approx(met, rel=0.002)
+    counts = np.bincount(Keys(cardinality=1_000_000, skew=0.99).ids(SEED, 0, MANY))
+    assert np.count_nonzero(counts) == pytest.approx(met, rel=0.002)
 
 
 @given(

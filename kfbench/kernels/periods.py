@@ -1,0 +1,23 @@
+"""When arrivals come whose rate repeats: a period is cut into cells of equally many, each with its time and length."""
+
+import numpy as np
+
+from kfbench.kernels._jit import kernel
+
+
+@kernel
+def times(waited, unit, first, starts, lengths, period, since, last, out):
+    """Fills out int64[n], not falling and at most `last`: when each of waited float64[n] arrivals (rising) is expected.
+
+    A cell has 1 / unit arrivals. starts, lengths: float64[a power of two] of the cells of a period. first: the cell,
+    and the share of it, in which the wait begins; since: the time at which the period of that cell began.
+    """
+    mask, begun = len(starts) - 1, np.int64(since)
+    before = begun
+    for i in range(len(out)):
+        cells = first + waited[i] * unit
+        whole = np.int64(cells)
+        cell = whole & mask
+        passed = (whole - cell) // len(starts) * period + starts[cell] + (cells - whole) * lengths[cell]
+        before = min(max(np.int64(since - begun + passed) + begun, before), last)
+        out[i] = before
