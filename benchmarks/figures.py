@@ -40,6 +40,10 @@ from kfbench.layouts import V2_HEADER, position
 from kfbench.measure.broker import measure_path
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
+from kfbench.workloads import BLOCK_RECORDS
+from kfbench.workloads._arrivals import Poisson, Sine, times_us
+from kfbench.workloads._distributions import GeneralisedPareto, draw_lengths
+from kfbench.workloads._keys import Keys
 from kfbench.workloads.grid import GridPoint
 
 BATCH = 100
@@ -50,6 +54,8 @@ VALIDATED = 20_000  # of which a call's own cost is a small part
 MANY = 1_000_000
 BROKER_BYTES, BROKER_CODEC_BYTES = 1 << 20, 1 << 17  # keys and values that a call appends
 LARGE_BATCH = 500
+POPULAR_KEYS = 1_000_000
+DRAW_NS = (5, 20, 20, 20)
 NOW_MS = 1_700_000_000_000
 ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
 MISSED = "MISSED"
@@ -390,6 +396,29 @@ def limit_of_validation(log: EncodedLog, reading: Reading) -> Int64:
     return reading.index()[0].offsets
 
 
+def draw_figures(rounds: int) -> Iterator[Figure]:
+    """What workloads are made of: a block a call."""
+    values = GeneralisedPareto(theta=15, sigma=214.476, k=0.348238, whole="floor")
+    keys = Keys(cardinality=POPULAR_KEYS, skew=0.99)
+    arms: dict[str, Arm] = {
+        "a length": lambda: draw_lengths(values, 1, 1, 0, BLOCK_RECORDS),
+        f"a key of {POPULAR_KEYS:,} by Zipf": lambda: keys.ids(1, 0, BLOCK_RECORDS),
+        "a Poisson arrival": partial(times_us, Poisson(rate_per_s=1_000), 1, 1),
+        "an arrival under a sine": partial(
+            times_us, Sine(rate_per_s=4_500, amplitude_per_s=1_000, radians_per_s=7.3e-5), 1, 1
+        ),
+    }
+    spent = interleaved(arms, BLOCK_RECORDS, rounds)
+    for name, target in zip(arms, DRAW_NS, strict=True):
+        yield Figure(
+            name=f"drawing {name}",
+            measured=statistics.median(spent[name]),
+            unit="ns",
+            target=target,
+            at_least=False,
+        )
+
+
 def command_figures(rounds: int) -> Iterator[Figure]:
     """Wall time of the installed command, after one run that is not counted."""
     command = Path(sysconfig.get_path("scripts"), "kfbench")
@@ -434,6 +463,7 @@ def main() -> int:
         *many_figures(few),
         *append_figures(few),
         *validation_figures(options.rounds),
+        *draw_figures(options.rounds),
         *command_figures(few),
     ]
     if options.json:

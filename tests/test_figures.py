@@ -52,6 +52,12 @@ def test_a_broker_s_figures_are_there_for_each_codec() -> None:
     assert [(figure.measured, figure.target, figure.verdict) for figure in in_place] == [(12, 61, "met")] * len(CODECS)
 
 
+def test_figures_of_draws_have_their_targets() -> None:
+    found = list(figures.draw_figures(2))
+    assert all(figure.measured > 0 for figure in found)
+    assert [(figure.target, figure.at_least) for figure in found] == [(5, False), (20, False), (20, False), (20, False)]
+
+
 def test_the_target_of_validation_says_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "VALIDATED", 2 * RECORDS)
     small, large = figures.validation_figures(2)
