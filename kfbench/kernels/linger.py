@@ -6,11 +6,12 @@ import numpy as np
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.lengths import header_bytes, length_bytes
 from kfbench.kernels.varint import varint_bytes
-from kfbench.layouts import MAX_RECORD_OVERHEAD, V2_HEADER
+from kfbench.layouts import MAX_HEADER_OVERHEAD, MAX_RECORD_OVERHEAD, V2_HEADER
 
 HEADER_BYTES = V2_HEADER.itemsize
 MOST_DELTA_BYTES = 20  # `DefaultRecord.MAX_RECORD_OVERHEAD` without the attributes
-MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # beside key and value, whose lengths are -1 where they are null
+MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # lengths of a null key and a null value are -1
+MOST_HEADER_BYTES = MAX_HEADER_OVERHEAD + 1
 ONE, NO_HEADERS = np.int64(1), np.int64(1)
 
 
@@ -25,16 +26,25 @@ def _fixed_bytes(columns, i):
 
 
 @leaf
+def _most_bytes(columns, i):
+    """No record of these lengths takes more."""
+    bounds = columns[4]
+    most = np.int64(columns[2][i]) + np.int64(columns[3][i]) + MOST_OVERHEAD_BYTES
+    for h in range(bounds[i], bounds[i + 1]):
+        most += np.int64(columns[5][h]) + np.int64(columns[6][h]) + MOST_HEADER_BYTES
+    return most
+
+
+@leaf
 def _in_time(times_us, columns, first, linger_us, room):
     """(where the records end that come in time, whether they are sure to fit): a look at lengths only."""
-    key_lengths, value_lengths, header_bounds = columns[2], columns[3], columns[4]
-    opened, most, i = times_us[first], np.int64(0), first
+    opened, most, i = times_us[first], _most_bytes(columns, first), first + 1
     while i < len(times_us) and times_us[i] - opened < linger_us:
-        most += np.int64(key_lengths[i]) + np.int64(value_lengths[i]) + MOST_OVERHEAD_BYTES
-        if most > room or header_bounds[i] != header_bounds[i + 1]:
+        most += _most_bytes(columns, i)
+        if most > room:
             return i, False
         i += 1
-    return max(i, first + 1), True
+    return i, True
 
 
 @leaf

@@ -22,7 +22,7 @@ a block of 65,536 and then cut: the laws of `_workload`.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -117,11 +117,20 @@ class Part(_Table, frozen=True, kw_only=True):
 
     def _is_cut(self) -> bool:
         assert self.length is not None
-        return bool(_longest(self.length) <= self.parsed.least_bytes)
+        return bool(lengths_table(self.length)[-1] <= self.parsed.least_bytes)
 
     @property
     def parsed(self) -> Template:
         return Template.parse(self.template)
+
+    @property
+    def same_length(self) -> int | None:
+        """That of all, if they are equally long."""
+        if self.length is None:
+            least, most = self.parsed.least_bytes, self.parsed.most_bytes
+        else:
+            least, most = lengths_table(self.length)[[0, -1]].tolist()
+        return least if least == most else None
 
 
 class Key(Part, frozen=True, kw_only=True):
@@ -251,15 +260,14 @@ class Model(_Table, frozen=True, kw_only=True):
     def _shapes(self, columns: Columns) -> Shapes:
         """Of these columns, and of what headers are alike in every record."""
         records, headers = len(columns["offsets"]), len(self.header)
-        names = np.empty((records, headers), np.int32)
-        names[:] = [len(each.name.encode()) for each in self.header]
+        bounds, names = _headers(tuple(len(each.name.encode()) for each in self.header), records)
         return Shapes.trusted(
             timestamps_ms=columns["timestamps_ms"],
             offsets=columns["offsets"],
             key_lengths=columns["key_lengths"],
             value_lengths=columns["value_lengths"],
-            header_bounds=np.arange(records + 1) * headers if headers else np.zeros(records + 1, np.int64),
-            header_key_lengths=names.reshape(-1),
+            header_bounds=bounds,
+            header_key_lengths=names,
             header_value_lengths=columns["contents"].reshape(-1) if headers else np.zeros(0, np.int32),
         )
 
@@ -275,12 +283,11 @@ class Model(_Table, frozen=True, kw_only=True):
             kinds[planned.bounds[2::2] - 1] = MARKER
         arrived_us = times_us(self.arrival, seed, block)
         self._fill_timestamps(seed, first, arrived_us, planned, columns["timestamps_ms"])
-        self._fill_lengths(KEY, seed, first, kinds, columns["key_lengths"])
-        self._fill_lengths(VALUE, seed, first, kinds, columns["value_lengths"])
-        lengths = np.empty(BLOCK_RECORDS if self.header else 0, np.int32)
-        for h, header in enumerate(self.header):
-            self._fill_own_lengths(header, HEADERS + h, seed, first, self.key, lengths)
-            columns["contents"][:, h] = lengths
+        ids = _Ids(seed, first)
+        self._fill_lengths(KEY, ids, kinds, columns["key_lengths"])
+        self._fill_lengths(VALUE, ids, kinds, columns["value_lengths"])
+        if self.header:
+            self._fill_contents(ids, columns["contents"])
         if planned is None:
             assert isinstance(self.batching, Fill | Linger)
             views = {name: column.view() for name, column in columns.items()}  # `Shapes` keeps others from writing
@@ -324,52 +331,47 @@ class Model(_Table, frozen=True, kw_only=True):
         if time.lag_ms is not None:
             out -= draw_lengths(time.lag_ms, seed, LAGS, first, BLOCK_RECORDS)
 
-    def _fill_lengths(self, column: Column, seed: int, first: int, kinds: Kinds | None, out: Int32) -> None:
+    def _fill_lengths(self, column: Column, ids: "_Ids", kinds: Kinds | None, out: Int32) -> None:
         """Of a block's keys or values, nulls included."""
-        self._fill_part_lengths(0, column, seed, first, out)
-        if kinds is None:
-            return
-        for k in range(1, len(self._parts)):
-            if not self._is_main(k, column):
-                lengths = np.empty(BLOCK_RECORDS, np.int32)
-                self._fill_part_lengths(k, column, seed, first, lengths)
-                np.copyto(out, lengths, where=kinds == k)
-        if self._has_tombstones:
+        for k, (key, value) in enumerate(self._parts):
+            part = key if column == KEY else value
+            if k and self._is_main(k, column):
+                continue
+            # The first kind is most of the records: it is drawn for all, if that is quick, and others written over it.
+            mine = None
+            if kinds is not None and (k or (part is not None and part.length is None)):
+                mine = np.flatnonzero(self._of_kind(k, column)[kinds])
+            if part is None:
+                out[slice(None) if mine is None else mine] = NULL_LENGTH
+            elif part.same_length is not None:
+                out[slice(None) if mine is None else mine] = part.same_length
+            elif mine is None:
+                _draw_lengths(part, self._stream(k, column), key, ids, None, out)
+            else:
+                lengths = np.empty(len(mine), np.int32)
+                _draw_lengths(part, self._stream(k, column), key, ids, mine, lengths)
+                out[mine] = lengths
+            if isinstance(part, Value) and part.null_share:
+                nulls = np.empty(BLOCK_RECORDS, np.uint8)
+                _pick((part.null_share,), ids.seed, NULLS, ids.first, nulls)
+                if k:
+                    nulls &= self._of_kind(k, column)[kinds]
+                np.copyto(out, NULL_LENGTH, where=nulls.view(np.bool_))
+        if kinds is not None and self._has_tombstones:
             after = np.flatnonzero(kinds == TOMBSTONE)
             out[after] = out[after - 1] if column == KEY else NULL_LENGTH
-        if isinstance(self.batching, Transactions):
+        if kinds is not None and isinstance(self.batching, Transactions):
             out[kinds == MARKER] = MARKER_LAYOUTS[column].itemsize
 
-    def _fill_part_lengths(self, kind: int, column: Column, seed: int, first: int, out: Int32) -> None:
-        key, value = self._parts[kind]
-        part = key if column == KEY else value
-        if part is None:
-            out[:] = NULL_LENGTH
-            return
-        self._fill_own_lengths(part, self._stream(kind, column), seed, first, key, out)
-        if isinstance(part, Value) and part.null_share:
-            nulls = np.empty(BLOCK_RECORDS, np.uint8)
-            _pick((part.null_share,), seed, NULLS, first, nulls)
-            np.copyto(out, NULL_LENGTH, where=nulls.view(np.bool_))
-
-    def _fill_own_lengths(self, part: Part, stream: int, seed: int, first: int, key: Key | None, out: Int32) -> None:
-        """Of a block's keys, values or contents of a header under these keys: drawn, or as the template makes them."""
-        template, length = part.parsed, part.length
-        if length is None and template.least_bytes == template.most_bytes:
-            out[:] = template.least_bytes
-        elif length is not None and not _varies(length):
-            out[:] = _longest(length)
-        elif isinstance(part, Key):
-            ids = part.keys.ids(seed, first, BLOCK_RECORDS)
-            if length is None:
-                out[:] = template.natural(seed, FILLED + stream, ids)
-            else:
-                draws.pick_at(seed, LENGTHS + stream, ids, lengths_table(length), out)
-        elif length is not None:
-            draws.pick(seed, LENGTHS + stream, first, lengths_table(length), out)
-        else:
-            numbers = NUMBERS + first
-            out[:] = template.natural(seed, FILLED + stream, numbers, keys=self._ids(key, seed, numbers, None))
+    def _fill_contents(self, ids: "_Ids", out: Int32) -> None:
+        """Lengths of the headers' values, int32[65_536, headers]."""
+        known = [each.same_length for each in self.header]
+        _repeat(np.array([each or 0 for each in known], np.int32), out.reshape(-1))
+        lengths = np.empty(BLOCK_RECORDS, np.int32)
+        for h, header in enumerate(self.header):
+            if known[h] is None:
+                _draw_lengths(header, HEADERS + h, self.key, ids, None, lengths)
+                out[:, h] = lengths
 
     def _fields(self, block: int, planned: Plan, arrived_us: Int64, columns: Columns) -> Columns:
         """Header fields that differ from batch to batch, one item each."""
@@ -406,7 +408,8 @@ class Model(_Table, frozen=True, kw_only=True):
             row["producer_id"], row["producer_epoch"] = PRODUCER_ID, 0
         row["is_transactional"] = isinstance(self.batching, Transactions)
         row["timestamp_type"] = self.time.append_time
-        rows = _repeated(row, len(next(iter(found.values()))))
+        rows = np.empty(len(next(iter(found.values()))), row.dtype)
+        _repeat(row, rows)
         for name, column in found.items():
             rows[name] = column
         return BatchFields.trusted(rows)
@@ -500,6 +503,36 @@ class Model(_Table, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
+class _Ids:
+    """The keys of a block's records by id, worked out once for each [key]."""
+
+    seed: int
+    first: int
+    known: dict[Keys, Int64] = field(default_factory=dict)
+
+    def of(self, key: Key | None) -> Int64:
+        keys = Keys() if key is None else key.keys
+        if keys not in self.known:
+            self.known[keys] = keys.ids(self.seed, self.first, BLOCK_RECORDS)
+        return self.known[keys]
+
+
+def _draw_lengths(part: Part, stream: int, key: Key | None, ids: _Ids, mine: Int64 | None, out: Int32) -> None:
+    """Of a block's keys, values or contents of a header, or of `mine` among its records: drawn, or as the template has
+    them."""
+    if part.length is not None and mine is None and not isinstance(part, Key):
+        draws.pick(ids.seed, LENGTHS + stream, ids.first, lengths_table(part.length), out)
+        return
+    numbers = (NUMBERS if mine is None else mine) + ids.first
+    own_ids = ids.of(key) if mine is None else ids.of(key)[mine]
+    by = own_ids if isinstance(part, Key) else numbers
+    if part.length is not None:
+        draws.pick_at(ids.seed, LENGTHS + stream, by, lengths_table(part.length), out)
+    else:
+        out[:] = part.parsed.natural(ids.seed, FILLED + stream, by, keys=own_ids)
+
+
+@dataclass(frozen=True)
 class _Batches:
     """Of a block: bounds int64[batches + 1], fields one item a batch."""
 
@@ -517,24 +550,33 @@ class _Batches:
         return np.clip(self.bounds[begin : end + 1] - first, 0, records), fields
 
 
-def _repeated(row: NDArray[np.void], count: int) -> NDArray[np.void]:
-    """So many copies. NumPy copies a row field by field, 50 ns each: bytes that double are 20 times as fast."""
-    rows = np.empty(count, row.dtype)
-    data, done = rows.view(np.uint8), row.nbytes
-    data[:done] = row.view(np.uint8)[: len(data)]
+def _repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
+    """Fills out with copies of the unit. NumPy copies one at a time, 50 ns each: bytes that double are far faster."""
+    data, done = out.view(np.uint8), unit.nbytes
+    data[:done] = unit.view(np.uint8)[: len(data)]
     while done < len(data):
         data[done : 2 * done] = data[: min(done, len(data) - done)]
         done *= 2
-    return rows
 
 
-def _longest(length: Distribution) -> int:
-    return int(lengths_table(length)[-1])
+def _headers(name_bytes: tuple[int, ...], records: int) -> tuple[Int64, Int32]:
+    """header_bounds and header_key_lengths of records that have the same headers."""
+    if records == BLOCK_RECORDS:
+        return _block_headers(name_bytes)
+    headers = len(name_bytes)
+    bounds = np.arange(0, (records + 1) * headers, headers) if headers else np.zeros(records + 1, np.int64)
+    names = np.empty(records * headers, np.int32)
+    if headers:
+        _repeat(np.array(name_bytes, np.int32), names)
+    return bounds, names
 
 
-def _varies(length: Distribution) -> bool:
-    table = lengths_table(length)
-    return bool(table[0] != table[-1])
+@lru_cache(maxsize=16)
+def _block_headers(name_bytes: tuple[int, ...]) -> tuple[Int64, Int32]:
+    bounds, names = _headers(name_bytes, BLOCK_RECORDS + 1)
+    bounds, names = bounds[:-1].copy(), names[: BLOCK_RECORDS * len(name_bytes)].copy()
+    bounds.flags.writeable = names.flags.writeable = False
+    return bounds, names
 
 
 @lru_cache(maxsize=64)

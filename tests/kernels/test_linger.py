@@ -1,0 +1,148 @@
+"""A producer's batches: record by record as the client counts, and on average as queueing theory has it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import kstest, poisson
+
+from kfbench import FORMATS, Records
+from kfbench.kernels.linger import linger
+from kfbench.records import Shapes
+
+HEADER = 61
+BATCH_SIZE = 16_384
+
+
+def batches(times_us: NDArray[np.int64], shapes: Shapes, linger_us: int, size: int, share: float = 1.0) -> list[int]:
+    bounds = np.empty(len(shapes) + 1, np.int64)
+    found = linger(times_us, shapes.columns, linger_us, size, share, bounds)
+    as_list: list[int] = bounds[: found + 1].tolist()
+    return as_list
+
+
+def varint_bytes(value: int) -> int:
+    return max(-(-(2 * value if value >= 0 else -2 * value - 1).bit_length() // 7), 1)
+
+
+def field_bytes(field: bytes | None) -> int:
+    return 1 if field is None else varint_bytes(len(field)) + len(field)
+
+
+Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int, int]
+
+
+def payload_bytes(row: Row) -> int:
+    """`DefaultRecord.sizeOf`: key, value and headers with their lengths."""
+    value, key, headers, _, _ = row
+    size = field_bytes(key) + field_bytes(value) + varint_bytes(len(headers))
+    return size + sum(field_bytes(name.encode()) + field_bytes(content) for name, content in headers)
+
+
+def accumulated(times_us: list[int], rows: list[Row], linger_us: int, batch_size: int, share: float) -> list[int]:
+    """`RecordAccumulator.append` and `MemoryRecordsBuilder.hasRoomFor`."""
+    bounds, first, written, room = [0], 0, 0, 0
+    for i, row in enumerate(rows):
+        while True:
+            size = 1 + varint_bytes(row[4] - rows[first][4]) + varint_bytes(i - first) + payload_bytes(row)
+            size += varint_bytes(size)
+            if i == first:
+                written, room = 0, max(batch_size, HEADER + 21 + payload_bytes(row))
+                break
+            if times_us[i] - times_us[first] < linger_us and HEADER + int(written * share) + size <= room:
+                break
+            bounds.append(i)
+            first = i
+        written += size
+    return [*bounds, len(rows)] if rows else bounds
+
+
+payloads = st.none() | st.integers(0, 200).map(bytes)
+headers = st.lists(st.tuples(st.sampled_from(["", "a", "trace" * 20]), payloads), max_size=3)
+given_records = st.lists(
+    st.tuples(payloads, payloads, headers, st.integers(0, 40), st.integers(-(2**40), 2**40)), max_size=25
+)
+
+
+@given(given_records, st.sampled_from([0, 1, 30, 2**62]), st.integers(0, 900), st.sampled_from([1.0, 0.3, 0.0]))
+@settings(max_examples=100, deadline=None)
+def test_as_the_client_counts(rows: list[Row], linger_us: int, batch_size: int, share: float) -> None:
+    values, keys, pairs, gaps, stamps = zip(*rows, strict=True) if rows else ((),) * 5
+    records = Records.from_lists(values, keys, list(stamps), pairs)
+    times_us = np.cumsum(np.array(gaps, np.int64))
+    expected = accumulated(times_us.tolist(), rows, linger_us, batch_size, share)
+    assert batches(times_us, records.shapes, linger_us, batch_size, share) == expected
+
+
+def test_what_it_counts_is_what_v2_writes() -> None:
+    """Batches are closed by size alone, so each fits, and with the next record it would not."""
+    rng = np.random.default_rng(3)
+    rows: list[Row] = [
+        (rng.bytes(n), rng.bytes(n % 90), [("trace", rng.bytes(n % 7))] * (n % 3), 0, n * 1000)
+        for n in rng.integers(0, 300, 400).tolist()
+    ]
+    records = Records.from_lists([row[0] for row in rows], [row[1] for row in rows], [row[4] for row in rows],
+                                 [row[2] for row in rows])  # fmt: skip
+    bounds = batches(np.zeros(400, np.int64), records.shapes, 1, 2_000)
+    sizes = FORMATS["v2"].size(records, bounds)
+    assert sizes.max() <= 2_000
+    for first, end in pairwise(bounds[:-1]):
+        assert FORMATS["v2"].size(records.part(first, end + 1), end + 1 - first).sum() > 2_000
+
+
+def test_a_large_record_has_a_batch_of_its_own_or_shares_what_its_estimate_left() -> None:
+    large, small, none = bytes(50_000), b"1234567", b""
+    records = Records.from_lists([none, large, none, large, small, small], timestamps_ms=[0] * 6)
+    assert batches(np.zeros(6, np.int64), records.shapes, 1, BATCH_SIZE) == [0, 1, 3, 5, 6]
+
+
+def of_length(value_bytes: int, times_us: NDArray[np.int64]) -> Shapes:
+    n = len(times_us)
+    return Shapes(
+        timestamps_ms=times_us // 1000,
+        offsets=np.arange(n),
+        key_lengths=np.full(n, -1, np.int32),
+        value_lengths=np.full(n, value_bytes, np.int32),
+    )
+
+
+def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
+    gaps = np.random.default_rng(7).exponential(1e6 / rate_per_s, records)
+    return np.cumsum(gaps).astype(np.int64)
+
+
+def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
+    """N/T policy: a batch's first record, and those of its linger."""
+    for rate, linger_ms in ((100, 5), (1000, 5), (10_000, 5), (1000, 20)):
+        times_us = poisson_arrivals(rate, 200_000)
+        sizes = np.diff(batches(times_us, of_length(100, times_us), linger_ms * 1000, 1 << 20))[:-1]
+        mean = rate * linger_ms / 1000
+        assert sizes.mean() == pytest.approx(1 + mean, rel=0.01)
+        assert sizes.var() == pytest.approx(mean, rel=0.05)
+        # Times are whole microseconds and sizes whole numbers: half a step each way makes the test a strict one.
+        jitter = np.random.default_rng(1).random(len(sizes))
+        low, high = poisson.cdf(sizes - 2, mean), poisson.cdf(sizes - 1, mean)
+        assert kstest(low + jitter * (high - low), "uniform").pvalue > 0.001
+
+
+# Records a batch for records of 200 bytes under Kafka's batch.size, by linger.ms and rate: MASCOTS 2025, N/T policy.
+PUBLISHED = {
+    5: {1: 1.01, 10: 1.05, 100: 1.5, 1_000: 6.0, 10_000: 51.0},
+    20: {1: 1.02, 10: 1.2, 100: 3.0, 1_000: 21.0, 10_000: 78},
+    100: {1: 1.1, 10: 2.0, 100: 11.0, 1_000: 78, 10_000: 78},
+}
+
+
+@pytest.mark.parametrize("linger_ms", PUBLISHED)
+def test_the_published_table(linger_ms: int) -> None:
+    for rate, expected in PUBLISHED[linger_ms].items():
+        times_us = poisson_arrivals(rate, 100_000)
+        bounds = batches(times_us, of_length(198, times_us), linger_ms * 1000, BATCH_SIZE)
+        assert 100_000 / (len(bounds) - 1) == pytest.approx(expected, rel=0.02)
+
+
+def test_nothing_has_no_batches() -> None:
+    assert batches(np.zeros(0, np.int64), Records.from_lists([]).shapes, 5, BATCH_SIZE) == [0]
