@@ -1,4 +1,4 @@
-"""The segments that a real broker wrote, and what Kafka's own readers say of them (datasets/recorded)."""
+"""The segments that real brokers wrote, and what Kafka's own readers say of them (datasets/recorded)."""
 
 import hashlib
 import json
@@ -30,7 +30,10 @@ class Facts:
 @cache
 def facts(name: str) -> Facts:
     tables = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-    return Facts(**{kind: _columns(tables[kind]) for kind in ("batches", "records")})
+    batches, records = (_columns(tables[kind]) for kind in ("batches", "records"))
+    # v0 has no timestamps, so no type of them; ours is then the one that adds nothing.
+    batches["timestamp_type"] = ["create" if kind == "none" else kind for kind in batches["timestamp_type"]]
+    return Facts(batches=batches, records=records)
 
 
 def _columns(table: dict[str, Any]) -> dict[str, list[Any]]:

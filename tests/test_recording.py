@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -12,16 +13,21 @@ import pytest
 
 from tests.recorded import FOLDER, NAMES
 
-STAMPED_BY_THE_BROKER = {"consumer-offsets.log", "transaction-state.log", "cluster-metadata.log"}
+STAMPED_BY_THE_BROKER = {
+    *("consumer-offsets.log", "consumer-offsets-upgraded.log"),
+    *("transaction-state.log", "cluster-metadata.log"),
+}
 SEEDED = sorted(name for name in NAMES if name.endswith(".log") and name not in STAMPED_BY_THE_BROKER)
 
 
 @pytest.fixture
-def recorder(fetched: Callable[[Path], Path]) -> ModuleType:
-    fetched(FOLDER / "pom.xml")
+def recorder(fetched: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    for pom in ("pom.xml", "pom-2.8.xml", "pom-0.10.xml"):
+        fetched(FOLDER / pom)
     spec = importlib.util.spec_from_file_location("record", FOLDER / "record.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look there
     spec.loader.exec_module(module)
     return module
 
@@ -39,7 +45,7 @@ def test_kafka_says_the_same_of_the_committed_bytes(recorder: ModuleType, tmp_pa
 @pytest.mark.broker
 @pytest.mark.slow
 def test_a_new_recording_has_the_same_batches_and_records(recorder: ModuleType, tmp_path: Path) -> None:
-    recorder.record(tmp_path)
+    recorder.record(tmp_path, recorder.RECORDINGS)
     assert sorted(entry["file"] for entry in json.loads((tmp_path / "index.json").read_text())) == NAMES
     for name in SEEDED:
         assert _seeded(tmp_path / f"{name}.json") == _seeded(FOLDER / f"{name}.json"), name
@@ -56,8 +62,8 @@ def _seeded(path: Path) -> list[Any]:
         places = [tables[kind]["columns"].index(name) for name in names]
         return [[row[place] for place in places] for row in tables[kind]["rows"]]
 
-    batches = columns("batches", "base_offset", "last_offset", "count", "codec", "is_control")
-    markers = {offset for first, last, *_, is_control in batches if is_control for offset in range(first, last + 1)}
+    batches = columns("batches", "base_offset", "last_offset", "count", "is_control", "magic", "codec")
+    markers = {offset for first, last, _, is_control, *_ in batches if is_control for offset in range(first, last + 1)}
     records = columns("records", "offset", "key_sha256_8", "value_sha256_8")
     plain = [record for record in records if record[0] not in markers]
     return [batches, plain, sorted(contents for offset, *contents in records if offset in markers)]

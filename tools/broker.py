@@ -1,17 +1,19 @@
-"""One Apache Kafka broker in KRaft mode: formatted, started on loopback, and stopped cleanly."""
+"""One Apache Kafka broker, in KRaft mode or with ZooKeeper: started on loopback, and stopped cleanly."""
 
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools import jvm
 
-POM = Path(__file__).parents[1] / "datasets" / "recorded" / "pom.xml"
-KAFKA_VERSION = "3.9.1"
+RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
+POM, KAFKA_VERSION = RECORDED / "pom.xml", "3.9.1"
+# Writes v0 and v1 where a topic asks for them.
+OLDER_POM, OLDER_KAFKA_VERSION = RECORDED / "pom-2.8.xml", "2.8.2"
 CLUSTER_ID = "kfbenchRecordedLogs000"
 SEGMENT = "00000000000000000000.log"
 WAIT_S = 60
@@ -33,21 +35,41 @@ class Broker:
 
 @contextmanager
 def running(jars: Path, folder: Path) -> Iterator[Broker]:
-    """A broker that keeps its files in `folder`, its logs in `folder`/logs."""
+    """A broker in KRaft mode that keeps its files in `folder`, its logs in `folder`/logs."""
     port, controller_port, logs = _free_port(), _free_port(), folder / "logs"
-    properties = folder / "server.properties"
-    properties.write_text(_settings(logs, port, controller_port))
+    properties = _written(folder / "server.properties", _settings(logs, port, controller_port))
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
     format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
     subprocess.run(format_storage, check=True, stdout=subprocess.DEVNULL, timeout=WAIT_S)
-    output = folder / "broker.out"
-    with output.open("wb") as stream:
-        process = subprocess.Popen(java(jars, "kafka.Kafka", properties), stdout=stream, stderr=subprocess.STDOUT)
-    try:
-        wait_for("the broker's port", lambda: process.poll() is not None or _answers(port))
-        if process.poll() is not None:
-            raise RuntimeError(f"the broker ended: {output.read_text()[-2000:]}")
+    with _serving("broker", java(jars, "kafka.Kafka", properties), folder, port):
         yield Broker(port=port, logs=logs)
+
+
+@contextmanager
+def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
+    """As `running`, for OLDER_POM's jars: a broker and its ZooKeeper."""
+    port, zookeeper_port, logs = _free_port(), _free_port(), folder / "logs"
+    zookeeper = _written(folder / "zookeeper.properties", _zookeeper_settings(folder / "zookeeper", zookeeper_port))
+    properties = _written(folder / "server.properties", _older_settings(logs, port, zookeeper_port))
+    zookeeper_main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+    with (
+        _serving("zookeeper", java(jars, zookeeper_main, zookeeper), folder, zookeeper_port),
+        _serving("broker", java(jars, "kafka.Kafka", properties), folder, port),
+    ):
+        yield Broker(port=port, logs=logs)
+
+
+@contextmanager
+def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator[None]:
+    """A server that writes what it says to `folder`/NAME.out: from when its port answers, until it has ended."""
+    output = folder / f"{name}.out"
+    with output.open("wb") as stream:
+        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+    try:
+        wait_for(f"the {name}'s port", lambda: process.poll() is not None or _answers(port))
+        if process.poll() is not None:
+            raise RuntimeError(f"the {name} ended: {output.read_text()[-2000:]}")
+        yield
     finally:
         process.terminate()
         try:
@@ -80,8 +102,13 @@ def _answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _settings(logs: Path, broker_port: int, controller_port: int) -> str:
-    return "\n".join([
+def _written(path: Path, settings: Sequence[str]) -> Path:
+    path.write_text("\n".join([*settings, ""]))
+    return path
+
+
+def _settings(logs: Path, broker_port: int, controller_port: int) -> list[str]:
+    return [
         "process.roles=broker,controller",
         "node.id=1",
         f"controller.quorum.voters=1@127.0.0.1:{controller_port}",
@@ -89,6 +116,30 @@ def _settings(logs: Path, broker_port: int, controller_port: int) -> str:
         "listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name=BROKER",
         "controller.listener.names=CONTROLLER",
+        *_log_settings(logs),
+    ]
+
+
+def _older_settings(logs: Path, broker_port: int, zookeeper_port: int) -> list[str]:
+    return [
+        "broker.id=1",
+        f"zookeeper.connect=127.0.0.1:{zookeeper_port}",
+        f"listeners=PLAINTEXT://127.0.0.1:{broker_port}",
+        *_log_settings(logs),
+    ]
+
+
+def _zookeeper_settings(data: Path, port: int) -> list[str]:
+    return [
+        f"dataDir={data}",
+        "clientPortAddress=127.0.0.1",
+        f"clientPort={port}",
+        "admin.enableServer=false",
+    ]
+
+
+def _log_settings(logs: Path) -> list[str]:
+    return [
         f"log.dirs={logs}",
         # The records carry fixed times of the past: by default their segments would be deleted at once, and
         # a marker that the broker stamps with today's time would start a new segment.
@@ -101,5 +152,4 @@ def _settings(logs: Path, broker_port: int, controller_port: int) -> str:
         "transaction.state.log.num.partitions=1",
         "transaction.state.log.replication.factor=1",
         "transaction.state.log.min.isr=1",
-        "",
-    ])  # fmt: skip
+    ]

@@ -7,7 +7,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,7 +14,10 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
 import java.util.UUID;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -24,6 +26,8 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.record.FileRecords;
@@ -33,9 +37,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Two jobs, both done by Apache Kafka's own classes:
+ * Three jobs, all done by Apache Kafka's own classes:
  *   produce BOOTSTRAP       fills the topics of record.py's list through a running broker
- *   facts OUT FILE...       writes to OUT, as JSON, every record of every file as FileRecords reads it
+ *   older BOOTSTRAP         the same for topics of older message formats, through a broker that has them
+ *   facts OUT FILE...       writes to OUT, as JSON, every batch and record of every file as FileRecords reads it
  * Contents are seeded. Batches end where we flush (or at batch.size), so they do not depend on this machine's speed.
  */
 class Recorder {
@@ -43,12 +48,15 @@ class Recorder {
     static final String[] EVENTS = {"page_view", "page_view", "page_view", "click", "search", "add_to_cart", "checkout"};
     static final String[] COUNTRIES = {"DE", "FR", "US", "US", "GB", "JP", "BR", "IN"};
     static final String[] DEVICES = {"mobile", "mobile", "desktop", "tablet"};
+    /** message.format.version of each format, and the codecs that all of them have. */
+    static final Map<String, String> VERSIONS = Map.of("v0", "0.9.0", "v1", "0.10.2", "v2", "2.8");
+    static final List<String> OLDER_CODECS = List.of("none", "gzip", "snappy", "lz4");
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments[0].equals("produce")) {
-            produce(arguments[1]);
-        } else {
-            facts(new File(arguments[1]), Arrays.copyOfRange(arguments, 2, arguments.length));
+        switch (arguments[0]) {
+            case "produce" -> produce(arguments[1]);
+            case "older" -> older(arguments[1]);
+            default -> facts(new File(arguments[1]), Arrays.copyOfRange(arguments, 2, arguments.length));
         }
     }
 
@@ -106,34 +114,37 @@ class Recorder {
         topics.put("transactions", Map.of());
         topics.put("changelog", Map.of("cleanup.policy", "compact", "segment.bytes", "65536",
             "min.cleanable.dirty.ratio", "0.01", "delete.retention.ms", "86400000"));
+        create(bootstrap, topics);
+        for (String codec : List.of("none", "gzip", "snappy", "lz4", "zstd")) activities(bootstrap, "activity-" + codec, 600, "compression.type", codec);
+        serviceHeaders(bootstrap);
+        telemetry(bootstrap);
+        edges(bootstrap);
+        appendTime(bootstrap, "append-time", 90, "compression.type", "none");
+        appendTime(bootstrap, "append-time-zstd", 90, "compression.type", "zstd");
+        transactions(bootstrap);
+        changelog(bootstrap);
+        commitOffsets(bootstrap, 1500, "edges", "activity-none", "activity-zstd", "telemetry");
+    }
+
+    static void create(String bootstrap, Map<String, Map<String, String>> topics) throws Exception {
         try (Admin admin = Admin.create(client(bootstrap))) {
             List<NewTopic> created = new ArrayList<>();
             topics.forEach((name, configs) -> created.add(new NewTopic(name, 1, (short) 1).configs(configs)));
             admin.createTopics(created).all().get();
         }
-        for (String codec : List.of("none", "gzip", "snappy", "lz4", "zstd")) activities(bootstrap, codec);
-        serviceHeaders(bootstrap);
-        telemetry(bootstrap);
-        edges(bootstrap);
-        appendTime(bootstrap, "append-time", "none");
-        appendTime(bootstrap, "append-time-zstd", "zstd");
-        transactions(bootstrap);
-        changelog(bootstrap);
-        commitOffsets(bootstrap);
     }
 
     /** The same records in every codec, from an idempotent producer; 1 to 60 records between two flushes. */
-    static void activities(String bootstrap, String codec) {
+    static void activities(String bootstrap, String topic, int left, String... settings) {
         Random random = new Random(7);
         long timestampMs = BASE_MS;
-        try (var producer = producer(bootstrap, "compression.type", codec)) {
-            int left = 600;
+        try (var producer = producer(bootstrap, settings)) {
             while (left > 0) {
                 int count = Math.min(left, 1 + (int) (60 * Math.pow(random.nextDouble(), 2)));
                 for (int i = 0; i < count; i++) {
                     timestampMs += (long) (-20 * Math.log(1 - random.nextDouble()));
                     String user = user(random);
-                    producer.send(record("activity-" + codec, timestampMs, utf8(user), utf8(activity(random, user, timestampMs))));
+                    producer.send(record(topic, timestampMs, utf8(user), utf8(activity(random, user, timestampMs))));
                 }
                 producer.flush();
                 left -= count;
@@ -209,10 +220,10 @@ class Recorder {
         }
     }
 
-    static void appendTime(String bootstrap, String topic, String codec) {
+    static void appendTime(String bootstrap, String topic, int count, String... settings) {
         Random random = new Random(19);
-        try (var producer = producer(bootstrap, "compression.type", codec)) {
-            for (int i = 0; i < 90; i++) {
+        try (var producer = producer(bootstrap, settings)) {
+            for (int i = 0; i < count; i++) {
                 String user = user(random);
                 producer.send(record(topic, BASE_MS + 7L * i, utf8(user), utf8(activity(random, user, BASE_MS + 7L * i))));
                 if (i % 15 == 14) producer.flush();
@@ -267,21 +278,20 @@ class Recorder {
     }
 
     /** A consumer group that commits often, so that __consumer_offsets has what a group leaves there. */
-    static void commitOffsets(String bootstrap) throws Exception {
-        Collection<String> topics = List.of("activity-none", "activity-zstd", "telemetry");
+    static void commitOffsets(String bootstrap, int count, String other, String... topics) throws Exception {
         try (var consumer = consumer(bootstrap, "dashboard")) {
-            consumer.subscribe(topics);
+            consumer.subscribe(List.of(topics));
             int seen = 0;
             long deadlineMs = System.currentTimeMillis() + 60_000;
-            while (seen < 1500) {
-                if (System.currentTimeMillis() > deadlineMs) throw new IllegalStateException("only " + seen + " of 1500 records came back");
+            while (seen < count) {
+                if (System.currentTimeMillis() > deadlineMs) throw new IllegalStateException("only " + seen + " of " + count + " records came back");
                 ConsumerRecords<byte[], byte[]> records = consumer.poll(Duration.ofMillis(200));
                 seen += records.count();
                 if (!records.isEmpty()) consumer.commitSync();
             }
         }
         try (var consumer = consumer(bootstrap, "one-off"); Admin admin = Admin.create(client(bootstrap))) {
-            TopicPartition partition = new TopicPartition("edges", 0);
+            TopicPartition partition = new TopicPartition(other, 0);
             consumer.assign(List.of(partition));
             consumer.commitSync(Map.of(partition, new OffsetAndMetadata(3, "replay from here")));
             consumer.unsubscribe();
@@ -289,20 +299,167 @@ class Recorder {
         }
     }
 
+    /** Topics in v0, in v1, and upgraded midway. No idempotence there: those formats have no producer ids. */
+    static void older(String bootstrap) throws Exception {
+        Map<String, Map<String, String>> topics = new LinkedHashMap<>();
+        for (String format : List.of("v0", "v1")) {
+            for (String codec : OLDER_CODECS) topics.put("activity-" + format + "-" + codec, in(format));
+            topics.put("edges-" + format, in(format));
+            topics.put("changelog-" + format, in(format, "cleanup.policy", "compact", "segment.bytes", "12288", "min.cleanable.dirty.ratio", "0.01"));
+        }
+        topics.put("append-time-v1", in("v1", "message.timestamp.type", "LogAppendTime"));
+        topics.put("older-producer-v1", in("v1"));
+        topics.put("older-producer-append-time-v1", in("v1", "message.timestamp.type", "LogAppendTime"));
+        topics.put("upgraded", in("v0"));
+        topics.put("changelog-upgraded", in("v0", "cleanup.policy", "compact", "segment.bytes", "16384", "min.cleanable.dirty.ratio", "0.01"));
+        topics.put("__consumer_offsets", in("v0", "cleanup.policy", "compact"));
+        create(bootstrap, topics);
+        for (String format : List.of("v0", "v1")) {
+            for (String codec : OLDER_CODECS) activities(bootstrap, "activity-" + format + "-" + codec, 100, plain(codec));
+            olderEdges(bootstrap, "edges-" + format);
+            olderChangelog(bootstrap, "changelog-" + format, format);
+        }
+        for (String codec : OLDER_CODECS) appendTime(bootstrap, "append-time-v1", 15, plain(codec));
+        upgraded(bootstrap);
+        olderChangelog(bootstrap, "changelog-upgraded", "v0", "v1", "v2");
+        commitOffsets(bootstrap, 100, "edges-v1", "activity-v1-none");
+        upgrade(bootstrap, "__consumer_offsets", "v1");
+        commitOffsets(bootstrap, 100, "edges-v1", "activity-v1-gzip");
+        upgrade(bootstrap, "__consumer_offsets", "v2");
+        commitOffsets(bootstrap, 100, "edges-v1", "activity-v1-lz4");
+    }
+
+    static Map<String, String> in(String format, String... settings) {
+        Map<String, String> configs = new LinkedHashMap<>(Map.of("message.format.version", VERSIONS.get(format)));
+        for (int i = 0; i < settings.length; i += 2) configs.put(settings[i], settings[i + 1]);
+        return configs;
+    }
+
+    static String[] plain(String codec) {
+        return new String[] {"compression.type", codec, "enable.idempotence", "false"};
+    }
+
+    /**
+     * Sets a topic's format. The broker learns of altered topics one after another, so it has this one's as soon as a
+     * topic that is altered next refuses a record.
+     */
+    static void upgrade(String bootstrap, String topic, String format) throws Exception {
+        String probe = "probe-" + topic + "-" + format;
+        try (Admin admin = Admin.create(client(bootstrap)); var producer = producer(bootstrap, "linger.ms", "0", "enable.idempotence", "false")) {
+            producer.send(record(probe, BASE_MS, null, null)).get();
+            alter(admin, topic, "message.format.version", VERSIONS.get(format));
+            alter(admin, probe, "max.message.bytes", "1");
+            while (true) producer.send(record(probe, BASE_MS, null, null)).get();
+        } catch (ExecutionException failed) {
+            if (!(failed.getCause() instanceof RecordTooLargeException)) throw failed;
+        }
+    }
+
+    static void alter(Admin admin, String topic, String name, String value) throws Exception {
+        admin.incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.TOPIC, topic),
+            List.of(new AlterConfigOp(new ConfigEntry(name, value), AlterConfigOp.OpType.SET)))).all().get();
+    }
+
+    /** In each codec: nulls and empty keys and values, timestamps that go back, and a value of more than one block of its codec. */
+    static void olderEdges(String bootstrap, String topic) {
+        Random random = new Random(17);
+        long[] stepsMs = {0, 1, -1, 86_400_000, -86_400_000};
+        byte[] blocks = new byte[70_000];
+        for (int i = 0; i < blocks.length; i++) blocks[i] = (byte) (i % 251);
+        for (String codec : OLDER_CODECS) {
+            try (var producer = producer(bootstrap, plain(codec))) {
+                for (int length : new int[] {0, 1, 255, 256}) {
+                    byte[] filled = new byte[length];
+                    random.nextBytes(filled);
+                    producer.send(record(topic, BASE_MS, null, filled));
+                    producer.send(record(topic, BASE_MS, filled, null));
+                    producer.send(record(topic, BASE_MS, filled, filled));
+                    producer.send(record(topic, BASE_MS, null, null));
+                }
+                producer.flush();
+                for (long step : stepsMs) producer.send(record(topic, BASE_MS + step, utf8("step"), utf8(Long.toString(step))));
+                producer.send(record(topic, 0L, utf8("epoch"), utf8("0")));
+                producer.flush();
+                producer.send(record(topic, 0L, utf8("epoch"), utf8("0")));
+                producer.flush();
+                if (!codec.equals("none")) producer.send(record(topic, BASE_MS, null, blocks));
+            }
+        }
+    }
+
+    /** As `changelog`, codec after codec, upgraded from one format to the next: holes inside compressed sets and between messages. */
+    static void olderChangelog(String bootstrap, String topic, String... formats) throws Exception {
+        Random random = new Random(29);
+        long timestampMs = BASE_MS;
+        for (String format : formats) {
+            if (!format.equals(formats[0])) upgrade(bootstrap, topic, format);
+            for (int batch = 0; batch < 36 / formats.length; batch++) {
+                try (var producer = producer(bootstrap, plain(OLDER_CODECS.get(batch % 4)))) {
+                    for (int i = 0; i < 10; i++) {
+                        timestampMs += 3_000;
+                        byte[] value = random.nextInt(7) == 0 ? null
+                            : utf8(String.format("{\"balance\":%d,\"updated\":\"%s\"}", random.nextInt(1_000_000), Instant.ofEpochMilli(timestampMs)));
+                        int account = (int) (60 * Math.pow(random.nextDouble(), 2));
+                        producer.send(record(topic, timestampMs, utf8(String.format("account-%04d", account)), value));
+                    }
+                }
+            }
+        }
+    }
+
+    /** v0, then v1, then v2 with headers, zstd and transactions, in one segment. */
+    static void upgraded(String bootstrap) throws Exception {
+        String topic = "upgraded";
+        activities(bootstrap, topic, 8, plain("none"));
+        activities(bootstrap, topic, 8, plain("gzip"));
+        upgrade(bootstrap, topic, "v1");
+        activities(bootstrap, topic, 8, plain("none"));
+        activities(bootstrap, topic, 8, plain("lz4"));
+        upgrade(bootstrap, topic, "v2");
+        activities(bootstrap, topic, 8, plain("none"));
+        activities(bootstrap, topic, 8, "compression.type", "zstd");
+        try (var producer = producer(bootstrap, "transactional.id", "upgraded")) {
+            producer.initTransactions();
+            for (int round = 0; round < 4; round++) {
+                producer.beginTransaction();
+                for (int i = 0; i <= round; i++) {
+                    producer.send(record(topic, BASE_MS + round, utf8("round"), utf8(Integer.toString(round)),
+                        new RecordHeader("attempt", utf8(Integer.toString(i))), new RecordHeader("tenant", (byte[]) null)));
+                }
+                producer.flush();
+                if (round % 2 == 0) producer.commitTransaction(); else producer.abortTransaction();
+            }
+        }
+    }
+
     static void facts(File out, String[] files) throws Exception {
-        Map<String, List<Object>> facts = new LinkedHashMap<>();
+        Map<String, Map<String, List<Object>>> facts = new LinkedHashMap<>();
         for (String file : files) {
-            List<Object> rows = new ArrayList<>();
+            List<Object> batches = new ArrayList<>(), rows = new ArrayList<>();
             try (FileRecords records = FileRecords.open(new File(file), false)) {
                 for (RecordBatch batch : records.batches()) {
+                    int before = rows.size();
                     for (Record record : batch) {
                         List<List<Object>> headers = new ArrayList<>();
                         for (Header header : record.headers()) headers.add(Arrays.asList(header.key(), hash(header.value())));
                         rows.add(Arrays.asList(record.offset(), record.timestamp(), hash(bytes(record.key())), hash(bytes(record.value())), headers));
                     }
+                    Map<String, Object> fields = new LinkedHashMap<>();
+                    fields.put("base_offset", batch.baseOffset());
+                    fields.put("last_offset", batch.lastOffset());
+                    fields.put("count", rows.size() - before);
+                    fields.put("base_sequence", batch.baseSequence());
+                    fields.put("last_sequence", batch.lastSequence());
+                    fields.put("producer_id", batch.producerId());
+                    fields.put("producer_epoch", batch.producerEpoch());
+                    fields.put("partition_leader_epoch", batch.partitionLeaderEpoch());
+                    fields.put("is_transactional", batch.isTransactional());
+                    fields.put("is_control", batch.isControlBatch());
+                    fields.put("delete_horizon_ms", batch.deleteHorizonMs().orElse(-1));
+                    batches.add(fields);
                 }
             }
-            facts.put(new File(file).getName(), rows);
+            facts.put(new File(file).getName(), Map.of("batches", batches, "records", rows));
         }
         new ObjectMapper().writeValue(out, facts);
     }
