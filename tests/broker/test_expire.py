@@ -275,6 +275,11 @@ def test_recorded_segments(name: str) -> None:
     data, said = (FOLDER / name).read_bytes(), facts(name).batches
     latest, positions = said["max_timestamp_ms"], [*said["position"], len(data)]
     assert all(a < b for a, b in pairwise(positions))
+    if max(latest) < 0:
+        with pytest.raises(Refused, match="no timestamp says how old"):
+            expire([data], NOW_MS)
+        assert expire([data], NOW_MS, modified_ms=[NOW_MS - 1]).deleted_segments == 1
+        return
     for before in {latest[0], latest[len(latest) // 2], max(latest)}:
         young = next(i for i, stamp in enumerate(latest) if stamp >= before)
         done = expire([data], before, "head", exact=True)

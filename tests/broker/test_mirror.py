@@ -18,7 +18,7 @@ from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS, Format
 from kfbench.records import Records
 from tests.common import ENRICHED, LEGACY, batch_fields_of, bounds_of, messages_of, records_of, reference_decode
-from tests.recorded import FOLDER, NAMES
+from tests.recorded import FOLDER, NAMES, facts
 from tests.reference.model import Batch, Message
 from tests.strategies import NOW_MS, cases_of
 
@@ -382,9 +382,20 @@ def test_what_cannot_be_asked() -> None:
         mirror(log, "v2")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(".checkpoint")])
+SEGMENTS = {name: sorted(set(facts(name).batches["magic"])) for name in NAMES if name.endswith(".log")}
+
+
+@pytest.mark.parametrize("name", [name for name, magics in SEGMENTS.items() if len(magics) == 1])
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_recorded_segments(name: str, partitions: int) -> None:
-    log = (FOLDER / name).read_bytes()
-    done = mirror(log, "v2", partitions=partitions)
-    check(FORMATS["v2"], log, done, partitions)
+    log, fmt = (FOLDER / name).read_bytes(), FORMATS[f"v{SEGMENTS[name][0]}"]
+    done = mirror(log, fmt, partitions=partitions)
+    check(fmt, log, done, partitions)
+
+
+@pytest.mark.parametrize("name", [name for name, magics in SEGMENTS.items() if len(magics) > 1])
+def test_recorded_segments_of_mixed_magics_are_refused(name: str) -> None:
+    said = facts(name).batches
+    at = said["position"][said["magic"].index(1)]
+    with pytest.raises(CorruptLog, match=f"byte {at}: magic"):
+        mirror((FOLDER / name).read_bytes(), "v0", partitions=2)

@@ -1,14 +1,17 @@
-"""Segments of a real broker: we read what Kafka's own readers read, and damage costs one batch only."""
+"""Segments of real brokers: we read what Kafka's own readers read, and damage costs one batch only."""
 
 import hashlib
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kfbench import read_log, write_log
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS
+from tests.common import messages_of
 from tests.recorded import FOLDER, INDEX, NAMES, content_hash, facts
 
 PLAIN = [name for name in NAMES if set(facts(name).batches["codec"]) == {"none"}]
@@ -58,6 +61,50 @@ def test_each_codec_holds_the_same_records() -> None:
         assert log.batches["records_size_bytes"].tolist() == plain.batches["records_size_bytes"].tolist()
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+def test_each_codec_of_an_older_format_holds_the_same_records(magic: int) -> None:
+    plain, newer = read_log(FOLDER / f"activity-v{magic}-none.log"), read_log(FOLDER / "activity-none.log")
+    sent = newer.records.take(np.arange(len(plain.records)))
+    assert messages_of(plain.records) == [
+        message if magic else replace(message, timestamp_ms=-1) for message in messages_of(sent)
+    ]
+    for codec in ("gzip", "snappy", "lz4"):
+        log = read_log(FOLDER / f"activity-v{magic}-{codec}.log")
+        assert set(log.batches["codec"]) == {codec} and set(log.batches["magic"]) == {magic}
+        assert log.records == plain.records
+        assert log.bounds.tolist()[:-1] == newer.bounds.tolist()[: len(log)]
+
+
+@pytest.mark.parametrize("name", ["changelog-v0.log", "changelog-v1.log", "changelog-upgraded.log"])
+def test_the_cleaner_leaves_holes_between_messages_and_inside_sets(name: str) -> None:
+    """Offsets inside a set of v1 count from a base that the cleaner moved (KIP-31); those of v0 are absolute."""
+    log = read_log(FOLDER / name)
+    older = log.batches[log.batches["magic"] < 2]
+    assert (np.diff(log.records.offsets) > 1).any() and (np.diff(log.records.offsets) > 0).all()
+    holed = older[older["last_offset"] - older["base_offset"] + 1 > older["count"]]
+    assert set(holed["codec"]) == {"gzip", "snappy", "lz4"}
+    assert not log.batches["mixed_magic"].any()
+    assert (log.records.shapes.value_lengths == -1).any()
+
+
+def test_an_upgraded_topic_changes_its_format_midway() -> None:
+    for name in ("upgraded.log", "changelog-upgraded.log", "consumer-offsets-upgraded.log"):
+        magics = read_log(FOLDER / name).batches["magic"].tolist()
+        assert magics == sorted(magics) and set(magics) == {0, 1, 2}
+
+
+def test_append_time_of_a_set_that_the_broker_did_not_open() -> None:
+    """The wrapper has the append time, its messages still have their own: both can be read."""
+    untouched, log = (read_log(FOLDER / f"older-producer-{kind}v1.log") for kind in ("", "append-time-"))
+    in_set = np.repeat(log.batches["codec"] != "none", np.diff(log.bounds))
+    assert (log.records.timestamps_ms > untouched.records.timestamps_ms).all()
+    assert (log.create_timestamps_ms[in_set] == untouched.create_timestamps_ms[in_set]).all()
+    # A broker that converts a set writes its append time into each message.
+    converted = read_log(FOLDER / "append-time-v1.log")
+    assert set(converted.batches["codec"]) == {"none", "gzip", "snappy", "lz4"}
+    assert (converted.create_timestamps_ms == converted.records.timestamps_ms).all()
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_writing_anew_gives_the_same_bytes(name: str) -> None:
     assert bytes(write_log(read_log(FOLDER / name))) == (FOLDER / name).read_bytes()
@@ -96,14 +143,17 @@ def test_formats_that_carry_it_all_give_it_all_back(format_name: str, codec: str
         assert sizes.tolist() == back.batches["size_bytes"].tolist()
 
 
-@pytest.mark.parametrize("name", ["transactions.log", "activity-zstd.log", "changelog.log"])
+@pytest.mark.parametrize(
+    "name", ["transactions.log", "activity-zstd.log", "changelog.log", "upgraded.log", "changelog-v1.log"]
+)
 def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -> None:
     sound, positions = (FOLDER / name).read_bytes(), facts(name).positions
     whole = read_log(sound)
     path = tmp_path / name
     for batch, (start, end) in enumerate(pairwise(positions)):
-        # The stored checksum, the first and the last byte that it covers, and one between.
-        for at in (start + 17, start + 21, (start + 21 + end) // 2, end - 1):
+        # The stored checksum, the first byte that it covers behind the magic, the last, and one between.
+        crc, covered = (17, 21) if whole.batch_rows["magic"][batch] == 2 else (12, 17)
+        for at in (start + crc, start + covered, (start + covered + end) // 2, end - 1):
             damaged = bytearray(sound)
             damaged[at] ^= 1 << at % 8
             path.write_bytes(damaged)
@@ -120,11 +170,11 @@ def test_a_flipped_bit_costs_its_batch_and_no_other(name: str, tmp_path: Path) -
             assert [log.records.value(i) for i in (0, -1)] == [whole.records.value(left[i]) for i in (0, -1)]
 
 
-@pytest.mark.parametrize("name", ["transactions.log", "edges.log"])
+@pytest.mark.parametrize("name", ["transactions.log", "edges.log", "upgraded.log"])
 def test_a_tail_that_was_cut_off_is_no_error(name: str) -> None:
     data, positions = (FOLDER / name).read_bytes(), facts(name).positions
     for batch, (start, end) in enumerate(pairwise(positions)):
-        for cut in (start, start + 1, start + 11, start + 12, start + 60, end - 1):
+        for cut in (start, start + 1, start + 11, start + 12, min(start + 60, end - 1), end - 1):
             log = read_log(data[:cut])
             assert len(log) == batch
             assert log.trailing_bytes == cut - start
