@@ -17,7 +17,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.kernels import draws
 
 KEY_IDS: Final = 1_000  # the stream of `Keys.ids`
-MAX_CARDINALITY: Final = 2**24  # the table takes 8 to 16 bytes a key
+MAX_CARDINALITY: Final = 2**22  # its table takes 32 MiB, and 256 MiB while it is made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def probabilities(cardinality: int, skew: float) -> NDArray[np.float64]:
     return share
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def alias_table(cardinality: int, skew: float) -> NDArray[np.uint64]:
     """uint64[a power of two, at least 2 and at least cardinality], as `draws.alias` reads it.
 
