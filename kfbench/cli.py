@@ -190,24 +190,76 @@ def report(
 
 @app.command(name="what-if")
 def what_if(
-    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Log segments.")],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="SOURCE...", help="Log segments, topic-partition folders, log dirs, a data dir."),
+    ],
     format_names: Annotated[
         list[str] | None, typer.Option("--format", metavar="NAME", help="Only this one; may be repeated.")
     ] = None,
     codec_names: Annotated[
         list[str] | None, typer.Option("--codec", metavar="NAME", help="Only this one; may be repeated.")
     ] = None,
+    lingers_ms: Annotated[
+        list[float] | None, typer.Option("--linger-ms", metavar="MS", help="Batches of this linger; may be repeated.")
+    ] = None,
+    batch_sizes: Annotated[
+        list[int] | None, typer.Option("--batch-size", metavar="BYTES", help="And of this batch.size; likewise.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Codecs on everything, not on a sample of about 16 MiB.")
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the sample.")] = 0,
+    rate_mb_s: Annotated[
+        float | None, typer.Option(metavar="MB/S", help="As it lies now, one copy; the timestamps tell unless given.")
+    ] = None,
+    fan_out: Annotated[float, typer.Option(metavar="NUMBER", help="Consumers that read each record.")] = 3.0,
+    replication: Annotated[int, typer.Option(metavar="NUMBER", help="Copies, the leader's included.")] = 3,
+    retention_days: Annotated[float, typer.Option(metavar="DAYS", help="How long records are kept.")] = 7.0,
+    price_storage_gb_month: Annotated[float, typer.Option(metavar="USD", help="Assumed, as all prices.")] = 0.08,
+    price_network_gb: Annotated[float, typer.Option(metavar="USD", help="In or out of a broker.")] = 0.01,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A report too: a page in a new folder there.")] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark master; for little, threads here unless given.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """One's own log in every format and codec: what would be saved, field by field."""
+    """One's own log in every format, codec and other batches: what would be saved, field by field, and a month."""
+    from kfbench.broker.migrate import Prices, Traffic
     from kfbench.codecs import CODECS
+    from kfbench.errors import InvalidConfig
     from kfbench.formats import FORMATS
-    from kfbench.sweep.whatif import what_if
+    from kfbench.sweep.whatif import SAMPLE_BYTES, batchings_of, what_if
 
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
-    found = what_if([_existing(source) for source in sources], format_names, codec_names)
+    try:
+        batchings = batchings_of(lingers_ms, batch_sizes)
+        traffic = Traffic(fan_out=fan_out, replication=replication, retention_days=retention_days)
+        prices = Prices(storage_gb_month=price_storage_gb_month, network_gb=price_network_gb)
+    except InvalidConfig as error:
+        raise typer.BadParameter(str(error)) from None
+
+    from rich.console import Console
+
+    found = what_if(
+        [_existing(source) for source in sources],
+        format_names,
+        codec_names,
+        batchings=batchings,
+        sample_bytes=None if everything else SAMPLE_BYTES,
+        seed=seed,
+        traffic=traffic,
+        prices=prices,
+        rate_mb_s=rate_mb_s,
+        master=master,
+        console=Console(stderr=True),
+    )
     _print(_json(found.to_dict()) if as_json else found.to_text())
+    if out is not None:
+        from kfbench.report.whatif import publish
+
+        _complain(f"the report is {publish(found.to_dict(), out)}")
     _refuse_damage((source, source.trailing_bytes) for source in found.sources)
 
 
@@ -289,10 +341,14 @@ def _refuse_damage(sources: "Iterable[tuple[Source | Inspection, int]]") -> None
 
 
 def _damage(source: "Source | Inspection", trailing_bytes: int) -> str | None:
+    unit = getattr(source, "unit", "byte")
     if source.damage:
         first, *rest = source.damage
         more = f" (and {len(rest)} more)" if rest else ""
-        return f"{source.path}: batch at byte {first.position}: {first.field}: {first.promise}{more}"
+        where = f"batch at byte {first.position}" if unit == "byte" else f"{unit} {first.position}"
+        return f"{source.path}: {where}: {first.field}: {first.promise}{more}"
+    if why := getattr(source, "unreadable", None):
+        return f"{source.path}: {why}"
     if 0 < source.size_bytes == trailing_bytes:
         return f"{source.path}: no whole batch in {source.size_bytes:,} bytes: is this a log segment?"
     return None

@@ -1,8 +1,13 @@
-"""From how many records a batch one format takes fewer bytes than another, on records that were tallied."""
+"""From how many records a batch one format takes fewer bytes than another, on records that were tallied.
+
+What counts is what a format takes beside the keys, values and headers that it carries: one that cannot carry headers
+does not win by leaving them out.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kfbench.formats import FORMATS
 from kfbench.measure.size import BASE
 from kfbench.measure.tally import UNIFORM, Tally
 
@@ -27,7 +32,7 @@ def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[BreakEven]:
         for other in formats:
             if not levels or name == other or name in SINGLE or other not in (*SINGLE, BASE):
                 continue
-            fewer = [found.uniform[level, name] < found.uniform[level, other] for level in levels]
+            fewer = [overhead_bytes(found, level, name) < overhead_bytes(found, level, other) for level in levels]
             first = len(fewer) - next((i for i, each in enumerate(reversed(fewer)) if not each), len(fewer))
             yield BreakEven(
                 format=name,
@@ -35,3 +40,8 @@ def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[BreakEven]:
                 after=levels[first - 1] if first else None,
                 at=levels[first] if first < len(levels) else None,
             )
+
+
+def overhead_bytes(found: Tally, level: int, name: str) -> int:
+    """What the format takes beside the payload that it carries, in batches of `level` records."""
+    return found.uniform[level, name] - found.uniform_payload[level, FORMATS[name].capabilities.headers]

@@ -25,7 +25,7 @@ from kfbench.measure.size import BASE
 from kfbench.sources import Chunk, Part
 
 STRETCH_BYTES: Final = 512 << 10  # of plain v2: what is drawn, or not, as a whole
-UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100, 200, 500, 1000)
+UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 MOST_DAMAGE: Final = 1000  # places listed of one part; all are counted
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

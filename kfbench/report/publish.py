@@ -10,7 +10,7 @@ Laws (tests/report/test_publish.py):
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,11 @@ def publish(run: Path, out: Path) -> Path:
     Raises RunError for a run that is missing, unfinished or of another schema.
     """
     opened = open_run(run)
-    files = dict(render(opened))
-    date = run_date(opened.manifest)
+    return place(dict(render(opened)), out, run_date(opened.manifest))
+
+
+def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
+    """A new folder OUT/<date>.<n> of these files, or the one that has every byte of them already."""
     out.mkdir(parents=True, exist_ok=True)
     for existing in sorted(out.glob(f"{date}.*"), key=_serial):
         if existing.is_dir() and _same(existing, files):
@@ -57,7 +60,7 @@ def publish(run: Path, out: Path) -> Path:
 
 def newest(reports: Path) -> Path:
     """The last report of the last day. Raises RunError when there is none."""
-    found = [path.parent for path in reports.glob("*.*/index.html") if not path.parent.name.startswith(".")]
+    found = [path.parent for path in reports.glob("[0-9]*.*/index.html")]
     if not found:
         raise RunError(f"{reports}: there is no report; make report makes one")
     return max(found, key=lambda path: (path.name.rpartition(".")[0], _serial(path)))
@@ -113,7 +116,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
         "command": manifest["command"],
         "environment": facts(manifest),
     }
-    yield "index.html", _html(page, results.formats).encode()
+    yield "index.html", html(page, results.formats).encode()
     yield "README.md", _markdown(page).encode()
     for figure in (*head, *(figure for section in rest for figure in section.figures)):
         yield f"figures/{figure.name}.svg", figure.svg.encode()
@@ -174,7 +177,8 @@ def _environment(autoescape: bool) -> jinja2.Environment:
     )
 
 
-def _html(page: Mapping[str, Any], formats: list[str]) -> str:
+def html(page: Mapping[str, Any], formats: Sequence[str], template: str = "index.html") -> str:
+    """A page of its own: style, script and figures are in it."""
     plain = _environment(autoescape=False)
     css = plain.get_template("style.css").render(
         light=plots.css_variables(formats, dark=False), dark=plots.css_variables(formats, dark=True)
@@ -185,8 +189,11 @@ def _html(page: Mapping[str, Any], formats: list[str]) -> str:
         svg = plots.inline(figure.svg, figure.name, str(escape(figure.alt)))
         return Markup(f"<figure>{svg}<figcaption>{escape(figure.caption)}</figcaption></figure>")
 
-    template = _environment(autoescape=True).get_template("index.html")
-    return template.render(page, css=Markup(css), script=Markup(script), draw=draw)
+    return (
+        _environment(autoescape=True)
+        .get_template(template)
+        .render(page, css=Markup(css), script=Markup(script), draw=draw)
+    )
 
 
 def _markdown(page: Mapping[str, Any]) -> str:

@@ -6,9 +6,8 @@ A folder is walked to its end; links are not followed. Names are those of Kafka'
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +22,7 @@ from kfbench.log.inspect import Damage, damage_of, segment_size
 from kfbench.log.pieces import pieces
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped
 
-PIECE_BYTES: Final = 4 << 20  # read at a time
+PIECE_BYTES: Final = 8 << 20  # read at a time
 COLUMN_BYTES: Final = 48  # of a record or a header in memory, beside its bytes
 FIRST_BYTES: Final = 64 << 10  # decompressed before it is known how much the batches of a file grow
 # One batch, decompressed: 64 times what a broker takes by default. A run of batches is split before it reaches more.
@@ -66,14 +65,12 @@ class Segment:
         return f"{self.topic}-{self.partition}/{Path(self.name).name}"
 
     def chunks(self) -> Iterator[Chunk]:
-        """Raises CorruptLog at a length that cannot be skipped, and OSError."""
+        """Raises OSError."""
         end, budget = 0, FIRST_BYTES
         try:
             for piece in pieces(self.name, PIECE_BYTES):
                 end = piece.at + len(piece.data)
-                for chunk in _chunks(piece.data, piece.positions, piece.at, budget):
-                    budget = _budget(chunk, budget)
-                    yield chunk
+                budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
                 if piece.trailing_bytes:
                     yield _nothing(end, trailing_bytes=piece.trailing_bytes)
         except CorruptLog as error:
@@ -107,12 +104,17 @@ def _nothing(position: int, damage: tuple[Damage, ...] = (), trailing_bytes: int
     )
 
 
-def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Iterator[Chunk]:
-    """Runs of about `budget` bytes of the batches that data, from byte `at` of the file on, has at `positions`."""
-    cuts = np.flatnonzero(np.diff((positions[1:] - 1) // budget)) + 1
-    for first, end in pairwise([0, *cuts.tolist(), len(positions) - 1]):
-        if first < end:
-            yield from _chunk(data, positions[first : end + 1], at)
+def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Chunk, None, int]:
+    """The batches that data, from byte `at` of the file on, has at `positions`, `budget` bytes of them at a time at
+    first; gives the budget for those that follow."""
+    first, batches = 0, len(positions) - 1
+    while first < batches:
+        end = max(int(np.searchsorted(positions, positions[first] + budget, "right")) - 1, first + 1)
+        for chunk in _chunk(data, positions[first : end + 1], at):
+            budget = _budget(chunk, budget)
+            yield chunk
+        first = end
+    return budget
 
 
 def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:

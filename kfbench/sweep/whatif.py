@@ -20,7 +20,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.log.inspect import counted
-from kfbench.measure.break_even import BreakEven, break_evens
+from kfbench.measure.break_even import BreakEven, break_evens, overhead_bytes
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.size import BASE
 from kfbench.measure.tally import UNIFORM, Drawn, Question, Run, Source, Tally, tally
@@ -36,7 +36,7 @@ PAYLOAD: Final = ("key", "value", "header_key", "header_value")
 # The defaults of Kafka 4, and two steps towards fewer and larger batches.
 BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(100.0, 256 << 10))
 RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are asked for
-SAMPLE_BYTES: Final = 32 << 20  # of the source, through all formats and codecs: a minute or less
+SAMPLE_BYTES: Final = 16 << 20  # of the source, through all formats and codecs: a minute or less
 LOCAL_BYTES: Final = 64 << 20  # below it Spark would take longer to start than to help
 TASK_BYTES: Final = 128 << 20  # a few seconds of a worker
 
@@ -194,6 +194,15 @@ class WhatIf:
         return text(self)
 
 
+def batchings_of(lingers_ms: Sequence[float] | None, batch_sizes: Sequence[int] | None) -> tuple[Batching, ...] | None:
+    """Every pair of them, Kafka 4's default where one is not given; None: nothing is. Raises InvalidConfig."""
+    if not lingers_ms and not batch_sizes:
+        return None
+    default = BATCHINGS[0]
+    pairs = product(lingers_ms or [default.linger_ms], batch_sizes or [default.batch_size_bytes])
+    return tuple(dict.fromkeys(Batching(float(linger_ms), size) for linger_ms, size in pairs))
+
+
 def what_if(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     formats: Sequence[str] | None = None,
@@ -302,7 +311,10 @@ def answer(
         losses={name: _of(sums.losses, name) for name in names},
         illegal=tuple(illegal),
         break_even=tuple(break_evens(sums, names)),
-        overhead={level: dict(_overhead(sums, names, level)) for level in levels},
+        overhead={
+            level: {name: overhead_bytes(sums, level, name) / sums.uniform_records[level] for name in names}
+            for level in levels
+        },
         sample=_sample(sums, question, sizes[BASE]),
         assumed=assumed,
         rate=rate or rate_of(sums.sources),
@@ -364,13 +376,6 @@ def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
         plain_bytes, batches = sums.rebatched[batching, name], sums.rebatched_batches[batching]
         arm = _arm(name, codec, plain_bytes, sums.recoded.get((batching, name, codec)), batching, batches)
         yield replace(arm, size_bytes=arm.size_bytes + sums.control[name])
-
-
-def _overhead(sums: Tally, names: Iterable[str], level: int) -> Iterator[tuple[str, float]]:
-    """Bytes a record beside the payload that the format carries."""
-    for name in names:
-        payload_bytes = sums.uniform_payload[level, FORMATS[name].capabilities.headers]
-        yield name, (sums.uniform[level, name] - payload_bytes) / sums.uniform_records[level]
 
 
 def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:

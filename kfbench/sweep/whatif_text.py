@@ -230,7 +230,7 @@ def _break_even(found: Iterable["BreakEven"]) -> list[str]:
     table += [[name, *(row.get(other, "-") for other in others)] for name, row in rows.items()]
     return [
         *aligned(table, right=range(1, len(others) + 1)),
-        f"of these records, without a codec, all batches alike; 11-12: not at 10, at 12; up to {UNIFORM[-1]:,}",
+        f"beside the payload, without a codec, all batches alike, up to {UNIFORM[-1]:,}; 11-12: not at 10, at 12",
     ]
 
 
@@ -264,7 +264,8 @@ def _month(found: "WhatIf") -> list[str]:
     ]
     if rate.untold_bytes:
         lines.append(f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate")
-    best = min(found.rebatched, key=lambda arm: arm.size_bytes, default=None)
+    whole = [arm for arm in found.rebatched if not found.leaves_out(arm.format)]
+    best = min(whole, key=lambda arm: arm.size_bytes, default=None)
     if best is not None and best.batching is not None:
         saved = _dollars(now.total - _total(found, best.size_bytes))
         lines.append(f"with {batching_words(best.batching)}, {best.format} and {best.codec}: {saved} $ saved a month")

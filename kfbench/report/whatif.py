@@ -1,0 +1,265 @@
+"""The answer of `kfbench what-if` as a page: from the values of its JSON, which lies beside it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from kfbench.report import plots
+from kfbench.report.publish import html, place
+from kfbench.report.render import Cell, Column, Table, listed
+from kfbench.report.sections import Figure
+
+GB: Final = 10**9
+MOST_SOURCES: Final = 50  # rows; more are summed by topic
+
+Answer = Mapping[str, Any]
+
+
+def publish(found: Answer, out: Path) -> Path:
+    """Renders an answer (`WhatIf.to_dict`) into a new folder under `out`, which is returned."""
+    files = dict(render(found))
+    return place(files, out, f"what-if-{datetime.now(UTC):%Y-%m-%d}")
+
+
+def render(found: Answer) -> Iterator[tuple[str, bytes]]:
+    """(path in the report, bytes) of every file."""
+    names = list(found["breakdown"])
+    figures = tuple(_figures(found))
+    page = {
+        "title": f"What if: {_what(found)}",
+        "subtitle": f"{found['now_bytes']:,} bytes and {found['records']:,} records, as read.",
+        "lead": lead(found),
+        "notes": list(_notes(found)),
+        "head_table": sizes(found),
+        "figures": figures,
+        "tables": [table for table in (rebatched(found), break_even(found), months(found), fields(found)) if table.rows]
+        + [sources(found)],
+    }
+    yield "index.html", html(page, names, "what-if.html").encode()
+    yield "what-if.json", (json.dumps(found, indent=2) + "\n").encode()
+    for figure in figures:
+        yield f"figures/{figure.name}.svg", figure.svg.encode()
+
+
+def _what(found: Answer) -> str:
+    topics = [topic for topic in found["topics"] if topic]
+    if len(topics) > 3:
+        return f"{len(topics)} topics"
+    return listed(topics) or listed([Path(source["path"]).name for source in found["sources"][:3]])
+
+
+def lead(found: Answer) -> str:
+    """What saves most, with the payload whole: as recorded, and in other batches."""
+    whole = [arm for arm in found["sizes"] if arm["format"] not in found["payload_left_out"]]
+    best = min(whole, key=lambda arm: arm["size_bytes"])
+    text = f"{best['format']} with {_codec(best)} would take {best['size_bytes']:,} bytes: {_saved(best)}."
+    others = [arm for arm in found["rebatched"] if arm["format"] not in found["payload_left_out"]]
+    if others:
+        best = min(others, key=lambda arm: arm["size_bytes"])
+        text += f" In batches of {_batching(best['batching'])}, {best['format']} with {_codec(best)}: {_saved(best)}."
+    return text
+
+
+def _notes(found: Answer) -> Iterator[str]:
+    if found["lost_bytes"]:
+        yield f"Left out: {100 * found['lost_share']:.2f} % of the bytes, damaged or unreadable; the rest is analysed."
+    if found["assumed_batching"]:
+        yield f"The source has no batches; assumed: {_batching(found['assumed_batching'])}."
+    sample = found["sample"]
+    if sample and sample["plain_bytes"] < sample["of_bytes"]:
+        share = 100 * sample["plain_bytes"] / sample["of_bytes"]
+        yield (
+            f"Bytes under a codec are estimated from {share:.2f} % of the batches ({sample['plain_bytes']:,} bytes, "
+            f"seed {sample['seed']}); sizes without a codec are of everything."
+        )
+    if found["payload_left_out"]:
+        yield f"Not the same data: {listed(found['payload_left_out'])} cannot carry headers."
+
+
+def _codec(arm: Mapping[str, Any]) -> str:
+    return "no codec" if arm["codec"] == "none" else str(arm["codec"])
+
+
+def _saved(arm: Mapping[str, Any]) -> str:
+    share = 100 * arm["saving"]
+    return f"{share:.1f} % less" if share >= 0 else f"{-share:.1f} % more"
+
+
+def _batching(batching: Mapping[str, Any]) -> str:
+    return f"linger {batching['linger_ms']:g} ms and batch.size {batching['batch_size_bytes']:,}"
+
+
+def _by_codec(arms: Sequence[Mapping[str, Any]], value: str) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """The codecs, and format -> {codec: value}."""
+    rows: dict[str, dict[str, Any]] = {}
+    for arm in arms:
+        rows.setdefault(arm["format"], {})[arm["codec"]] = arm[value]
+    return list(dict.fromkeys(arm["codec"] for arm in arms)), rows
+
+
+def sizes(found: Answer) -> Table:
+    """Bytes in each format under each codec, and what is saved of the bytes now."""
+    codecs, rows = _by_codec(found["sizes"], "size_bytes")
+    _, savings = _by_codec(found["sizes"], "saving")
+    columns = [Column(name="format", swatch=True)]
+    columns += [Column(name=codec, unit="bytes") for codec in codecs]
+    columns += [Column(name=codec, unit="% saved", digits=1) for codec in codecs]
+    body: list[tuple[Cell, ...]] = []
+    for name, row in rows.items():
+        saved = [None if codec not in row else 100 * savings[name][codec] for codec in codecs]
+        body.append((name, *(row.get(codec) for codec in codecs), *saved))
+    return Table(
+        name="sizes",
+        caption=f"Bytes in each format and codec, batches as they are; {found['base_bytes']:,} now",
+        columns=tuple(columns),
+        rows=tuple(body),
+    )
+
+
+def rebatched(found: Answer) -> Table:
+    """The same records in other batches."""
+    body: list[tuple[Cell, ...]] = []
+    for arm in found["rebatched"]:
+        a_batch = found["records"] / max(arm["batches"], 1)
+        how = arm["batching"]["linger_ms"], arm["batching"]["batch_size_bytes"]
+        dollars = arm["saving_a_month"]
+        body.append((arm["format"], arm["codec"], *how, a_batch, arm["size_bytes"], 100 * arm["saving"], dollars))
+    return Table(
+        name="rebatched",
+        caption="In other batches",
+        columns=(
+            Column(name="format", swatch=True),
+            Column(name="codec"),
+            Column(name="linger", unit="ms", digits=0),
+            Column(name="batch.size", unit="bytes"),
+            Column(name="records a batch", digits=1),
+            Column(name="size", unit="bytes"),
+            Column(name="saved", unit="%", digits=1),
+            Column(name="saved a month", unit="US$"),
+        ),
+        rows=tuple(body),
+    )
+
+
+def break_even(found: Answer) -> Table:
+    """From how many records a batch on a format takes fewer bytes than another."""
+    body = tuple((each["format"], each["other"], each["at"], each["after"]) for each in found["break_even"])
+    return Table(
+        name="break-even",
+        caption="Records a batch from which a format takes fewer bytes, without a codec",
+        columns=(
+            Column(name="format", swatch=True),
+            Column(name="fewer than", swatch=True),
+            Column(name="from, records a batch"),
+            Column(name="not yet at"),
+        ),
+        rows=body,
+        notes=("On these records, all batches alike. No number in the third column: never, up to the last measured.",),
+    )
+
+
+def months(found: Answer) -> Table:
+    """What a month costs in each format and codec."""
+    arms = [arm for arm in found["sizes"] if arm["month"]]
+    body = [
+        (
+            arm["format"],
+            arm["codec"],
+            arm["month"]["stored_bytes"] / GB,
+            arm["month"]["network_bytes"] / GB,
+            arm["month"]["total"],
+            arm["saving_a_month"],
+        )
+        for arm in arms
+    ]
+    traffic, prices = found["traffic"], found["prices"]
+    rate = found["rate"] or {"bytes_a_day": 0, "told_by": "nobody"}
+    told = "the records' timestamps" if rate["told_by"] == "timestamps" else "the user"
+    at_rate = f"{rate['bytes_a_day'] / GB:,.3f} GB a day now, by {told}; read {traffic['fan_out']:g} times"
+    kept = f"kept {traffic['replication']} times for {traffic['retention_days']:g} days"
+    asked = f"{prices['storage_gb_month']:g} $ a GB and month, {prices['network_gb']:g} $ a GB in or out of a broker"
+    return Table(
+        name="month",
+        caption="A month at this rate",
+        columns=(
+            Column(name="format", swatch=True),
+            Column(name="codec"),
+            Column(name="on disk", unit="GB"),
+            Column(name="network", unit="GB"),
+            Column(name="cost", unit="US$"),
+            Column(name="saved", unit="US$"),
+        ),
+        rows=tuple(body),
+        notes=(f"{at_rate}; {kept}.", f"Assumed unless given: {asked}."),
+    )
+
+
+def fields(found: Answer) -> Table:
+    """Where each byte goes without a codec."""
+    names = list(found["breakdown"])
+    every = dict.fromkeys(part for name in names for part in found["breakdown"][name])
+    rows = [(part, *(found["breakdown"][name].get(part) or None for name in names)) for part in every]
+    return Table(
+        name="fields",
+        caption="Where each byte goes, without a codec",
+        columns=(Column(name="field"), *(Column(name=name, unit="bytes") for name in names)),
+        rows=tuple(row for row in rows if any(row[1:])),
+    )
+
+
+def sources(found: Answer) -> Table:
+    """What was read: file by file, or by topic where there are many."""
+    each = found["sources"]
+    many = len(each) > MOST_SOURCES
+    rows: dict[str, list[int]] = {}
+    for source in each:
+        name = (source["topic"] or "–") if many else source["path"]
+        numbers = [1, *(source[column] for column in ("size_bytes", "sound_bytes", "batches", "records"))]
+        rows[name] = [a + b for a, b in zip(rows.get(name, [0] * 5), numbers, strict=True)]
+    skipped: dict[str, list[int]] = {}
+    for other in found["skipped"]:
+        skipped.setdefault(other["reason"], []).append(other["size_bytes"])
+    return Table(
+        name="sources",
+        caption="What was read",
+        columns=(
+            Column(name="topic" if many else "file"),
+            Column(name="files"),
+            Column(name="size", unit="bytes"),
+            Column(name="read", unit="bytes"),
+            Column(name="batches"),
+            Column(name="records"),
+        ),
+        rows=tuple((name, *numbers) for name, numbers in rows.items()),
+        notes=tuple(f"Not read: {len(s):,} × {reason} ({sum(s):,} bytes)." for reason, s in sorted(skipped.items())),
+    )
+
+
+def _figures(found: Answer) -> Iterator[Figure]:
+    names = [name for name in plots.STYLES if name in found["breakdown"]]
+    levels = {int(level): row for level, row in found["overhead_a_record"].items()}
+    table = pd.DataFrame.from_dict(levels, orient="index")[names] if levels else pd.DataFrame()
+    if len(table) > 1 and (table > 0).all(axis=None):
+        yield Figure(
+            name="overhead",
+            svg=plots.overhead(table),
+            alt="Bytes a record beside the payload over records a batch, on these records.",
+            caption="These records in batches of so many: bytes a record beside keys, values and headers; no codec.",
+        )
+    groups: dict[str, dict[str, float]] = {}
+    for name in names:
+        for part, size_bytes in found["breakdown"][name].items():
+            if group := plots.group_of(part):
+                row = groups.setdefault(name, {})
+                row[group] = row.get(group, 0.0) + size_bytes / max(found["records"], 1)
+    if groups:
+        yield Figure(
+            name="fields",
+            svg=plots.stacked({"batches as they are": pd.DataFrame.from_dict(groups, orient="index")}),
+            alt="Overhead in bytes a record by group of fields, batches as they are.",
+            caption="Where the overhead goes, batches as they are; every field stands in the table beneath.",
+        )
