@@ -421,11 +421,45 @@ def formats(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def workloads(as_json: AsJson = False) -> None:
-    """The workloads that a sweep can name."""
+def workloads(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, with all its numbers.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The workloads that a sweep can name: the question that each answers, or one's story, numbers and sources."""
+    from dataclasses import asdict
+
     from kfbench.workloads import WORKLOADS
 
-    _print_rows("workloads", [{"name": name, "summary": each.summary} for name, each in WORKLOADS.items()], as_json)
+    if name is None:
+        told = {each: workload.describe() for each, workload in WORKLOADS.items()}
+        rows: list[dict[str, Any]] = [
+            {"name": each, "variants": list(about.variants[1:]), "question": about.question}
+            for each, about in told.items()
+        ]
+        if as_json:
+            rows = [row | {"summary": WORKLOADS[row["name"]].summary} for row in rows]
+        _print_rows("workloads", rows, as_json)
+        return
+    _check_names("NAME", [name], WORKLOADS)
+    summary, about = WORKLOADS[name].summary, WORKLOADS[name].describe()
+    if as_json:
+        _print(_json({"name": name, "summary": summary} | asdict(about)))
+        return
+    notes = [f"assumed: {each}" for each in about.assumptions]
+    told_of = [word for word in ("meaning", "source") if any(getattr(each, word) for each in about.parameters)]
+    parameters = _table(
+        f"{name}: {summary}\n\n{about.question}\n\n{about.story}",
+        [
+            {"parameter": each.path, "value": _short(each.value)} | {word: getattr(each, word) for word in told_of}
+            for each in about.parameters
+        ],
+    )
+    _print(replace(parameters, notes=("", *notes) if notes else ()).to_text())
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 @app.command()

@@ -301,6 +301,24 @@ def test_catalogues(kfbench: Run, command: str, known: dict[str, object]) -> Non
     assert all(name in text.out for name in known)
 
 
+@pytest.mark.parametrize("name", ["grid", "user-activity"])
+def test_a_workload_with_its_story_its_numbers_and_their_sources(kfbench: Run, name: str) -> None:
+    text, data = kfbench("workloads", name), kfbench("workloads", name, "--json")
+    assert text.status == data.status == 0
+    about, told = WORKLOADS[name].describe(), json.loads(data.out)
+    assert told["name"] == name and told["variants"] == list(about.variants)
+    assert [each["path"] for each in told["parameters"]] == [each.path for each in about.parameters]
+    for words in (WORKLOADS[name].summary, about.question, about.story, *about.assumptions):
+        assert words in text.out
+    for each in about.parameters:
+        assert each.path in text.out and (each.source or each.meaning or "") in text.out
+
+
+def test_a_workload_that_does_not_exist(kfbench: Run) -> None:
+    done = kfbench("workloads", "nothing")
+    assert done.status == 2 and "'nothing' is not one of " in done.err
+
+
 def test_table_as_text_and_json(kfbench: Run) -> None:
     text, data = kfbench("table", "kip98"), kfbench("table", "kip98", "--json")
     assert text.status == data.status == 0

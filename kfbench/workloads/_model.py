@@ -52,6 +52,7 @@ from kfbench.workloads._distributions import QUANTILES, Distribution, draw_lengt
 from kfbench.workloads._keys import Keys
 from kfbench.workloads._templates import Template
 from kfbench.workloads._workload import BLOCK_RECORDS, Sample, block_slices
+from kfbench.workloads._workload import Parameter as Parameter
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
 
 Band = tuple[float, float]
@@ -616,6 +617,22 @@ def load(path: Path, variant: str | None = None) -> Model:
         raise InvalidConfig(f"{path}: {f'variant.{variant}: ' if variant else ''}{error}") from None
 
 
+class Prose(msgspec.Struct, frozen=True, kw_only=True):
+    summary: str
+    question: str
+    story: str
+    assumptions: list[str] = []
+
+
+@lru_cache(maxsize=64)
+def prose(path: Path) -> Prose:
+    """What a file says, its numbers left alone. Raises InvalidConfig."""
+    try:
+        return msgspec.convert(_tables(path), Prose)
+    except msgspec.ValidationError as error:
+        raise InvalidConfig(f"{path}: {error}") from None
+
+
 @lru_cache(maxsize=64)
 def variants(path: Path) -> tuple[str, ...]:
     """The names of a file's variants, in its order. Raises InvalidConfig."""
@@ -643,15 +660,6 @@ def _laid_over(tables: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
         merged = isinstance(value, dict) and isinstance(below, dict) and not value.keys() & set(KIND_NAMES)
         found[name] = _laid_over(below, value) if merged else value  # type: ignore[arg-type]
     return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parameter:
-    """One number or word of a file. path: its tables and its name; source: None where the file does not say."""
-
-    path: str
-    value: Any
-    source: str | None
 
 
 def parameters(path: Path) -> list[Parameter]:

@@ -10,7 +10,7 @@ Laws (tests/workloads/test_workloads.py holds every workload to them):
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,27 @@ class Sample:
         return self.payload()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One number or word of a workload. path: its tables and its name; source: where its value is from."""
+
+    path: str
+    value: Any
+    meaning: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a workload is there for and what it is made of. variants: the default first."""
+
+    question: str
+    story: str
+    variants: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+
+
 class Workload(Protocol):
     """A named recipe for records: a frozen dataclass whose fields are its axes, cheap to pickle."""
 
@@ -48,6 +69,8 @@ class Workload(Protocol):
 
     @property
     def summary(self) -> str: ...
+
+    def describe(self) -> Description: ...
 
     def __hash__(self) -> int: ...
 

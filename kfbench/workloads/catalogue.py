@@ -7,7 +7,7 @@ from typing import Final
 
 from kfbench.shipped import DATASETS
 from kfbench.workloads import _model
-from kfbench.workloads._workload import Sample
+from kfbench.workloads._workload import Description, Sample
 
 FILES: Final = DATASETS / "workloads"
 DEFAULT: Final = "default"
@@ -34,16 +34,23 @@ class NamedWorkload:
 
     @property
     def summary(self) -> str:
-        return self.model.summary
-
-    @property
-    def question(self) -> str:
-        return self.model.question
+        return _model.prose(self.file).summary
 
     @property
     def variants(self) -> tuple[str, ...]:
         """The default first."""
         return (DEFAULT, *_model.variants(self.file))
+
+    def describe(self) -> Description:
+        """All variants are in it, whichever this one is."""
+        prose = _model.prose(self.file)
+        return Description(
+            question=prose.question,
+            story=prose.story.strip(),
+            variants=self.variants,
+            assumptions=tuple(prose.assumptions),
+            parameters=tuple(_model.parameters(self.file)),
+        )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         """The records start ... start + records - 1; a slice may begin and end inside a batch."""

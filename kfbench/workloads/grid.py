@@ -17,7 +17,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
 from kfbench.workloads._payload import PAYLOADS, Part, names, pattern
-from kfbench.workloads._workload import NoSuchPoint, Sample, draw_words
+from kfbench.workloads._workload import Description, NoSuchPoint, Parameter, Sample, draw_words
 
 TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream each: axes do not disturb each other
 START_OF_2026_MS: Final = 1_767_225_600_000
@@ -85,6 +85,21 @@ class GridPoint:
     @property
     def axes(self) -> Mapping[str, int | float | str | bool]:
         return {axis.name: getattr(self, axis.name) for axis in fields(self)}
+
+    def describe(self) -> Description:
+        return Description(
+            question="What does one property change while all others stand still?",
+            story="A sweep varies its axes: their product, or one while the others keep their default.",
+            variants=(),
+            assumptions=(
+                "A batch follows the last one at the same base time: its bytes depend on its own records only.",
+                "Timestamps rise within a batch from its base, evenly with jitter.",
+                "Which values are null is drawn independently.",
+            ),
+            parameters=tuple(
+                Parameter(path=axis.name, value=axis.default, meaning=axis.metadata["meaning"]) for axis in fields(self)
+            ),
+        )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         """The records start ... start + records - 1; a slice may begin and end inside a batch."""

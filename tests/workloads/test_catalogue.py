@@ -78,7 +78,7 @@ def test_every_file_is_a_workload_and_each_of_its_variants() -> None:
     for name, workload in WORKLOADS.items():
         assert workload.name == name and workload.variants[0] == DEFAULT
         for variant in workload.variants:
-            assert NamedWorkload(name=name, variant=variant).model.question
+            assert NamedWorkload(name=name, variant=variant).model.summary == workload.summary
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
