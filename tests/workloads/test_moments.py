@@ -1,0 +1,261 @@
+"""The catalogue has the moments and quantiles that its sources publish, within 2 %."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kfbench.formats import FORMATS
+from kfbench.workloads import BLOCK_RECORDS, Sample
+from kfbench.workloads._arrivals import times_us
+from kfbench.workloads.catalogue import NamedWorkload
+
+MAX_MESSAGE_BYTES = 1_048_588  # Kafka's default of max.message.bytes
+DAY_MS = 86_400_000
+
+
+def drawn(name: str, variant: str = "default", blocks: int = 1) -> Sample:
+    return NamedWorkload(name=name, variant=variant).generate(records=blocks * BLOCK_RECORDS, seed=11)
+
+
+def within(wanted: float, share: float = 0.02) -> Any:
+    return pytest.approx(wanted, rel=share)
+
+
+def whole(*wanted: float) -> Any:
+    """Quantiles of lengths: of whole bytes, so one more or less is none too many."""
+    return pytest.approx(wanted, rel=0.02, abs=1)
+
+
+def values(sample: Sample) -> NDArray[np.int32]:
+    lengths = sample.shapes.value_lengths
+    return lengths[lengths >= 0]
+
+
+def null_share(sample: Sample) -> float:
+    return float(np.mean(sample.shapes.value_lengths < 0))
+
+
+def sizes(sample: Sample) -> NDArray[np.int64]:
+    return np.diff(sample.bounds)
+
+
+def gaps_us(name: str, blocks: int = 1) -> NDArray[np.int64]:
+    arrival = NamedWorkload(name=name).model.arrival
+    return np.concatenate([np.diff(times_us(arrival, 11, block)) for block in range(blocks)])
+
+
+@pytest.mark.parametrize("name", ["user-activity", "cloudevents"])
+@pytest.mark.parametrize(
+    ("variant", "records_a_batch"), [("rate-10", 1.05), ("rate-100", 1.5), ("default", 6.0), ("rate-10000", 51.0)]
+)
+def test_records_a_batch_follow_from_the_rate(name: str, variant: str, records_a_batch: float) -> None:
+    assert sizes(drawn(name, variant)).mean() == within(records_a_batch)
+
+
+def test_mean_messages_of_whole_fleets() -> None:
+    assert values(drawn("user-activity")).mean() == within(212)
+    assert values(drawn("service-events")).mean() == within(645)
+    transactional = drawn("transactional")
+    data = np.repeat(~transactional.batch_fields.rows["is_control"], sizes(transactional))
+    assert transactional.shapes.value_lengths[data].mean() == within(212)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "share", "blocks"),
+    [
+        ("consumer-offsets", "default", 0.155, 2),
+        ("connect-internal", "default", 0.183, 2),
+        ("compacted-changelog", "default", 0.15, 2),
+        ("compacted-changelog", "tombstones", 0.33, 1),
+        ("iot-telemetry", "default", 0.01, 24),
+        ("cdc-debezium", "default", 0.1 / 1.1, 3),
+    ],
+)
+def test_share_of_tombstones(name: str, variant: str, share: float, blocks: int) -> None:
+    assert null_share(drawn(name, variant, blocks)) == within(share)
+
+
+@pytest.mark.parametrize(
+    ("name", "key_quantiles", "value_quantiles"),
+    [
+        ("consumer-offsets", (19, 39, 80), (24, 32, 467)),
+        ("connect-internal", (12, 22, 32), (11, 84, 1344)),
+        ("log-shipping", (-1, -1, -1), (140, 231, 334)),
+    ],
+)
+def test_lengths_that_were_measured(
+    name: str, key_quantiles: tuple[int, ...], value_quantiles: tuple[int, ...]
+) -> None:
+    sample = drawn(name)
+    assert np.percentile(sample.shapes.key_lengths, [5, 50, 95]) == whole(*key_quantiles)
+    assert np.percentile(values(sample), [5, 50, 95]) == whole(*value_quantiles)
+
+
+def test_fixed_lengths() -> None:
+    wanted = {"kv-mixgraph": {48}, "kv-ycsb": {23}, "cdc-debezium": {11}, "iot-telemetry": {16}, "cloudevents": {16}}
+    wanted |= {"service-events": {36}, "large-payload": {36}, "omb-1kb": {-1}, "producer-perf": {-1}}
+    for name, lengths in wanted.items():
+        sample = NamedWorkload(name=name).generate(records=500, seed=11)
+        assert set(sample.shapes.key_lengths.tolist()) == lengths, name
+    assert set(drawn("kv-ycsb").shapes.value_lengths.tolist()) == {1000}
+
+
+def test_facebooks_etc() -> None:
+    keys = drawn("compacted-changelog", blocks=4).shapes.key_lengths
+    assert keys.mean() == within(36.2)
+    assert np.percentile(keys, [50, 90, 99]) == whole(33.8, 51.0, 76.3)
+    found = values(drawn("kv-etc", blocks=8))
+    assert found.mean() == within(194)
+    assert np.percentile(found, [50, 90, 99]) == whole(39, 519, 1887)
+    assert np.mean(found < 15) == within(0.44155)
+    gaps = gaps_us("kv-etc", blocks=4)
+    assert gaps.mean() == within(18.99)
+    assert np.percentile(gaps, 99) == within(108)
+
+
+def test_mixgraph() -> None:
+    sample = drawn("kv-mixgraph", blocks=4)
+    found = values(sample)
+    assert found.mean() == within(34.5)
+    assert np.percentile(found, [90, 99]) == whole(80.4, 228)
+    assert np.median(found) == pytest.approx(19.4, abs=0.5)  # whole bytes
+
+
+def test_ycsbs_records_fill_a_batch_by_fifteen() -> None:
+    assert sizes(drawn("kv-ycsb", "rate-10000")).max() == 15
+
+
+def test_the_controllers_log() -> None:
+    sample = drawn("cluster-metadata", blocks=4)
+    batches = sizes(sample)
+    assert batches.mean() == within(1.028)
+    assert batches.max() == 56
+    assert np.sum(batches == 1) / len(sample.shapes) == within(0.97, 0.005)
+    bytes_a_record = FORMATS["v2"].size(sample.shapes, sample.bounds).sum() / len(sample.shapes)
+    assert bytes_a_record == within(71.3)
+    assert 1 - values(sample).mean() / bytes_a_record == within(0.93, 0.01)
+    assert np.median(np.diff(sample.shapes.timestamps_ms[sample.bounds[:-1]])) == within(500)
+
+
+@pytest.mark.parametrize(("name", "mean", "most"), [("consumer-offsets", 1.024, 12), ("connect-internal", 1.094, 2)])
+def test_internal_topics_have_batches_of_one(name: str, mean: float, most: int) -> None:
+    batches = sizes(drawn(name))
+    assert batches.mean() == within(mean, 0.005)
+    assert batches.max() == most
+
+
+@pytest.mark.parametrize(("variant", "schema_bytes"), [("default", 0), ("with-schema", 2109)])
+def test_debeziums_changes(variant: str, schema_bytes: int) -> None:
+    sample = NamedWorkload(name="cdc-debezium", variant=variant).generate(records=1_000, seed=11)
+    records, lengths = sample.records, sample.shapes.value_lengths
+    operations: dict[bytes, list[int]] = {b"c": [], b"u": [], b"d": []}
+    deletes = 0
+    for i in range(1_000):
+        value = records.value(i)
+        if value is None:
+            before = records.value(i - 1)
+            assert before is not None and b'"op":"d"' in before and records.key(i) == records.key(i - 1)
+            continue
+        operation = value[value.index(b'"op":"') + 6 :][:1]
+        operations[operation].append(len(value))
+        deletes += operation == b"d" and i + 1 < 1_000
+    assert deletes == np.sum(lengths < 0) > 0
+    for operation, plain_bytes in ((b"c", 427), (b"u", 507), (b"d", 427)):
+        assert np.mean(operations[operation]) == within(plain_bytes + schema_bytes)
+    for a, b in pairwise(sample.bounds.tolist()):
+        assert len(set(sample.shapes.timestamps_ms[a:b].tolist())) == 1
+        assert b == 1_000 or lengths[b] >= 0  # a tombstone is in its delete's batch
+    batches = sizes(drawn("cdc-debezium"))
+    assert batches.min() == 1 and 400 <= batches.max() <= 500 * 1.2  # and the tombstones among them
+
+
+def test_headers() -> None:
+    cloudevents, services = (NamedWorkload(name=name).generate(records=200, seed=11).records for name in HEADED)
+    assert {name for name, _ in services.headers(0)} >= {"traceparent"}
+    assert len(services.headers(0)) == 3 and len(cloudevents.headers(0)) == 7
+    taken = [sum(len(name) + len(value or b"") for name, value in cloudevents.headers(i)) for i in range(200)]
+    assert np.mean(taken) == within(250)
+    ((_, traceparent),) = [each for each in services.headers(0) if each[0] == "traceparent"]
+    assert traceparent is not None and len(traceparent) == 55
+
+
+HEADED = ("cloudevents", "service-events")
+
+
+def test_service_events_come_in_waves_of_one_to_twenty() -> None:
+    batches = sizes(drawn("service-events", blocks=2))
+    assert batches.min() == 1 and 18 <= batches.max() <= 27
+    assert np.percentile(batches, 10) < 6 and np.percentile(batches, 90) > 14
+
+
+def test_lines_of_a_log_come_in_bursts() -> None:
+    gaps_ms = gaps_us("log-shipping", blocks=4) / 1_000
+    assert np.median(gaps_ms) == 0 and np.percentile(gaps_ms, 95) == within(7, 0.05)
+    batches = sizes(drawn("log-shipping", blocks=4))[:-1]
+    assert batches.max() <= 2_000 and batches.mean() == within(1_050, 0.1)
+
+
+def test_a_step_back_in_half_of_the_records() -> None:
+    sample = drawn("out-of-order", blocks=2)
+    times_ms = sample.shapes.timestamps_ms
+    assert np.mean(np.diff(times_ms) < 0) == within(0.49)
+    spread_ms = [np.ptp(times_ms[a:b]) for a, b in pairwise(sample.bounds.tolist()) if b - a >= 100]
+    assert 0.95 * DAY_MS < np.mean(spread_ms) < DAY_MS * 1.01
+    appended = drawn("out-of-order", "append-time")
+    assert set(appended.batch_fields.rows["timestamp_type"].tolist()) == {1}
+
+
+def test_devices_report_every_ten_seconds_and_gateways_an_hour_at_once() -> None:
+    records = NamedWorkload(name="iot-telemetry").generate(records=3_000, seed=11).records
+    assert len({records.key(i) for i in range(3_000)}) == 1_000
+    assert records.key(7) == records.key(1_007) == records.key(2_007)
+    assert records.shapes.timestamps_ms[1_007] - records.shapes.timestamps_ms[7] == 10_000
+    upload = drawn("iot-telemetry", "upload", blocks=2)
+    times_ms, bounds = upload.shapes.timestamps_ms, upload.bounds
+    assert (times_ms[bounds[1:] - 1] - times_ms[bounds[:-1]]).mean() == within(3_600_000, 0.05)
+    assert np.sum(sizes(upload) < 100) <= 2 and sizes(upload).max() <= 1_000  # the last of a block may be smaller
+
+
+@pytest.mark.parametrize(
+    ("variant", "survival"), [("default", 0.5), ("survival-2", 0.02), ("survival-10", 0.1), ("survival-90", 0.9)]
+)
+def test_survivors(variant: str, survival: float) -> None:
+    sample = drawn("compacted-changelog", variant)
+    offsets = sample.shapes.offsets
+    assert (len(offsets) - 1) / (offsets[-1] - offsets[0]) == within(survival)
+    batches = sizes(sample)
+    assert batches.max() <= 100
+    assert batches.mean() == within(100 * survival / (1 - (1 - survival) ** 100))
+
+
+def test_every_transaction_ends_with_a_marker() -> None:
+    sample = drawn("transactional")
+    rows = sample.batch_fields.rows
+    assert rows["is_control"][1::2].all() and not rows["is_control"][::2].any()
+    assert set(sizes(sample)[1::2].tolist()) == {1}
+    data = sizes(sample)[::2]
+    assert data.max() <= 100 and data.mean() == within(50.5, 0.05)
+
+
+@pytest.mark.parametrize(("name", "variant"), [("omb-1kb", "default"), ("omb-1kb", "1mib"), ("omb-100b", "1mib")])
+def test_full_batches(name: str, variant: str) -> None:
+    sample = drawn(name, variant)
+    taken = FORMATS["v2"].size(sample.shapes, sample.bounds)
+    limit = 131_072 if variant == "default" else 1_048_576
+    assert taken.max() <= limit and np.median(taken) > limit - 1_100
+
+
+def test_no_batch_is_larger_than_a_broker_takes() -> None:
+    for name, variant in every():
+        sample = NamedWorkload(name=name, variant=variant).generate(records=12_000, seed=11)
+        assert FORMATS["v2"].size(sample.shapes, sample.bounds).max() <= MAX_MESSAGE_BYTES, (name, variant)
+
+
+def every() -> list[tuple[str, str]]:
+    from kfbench.workloads import WORKLOADS
+
+    named = [each for each in WORKLOADS.values() if isinstance(each, NamedWorkload)]
+    return [(each.name, variant) for each in named for variant in each.variants]

@@ -1,0 +1,61 @@
+"""Every number in datasets/workloads has a source, or is marked as an assumption."""
+
+from pathlib import Path
+
+import pytest
+
+from kfbench.workloads._model import Parameter, load, parameters
+from kfbench.workloads.catalogue import FILES
+
+PATHS = sorted(FILES.glob("*.toml"))
+KINDS = ("process", "model", "dist")  # words that say what the numbers beside them mean
+MARK = "assumed"
+
+
+def named_kind(parameter: Parameter) -> bool:
+    return parameter.path.rpartition(".")[2] in (*KINDS, "name", "without")
+
+
+def test_the_catalogue_is_whole() -> None:
+    assert [path.stem for path in PATHS] == sorted(
+        """producer-perf omb-1kb omb-100b cluster-metadata consumer-offsets connect-internal user-activity
+        service-events cloudevents log-shipping iot-telemetry cdc-debezium compacted-changelog kv-etc kv-mixgraph
+        kv-ycsb out-of-order transactional large-payload""".split()
+    )
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_every_number_and_every_template_has_a_source(path: Path) -> None:
+    found = parameters(path)
+    assert any(isinstance(each.value, int | float | list) for each in found)
+    assert [each.path for each in found if each.source is None and not named_kind(each)] == []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_what_is_assumed_is_said_to_be(path: Path) -> None:
+    sources = [each.source for each in parameters(path) if each.source is not None]
+    assert all(len(source) >= 12 for source in sources)
+    assumed = [source for source in sources if source.lower().startswith(MARK)]
+    assert all(source.startswith(f"{MARK}: ") for source in assumed)
+    assert bool(assumed) <= bool(load(path).assumptions)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_a_workload_says_what_it_is_for(path: Path) -> None:
+    model = load(path)
+    assert model.question.endswith("?") and len(model.story) > 150
+    assert len(model.summary) <= 120 and not model.summary.endswith(".")
+
+
+def test_a_number_without_a_source_is_found(tmp_path: Path) -> None:
+    text = (FILES / "kv-ycsb.toml").read_text(encoding="utf-8")
+    bare = text.replace("arrival.rate_per_s = ", "arrival.other = ", 1)
+    assert bare != text
+    path = tmp_path / "bare.toml"
+    path.write_text(bare, encoding="utf-8")
+    missing = [each.path for each in parameters(path) if each.source is None and not named_kind(each)]
+    assert missing == [
+        "arrival.rate_per_s",
+        "variant.rate-100.arrival.rate_per_s",
+        "variant.rate-10000.arrival.rate_per_s",
+    ]
