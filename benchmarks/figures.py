@@ -44,6 +44,7 @@ from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads._arrivals import Poisson, Sine, times_us
 from kfbench.workloads._distributions import GeneralisedPareto, draw_lengths
 from kfbench.workloads._keys import Keys
+from kfbench.workloads._templates import Template
 from kfbench.workloads.grid import GridPoint
 
 BATCH = 100
@@ -56,6 +57,14 @@ BROKER_BYTES, BROKER_CODEC_BYTES = 1 << 20, 1 << 17  # keys and values that a ca
 LARGE_BATCH = 500
 POPULAR_KEYS = 1_000_000
 DRAW_NS = (5, 20, 20, 20)
+FILLED_BYTES = 200
+TEMPLATES = {
+    "a JSON event": '{"id":"<8x>","time":"<time iso>","type":"<page_view|item_list|check_out>","user":"u-<$u key:6d>",'
+    '"path":"/<items|carts>/<$ of 99:4d>","ms":<int 3..900 low>,"note":"<text>"}',
+    "a log line": "<time log> <INFO |WARN > [http-8080-<$ of 12:2d>] <orders.Orders|web.Cart>: <$ of 24:text> took "
+    "<int 1..2000 low> ms, trace <16x>",
+    "upper-case letters": "<A>",
+}
 NOW_MS = 1_700_000_000_000
 ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
 MISSED = "MISSED"
@@ -419,6 +428,21 @@ def draw_figures(rounds: int) -> Iterator[Figure]:
         )
 
 
+def template_figures(rounds: int) -> Iterator[Figure]:
+    """A block a call, into fresh memory, as workloads fill them."""
+    numbers, lengths = np.arange(BLOCK_RECORDS), np.full(BLOCK_RECORDS, FILLED_BYTES, np.int32)
+    parsed = {name: Template.parse(text) for name, text in TEMPLATES.items()}
+    arms: dict[str, Arm] = {name: partial(each.fill, 1, 1, numbers, lengths) for name, each in parsed.items()}
+    spent = interleaved(arms, BLOCK_RECORDS, rounds)
+    for name in arms:
+        yield Figure(
+            name=f"filling {name} of {FILLED_BYTES} bytes",
+            measured=1e3 * FILLED_BYTES / statistics.median(spent[name]),
+            unit="MB/s",
+            target=300,
+        )
+
+
 def command_figures(rounds: int) -> Iterator[Figure]:
     """Wall time of the installed command, after one run that is not counted."""
     command = Path(sysconfig.get_path("scripts"), "kfbench")
@@ -464,6 +488,7 @@ def main() -> int:
         *append_figures(few),
         *validation_figures(options.rounds),
         *draw_figures(options.rounds),
+        *template_figures(few),
         *command_figures(few),
     ]
     if options.json:

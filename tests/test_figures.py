@@ -19,7 +19,7 @@ RECORDS = 300
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RESIDENT", "LARGE_RECORDS", "MANY", "VALIDATED"):
+    for name in ("RESIDENT", "LARGE_RECORDS", "MANY", "VALIDATED", "BLOCK_RECORDS"):
         monkeypatch.setattr(figures, name, RECORDS)
     for name in ("BROKER_BYTES", "BROKER_CODEC_BYTES", "LARGE_BATCH"):
         monkeypatch.setattr(figures, name, 20)
@@ -56,6 +56,12 @@ def test_figures_of_draws_have_their_targets() -> None:
     found = list(figures.draw_figures(2))
     assert all(figure.measured > 0 for figure in found)
     assert [(figure.target, figure.at_least) for figure in found] == [(5, False), (20, False), (20, False), (20, False)]
+
+
+def test_figures_of_templates_have_their_target() -> None:
+    found = list(figures.template_figures(1))
+    assert all(figure.measured > 0 for figure in found)
+    assert [(figure.target, figure.at_least) for figure in found] == [(300, True)] * 3
 
 
 def test_the_target_of_validation_says_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,22 +165,19 @@ def width_of(op, words, picks, streams, states, number, key):
     return decimal_width(number_of(op, streams, states, number, key))
 
 
-@leaf
-def natural_length(ops, varying, words, picks, streams, states, fixed, number, key):
-    length = fixed
-    for v in range(len(varying)):
-        length += width_of(ops[varying[v]], words, picks, streams, states, number, key)
-    return length
-
-
 @kernel
 def natural(ops, varying, words, picks, seed, purpose, fixed, numbers, keys, out):
-    """Fills out int32[n]: a record's length while nothing is put into its elastic slots."""
+    """Fills out int32[n]: a record's length while nothing is put into its elastic slots.
+
+    varying int64: which ops have a drawn width; fixed: the bytes of everything else. The rest is as `fill` has it.
+    """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
     for i in range(len(numbers)):
-        number, key = numbers[i], keys[i]
+        number, key, length = numbers[i], keys[i], fixed
         states = _states(streams, number, key)
-        out[i] = natural_length(ops, varying, words, picks, streams, states, fixed, number, key)
+        for v in range(len(varying)):
+            length += width_of(ops[varying[v]], words, picks, streams, states, number, key)
+        out[i] = length
 
 
 @leaf
@@ -253,18 +250,13 @@ def _put_time(out, at, kind, text, ms, date):
 
 
 @kernel
-def fill(
-    ops, varying, text, words, picks, seed, purpose, fixed, elastic, numbers, keys, times_ms, lengths, starts, out
-):
+def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_ms, naturals, lengths, starts, out):
     """Writes record i to out[starts[i]:][:lengths[i]], cut if that is less than its natural length; -1: nothing.
 
-    ops: OPERATION[k], the last of kind END; varying int64: which of them have a drawn width; words: at and length of
-    each in the text, with 32 bytes to read behind each; picks uint8[256 a row]: a random byte's word; fixed: the
-    bytes of all that has one width; elastic: how many slots are. starts must rise, and out have the longest natural
-    length and SLACK_BYTES behind the last record.
-
-    Gives the first record that is wanted longer than a template without an elastic slot can make it, and stops there;
-    -1: all are written.
+    ops: OPERATION[k], the last of kind END; words: at and length of each in the text, with 32 bytes to read behind
+    each; picks uint8[256 a row]: a random byte's word; elastic: how many slots are; naturals: what `natural` gives. A
+    length is above it only where a slot is elastic. starts must rise, and out have the longest natural length and
+    SLACK_BYTES behind the last record.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
     known_day, date = -1, (1970, 1, 1)
@@ -274,10 +266,7 @@ def fill(
             continue
         number, key, at = numbers[i], keys[i], starts[i]
         states = _states(streams, number, key)
-        spare = length - natural_length(ops, varying, words, picks, streams, states, fixed, number, key)
-        if spare > 0 and elastic == 0:
-            return i
-        left, spare = elastic, max(spare, 0)
+        left, spare = elastic, max(length - np.int64(naturals[i]), 0)
         for k in range(len(ops)):
             op = ops[k]
             _copied(out, at, text, op.literal_at, op.literal_bytes)
@@ -332,4 +321,3 @@ def fill(
                         value = value * MILLION + ((drawn >> BITS_32) * MILLION >> BITS_32)
                     put_digits(out, at, width, value)
             at += width
-    return -1

@@ -20,6 +20,7 @@ payloads can show. A template is literal text with slots in angle brackets (`<<`
 A head before the slot, `<$NAME HOW:SLOT>`, gives it a name and says whom its draws follow:
 
     <$user:8x> … <$user>       the same bytes again
+    <$user of 90:8x> … <$user:Android|iOS>   another slot of the same user: it follows what the first one follows
     <$ of 100:8x>              one of 100 values, the k-th about 1/k as likely as the first
     <$ every 20:8x>            the same for 20 neighbouring records
     <$ key:Berlin|Paris>       the same for all records of a key; a slot with a name draws the same in a record's key,
@@ -42,7 +43,7 @@ from typing import Any, Final, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64
+from kfbench.arrays import Bytes, Int32, Int64, check_buffer
 from kfbench.errors import InvalidConfig
 from kfbench.kernels import templates as kernels
 from kfbench.workloads.grid import START_OF_2026_MS
@@ -131,6 +132,10 @@ class Template:
         """Whether a record can be as long as is asked for, from `most_bytes` on."""
         return self.elastic_slots > 0
 
+    def room_bytes(self, total_bytes: int) -> int:
+        """What a buffer needs for records of so many bytes: `fill` writes past the end of each."""
+        return total_bytes + self.most_bytes + kernels.SLACK_BYTES
+
     def natural(self, seed: int, purpose: int, numbers: Int64, *, keys: Int64 | None = None) -> Int32:
         """int32[n]: how long these records are while their elastic slots are empty."""
         numbers = _column(numbers, np.int64)
@@ -152,37 +157,40 @@ class Template:
         *,
         keys: Int64 | None = None,
         timestamps_ms: Int64 | None = None,
+        out: Bytes | None = None,
     ) -> tuple[Bytes, Int64]:
         """(data uint8[total], starts int64[n]) of these records, one after another.
 
         numbers int64[n] seed the draws: a record's number, or a key's id, so that equal keys are equal bytes. lengths
         int32[n], -1 for a null: natural ones if None. keys int64[n]: ids for the slots that follow the key; numbers if
-        None. timestamps_ms int64[n]: for times; 1 ms a number from 2026 on if None. Raises InvalidConfig where a record
-        is to be longer than a template without an elastic slot makes it.
+        None. timestamps_ms int64[n]: for times; 1 ms a number from 2026 on if None. out: a buffer to reuse, of at least
+        `room_bytes`; data are a part of it. Raises InvalidConfig where a record is to be longer than a template without
+        an elastic slot makes it, InvalidRecords for an `out` that is no such buffer.
         """
         numbers = _column(numbers, np.int64)
         keys = numbers if keys is None else _column(keys, np.int64)
-        if lengths is None:
-            lengths = self.natural(seed, purpose, numbers, keys=keys)
-        lengths = _column(lengths, np.int32)
+        naturals = _column(self.natural(seed, purpose, numbers, keys=keys), np.int32)
+        lengths = naturals if lengths is None else _column(lengths, np.int32)
+        if not self.elastic and (longer := np.flatnonzero(lengths > naturals)).size:
+            raise InvalidConfig(
+                f"template {_shown(self.text)}: {lengths[longer[0]]} bytes are wanted of record {numbers[longer[0]]}, "
+                f"which has {naturals[longer[0]]}, and no slot of it is elastic"
+            )
         times_ms = _column(START_OF_2026_MS + numbers if timestamps_ms is None else timestamps_ms, np.int64)
-        if len(self._ops) == 1 and (not len(lengths) or lengths.max() <= self.least_bytes):
+        if len(self._ops) == 1:
             at = self._ops[0]["literal_at"]  # of constant text there need be one copy
             return self._bytes[at : at + self.least_bytes], np.zeros(len(numbers), np.int64)
         ends = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
         total = int(ends[-1]) if len(ends) else 0
         starts = np.zeros(len(numbers), np.int64)
         starts[1:] = ends[:-1]
-        out = np.empty(total + self.most_bytes + kernels.SLACK_BYTES, np.uint8)
-        stopped = kernels.fill(
-            self._ops, self._varying, self._bytes, self._words, self._picks, seed, purpose, self._fixed_bytes,
-            self.elastic_slots, numbers, keys, times_ms, lengths, _column(starts, np.int64), out,
+        if out is None:
+            out = np.empty(self.room_bytes(total), np.uint8)
+        check_buffer(out, self.room_bytes(total))
+        kernels.fill(
+            self._ops, self._bytes, self._words, self._picks, seed, purpose, self.elastic_slots,
+            numbers, keys, times_ms, naturals, lengths, _column(starts, np.int64), out,
         )  # fmt: skip
-        if stopped >= 0:
-            raise InvalidConfig(
-                f"template {_shown(self.text)}: {lengths[stopped]} bytes are wanted of record {numbers[stopped]}, more "
-                "than it has, and no slot of it is elastic"
-            )
         return out[:total], starts
 
 
@@ -223,7 +231,7 @@ class _Parser:
         self.ops: list[dict[str, int]] = []
         self.words: list[tuple[int, int]] = []
         self.picks: list[Bytes] = []
-        self.named: dict[str, tuple[_Head, str]] = {}
+        self.named: dict[str, tuple[_Head, list[str]]] = {}  # the slots of a name, the first of them its own
         self.literal = b""
         self.least = self.most = self.fixed = 0
         self.slots = 0
@@ -270,28 +278,31 @@ class _Parser:
         raise InvalidConfig(f"template {_shown(self.text)}, character {at + 1}: {why}")
 
     def _slot(self, body: str) -> None:
-        head = _Head()
+        head, variety = _Head(), 0
         if body.startswith("$"):
             found = _HEAD.fullmatch(body)
             if not found:
                 raise _Unreadable("a head is $NAME, then key, every N, of N or even, then a colon")
-            name, how, body = found.groups()
-            if body is None:
-                if how or name not in self.named:
-                    raise _Unreadable("no slot of this name stands before it")
-                head, body = self.named[name]
-            else:
-                if name in self.named:
-                    raise _Unreadable(f"${name} is there already; <${name}> repeats it")
-                head = _head(name, how)
-                if name:
-                    self.named[name] = head, body
+            name, how, again = found.groups()
+            known = self.named.get(name) if name else None
+            if known is not None and how:
+                raise _Unreadable(f"whom ${name} follows has been said already")
+            if known is None and again is None:
+                raise _Unreadable("no slot of this name stands before it")
+            head = known[0] if known else _head(name, how)
+            bodies = known[1] if known else []
+            body = bodies[0] if again is None else again
+            if body not in bodies:
+                bodies.append(body)
+            variety = bodies.index(body)
+            if name:
+                self.named[name] = head, bodies
         self.slots += 1
         name = f"${head.name}" if head.name else str(self.slots)
         follows = {"by_key": int("key" in head.asked), "every": head.every, "of": head.of, "pick": _channel(name)}
         for part, (literal, fields) in enumerate(_parts(body, head, self)):
             self.literal += literal
-            self._add(**fields, **follows, channel=_channel(f"{name} {part}"))
+            self._add(**fields, **follows, channel=_channel(f"{name} {variety} {part}"))
 
     def _add(self, *, kind: int, width: int = 0, least: int = 0, most: int = 0, **fields: int) -> None:
         """width: -1 if it is drawn, between `least` and `most`."""

@@ -20,6 +20,7 @@ from tests.common import records_of
 from tests.formats.fuzz import INTERESTING, sealed
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
+from tests.templates import cases
 
 EDGES = [-1, 0, 1, 2**31, 2**33, 2**62, 2**63 - 1, NOW_MS]
 LENGTHS = [0, 1, 8, 31, 32, 33, 63, 64, 65, 128, 129, 200]
@@ -104,6 +105,14 @@ def digests(name: str) -> dict[str, str]:
     return found
 
 
+def filled() -> dict[str, str]:
+    """Digests of what templates write."""
+    return {
+        f"template {name}": digest([part.tobytes() for part in template.fill(3, 5, numbers, lengths, keys=keys)])
+        for name, template, numbers, lengths, keys in cases()
+    }
+
+
 if __name__ == "__main__":
-    everything = {key: value for name in FORMATS for key, value in digests(name).items()}
+    everything = {key: value for name in FORMATS for key, value in digests(name).items()} | filled()
     json.dump({"compiled": COMPILED, "numpy": np.__version__, "digests": everything}, sys.stdout)

@@ -25,7 +25,7 @@ def run(names: list[str], **environment: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 @pytest.mark.parametrize("portable", ["0", "1"])
 def test_guarded_memory(portable: str) -> None:
-    run(list(FORMATS), KFBENCH_PORTABLE=portable)
+    run([*FORMATS, "templates"], KFBENCH_PORTABLE=portable)
 
 
 @pytest.mark.slow
@@ -34,4 +34,4 @@ def test_every_array_index(pytestconfig: pytest.Config) -> None:
     """Kernels compiled with Numba's bounds checks, which have a cache of their own."""
     cache = pytestconfig.cache
     folder = str(cache.mkdir("kernels-with-bounds-checks")) if cache else ""
-    run(list(FORMATS), NUMBA_BOUNDSCHECK="1", **({"KFBENCH_CACHE_DIR": folder} if folder else {}))
+    run([*FORMATS, "templates"], NUMBA_BOUNDSCHECK="1", **({"KFBENCH_CACHE_DIR": folder} if folder else {}))

@@ -42,16 +42,18 @@ from kfbench.kernels import (
     scan,
     sealing,
     shared_headers,
+    templates,
 )
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
+from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
     append, batch, batch_header, control, crc, enriched, frames, header_fields, headers_first, keys, kip98, legacy,
-    limit, mirroring, partition, rows, scan, sealing, shared_headers,
+    limit, mirroring, partition, rows, scan, sealing, shared_headers, templates,
 )  # fmt: skip
 
 
@@ -88,6 +90,8 @@ def exercise() -> None:
     append_requests(appended, "v3-tagged", from_zero=False)
     with suppress(Refused):  # for the kernel that says why
         append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
+    for _, template, numbers, lengths, template_keys in cases():
+        template.fill(1, 2, numbers, lengths, keys=template_keys)
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 
@@ -137,6 +141,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
     for name in (
         "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
         "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
+        "templates.fill",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name
 
