@@ -36,6 +36,7 @@ from kfbench.arrays import Bytes, Int32, Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import InvalidConfig
 from kfbench.kernels import draws
+from kfbench.kernels.pairs import pairs
 from kfbench.layouts import (
     CONTROL_ABORT,
     CONTROL_COMMIT,
@@ -123,6 +124,11 @@ class Part(_Table, frozen=True, kw_only=True):
     @property
     def parsed(self) -> Template:
         return Template.parse(self.template)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether its lengths take filling the template."""
+        return self.length is None and self.same_length is None
 
     @property
     def same_length(self) -> int | None:
@@ -304,20 +310,15 @@ class Model(_Table, frozen=True, kw_only=True):
         if not self.other:
             kinds[:] = PLAIN
             return None
-        _pick(tuple(each.share for each in self.other), seed, KINDS, first, kinds)
+        shares = tuple(each.share for each in self.other)
         if not self._has_tombstones:
+            _pick(shares, seed, KINDS, first, kinds)
             return None
         followed = np.zeros(256, np.bool_)
         followed[1 : len(self.other) + 1] = [each.tombstone for each in self.other]
-        extra = followed[kinds]
-        starts = np.cumsum(extra) - extra + NUMBERS
-        starts = starts[: np.searchsorted(starts, BLOCK_RECORDS)]
-        drawn = kinds[: len(starts)].copy()
-        if starts[-1] == BLOCK_RECORDS - 1 and followed[drawn[-1]]:  # its tombstone would be in the next block
-            drawn[-1] = PLAIN
-        kinds[:] = TOMBSTONE
-        kinds[starts] = drawn
-        return starts
+        drawn, starts = np.empty(BLOCK_RECORDS, np.uint8), np.empty(BLOCK_RECORDS, np.int64)
+        _pick(shares, seed, KINDS, first, drawn)
+        return starts[: pairs(drawn, followed, TOMBSTONE, PLAIN, kinds, starts)]
 
     def _fill_timestamps(self, seed: int, first: int, arrived_us: Int64, planned: Plan | None, out: Int64) -> None:
         np.floor_divide(arrived_us, 1000, out=out)
@@ -338,31 +339,34 @@ class Model(_Table, frozen=True, kw_only=True):
             part = key if column == KEY else value
             if k and self._is_main(k, column):
                 continue
-            # The first kind is most of the records: it is drawn for all, if that is quick, and others written over it.
-            mine = None
-            if kinds is not None and (k or (part is not None and part.length is None)):
-                mine = np.flatnonzero(self._of_kind(k, column)[kinds])
+            # The first kind is most of the records: unless it is slow, it is done for all, and others over it.
+            mask = None
+            if kinds is not None and (k or (part is not None and part.is_slow)):
+                mask = kinds == k if k else self._of_kind(k, column)[kinds]
             if part is None:
-                out[slice(None) if mine is None else mine] = NULL_LENGTH
+                _put(NULL_LENGTH, mask, out)
             elif part.same_length is not None:
-                out[slice(None) if mine is None else mine] = part.same_length
-            elif mine is None:
+                _put(part.same_length, mask, out)
+            elif mask is None:
                 _draw_lengths(part, self._stream(k, column), key, ids, None, out)
             else:
+                mine = np.flatnonzero(mask)
                 lengths = np.empty(len(mine), np.int32)
                 _draw_lengths(part, self._stream(k, column), key, ids, mine, lengths)
                 out[mine] = lengths
             if isinstance(part, Value) and part.null_share:
                 nulls = np.empty(BLOCK_RECORDS, np.uint8)
                 _pick((part.null_share,), ids.seed, NULLS, ids.first, nulls)
-                if k:
-                    nulls &= self._of_kind(k, column)[kinds]
-                np.copyto(out, NULL_LENGTH, where=nulls.view(np.bool_))
-        if kinds is not None and self._has_tombstones:
+                _put(NULL_LENGTH, nulls.view(np.bool_) if mask is None else mask & nulls.view(np.bool_), out)
+        if kinds is None:
+            return
+        if self._has_tombstones and column == VALUE:
+            _put(NULL_LENGTH, kinds == TOMBSTONE, out)
+        elif self._has_tombstones and self.key is not None and self.key.same_length is None:
             after = np.flatnonzero(kinds == TOMBSTONE)
-            out[after] = out[after - 1] if column == KEY else NULL_LENGTH
-        if kinds is not None and isinstance(self.batching, Transactions):
-            out[kinds == MARKER] = MARKER_LAYOUTS[column].itemsize
+            out[after] = out[after - 1]
+        if isinstance(self.batching, Transactions):
+            _put(MARKER_LAYOUTS[column].itemsize, kinds == MARKER, out)
 
     def _fill_contents(self, ids: "_Ids", out: Int32) -> None:
         """Lengths of the headers' values, int32[65_536, headers]."""
@@ -516,6 +520,13 @@ class _Ids:
         if keys not in self.known:
             self.known[keys] = keys.ids(self.seed, self.first, BLOCK_RECORDS)
         return self.known[keys]
+
+
+def _put(value: int, mask: NDArray[np.bool_] | None, out: Int32) -> None:
+    if mask is None:
+        out[:] = value
+    else:
+        np.copyto(out, np.int32(value), where=mask)
 
 
 def _draw_lengths(part: Part, stream: int, key: Key | None, ids: _Ids, mine: Int64 | None, out: Int32) -> None:
