@@ -45,6 +45,7 @@ from kfbench.workloads._arrivals import Poisson, Sine, times_us
 from kfbench.workloads._distributions import GeneralisedPareto, draw_lengths
 from kfbench.workloads._keys import Keys
 from kfbench.workloads._templates import Template
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint
 
 BATCH = 100
@@ -443,6 +444,23 @@ def template_figures(rounds: int) -> Iterator[Figure]:
         )
 
 
+def workload_figures(rounds: int) -> Iterator[Figure]:
+    """Shapes, batches and header fields of a block a call: what a sweep without payload takes."""
+    arms: dict[str, Arm] = {
+        name: partial(workload.generate, records=BLOCK_RECORDS, seed=1) for name, workload in CATALOGUE.items()
+    }
+    spent = interleaved(arms, BLOCK_RECORDS, rounds)
+    rates = {name: 1e3 / statistics.median(times) for name, times in spent.items()}
+    slowest = min(rates, key=lambda name: rates[name])
+    yield Figure(
+        name=f"shapes of the slowest workload, {slowest}",
+        measured=rates[slowest],
+        unit="M records/s",
+        target=20,
+        detail=", ".join(f"{name} {rates[name]:.0f}" for name in sorted(rates, key=lambda name: rates[name])),
+    )
+
+
 def command_figures(rounds: int) -> Iterator[Figure]:
     """Wall time of the installed command, after one run that is not counted."""
     command = Path(sysconfig.get_path("scripts"), "kfbench")
@@ -489,6 +507,7 @@ def main() -> int:
         *validation_figures(options.rounds),
         *draw_figures(options.rounds),
         *template_figures(few),
+        *workload_figures(few),
         *command_figures(few),
     ]
     if options.json:

@@ -13,6 +13,7 @@ from benchmarks import figures
 from kfbench.codecs import CODECS
 from kfbench.errors import Refused
 from kfbench.measure import broker
+from kfbench.workloads.catalogue import WORKLOADS
 
 RECORDS = 300
 
@@ -64,6 +65,14 @@ def test_figures_of_templates_have_their_target() -> None:
     assert [(figure.target, figure.at_least) for figure in found] == [(300, True)] * 3
 
 
+def test_the_figure_of_workloads_is_the_slowest_one_s() -> None:
+    (found,) = figures.workload_figures(1)
+    assert found.measured > 0 and (found.target, found.at_least) == (20, True)
+    told = [each.rsplit(" ", 1) for each in found.detail.split(", ")]
+    assert {name for name, _ in told} == set(WORKLOADS)
+    assert found.name.endswith(f", {told[0][0]}") and f"{found.measured:.0f}" == told[0][1]
+
+
 def test_the_target_of_validation_says_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "VALIDATED", 2 * RECORDS)
     small, large = figures.validation_figures(2)
@@ -100,7 +109,8 @@ def test_verdicts() -> None:
 def test_a_missed_target_is_the_exit_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], measured: float, status: int
 ) -> None:
-    for name in ("encode", "limit", "decode", "many", "append", "validation", "command"):
+    names = ("encode", "limit", "decode", "many", "append", "validation", "draw", "template", "workload", "command")
+    for name in names:
         one = [figures.Figure(name=name, measured=measured if name == "limit" else 10.0, unit="x", target=10)]
         monkeypatch.setattr(figures, f"{name}_figures", lambda _rounds, one=one: one)
     monkeypatch.setattr(sys, "argv", ["figures.py"])
