@@ -79,7 +79,7 @@ class Recorder {
 
     static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, String group) {
         Properties properties = client(bootstrap);
-        properties.put("group.id", group);
+        if (group != null) properties.put("group.id", group);
         properties.put("enable.auto.commit", "false");
         properties.put("auto.offset.reset", "earliest");
         properties.put("max.poll.records", "50");
@@ -114,6 +114,7 @@ class Recorder {
         topics.put("transactions", Map.of());
         topics.put("changelog", Map.of("cleanup.policy", "compact", "segment.bytes", "65536",
             "min.cleanable.dirty.ratio", "0.01", "delete.retention.ms", "86400000"));
+        topics.put("changelog-transactions", Map.of("cleanup.policy", "compact", "segment.bytes", "16384", "min.cleanable.dirty.ratio", "0.01"));
         create(bootstrap, topics);
         for (String codec : List.of("none", "gzip", "snappy", "lz4", "zstd")) activities(bootstrap, "activity-" + codec, 600, "compression.type", codec);
         serviceHeaders(bootstrap);
@@ -123,6 +124,7 @@ class Recorder {
         appendTime(bootstrap, "append-time-zstd", 90, "compression.type", "zstd");
         transactions(bootstrap);
         changelog(bootstrap);
+        transactionalChangelog(bootstrap);
         commitOffsets(bootstrap, 1500, "edges", "activity-none", "activity-zstd", "telemetry");
     }
 
@@ -277,6 +279,44 @@ class Recorder {
         }
     }
 
+    /**
+     * Every third transaction is aborted. The cleaner comes twice: it takes records, and then sets a delete horizon for
+     * markers that have none left. One producer, as a second one's markers would come at any time.
+     */
+    static void transactionalChangelog(String bootstrap) {
+        Random random = new Random(31);
+        try (var producer = producer(bootstrap, "transactional.id", "ledger")) {
+            producer.initTransactions();
+            for (int round = 0; round < 100; round++) {
+                if (round == 50) awaitHole(bootstrap, new TopicPartition("changelog-transactions", 0), 2);
+                producer.beginTransaction();
+                for (int i = 0; i < 1 + round % 7; i++) {
+                    int account = (int) (40 * Math.pow(random.nextDouble(), 2));
+                    byte[] value = random.nextInt(9) == 0 ? null : utf8(String.format("{\"balance\":%d,\"round\":%d}", random.nextInt(1_000_000), round));
+                    producer.send(record("changelog-transactions", BASE_MS + 1_000L * round + i, utf8(String.format("account-%04d", account)), value,
+                        new RecordHeader("round", utf8(Integer.toString(round)))));
+                }
+                producer.flush();
+                if (round % 3 == 2) producer.abortTransaction(); else producer.commitTransaction();
+            }
+        }
+    }
+
+    static void awaitHole(String bootstrap, TopicPartition partition, long offset) {
+        try (var consumer = consumer(bootstrap, null)) {
+            consumer.assign(List.of(partition));
+            long deadlineMs = System.currentTimeMillis() + 60_000, found = offset;
+            while (found == offset) {
+                if (System.currentTimeMillis() > deadlineMs) throw new IllegalStateException(partition + " was not compacted");
+                consumer.seek(partition, offset);
+                for (var record : consumer.poll(Duration.ofMillis(200)).records(partition)) {
+                    found = record.offset();
+                    break;
+                }
+            }
+        }
+    }
+
     /** A consumer group that commits often, so that __consumer_offsets has what a group leaves there. */
     static void commitOffsets(String bootstrap, int count, String other, String... topics) throws Exception {
         try (var consumer = consumer(bootstrap, "dashboard")) {
@@ -393,15 +433,16 @@ class Recorder {
         long timestampMs = BASE_MS;
         for (String format : formats) {
             if (!format.equals(formats[0])) upgrade(bootstrap, topic, format);
-            for (int batch = 0; batch < 36 / formats.length; batch++) {
-                try (var producer = producer(bootstrap, plain(OLDER_CODECS.get(batch % 4)))) {
-                    for (int i = 0; i < 10; i++) {
-                        timestampMs += 3_000;
-                        byte[] value = random.nextInt(7) == 0 ? null
-                            : utf8(String.format("{\"balance\":%d,\"updated\":\"%s\"}", random.nextInt(1_000_000), Instant.ofEpochMilli(timestampMs)));
-                        int account = (int) (60 * Math.pow(random.nextDouble(), 2));
-                        producer.send(record(topic, timestampMs, utf8(String.format("account-%04d", account)), value));
-                    }
+            try (var none = producer(bootstrap, plain("none")); var gzip = producer(bootstrap, plain("gzip"));
+                 var snappy = producer(bootstrap, plain("snappy")); var lz4 = producer(bootstrap, plain("lz4"))) {
+                for (int i = 0; i < 360 / formats.length; i++) {
+                    timestampMs += 3_000;
+                    byte[] value = random.nextInt(7) == 0 ? null
+                        : utf8(String.format("{\"balance\":%d,\"updated\":\"%s\"}", random.nextInt(1_000_000), Instant.ofEpochMilli(timestampMs)));
+                    int account = (int) (60 * Math.pow(random.nextDouble(), 2));
+                    var producer = List.of(none, gzip, snappy, lz4).get(i / 10 % 4);
+                    producer.send(record(topic, timestampMs, utf8(String.format("account-%04d", account)), value));
+                    if (i % 10 == 9) producer.flush();
                 }
             }
         }

@@ -60,6 +60,10 @@ NEWER_SEGMENTS = {
         f"changelog-0/{SEGMENT}",
         "a segment that the cleaner compacted: holes, tombstones, delete horizons, an empty batch",
     ),
+    "changelog-transactions.log": (
+        f"changelog-transactions-0/{SEGMENT}",
+        "transactions, a third of them aborted, compacted twice: markers outlive their records, with delete horizons",
+    ),
     "consumer-offsets.log": (
         f"__consumer_offsets-0/{SEGMENT}",
         "offset commits of three groups, some in transactions, one group deleted",
@@ -143,7 +147,7 @@ NEWER = Recording(
     pom=broker.POM,
     running=broker.running,
     jobs=[(broker.POM, HERE / "Recorder.java", ["produce"])],
-    compacted=["changelog"],
+    compacted=["changelog", "changelog-transactions"],
     segments=NEWER_SEGMENTS,
 )
 OLDER = Recording(

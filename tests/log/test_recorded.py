@@ -87,6 +87,16 @@ def test_the_cleaner_leaves_holes_between_messages_and_inside_sets(name: str) ->
     assert (log.records.shapes.value_lengths == -1).any()
 
 
+def test_a_marker_that_outlives_its_records_has_a_delete_horizon() -> None:
+    """KIP-534: the base timestamp says when the marker may go, and its own time is a delta from there."""
+    log = read_log(FOLDER / "changelog-transactions.log")
+    outlived = log.batches[log.batches["is_control"] & (log.batches["delete_horizon_ms"] >= 0)]
+    assert (outlived["base_timestamp_ms"] == outlived["delete_horizon_ms"]).all()
+    assert (outlived["max_timestamp_ms"] < outlived["delete_horizon_ms"]).all()
+    keys = {log.records.key(log.bounds[batch]) for batch in outlived.index}
+    assert keys == {b"\0\0\0\0", b"\0\0\0\1"}  # version, type: abort and commit
+
+
 def test_an_upgraded_topic_changes_its_format_midway() -> None:
     for name in ("upgraded.log", "changelog-upgraded.log", "consumer-offsets-upgraded.log"):
         magics = read_log(FOLDER / name).batches["magic"].tolist()
