@@ -10,7 +10,7 @@ import numpy as np
 from kfbench.kernels._jit import kernel, leaf
 
 ONE, THREE, LOW_16, LOW_32 = np.uint64(1), np.uint64(3), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
-BITS_2, BITS_4, BITS_16, BITS_32 = np.uint64(2), np.uint64(4), np.uint64(16), np.uint64(32)
+BITS_2, BITS_4, BITS_11, BITS_16, BITS_32 = (np.uint64(bits) for bits in (2, 4, 11, 16, 32))
 BITS_27, BITS_30, BITS_31 = np.uint64(27), np.uint64(30), np.uint64(31)
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -76,17 +76,20 @@ def pick_at(seed, purpose, numbers, table, out):
 
 
 @kernel
-def alias(seed, purpose, start, bits, table, out):
-    """Fills out int64[n] with cells of table uint64[2**bits] (bits 1 to 32) or their aliases, by Walker's method.
+def grouped(seed, purpose, start, bits, table, firsts, widths, out):
+    """Fills out int64[n] with numbers of groups: a group by Walker's method, then each of its numbers is as likely.
 
-    An entry is a share of 2**32 above an alias: a draw that lands in a cell stays there with that share.
+    table uint64[2**bits], bits 1 to 32: a share of 2**32 above the number of a group: a draw that lands in a cell stays
+    there with that share, else it goes to that group. firsts int64, widths float64: the first number of a group, and
+    2**-53 of how many there are. Two words a draw.
     """
     stream = stream_of(seed, purpose)
     up = np.uint64(bits)
     down = np.uint64(64) - up
     for i in range(len(out)):
-        drawn = word(stream, start + i)
+        number = np.uint64(start + i) << ONE
+        drawn = word(stream, number)
         cell = drawn >> down
         entry = table[cell]
-        stays = drawn << up >> BITS_32 < entry >> BITS_32
-        out[i] = np.int64(cell if stays else entry & LOW_32)
+        group = cell if drawn << up >> BITS_32 < entry >> BITS_32 else entry & LOW_32
+        out[i] = firsts[group] + np.int64(np.int64(word(stream, number + ONE) >> BITS_11) * widths[group])

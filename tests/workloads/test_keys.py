@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from kfbench.errors import InvalidConfig
-from kfbench.workloads._keys import Keys, alias_table, probabilities
+from kfbench.workloads._keys import ALIKE, Keys, zipf
 
 SEED, MANY = 11, 2**22
 
@@ -25,16 +25,32 @@ def shares_of(table: NDArray[np.uint64]) -> NDArray[np.float64]:
     return shares / len(table)
 
 
-@pytest.mark.parametrize("skew", [0.0, 0.5, 0.99, 1.2, 2.68, 10.0])
+@pytest.mark.parametrize("skew", [0.0, 0.01, 0.5, 0.99, 1.0, 1.2, 2.68, 10.0])
 @pytest.mark.parametrize("cardinality", [1, 2, 3, 1_000, 4_096, 100_003, 1_000_000])
-def test_the_table_has_the_law_in_it(cardinality: int, skew: float) -> None:
-    found = shares_of(alias_table(cardinality, skew))
+def test_the_groups_have_the_law_in_them(cardinality: int, skew: float) -> None:
+    groups = zipf(cardinality, skew)
+    assert np.array_equal(groups.firsts, np.cumsum(groups.widths) - groups.widths)
+    assert groups.widths.sum() == cardinality and len(groups.firsts) <= (2**17 if skew > 3 else 2**16)
     law = np.arange(1, cardinality + 1) ** -skew
     law /= math.fsum(law)
-    assert np.abs(found[:cardinality] - law).max() < 2.0**-31
-    assert np.all(np.abs(found[:cardinality] - law) < 1e-3 * law + 2.0**-32 / len(found))
-    assert found[cardinality:].sum() == 0
-    assert np.allclose(probabilities(cardinality, skew), law, rtol=1e-12, atol=0)
+    of_groups = np.add.reduceat(law, groups.firsts)
+    assert np.allclose(groups.shares, of_groups, rtol=1e-6, atol=0)
+    assert np.allclose(np.repeat(groups.shares / groups.widths, groups.widths.astype(int)), law, rtol=ALIKE, atol=0)
+    drawn = shares_of(groups.table)
+    assert np.allclose(drawn[: len(of_groups)], of_groups, rtol=1e-6, atol=2.0**-32 / len(drawn))
+    assert drawn[len(of_groups) :].sum() == 0
+
+
+def test_more_keys_than_a_table_of_all_could_hold() -> None:
+    """A harmonic number is ln n + Euler's constant + 1/2n."""
+    few, all_keys = (math.log(n) + np.euler_gamma + 1 / (2 * n) for n in (1_000_000, 2**40))
+    groups = zipf(2**40, 1.0)
+    until = int(np.searchsorted(groups.firsts, 1_000_000))
+    beyond = (groups.firsts[until] - 1_000_000) / groups.widths[until - 1] * groups.shares[until - 1]
+    assert groups.shares[:until].sum() - beyond == pytest.approx(few / all_keys, rel=1e-6)
+    ids = Keys(cardinality=2**40, skew=1.0).ids(SEED, 0, MANY)
+    assert np.mean(ids < 1_000_000) == pytest.approx(few / all_keys, rel=0.002)
+    assert 2**39 < ids.max() < 2**40
 
 
 @pytest.mark.parametrize(
@@ -89,7 +105,7 @@ def test_neighbours_are_unrelated() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"cardinality": 0}, {"cardinality": 2**22 + 1}, {"cardinality": 5, "skew": -0.1}, {"skew": 1.0},
+        {"cardinality": 0}, {"cardinality": 2**40 + 1}, {"cardinality": 5, "skew": -0.1}, {"skew": 1.0},
         {"cardinality": 5, "skew": 11}, {"cardinality": 5, "skew": float("nan")},
         {"cardinality": 5, "skew": 1.0, "in_turn": True},
     ],
