@@ -29,6 +29,7 @@ with cached_in_our_folder():
         rows,
         scan,
         shared_headers,
+        strata,
         templates,
     )
 
@@ -57,5 +58,6 @@ __all__ = [
     "rows",
     "scan",
     "shared_headers",
+    "strata",
     "templates",
 ]

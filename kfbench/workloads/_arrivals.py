@@ -14,9 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.kernels import draws, periods
+from kfbench.kernels import periods, strata
 from kfbench.workloads._distributions import (
-    QUANTILES,
     Distribution,
     Floats,
     GeneralisedPareto,
@@ -187,11 +186,9 @@ def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block:
     """
     if quantiles[0] == quantiles[-1]:
         return np.full(count, quantiles[0])
-    drawn = np.empty(count, np.uint64)
-    draws.words(seed, purpose, block * BLOCK_RECORDS, drawn)
-    order = np.argsort((drawn >> np.uint64(48)).astype(np.uint16), kind="stable")  # of 16 bits: a radix sort
-    within = (drawn & np.uint64(0xFFFF_FFFF)).astype(np.float64) / 2**32
-    return quantiles[((order + within) * (QUANTILES / count)).astype(np.int64)]
+    found = np.empty(count, quantiles.dtype)
+    strata.evenly(seed, purpose, block, quantiles, found)
+    return found
 
 
 _EXPONENTIAL: Final = GeneralisedPareto(sigma=1, k=0)

@@ -1,0 +1,40 @@
+"""One draw from each part, no two orders alike."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kstest
+
+from kfbench.kernels.strata import evenly
+
+TABLE = np.arange(65_536, dtype=np.float64)
+
+
+def drawn(count: int, block: int = 0, seed: int = 1) -> NDArray[np.float64]:
+    out = np.empty(count)
+    evenly(seed, 7, block, TABLE, out)
+    return out
+
+
+def test_each_part_is_drawn_from_once() -> None:
+    for count in (1, 2, 3, 1_000, 65_535, 65_536):
+        assert (np.sort(drawn(count)) * count // 65_536).tolist() == list(range(count))
+
+
+def test_any_order_is_as_likely() -> None:
+    """Of three, each of the six; and of many, the place of the smallest."""
+    orders = [tuple(np.argsort(drawn(3, block))) for block in range(6_000)]
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 6 and np.abs(counts - 1_000).max() < 150
+    places = [int(drawn(100, block).argmin()) for block in range(2_000)]
+    assert kstest((np.array(places) + np.random.default_rng(1).random(2_000)) / 100, "uniform").pvalue > 0.001
+
+
+def test_within_a_part_any_entry_is_as_likely() -> None:
+    assert kstest(drawn(16) / 65_536 * 16 % 1, "uniform").pvalue > 0.001
+    assert kstest(np.concatenate([drawn(16, block) for block in range(300)]) % 4_096 / 4_096, "uniform").pvalue > 0.001
+
+
+def test_blocks_and_seeds_have_their_own() -> None:
+    assert drawn(50, 1).tolist() == drawn(50, 1).tolist()
+    assert drawn(50, 1).tolist() != drawn(50, 2).tolist()
+    assert drawn(50, 1).tolist() != drawn(50, 1, seed=2).tolist()
