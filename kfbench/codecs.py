@@ -173,9 +173,15 @@ class Codec(ABC):
 
 def _within(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
     if size > limit_bytes:
-        error = Undecodable(f"grows past the limit of {limit_bytes} bytes")
-        error.spent_bytes = spent_bytes
-        raise error
+        raise _undecodable(f"grows past the limit of {limit_bytes} bytes", spent_bytes)
+
+
+def _undecodable(why: str, spent_bytes: int) -> Undecodable:
+    """To be raised where it is made: in a variable there, its traceback would keep the callers' frames, and all that
+    they hold, until the collector runs."""
+    error = Undecodable(why)
+    error.spent_bytes = spent_bytes
+    return error
 
 
 class NoCodec(Codec):
@@ -443,9 +449,9 @@ class Zstd(Codec):
             for _ in self._blocks(raw):  # zstandard's reader takes a frame that is cut short for a whole one
                 pass
         except (zstandard.ZstdError, Undecodable) as error:
-            damaged = error if isinstance(error, Undecodable) else Undecodable(f"zstd: {error}")
-            damaged.spent_bytes = max(damaged.spent_bytes, limit_bytes - left)
-            raise damaged from None
+            spent_bytes = max(getattr(error, "spent_bytes", 0), limit_bytes - left)
+            why = str(error) if isinstance(error, Undecodable) else f"zstd: {error}"
+            raise _undecodable(why, spent_bytes) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:
