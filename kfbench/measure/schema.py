@@ -13,7 +13,7 @@ import pyarrow as pa
 # Version history: a reader refuses a run of another version.
 # 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
 #              run from before: such a run says no less, and is still read; then kind broker with to_format to
-#              extra_bytes, likewise
+#              extra_bytes, likewise; then variant, likewise
 SCHEMA_VERSION: Final = 1
 
 
@@ -53,6 +53,7 @@ COLUMNS: Final = (
     _column("error", pa.string(), "", "why there is no measurement"),
     _column("grid", pa.string(), "", "block of the sweep; a cell of several has its rows under each", nullable=False),
     _column("workload", pa.string(), "", "name of the workload", nullable=False),
+    _column("variant", pa.string(), "", "variant of a workload of the catalogue"),
     _column("seed", pa.int64(), "", "seed of the workload's records", nullable=False),
     *WORKLOAD_COLUMNS,
     _column("format", pa.string(), "", "name of the format", nullable=False),

@@ -48,12 +48,9 @@ def measure_recipes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
 
 def estimate_s(cell: Cell) -> float:
     """About how long the cell takes, in seconds."""
-    axes = cell.axes
-    batches = cell.records / int(axes.get("batch_size", 1))
-    each = [max(int(axes.get(name, 100)), 0) for name in ("key_bytes", "value_bytes")]
-    payload = cell.records * (sum(each) + 30)
+    payload = cell.payload_bytes + 30 * cell.records
     speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
-    once = 30e-6 + payload / speed + batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
+    once = 30e-6 + payload / speed + cell.batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
     if cell.kind == "bytes":
         return 2e-3 + len(cell.formats) * (1e-3 + payload / 300e6 + once)
     if cell.kind == "broker":  # at worst the records are decompressed, and compressed again
@@ -95,7 +92,7 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
     for name in cell.formats:
         try:
             sample = _sample(cell.workload, cell.records, cell.seed)
-            if reason := illegal(name, sample.shapes, cell.codec):
+            if reason := illegal(name, sample, cell.codec):
                 yield {"format": name, "status": "skipped", "error": reason}
                 continue
             row = measure_size(
@@ -115,7 +112,7 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
         try:
             sample = _sample(cell.workload, cell.records, cell.seed)
             given = sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields
-            if reason := illegal(name, sample.shapes, cell.codec):
+            if reason := illegal(name, sample, cell.codec):
                 row |= {"status": "skipped", "error": reason}
             else:
                 log = FORMATS[name].encode(*given, lossy=True)
@@ -194,7 +191,7 @@ def _broker_rows(cell: Cell) -> Iterator[Row]:
         return
     possible = []
     for name in cell.formats:
-        if reason := illegal(name, sample.shapes, cell.codec, cell.path, cell.to):
+        if reason := illegal(name, sample, cell.codec, cell.path, cell.to):
             yield common | {"format": name, "arm": "measure", "status": "skipped", "error": reason}
         else:
             possible.append(FORMATS[name])

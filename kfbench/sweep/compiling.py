@@ -14,6 +14,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.broker import PATHS, measure_path
 from kfbench.records import Records
 from kfbench.sweep.grid import BASE_FORMAT, Cell
+from kfbench.workloads.catalogue import NamedWorkload
 
 BATCH_RECORDS = 5
 RECORDS = 20
@@ -25,13 +26,15 @@ Call = tuple[Callable[[Any], None], Any]
 
 def compilations(cells: Sequence[Cell]) -> list[list[Call]]:
     """Functions and what to call them with, one list after the other, each list at once: formats share kernels with
-    their kind, paths with formats."""
+    their kind, paths with formats, and named workloads those that fill templates."""
     families: dict[type, list[str]] = defaultdict(list)
     for name in dict.fromkeys(name for cell in cells for name in (*cell.formats, cell.to) if name):
         families[type(FORMATS[name])].append(name)
     paths = dict.fromkeys((cell.path, cell.formats) for cell in cells if cell.path)
+    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
     return [
-        [(compile_formats, tuple(names)) for names in families.values()],
+        [(compile_formats, tuple(names)) for names in families.values()]
+        + ([(compile_payloads, workloads)] if workloads else []),
         [(compile_path, each) for each in paths],
     ]
 
@@ -44,6 +47,12 @@ def compile_formats(names: Names) -> None:
         fmt.size(records, bounds)
         fmt.breakdown(records, bounds)
         _ = fmt.decode(log.data).batches
+
+
+def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
+    """Their shapes were made when the sweep was checked."""
+    for workload in workloads:
+        _ = workload.generate(records=BATCH_RECORDS, seed=0).records
 
 
 def compile_path(path_and_formats: tuple[str, Names]) -> None:

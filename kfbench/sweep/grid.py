@@ -5,16 +5,19 @@ Everything that can be wrong with a sweep is refused here, before anything runs,
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+import numpy as np
 
+from kfbench.arrays import Int64
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
@@ -23,12 +26,20 @@ from kfbench.measure.broker import PATHS
 from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
 from kfbench.shipped import DATASETS
-from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
+from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, NoSuchPoint, Sample, Workload
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from kfbench.workloads.catalogue import NamedWorkload
 
 SWEEPS: Final = DATASETS / "sweeps"
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
+# Without these header fields it is another log to its readers. Others may be lost, and are counted.
+NEEDED: Final = {
+    "is_transactional": "transactions",
+    "is_control": "control batches",
+    "delete_horizon_ms": "delete horizons",
+}
 
 Kind = Literal["bytes", "cpu", "prefix", "broker"]
 
@@ -54,9 +65,11 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
 
-    paths and to: of broker cells alone; `to` are the formats that a path converts to, if it converts. illegal: what to
-    do where a format cannot have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or "skip" the cell, which
-    leaves a row that says so.
+    workloads: of the catalogue, in place of workload and axes: "NAME" is its default, "NAME/VARIANT" a variant, and
+    both may be patterns ("*" each default, "*/*" all that there is). bytes and cpu: in place of the file's. paths and
+    to: of broker cells alone; `to` are the formats that a path converts to, if it converts. illegal: what to do where a
+    format cannot have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or "skip" the cell, which leaves a row
+    that says so.
     """
 
     name: str
@@ -64,8 +77,11 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     analysis: str
     measure: list[Kind]
     formats: list[str]
-    axes: dict[str, list[Any]]
+    axes: dict[str, list[Any]] = {}
     workload: str = "grid"
+    workloads: list[str] = []
+    bytes: BytesSettings | None = None
+    cpu: CpuSettings | None = None
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
     to: list[str] = []
@@ -87,6 +103,7 @@ class Cell:
     """The recipe of one measurement: a workload's records in several formats under one codec. Cheap to ship.
 
     A cell that several blocks name is measured once: `grids` maps each block to the formats that it asked for.
+    batches and payload_bytes: what the records make and hold.
     """
 
     kind: Kind
@@ -102,6 +119,8 @@ class Cell:
     sample_us: int = 0
     path: str = ""  # broker only
     to: str | None = None
+    batches: int = 1
+    payload_bytes: int = 0
 
     @cached_property
     def axes(self) -> Mapping[str, Any]:
@@ -144,6 +163,9 @@ def load_profile(name_or_path: str | Path) -> Profile:
         file = msgspec.toml.decode(text, type=_File)
     except msgspec.DecodeError as error:
         raise InvalidConfig(f"{path}: {error}") from None
+    _check_settings(f"{path}: $", file, ("bytes", "cpu", "broker"))
+    if file.seed < 0:
+        raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()
     for i, grid in enumerate(file.grid):
@@ -151,7 +173,6 @@ def load_profile(name_or_path: str | Path) -> Profile:
         if grid.name in names:
             raise InvalidConfig(f"{where}: name: two blocks have it")
         names.add(grid.name)
-        _check_settings(path, file)
         found = list(_cells(where, grid, file))
         if not found:
             raise InvalidConfig(f"{where}: axes: no valid cell is left")
@@ -181,46 +202,46 @@ def _find(name_or_path: str | Path) -> Path:
     return named
 
 
-def _check_settings(path: Path, file: _File) -> None:
-    for section in ("bytes", "cpu", "broker"):
-        settings = getattr(file, section)
-        for key in settings.__struct_fields__:
+def _check_settings(where: str, given: _File | Grid, sections: Sequence[str]) -> None:
+    for section in sections:
+        settings = getattr(given, section)
+        for key in settings.__struct_fields__ if settings else ():
             if getattr(settings, key) < 1:
-                raise InvalidConfig(f"{path}: $.{section}.{key}: {getattr(settings, key)} is below 1")
-    if file.seed < 0:
-        raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
+                raise InvalidConfig(f"{where}.{section}.{key}: {getattr(settings, key)} is below 1")
 
 
 def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
     codecs = _check_grid(where, grid)
     for kind, point in product(dict.fromkeys(grid.measure), _points(where, grid)):
-        one_batch = _one_batch(point)
-        if one_batch is None:
+        canonical = _canonical(point)
+        seed = int(_digest(canonical | ({"seed": file.seed} if file.seed else {})), 16) >> 1
+        extents = {codec: _extent(file, grid, kind, codec) for codec, _ in codecs}
+        batches = _batches(where, point, seed, max(records for records, _ in extents.values()))
+        if batches is None:
             continue
         paths = _paths(grid) if kind == "broker" else [("", None)]
         if grid.illegal == "refuse":
             for name, (path, to) in product(grid.formats, paths):
-                if reason := illegal(name, one_batch, "none", path, to):
+                if reason := illegal(name, batches.sample, "none", path, to):
                     raise InvalidConfig(f'{where}: formats: {reason}; give illegal = "skip" to leave such cells out')
-        canonical = _canonical(point)
         timing: dict[str, int] = {}
         if kind != "bytes":
-            settings = file.broker if kind == "broker" else file.cpu
+            settings = file.broker if kind == "broker" else grid.cpu or file.cpu
             timing = {"rounds": settings.rounds, "sample_us": settings.sample_us}
         for (codec, level), (path, to) in product(codecs, paths):
             formats = tuple(name for name in grid.formats if name != to)
             yield Cell(
                 kind=kind,
                 cell_id=_digest(canonical),
-                seed=int(_digest(canonical | ({"seed": file.seed} if file.seed else {})), 16) >> 1,
+                seed=seed,
                 workload=point,
-                records=_records(one_batch, *_extent(file, kind, codec)),
                 codec=codec,
                 level=level,
                 formats=formats,
                 grids={grid.name: formats},
                 path=path,
                 to=to,
+                **batches.take(*extents[codec]),
                 **timing,
             )
 
@@ -269,6 +290,9 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
             raise InvalidConfig(f"{where}: codecs.none: prefix cells compare how much is decompressed")
     if grid.workload not in WORKLOADS:
         raise InvalidConfig(f"{where}: workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})")
+    if grid.workloads and (grid.axes or grid.workload != "grid"):
+        raise InvalidConfig(f"{where}: workloads: they take the place of workload and axes, which are there too")
+    _check_settings(where, grid, ("bytes", "cpu"))
     codecs: list[tuple[str, int | None]] = []
     for codec, levels in grid.codecs.items():
         try:
@@ -283,14 +307,19 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
             raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
     codecs = list(dict.fromkeys(codecs))
     kinds = len(set(grid.measure) - {"broker"}) + len(_paths(grid))
-    cells = prod(map(len, grid.axes.values())) * kinds * len(codecs)
+    points = len(_named(where, grid)) if grid.workloads else prod(map(len, grid.axes.values()))
+    cells = points * kinds * len(codecs)
     if cells > MAX_CELLS:
         raise InvalidConfig(f"{where}: axes: {cells:,} cells, and a block may have {MAX_CELLS:,}: use fewer levels")
     return codecs
 
 
 def _points(where: str, grid: Grid) -> Iterator[Workload]:
-    """The points of the product that there are: one record a batch has no spread, a null value cannot turn null."""
+    """The points of the product that there are: one record a batch has no spread, a null value cannot turn null. Or the
+    workloads by name."""
+    if grid.workloads:
+        yield from _named(where, grid)
+        return
     base = WORKLOADS[grid.workload]
     known = axes_of(base)
     for axis, levels in grid.axes.items():
@@ -307,6 +336,24 @@ def _points(where: str, grid: Grid) -> Iterator[Workload]:
             raise InvalidConfig(f"{where}: axes.{error}") from None
 
 
+def _named(where: str, grid: Grid) -> list[NamedWorkload]:
+    """The workloads of the catalogue that match the block's patterns, each once."""
+    found: dict[NamedWorkload, None] = {}
+    for asked in grid.workloads:
+        name, _, variant = asked.partition("/")
+        named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
+        if not named:
+            raise InvalidConfig(f"{where}: workloads: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
+        if variant:
+            known = [replace(each, variant=other) for each in named for other in each.variants]
+            named = [each for each in known if fnmatchcase(each.variant, variant)]
+            if not named:
+                variants = ", ".join(dict.fromkeys(each.variant for each in known))
+                raise InvalidConfig(f"{where}: workloads: {name} has no variant {variant!r} (variants: {variants})")
+        found |= dict.fromkeys(named)
+    return list(found)
+
+
 def _at(base: Workload, axes: Mapping[str, Any]) -> Workload:
     given = {
         axis: NULL_LENGTH if level == "null" and axis.endswith("_bytes") else level for axis, level in axes.items()
@@ -315,48 +362,102 @@ def _at(base: Workload, axes: Mapping[str, Any]) -> Workload:
     return replace(base, **given)
 
 
-def illegal(format_name: str, shapes: Shapes, codec: str, path: str = "", to: str | None = None) -> str | None:
+def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: str | None = None) -> str | None:
     """Why the format cannot have such a cell; None if it can. Headers that a conversion leaves out are a loss only."""
-    capabilities = FORMATS[format_name].capabilities
+    shapes, capabilities = sample.shapes, FORMATS[format_name].capabilities
     if shapes.has_headers and not capabilities.headers:
         return f"{format_name} has no headers"
+    for field, meaning in NEEDED.items():
+        if field in sample.batch_fields.set_fields - capabilities.batch_fields:
+            return f"{format_name} has no {meaning}"
     for name in (format_name, to):
         if name and codec not in FORMATS[name].capabilities.codecs:
             return f"{name} has no {codec}"
     return PATHS[path].missing(FORMATS[format_name], shapes) if path else None
 
 
-def _one_batch(point: Workload) -> Shapes | None:
-    """The shapes of one batch; None when a broker would refuse it as too large."""
+@dataclass(frozen=True, kw_only=True)
+class _Batches:
+    """What a cell's records are cut from: the first batches of its workload, without payload. alike: it is one batch,
+    and all others are as large."""
+
+    sample: Sample
+    alike: bool
+
+    def take(self, records: int, payload_bytes: int) -> dict[str, int]:
+        """Whole batches of about `records` records and `payload_bytes` at most; one batch at least."""
+        shapes, ends = self.sample.shapes, self.sample.bounds[1:]
+        if self.alike:
+            batch = len(shapes)
+            count = max(1, min(-(-records // batch), payload_bytes // max(shapes.payload_bytes, 1)))
+            return {"records": count * batch, "batches": count, "payload_bytes": count * shapes.payload_bytes}
+        payload = _payload_until(shapes, ends)
+        by_records = int(np.searchsorted(ends, records)) + 1
+        by_payload = int(np.searchsorted(payload, payload_bytes, side="right"))
+        last = max(0, min(by_records, by_payload, len(ends)) - 1)
+        return {"records": int(ends[last]), "batches": last + 1, "payload_bytes": int(payload[last])}
+
+
+def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
+    """int64[batches]: keys, values and headers of all records before each of these."""
+    lengths = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
+    headers = np.maximum(shapes.header_key_lengths, 0, dtype=np.int64) + np.maximum(shapes.header_value_lengths, 0)
+    found: Int64 = np.cumsum(lengths)[ends - 1]
+    if len(headers):
+        found = found + np.cumsum(headers)[shapes.header_bounds[ends] - 1]
+    return found
+
+
+def _batches(where: str, point: Workload, seed: int, records: int) -> _Batches | None:
+    """None when a broker would refuse the batches of this point of a product as too large; of a workload that was asked
+    for by name, InvalidConfig."""
     axes = axes_of(point)
-    records = axes.get("batch_size", 1)
-    if records * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
+    own = "batch_size" not in axes
+    batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if own else axes["batch_size"]
+    if not own and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
         return None
-    shapes = point.generate(records=records, seed=0).shapes
-    if shapes.payload_bytes > MAX_BATCH_BYTES:
+    sample = point.generate(records=batch, seed=seed)
+    if not own and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
         return None
-    return shapes if FORMATS[BASE_FORMAT].size(shapes, len(shapes)).sum() <= MAX_BATCH_BYTES else None
+    largest = int(FORMATS[BASE_FORMAT].size(sample.shapes, sample.bounds, sample.batch_fields).max())
+    if largest <= MAX_BATCH_BYTES:
+        return _Batches(sample=sample, alike=not own)
+    if own:
+        raise InvalidConfig(
+            f"{where}: workloads: {label(point)}: a batch of {largest:,} bytes in {BASE_FORMAT}, and a broker takes "
+            f"{MAX_BATCH_BYTES:,} (message.max.bytes)"
+        )
+    return None
 
 
-def _extent(file: _File, kind: Kind, codec: str) -> tuple[int, int]:
+@lru_cache(maxsize=256)
+def whole_batches(workload: Workload, seed: int, records: int) -> int:
+    """About so many records: as many as their last batch has, but not those of another block."""
+    batch = axes_of(workload).get("batch_size")
+    if batch is not None:
+        return int(batch) * -(-records // int(batch))
+    bounds = workload.generate(records=BLOCK_RECORDS, seed=seed).bounds
+    return int(bounds[min(int(np.searchsorted(bounds, records)), len(bounds) - 1)])
+
+
+def _extent(file: _File, grid: Grid, kind: Kind, codec: str) -> tuple[int, int]:
     if kind == "bytes":
-        return file.bytes.records, file.bytes.payload_bytes
-    settings = file.broker if kind == "broker" else file.cpu
+        counted = grid.bytes or file.bytes
+        return counted.records, counted.payload_bytes
+    settings = file.broker if kind == "broker" else grid.cpu or file.cpu
     return settings.records, settings.payload_bytes if codec == "none" else settings.codec_payload_bytes
 
 
-def _records(one_batch: Shapes, records: int, payload_bytes: int) -> int:
-    """Whole batches of about `records` records and `payload_bytes` at most; one batch at least."""
-    batch = len(one_batch)
-    by_records = -(-records // batch)
-    by_payload = payload_bytes // max(one_batch.payload_bytes, 1)
-    return batch * max(1, min(by_records, by_payload))
+def label(workload: Workload) -> str:
+    """As a sweep names it: NAME, or NAME/VARIANT."""
+    variant = _away_from_default(workload).get("variant")
+    return f"{workload.name}/{variant}" if variant else workload.name
 
 
 def axes_of(workload: Workload) -> dict[str, Any]:
-    """A workload's axes are the fields of its dataclass."""
+    """A workload's axes are the fields of its dataclass, but for its name."""
     assert is_dataclass(workload)
-    return {axis.name: getattr(workload, axis.name) for axis in fields(workload)}
+    return {axis.name: getattr(workload, axis.name) for axis in fields(workload) if axis.name != "name"}
 
 
 def _away_from_default(point: Workload) -> dict[str, Any]:

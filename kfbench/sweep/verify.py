@@ -19,7 +19,7 @@ from kfbench.formats import FORMATS, Format
 from kfbench.measure import golden as of_kafka
 from kfbench.measure.golden import GOLDEN, check_vector, vectors
 from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
-from kfbench.sweep.grid import Cell, Profile, illegal
+from kfbench.sweep.grid import Cell, Profile, illegal, whole_batches
 from kfbench.workloads import Sample
 
 RECORDS_A_CELL: Final = 1_024
@@ -162,8 +162,7 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
         key = (cell.cell_id, cell.codec, cell.level)
         same = found.get(key)
         formats = tuple(dict.fromkeys((*(same.formats if same else ()), *cell.formats)))
-        batch = int(cell.axes.get("batch_size", 1))
-        most = batch * -(-RECORDS_A_CELL // batch)
+        most = whole_batches(cell.workload, cell.seed, RECORDS_A_CELL)
         found[key] = replace(cell, formats=formats, records=min(most, max(cell.records, same.records if same else 0)))
     return list(found.values())
 
@@ -172,7 +171,7 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
     """A format's name: it cannot have such a cell. plain: cells and formats that were checked without a codec."""
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     for name in cell.formats:
-        if illegal(name, sample.shapes, cell.codec):
+        if illegal(name, sample, cell.codec):
             yield name
             continue
         promises = _promises(FORMATS[name], sample, cell.codec, cell.level, (cell.cell_id, name) not in plain)

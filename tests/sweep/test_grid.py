@@ -10,7 +10,12 @@ import pytest
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.broker import PATHS
-from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, load_profile
+from kfbench.sweep import grid as grid_module
+from kfbench.sweep.cell import measure_cell
+from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
+from kfbench.workloads import BLOCK_RECORDS
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from kfbench.workloads.catalogue import NamedWorkload
 from kfbench.workloads.grid import GridPoint
 
 Load = Callable[..., Profile]
@@ -20,7 +25,7 @@ HEAD = 'title = "t"\nanalysis = "a"\n'
 
 def block(text: str = "", *, name: str = "g", formats: str = '["v2", "v3"]', measure: str = '["bytes"]') -> str:
     head = f'[[grid]]\nname = "{name}"\ntitle = "t"\nanalysis = "prose of {name}"\n'
-    axes = "" if "axes" in text else "axes = { batch_size = [1, 10] }\n"
+    axes = "" if "axes" in text or "workloads" in text else "axes = { batch_size = [1, 10] }\n"
     return f"{head}measure = {measure}\nformats = {formats}\n{text}\n{axes}"
 
 
@@ -194,6 +199,23 @@ BAD = {
     "unknown payload": (block('axes = { payload = ["xml"] }'), "axes.payload: 'xml'"),
     "axis without list": (block("axes = { headers = 1 }"), r"Expected `array`, got `int`"),
     "unknown workload": (block('workload = "nowhere"'), "workload: no 'nowhere'"),
+    "unknown workload of the catalogue": (
+        block('workloads = ["user-activity", "grid"]'), "workloads: no 'grid' in the catalogue .*user-activity"
+    ),
+    "unknown variant": (
+        block('workloads = ["user-activity/rate-7"]'),
+        "workloads: user-activity has no variant 'rate-7' .variants: default, rate-10, ",
+    ),
+    "workloads and axes": (
+        block('workloads = ["user-activity"]\naxes = { batch_size = [1] }'), "workloads: they take the place of"
+    ),
+    "workloads and workload": (block('workload = "user-activity"\nworkloads = ["user-activity"]'), "take the place of"),
+    "a name for an axis": (block('workload = "user-activity"\naxes = { name = ["x"] }'), "has no axis 'name'"),
+    "unknown variant by axis": (
+        block('workload = "user-activity"\naxes = { variant = ["rate-7"] }'), "axes.*no variant 'rate-7'"
+    ),
+    "headers of a workload": (block('workloads = ["service-events"]', formats='["v1", "v2"]'), "v1 has no headers"),
+    "a block's own settings": (block("bytes = { records = 0 }"), "grid 'g' .*bytes.records: 0 is below 1"),
     "unknown codec": (block("codecs = { brotli = [] }"), "codecs.brotli: no codec 'brotli'"),
     "unknown level": (block("codecs = { gzip = [12] }"), "codecs.gzip: gzip has no level 12"),
     "zstd in v1": (block("codecs = { zstd = [] }", formats='["v1", "v2"]'), "codecs.zstd: v1 has no zstd"),
@@ -292,6 +314,99 @@ def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
         load_profile(tmp_path / "latin.toml")
 
 
+def test_workloads_of_the_catalogue_go_by_name_variant_and_pattern(load: Load) -> None:
+    text = 'workloads = ["user-activity", "producer-perf/batch-1?", "producer-perf/batch-1*", "omb-*"]'
+    assert [grid_module.label(cell.workload) for cell in load(block(text)).cells] == [
+        "user-activity", "producer-perf/batch-10", "producer-perf/batch-1", "producer-perf/batch-1000",
+        "omb-100b", "omb-1kb",
+    ]  # fmt: skip
+    every = [cell.workload for cell in load(block('workloads = ["*/*"]')).cells]
+    assert every == [
+        NamedWorkload(name=name, variant=variant) for name, each in CATALOGUE.items() for variant in each.variants
+    ]
+    by_axis = load(block('workload = "user-activity"\naxes = { variant = ["default", "rate-10"] }')).cells
+    by_name = load(block('workloads = ["user-activity", "user-activity/rate-10"]')).cells
+    assert by_axis == by_name
+    assert by_name[1].title.endswith("(user-activity: variant rate-10; none)")
+
+
+def test_ids_of_workloads_are_for_ever_too(load: Load) -> None:
+    cells = load(block('workloads = ["user-activity", "user-activity/rate-10"]')).cells
+    assert [cell.cell_id for cell in cells] == ["8e4f7ecaf5149d03", "b2dc82e835007195"]
+
+
+def test_a_cell_takes_whole_batches_of_the_workload(load: Load) -> None:
+    """As many as its own bounds say, about so many records, within the payload, and one at least."""
+    text = 'workloads = ["user-activity/rate-10000", "omb-1kb", "cluster-metadata"]\nbytes = { %s }'
+    for records, payload_bytes in ((1_000, 1 << 17), (300, 1 << 20)):
+        cells = load(block(text % f"records = {records}, payload_bytes = {payload_bytes}")).cells
+        for cell in cells:
+            sample = cell.workload.generate(records=BLOCK_RECORDS, seed=cell.seed)
+            at = sample.bounds.tolist().index(cell.records)  # raises: a batch was cut
+            assert at == cell.batches >= 1
+            cut = cell.workload.generate(records=cell.records, seed=cell.seed).shapes
+            assert cut.payload_bytes == cell.payload_bytes
+            more = cell.workload.generate(records=int(sample.bounds[at + 1]), seed=cell.seed).shapes
+            assert sample.bounds[at - 1] < records
+            assert cell.payload_bytes <= payload_bytes or at == 1
+            assert cell.records >= records or more.payload_bytes > payload_bytes
+    headers = load(block('workloads = ["service-events"]')).cells[0]
+    shapes = headers.workload.generate(records=headers.records, seed=headers.seed).shapes
+    assert shapes.payload_bytes == headers.payload_bytes and shapes.has_headers
+
+
+def test_more_records_than_a_block_has(load: Load) -> None:
+    text = 'workloads = ["cluster-metadata"]\nbytes = { records = 70000, payload_bytes = 1073741824 }'
+    (cell,) = load(block(text)).cells
+    assert 70_000 <= cell.records < 70_100
+
+
+def test_a_block_may_have_settings_of_its_own(load: Load) -> None:
+    text = "bytes = { records = 400 }\ncpu = { records = 300, rounds = 5 }\naxes = {}"
+    own, other = (
+        load(block(each, measure='["bytes", "cpu"]'), head=HEAD + "cpu = { rounds = 7 }\n").cells
+        for each in (text, "axes = {}")
+    )
+    assert [(cell.kind, cell.records, cell.rounds) for cell in own] == [("bytes", 400, 0), ("cpu", 300, 5)]
+    assert [(cell.kind, cell.rounds) for cell in other] == [("bytes", 0), ("cpu", 7)]
+
+
+def test_a_workload_whose_batches_no_broker_takes_is_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_module, "MAX_BATCH_BYTES", 1_000_000)
+    with pytest.raises(InvalidConfig, match=r"workloads: large-payload/1mib: a batch of 1,0\d\d,\d\d\d bytes in v2"):
+        load(block('workloads = ["large-payload/1mib"]'))
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [
+        ("service-events", {"v0": "v0 has no headers", "enriched": "enriched has no headers"}),
+        ("transactional", {"v1": "v1 has no transactions", "enriched": "enriched has no transactions"}),
+        ("compacted-changelog", {"v1": "v1 has no delete horizons"}),
+        ("user-activity", {"v0": None, "kip98": None}),  # producer ids are lost, and counted
+    ],
+)
+def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reasons: dict[str, str | None]) -> None:
+    sample = CATALOGUE[name].generate(records=2_000, seed=3)
+    assert {fmt: illegal(fmt, sample, "none") for fmt in reasons} == reasons
+    assert illegal("v2", sample, "none") is illegal("v3", sample, "zstd") is None
+
+
+def test_the_rows_of_a_workload_say_which_it_is(load: Load) -> None:
+    text = 'illegal = "skip"\nbytes = { records = 50 }\nworkloads = ["transactional/single"]'
+    (cell,) = load(block(text, formats='["v1", "v2"]')).cells
+    v1, v2 = measure_cell(cell)
+    assert {(row["workload"], row["variant"]) for row in (v1, v2)} == {("transactional", "single")}
+    assert (v1["status"], v1["error"]) == ("skipped", "v1 has no transactions")
+    assert (v2["status"], v2["records"], v2["batches"]) == ("ok", cell.records, cell.batches)
+
+
+def test_whole_batches_of_any_workload() -> None:
+    assert whole_batches(GridPoint(batch_size=300), 0, 1_024) == 1_200
+    bounds = CATALOGUE["omb-100b"].generate(records=BLOCK_RECORDS, seed=5).bounds
+    assert whole_batches(CATALOGUE["omb-100b"], 5, 1_024) == bounds[1] > 1_024
+
+
 @pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 500))])
 def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     profile = load_profile(name)
@@ -302,7 +417,13 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     assert {"v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"} <= {
         name for cell in profile.cells for name in cell.formats
     }
-    assert any(cell.kind == "cpu" and cell.axes["value_bytes"] >= 10_000 for cell in profile.cells)  # negative control
+    assert any(cell.kind == "cpu" and cell.axes.get("value_bytes", 0) >= 10_000 for cell in profile.cells)  # control
+    named = {(cell.kind, cell.workload) for cell in profile.cells if isinstance(cell.workload, NamedWorkload)}
+    assert len(named) >= 4 + 2
+    if name == "default":
+        assert {("cpu", each) for each in CATALOGUE.values()} <= named
+        every = [replace(each, variant=variant) for each in CATALOGUE.values() for variant in each.variants]
+        assert {("bytes", each) for each in every} <= named
     for grid in profile.grids:
         assert grid.title and grid.analysis
 
