@@ -411,7 +411,7 @@ def _integer(low: int, high: int, kind: str | None, head: _Head) -> dict[str, in
     widths = [len(str(number)) for number in (low, high)] + [1] * (low <= 0 <= high)
     kinds = {None: kernels.INT, "low": kernels.LOW, "drift": kernels.DRIFT}
     span = {"low": low, "span": high - low + 1}
-    return {"kind": kinds[kind], **span, "width": -1, "least": min(widths), "most": max(widths)}
+    return {"kind": kinds[kind], **span} | _width(min(widths), max(widths))
 
 
 def _count(first: int, step: int, head: _Head) -> dict[str, int]:
