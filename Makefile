@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test coverage fuzz oracle golden lint bench figures broker notebooks readme lock clean
+.PHONY: help setup report test coverage fuzz oracle golden lint bench figures broker notebooks readme workloads lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
@@ -20,6 +20,7 @@ help:
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest report and store what they show"
 	@echo "make readme     put the newest published table and picture into README.md"
+	@echo "make workloads  write docs/workloads.md and its figures anew from the catalogue"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
@@ -71,6 +72,9 @@ notebooks: setup
 
 readme: setup
 	$(PY) tools/readme.py
+
+workloads: setup
+	$(PY) tools/workloads_page.py
 
 # Universal: one lock for every platform and Python from 3.11; pip checks the hashes.
 lock:

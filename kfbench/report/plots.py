@@ -440,6 +440,33 @@ def paths(panels: Mapping[str, Frame], xlabel: str) -> str:
         return _svg(figure)
 
 
+def histograms(panels: Mapping[str, Frame]) -> str:
+    """Shares of classes side by side: one panel a title, with its x label in brackets behind.
+
+    panels: "title (x label)" -> frame with the classes as index and a column a series, shares from 0 to 1. The first
+    series is drawn as bars, others as lines of steps over them.
+    """
+    with mpl.rc_context(dict(RC)):
+        figure, all_axes = _figure(9.2, 2.3, columns=len(panels))
+        for axes, (title, frame) in zip(all_axes, panels.items(), strict=True):
+            title, _, xlabel = title.partition(" (")
+            places = range(len(frame))
+            bars, *lines = frame.columns
+            axes.bar(places, frame[bars] * 100, width=0.86, color=OTHER.light, label=bars)
+            for name in lines:
+                axes.step(places, frame[name] * 100, where="mid", color=INK, linewidth=1.3, label=name)
+            axes.set_xticks(list(places), list(frame.index), fontsize=8, rotation=40 if len(frame) > 6 else 0)
+            axes.set_ylim(0, None)
+            axes.set_title(title)
+            axes.set_xlabel(xlabel.removesuffix(")"), fontsize=9)
+            axes.grid(axis="x", visible=False)
+            axes.tick_params(axis="x", length=0)
+            if lines:
+                axes.legend(fontsize=8, handlelength=1.1)
+        all_axes[0].set_ylabel("%", rotation=0, labelpad=8)
+        return _svg(figure)
+
+
 def _format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) -> None:
     handles = [
         axes.plot([], [], color=style(name).light, marker=style(name).marker, linestyle="none", label=name)[0]

@@ -1,5 +1,6 @@
 """Figures: the same bytes for the same numbers, colours that everyone can tell apart, nothing from a network."""
 
+import re
 from itertools import combinations
 from xml.etree import ElementTree as ET
 
@@ -107,6 +108,12 @@ FIGURES = {
         "CPU",
     ),
     "ratios": lambda: plots.ratios({"encode": ratio_frame(), "decode": ratio_frame()}, "CPU", (0.99, 1.02)),
+    "histograms": lambda: plots.histograms(
+        {
+            "Lengths (bytes)": pd.DataFrame({"value": [0.75, 0.25], "key": [0.0, 1.0]}, index=["8", "16"]),
+            "Batches (records)": pd.DataFrame({"batches": [1.0]}, index=["1"]),
+        }
+    ),
 }
 
 
@@ -132,6 +139,15 @@ def test_an_inline_figure_is_self_contained_and_named(name: str) -> None:
     assert all(v.strip("url()#") in ids for v in references)
     assert plots.INK not in svg
     assert not [shade for style in plots.STYLES.values() for shade in [style.light] if shade in svg]
+
+
+def test_bars_of_a_histogram_are_as_high_as_their_shares() -> None:
+    """Of the one panel with two bars, 75 % and 25 %: the SVG draws each as a path from the axis up."""
+    svg = FIGURES["histograms"]()
+    paths = [re.findall(r"-?[\d.]+", path) for path in re.findall(rf'd="([^"]+)"[^>]*fill: {plots.OTHER.light}', svg)]
+    heights = [max(ys) - min(ys) for ys in ([float(y) for y in path[1::2]] for path in paths)]
+    assert len(heights) >= 3
+    assert heights[0] == pytest.approx(3 * heights[1], rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["overhead", "break_even"])
