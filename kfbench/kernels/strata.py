@@ -5,8 +5,6 @@ import numpy as np
 from kfbench.kernels._jit import kernel
 from kfbench.kernels.draws import BITS_32, ONE, stream_of, word
 
-BITS_11 = np.uint64(11)
-
 
 @kernel
 def evenly(seed, purpose, block, table, out):
@@ -14,7 +12,8 @@ def evenly(seed, purpose, block, table, out):
     stream, n, scale = stream_of(seed, purpose), len(out), len(table) / len(out)
     first = np.uint64(block) << BITS_32
     for i in range(n):
-        within = np.float64(np.int64(word(stream, first + np.uint64(i)) >> BITS_11)) * 2.0**-53
+        # Of 32 bits: with 53 a sum could be rounded up to n, and the entry be one behind the table.
+        within = np.float64(np.int64(word(stream, first + np.uint64(i)) >> BITS_32)) * 2.0**-32
         out[i] = table[np.int64((i + within) * scale)]
     for i in range(n - 1, 0, -1):
         j = (word(stream, first + np.uint64(n + i)) >> BITS_32) * (np.uint64(i) + ONE) >> BITS_32
