@@ -352,6 +352,7 @@ class Recorder {
         topics.put("older-producer-append-time-v1", in("v1", "message.timestamp.type", "LogAppendTime"));
         topics.put("upgraded", in("v0"));
         topics.put("changelog-upgraded", in("v0", "cleanup.policy", "compact", "segment.bytes", "16384", "min.cleanable.dirty.ratio", "0.01"));
+        topics.put("changelog-upgraded-uncompacted", in("v0", "segment.bytes", "16384"));
         topics.put("__consumer_offsets", in("v0", "cleanup.policy", "compact"));
         create(bootstrap, topics);
         for (String format : List.of("v0", "v1")) {
@@ -362,6 +363,7 @@ class Recorder {
         for (String codec : OLDER_CODECS) appendTime(bootstrap, "append-time-v1", 15, plain(codec));
         upgraded(bootstrap);
         olderChangelog(bootstrap, "changelog-upgraded", "v0", "v1", "v2");
+        olderChangelog(bootstrap, "changelog-upgraded-uncompacted", "v0", "v1", "v2");
         commitOffsets(bootstrap, 100, "edges-v1", "activity-v1-none");
         upgrade(bootstrap, "__consumer_offsets", "v1");
         commitOffsets(bootstrap, 100, "edges-v1", "activity-v1-gzip");

@@ -120,6 +120,10 @@ OLDER_SEGMENTS = {
         f"changelog-upgraded-0/{SEGMENT}",
         "a topic upgraded from v0 to v1 to v2, then compacted",
     ),
+    "changelog-upgraded-uncompacted.log": (
+        f"changelog-upgraded-uncompacted-0/{SEGMENT}",
+        "what changelog-upgraded.log was before the cleaner came: the same in a topic that is not compacted",
+    ),
     "consumer-offsets-upgraded.log": (
         f"__consumer_offsets-0/{SEGMENT}",
         "offset commits of two groups, upgraded from v0 to v1 to v2; one group deleted again and again",

@@ -17,6 +17,7 @@ from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, Would
 from kfbench.formats import FORMATS
 from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.common import reference_decode, reference_encode
+from tests.recorded import FOLDER
 from tests.reference import cleaner, codecs, v01
 from tests.reference import log as reference_log
 from tests.reference.model import CODEC_NAMES, Batch, Fields, Message
@@ -48,6 +49,25 @@ def test_filters_as_kafka_does(vector: BrokerVector) -> None:
     )
     assert done.work.batches == len(kfbench.read_log(vector.source))
     assert done.kept_records == sidecar["recordCount"]
+
+
+def test_compacts_a_segment_of_three_formats_as_a_real_broker_did() -> None:
+    """Kafka 2.8's cleaner, which knows no delete horizons yet (KIP-534); behind this segment there was another."""
+    before, after = ((FOLDER / f"changelog-upgraded{kind}.log").read_bytes() for kind in ("-uncompacted", ""))
+    done = compact(before, now_ms=NOW_MS, retain_last=False)
+    ours, theirs = kfbench.read_log(done.encoded), kfbench.read_log(after)
+    assert set(theirs.batches["magic"]) == {0, 1, 2} and len(theirs.records) < len(kfbench.read_log(before).records)
+    assert ours.records == theirs.records
+    assert ours.bounds.tolist() == theirs.bounds.tolist()
+    of_the_library = ["position", "size_bytes", "crc"]
+    of_the_horizon = ["attributes", "base_timestamp_ms", "delete_horizon_ms", "records_size_bytes"]
+    made, left = (log.batches.drop(columns=of_the_library) for log in (ours, theirs))
+    assert made[made["magic"] < 2].equals(left[left["magic"] < 2])
+    assert made.drop(columns=of_the_horizon).equals(left.drop(columns=of_the_horizon))
+    plain, ends = theirs.batches["codec"] == "none", theirs.batches["position"] + theirs.batches["size_bytes"]
+    for batch in np.flatnonzero(plain):
+        start, end = int(theirs.batches["position"][batch]), int(ends[batch])
+        assert bytes(done.data[slice(*done.positions[batch : batch + 2])]) == after[start:end]
 
 
 # Logs of every format, and what a plain reading of the cleaner's rules makes of them
