@@ -144,10 +144,10 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
 
 def _budget(chunk: Chunk, budget: int) -> int:
     """How many bytes of the batches that follow grow to CHUNK_BYTES, if they are like these."""
-    if not chunk.size_bytes:
-        return budget
     shapes = chunk.records.shapes
     plain_bytes = shapes.payload_bytes + COLUMN_BYTES * (len(shapes) + shapes.header_count)
+    if not plain_bytes:
+        return budget
     return int(min(max(CHUNK_BYTES * chunk.size_bytes // plain_bytes, FIRST_BYTES // 8), PIECE_BYTES))
 
 

@@ -1,0 +1,181 @@
+"""Segments and folders of them: every sound batch once, what is left out is named, memory stays bounded."""
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, Records, read_log
+from kfbench.errors import KfbenchError
+from kfbench.sources import Chunk, find, log
+from kfbench.sources.log import Segment
+from tests.recorded import FOLDER, facts
+
+ROOM_BYTES = 400 << 20  # a worker may have 1 GiB, of which the interpreter and the libraries take a quarter
+# Peaks by the kernel's count of this process alone: rusage would show what it was forked from.
+MEASURE = """\
+import sys
+from pathlib import Path
+from kfbench.measure.tally import Question, tally
+from kfbench.sources.log import Segment
+
+def peak_bytes():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+def read(path):
+    return tally(Segment(name=path, size_bytes=Path(path).stat().st_size), Question(arms=(("v2", "none"),)))
+
+read(sys.argv[1])
+before = peak_bytes()
+counts = [read(path).sources[0].records for path in sys.argv[2:]]
+print(peak_bytes() - before, *counts)
+"""
+
+
+def written(path: Path, *names: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join((FOLDER / name).read_bytes() for name in names))
+    return path
+
+
+def chunks_of(path: Path) -> list[Chunk]:
+    return list(Segment(name=str(path), size_bytes=path.stat().st_size).chunks())
+
+
+def check(chunks: list[Chunk], data: bytes) -> None:
+    """The chunks are what one reading of the whole gives."""
+    whole = read_log(data, on_error="skip")
+    assert np.concatenate([np.diff(chunk.bounds) for chunk in chunks if chunk.bounds is not None]).tolist() == (
+        np.diff(whole.bounds).tolist()
+    )
+    assert np.concatenate([chunk.records.offsets for chunk in chunks]).tolist() == whole.records.offsets.tolist()
+    values = [chunk.records.value(i) for chunk in chunks for i in range(len(chunk.records))]
+    assert values == [whole.records.value(i) for i in range(len(whole.records))]
+    assert sum(chunk.size_bytes for chunk in chunks) == whole.batch_rows["size_bytes"].sum()
+    assert [each.position for chunk in chunks for each in chunk.damage] == [error.position for error in whole.errors]
+    assert sum(chunk.trailing_bytes for chunk in chunks) == whole.trailing_bytes
+    assert all(one.position <= other.position for one, other in pairwise(chunks))
+    lost = sum(each.size_bytes for chunk in chunks for each in chunk.damage)
+    assert sum(chunk.size_bytes + chunk.trailing_bytes for chunk in chunks) + lost == len(data)
+
+
+@pytest.mark.parametrize("first_bytes", [100, 2_000, 1 << 20])
+def test_every_sound_batch_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_bytes: int) -> None:
+    monkeypatch.setattr(log, "FIRST_BYTES", first_bytes)
+    monkeypatch.setattr(log, "PIECE_BYTES", 3 * first_bytes)
+    path = written(tmp_path / "a.log", "transactions.log", "activity-zstd.log", "changelog.log")
+    data = bytearray(path.read_bytes())
+    check(chunks_of(path), bytes(data))
+    data[facts("transactions.log").positions[3] + 70] ^= 8
+    path.write_bytes(data[:-11])
+    check(chunks_of(path), bytes(data[:-11]))
+
+
+def test_what_follows_a_length_that_cannot_be_skipped_is_lost(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.log", "telemetry.log")
+    data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[7]
+    data[at + 8 : at + 12] = bytes(4)
+    path.write_bytes(data)
+    chunks = chunks_of(path)
+    check(chunks, bytes(data))
+    [damage] = chunks[-1].damage
+    assert (damage.position, damage.size_bytes, damage.field) == (at, len(data) - at, "length")
+
+
+def test_a_run_that_grows_too_large_is_read_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "LIMITS", log.Limits(batch_bytes=30_000, log_expansion=1))
+    grows = FORMATS["v2"].encode(Records.from_lists([bytes(25_000), bytes(40_000), b"a"] * 2), 1, "lz4")
+    path = tmp_path / "a.log"
+    path.write_bytes(bytes(grows))
+    chunks = chunks_of(path)
+    assert [len(chunk.records.value(i) or b"") for chunk in chunks for i in range(len(chunk.records))] == [
+        25_000, 1, 25_000, 1,
+    ]  # fmt: skip
+    damage = [each for chunk in chunks for each in chunk.damage]
+    assert [each.position for each in damage] == grows.positions[[1, 4]].tolist()
+    assert all("past the limit of 30000 bytes" in each.promise for each in damage)
+
+
+def test_a_brokers_data_dir(tmp_path: Path) -> None:
+    segments = [
+        written(tmp_path / "a" / "orders-0" / "00000000000000000000.log", "telemetry.log"),
+        written(tmp_path / "a" / "orders-0" / "00000000000000000300.log", "edges.log"),
+        written(tmp_path / "a" / "orders.eu-west-12" / "00000000000000000000.log", "edges.log"),
+        written(tmp_path / "b" / "__consumer_offsets-49" / "00000000000000000000.log", "consumer-offsets.log"),
+        written(tmp_path / "b" / "loose" / "00000000000000000000.log", "edges.log"),
+    ]
+    left_out = {
+        "a/orders-0/00000000000000000000.index": "offset indexes",
+        "a/orders-0/00000000000000000000.timeindex": "time indexes",
+        "a/orders-0/00000000000000000000.txnindex": "indexes of aborted transactions",
+        "a/orders-0/00000000000000000300.snapshot": "snapshots of producers",
+        "a/orders-0/00000000000000000000.log.deleted": "deleted segments",
+        "a/orders-0/00000000000000000000.log.cleaned": "unfinished compactions",
+        "a/orders-0/00000000000000000000.log.swap": "compactions that were not swapped in",
+        "a/orders-0/leader-epoch-checkpoint": "other files",
+        "meta.properties": "other files",
+        "a/orders-1.0f6b7b9c2d6e4c56-delete/00000000000000000000.log": "deleted partitions",
+        "a/orders-2.0f6b7b9c2d6e4c56-future/00000000000000000000.log": (
+            "replicas that move to another log dir, and are there twice"
+        ),
+        "b/orders-3.0f6b7b9c2d6e4c56-stray/00000000000000000000.log": "stray partitions",
+    }
+    for name in left_out:
+        written(tmp_path / name, "edges.log")
+    (tmp_path / "a" / "empty-0").mkdir()
+    found = find([tmp_path])
+    assert [part.name for part in found.parts] == [str(path) for path in segments]
+    assert [(part.topic, part.partition) for part in found.parts] == [
+        ("orders", 0), ("orders", 0), ("orders.eu-west", 12), ("__consumer_offsets", 49), ("", None),
+    ]  # fmt: skip
+    assert [part.size_bytes for part in found.parts] == [path.stat().st_size for path in segments]
+    edges_bytes = (FOLDER / "edges.log").stat().st_size
+    assert {each.path: each.reason for each in found.skipped} == {
+        (str(tmp_path / name) if ".0f6b" not in name else str((tmp_path / name).parent)): why
+        for name, why in left_out.items()
+    }
+    assert {each.size_bytes for each in found.skipped} == {edges_bytes}
+    assert not any(each.is_data for each in found.skipped)
+
+
+def test_one_partition_and_one_segment_are_told_by_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "orders-7" / "00000000000000000000.log", "edges.log")
+    for source in (path, path.parent):
+        [part] = find([source]).parts
+        assert (part.topic, part.partition, part.unit) == ("orders", 7, "byte")
+    monkeypatch.chdir(path.parent)
+    [part] = find([path.name, path.parent, path]).parts
+    assert part.key == "orders-7/00000000000000000000.log"
+
+
+def test_a_folder_without_a_segment(tmp_path: Path) -> None:
+    written(tmp_path / "orders-0" / "00000000000000000000.index", "edges.log")
+    with pytest.raises(KfbenchError, match=r"no segment in this folder or below it \(\.log\); .*1 × offset indexes$"):
+        log.find(tmp_path)
+    path = written(tmp_path / "other" / "orders-1" / "00000000000000000000.log", "edges.log")
+    found = find([tmp_path / "orders-0", path])
+    assert [part.name for part in found.parts] == [str(path)]
+    assert [(each.path, each.is_data) for each in found.skipped] == [(str(tmp_path / "orders-0"), False)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
+def test_memory_is_bounded_whatever_the_size(tmp_path: Path) -> None:
+    logs, expected = [], []
+    # Batches that grow 8,000-fold, and records whose columns take far more than their bytes.
+    for codec, value_bytes, batch_size, times in (("zstd", 1 << 20, 1, 450), ("none", 1, 5_000, 900)):
+        batch = bytes(FORMATS["v2"].encode(Records.from_lists([bytes(value_bytes)] * batch_size), batch_size, codec))
+        logs.append(tmp_path / f"{codec}.log")
+        logs[-1].write_bytes(batch * times)
+        expected.append(batch_size * times)
+        assert (value_bytes + 2 * log.COLUMN_BYTES) * batch_size * times > ROOM_BYTES  # all at once
+    command = [sys.executable, "-c", MEASURE, str(FOLDER / "activity-zstd.log"), *map(str, logs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    peak_bytes, *counts = map(int, done.stdout.split())
+    assert counts == expected
+    assert peak_bytes < ROOM_BYTES
