@@ -44,14 +44,6 @@ def sixteen(stream, number):
 
 
 @kernel
-def words(seed, purpose, start, out):
-    """Fills out uint64[n] with the words start, start + 1, …"""
-    stream = stream_of(seed, purpose)
-    for i in range(len(out)):
-        out[i] = word(stream, start + i)
-
-
-@kernel
 def pick(seed, purpose, start, table, out):
     """Fills out[n] with entries of table[65_536]: each is as likely as the others. 16 bits a draw."""
     stream = stream_of(seed, purpose)

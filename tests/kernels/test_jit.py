@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
-from kfbench import FORMATS, Records, kernels
+from kfbench import FORMATS, WORKLOADS, Records, kernels
 from kfbench.batches import BatchFields
 from kfbench.broker._headers import headers
 from kfbench.broker.append import append as append_requests
@@ -28,6 +28,7 @@ from kfbench.kernels import (
     batch_header,
     control,
     crc,
+    draws,
     enriched,
     frames,
     header_fields,
@@ -36,12 +37,15 @@ from kfbench.kernels import (
     kip98,
     legacy,
     limit,
+    linger,
     mirroring,
     partition,
+    periods,
     rows,
     scan,
     sealing,
     shared_headers,
+    strata,
     templates,
 )
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
@@ -52,8 +56,8 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_header, control, crc, enriched, frames, header_fields, headers_first, keys, kip98, legacy,
-    limit, mirroring, partition, rows, scan, sealing, shared_headers, templates,
+    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields, headers_first, keys, kip98,
+    legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing, shared_headers, strata, templates,
 )  # fmt: skip
 
 
@@ -92,6 +96,8 @@ def exercise() -> None:
         append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
     for _, template, numbers, lengths, template_keys in cases():
         template.fill(1, 2, numbers, lengths, keys=template_keys)
+    for workload in ("kv-etc", "kv-mixgraph", "cluster-metadata"):
+        WORKLOADS[workload].generate(records=1, seed=0)
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 
