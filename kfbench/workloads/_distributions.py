@@ -5,7 +5,8 @@ no power or logarithm. Against the distribution itself the mean of a generalised
 and nothing beyond the quantile 1 - 1/131,072 is ever drawn: the price of the table.
 
 Lengths are whole. `whole` says how a length of a continuous distribution becomes one, as its source does: "round" (the
-default; no bias), "floor" or "ceil". Sources: generalised extreme value and generalised Pareto as in Atikoglu et al.,
+default; no bias), "floor" or "ceil": mutilate rounds ETC's key lengths and cuts its values off, db_bench's mixgraph
+rounds up. Sources: generalised extreme value and generalised Pareto as in Atikoglu et al.,
 "Workload analysis of a large-scale key-value store" (SIGMETRICS 2012), which write the shape as k; in scipy's terms
 `genextreme(c=-k)` and `genpareto(c=k)`.
 """
