@@ -5,18 +5,18 @@ import numpy as np
 from kfbench.kernels._jit import kernel
 from kfbench.kernels.draws import BITS_32, ONE, stream_of, word
 
+LOW_32 = np.uint64(0xFFFFFFFF)
+
 
 @kernel
 def evenly(seed, purpose, block, table, out):
-    """Fills out[n] with one entry from each of n equal parts of table, shuffled (Durstenfeld, CACM 1964)."""
-    stream, n, scale = stream_of(seed, purpose), len(out), len(table) / len(out)
+    """Fills out[n] with one entry from each of n equal parts of table, shuffled inside out (after Durstenfeld, CACM
+    1964). Half a word says which entry, the other half where it goes."""
+    stream, scale = stream_of(seed, purpose), len(table) / len(out)
     first = np.uint64(block) << BITS_32
-    for i in range(n):
-        # Of 32 bits: with 53 a sum could be rounded up to n, and the entry be one behind the table.
-        within = np.float64(np.int64(word(stream, first + np.uint64(i)) >> BITS_32)) * 2.0**-32
-        out[i] = table[np.int64((i + within) * scale)]
-    for i in range(n - 1, 0, -1):
-        j = (word(stream, first + np.uint64(n + i)) >> BITS_32) * (np.uint64(i) + ONE) >> BITS_32
-        other = out[j]
-        out[j] = out[i]
-        out[i] = other
+    for i in range(len(out)):
+        drawn = word(stream, first + np.uint64(i))
+        entry = table[np.int64((i + np.float64(np.int64(drawn >> BITS_32)) * 2.0**-32) * scale)]
+        j = (drawn & LOW_32) * (np.uint64(i) + ONE) >> BITS_32
+        out[i] = out[j]
+        out[j] = entry

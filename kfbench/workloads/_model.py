@@ -36,7 +36,7 @@ from kfbench.arrays import Bytes, Int32, Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import InvalidConfig
 from kfbench.kernels import draws
-from kfbench.kernels.pairs import pairs
+from kfbench.kernels.kinds import DRAWN, pairs, places, settle
 from kfbench.layouts import (
     CONTROL_ABORT,
     CONTROL_COMMIT,
@@ -81,6 +81,9 @@ MARKERS: Final = (  # what a marker's key may be, and its value: version 0, of t
 )
 NO_BYTES: Final = np.zeros(0, np.uint8)
 NUMBERS: Final = np.arange(BLOCK_RECORDS)
+ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
+ALL_CHANCES: Final = np.arange(QUANTILES, dtype=np.int32)
+NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # for who has a null share of 0
 KIND_NAMES: Final = ("process", "model", "dist")
 
 
@@ -124,11 +127,6 @@ class Part(_Table, frozen=True, kw_only=True):
     @property
     def parsed(self) -> Template:
         return Template.parse(self.template)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether its lengths take filling the template."""
-        return self.length is None and self.same_length is None
 
     @property
     def same_length(self) -> int | None:
@@ -211,6 +209,7 @@ class Model(_Table, frozen=True, kw_only=True):
         """The records start ... start + records - 1; a slice may begin and end inside a batch. Raises InvalidConfig."""
         if records < 0 or start < 0 or seed < 0:
             raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
+        _keep_freed_memory()
         columns = self._columns(records)
         bounds, fields, done = [np.zeros(1, np.int64)], [], 0
         for block, first, count in block_slices(start, records):
@@ -335,38 +334,42 @@ class Model(_Table, frozen=True, kw_only=True):
 
     def _fill_lengths(self, column: Column, ids: "_Ids", kinds: Kinds | None, out: Int32) -> None:
         """Of a block's keys or values, nulls included."""
+        same, null_shares = np.full(256, DRAWN, np.int32), np.zeros(256, np.int32)
         for k, (key, value) in enumerate(self._parts):
             part = key if column == KEY else value
+            mine = self._of_kind(k, column)
             if k and self._is_main(k, column):
                 continue
-            # The first kind is most of the records: unless it is slow, it is done for all, and others over it.
-            mask = None
-            if kinds is not None and (k or (part is not None and part.is_slow)):
-                mask = kinds == k if k else self._of_kind(k, column)[kinds]
             if part is None:
-                _put(NULL_LENGTH, mask, out)
-            elif part.same_length is not None:
-                _put(part.same_length, mask, out)
-            elif mask is None:
+                same[mine] = NULL_LENGTH
+            elif (length := part.same_length) is not None:
+                same[mine] = length
+            elif kinds is None or (k == 0 and part.length is not None):  # most are of the first kind: draw it for all
                 _draw_lengths(part, self._stream(k, column), key, ids, None, out)
             else:
-                mine = np.flatnonzero(mask)
-                lengths = np.empty(len(mine), np.int32)
-                _draw_lengths(part, self._stream(k, column), key, ids, mine, lengths)
-                out[mine] = lengths
-            if isinstance(part, Value) and part.null_share:
-                nulls = np.empty(BLOCK_RECORDS, np.uint8)
-                _pick((part.null_share,), ids.seed, NULLS, ids.first, nulls)
-                _put(NULL_LENGTH, nulls.view(np.bool_) if mask is None else mask & nulls.view(np.bool_), out)
-        if kinds is None:
-            return
+                at = np.empty(BLOCK_RECORDS + 1, np.int64)
+                at = at[: places(kinds, mine, at)]
+                lengths = np.empty(len(at), np.int32)
+                _draw_lengths(part, self._stream(k, column), key, ids, at, lengths)
+                out[at] = lengths
+            if isinstance(part, Value):
+                null_shares[mine] = round(part.null_share * QUANTILES)
         if self._has_tombstones and column == VALUE:
-            _put(NULL_LENGTH, kinds == TOMBSTONE, out)
-        elif self._has_tombstones and self.key is not None and self.key.same_length is None:
+            same[TOMBSTONE] = NULL_LENGTH
+        if isinstance(self.batching, Transactions):
+            same[MARKER] = MARKER_LAYOUTS[column].itemsize
+        if kinds is None and not null_shares[PLAIN]:
+            if same[PLAIN] != DRAWN:
+                out[:] = same[PLAIN]
+            return
+        chances = NO_CHANCES
+        if null_shares.any():
+            chances = np.empty(BLOCK_RECORDS, np.int32)
+            draws.pick(ids.seed, NULLS, ids.first, ALL_CHANCES, chances)
+        settle(ALL_PLAIN if kinds is None else kinds, same, null_shares, chances, out)
+        if kinds is not None and self._has_tombstones and column == KEY and same[TOMBSTONE] == DRAWN:
             after = np.flatnonzero(kinds == TOMBSTONE)
             out[after] = out[after - 1]
-        if isinstance(self.batching, Transactions):
-            _put(MARKER_LAYOUTS[column].itemsize, kinds == MARKER, out)
 
     def _fill_contents(self, ids: "_Ids", out: Int32) -> None:
         """Lengths of the headers' values, int32[65_536, headers]."""
@@ -507,6 +510,14 @@ class Model(_Table, frozen=True, kw_only=True):
         return found
 
 
+@lru_cache(maxsize=1)
+def _keep_freed_memory() -> None:
+    """A block takes arrays of half a megabyte, which glibc gives back to the system one by one: the page faults of the
+    next ones are a third of the whole time. Once it has seen a larger one freed it keeps what is freed, up to twice
+    that (mallopt(3), M_MMAP_THRESHOLD)."""
+    np.empty((32 << 20) - 8_192, np.uint8)
+
+
 @dataclass(frozen=True)
 class _Ids:
     """The keys of a block's records by id, worked out once for each [key]."""
@@ -520,13 +531,6 @@ class _Ids:
         if keys not in self.known:
             self.known[keys] = keys.ids(self.seed, self.first, BLOCK_RECORDS)
         return self.known[keys]
-
-
-def _put(value: int, mask: NDArray[np.bool_] | None, out: Int32) -> None:
-    if mask is None:
-        out[:] = value
-    else:
-        np.copyto(out, np.int32(value), where=mask)
 
 
 def _draw_lengths(part: Part, stream: int, key: Key | None, ids: _Ids, mine: Int64 | None, out: Int32) -> None:
