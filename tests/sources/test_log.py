@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kfbench import FORMATS, Records, read_log
+from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
 from kfbench.sources import Chunk, find, log
 from kfbench.sources.log import Segment
@@ -87,7 +87,7 @@ def test_what_follows_a_length_that_cannot_be_skipped_is_lost(tmp_path: Path) ->
 
 
 def test_a_run_that_grows_too_large_is_read_batch_by_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "LIMITS", log.Limits(batch_bytes=30_000, log_expansion=1))
+    monkeypatch.setattr(log, "LIMITS", Limits(batch_bytes=30_000, log_expansion=1))
     grows = FORMATS["v2"].encode(Records.from_lists([bytes(25_000), bytes(40_000), b"a"] * 2), 1, "lz4")
     path = tmp_path / "a.log"
     path.write_bytes(bytes(grows))

@@ -1,0 +1,87 @@
+"""The page of a what-if: from the values of its JSON alone, in one folder, with what was left out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.report import whatif
+from kfbench.report.publish import newest
+from kfbench.sweep.whatif import what_if
+from tests.recorded import FOLDER
+
+Answer = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    found = what_if(
+        [FOLDER / "service-headers.log", FOLDER / "telemetry.log"], ["v1", "v3"], ["none", "lz4"], rate_mb_s=1
+    )
+    values: Answer = json.loads(json.dumps(found.to_dict()))
+    return values
+
+
+def test_a_page_stands_alone_and_beside_its_values(answer: Answer, tmp_path: Path) -> None:
+    path = whatif.publish(answer, tmp_path)
+    assert path.parent == tmp_path and path.name.startswith("what-if-")
+    assert {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()} == {
+        "index.html", "what-if.json", "figures/overhead.svg", "figures/fields.svg",
+    }  # fmt: skip
+    assert json.loads((path / "what-if.json").read_text()) == answer
+    page = (path / "index.html").read_text()
+    assert page.count("<svg") == 2 and "src=" not in page and "<link" not in page
+    assert f"{answer['sizes'][0]['size_bytes']:,}" in page
+    assert whatif.publish(answer, tmp_path) == path  # every byte is there already
+    assert whatif.publish(answer | {"now_bytes": 1}, tmp_path) != path
+
+
+def test_it_is_no_report_of_a_run(answer: Answer, tmp_path: Path) -> None:
+    whatif.publish(answer, tmp_path)
+    run = tmp_path / "2026-01-01.1"
+    run.mkdir()
+    (run / "index.html").touch()
+    assert newest(tmp_path) == run
+
+
+def test_tables_hold_the_numbers(answer: Answer) -> None:
+    sizes = whatif.sizes(answer)
+    assert [row[0] for row in sizes.rows] == ["v1", "v3", "v2"]
+    arms = {(arm["format"], arm["codec"]): arm for arm in answer["sizes"]}
+    assert sizes.rows[1][1:] == (
+        arms["v3", "none"]["size_bytes"],
+        arms["v3", "lz4"]["size_bytes"],
+        100 * arms["v3", "none"]["saving"],
+        100 * arms["v3", "lz4"]["saving"],
+    )
+    assert len(whatif.months(answer).rows) == len(arms)
+    assert {row[:2] for row in whatif.rebatched(answer).rows} == set(arms)
+    assert len(whatif.break_even(answer).rows) == 3
+    in_v2 = [row[3] for row in whatif.fields(answer).rows]
+    assert sum(size for size in in_v2 if isinstance(size, int)) == arms["v2", "none"]["size_bytes"]
+    assert len(whatif.sources(answer).rows) == 2
+
+
+def test_the_lead_names_a_format_that_carries_all(answer: Answer) -> None:
+    assert answer["payload_left_out"] == ["v1"]
+    lead = whatif.lead(answer)
+    assert lead.startswith("v3 with lz4 would take ") and "v1" not in lead
+
+
+def test_without_a_rate_there_is_no_month(answer: Answer) -> None:
+    without = {"rate": None, "sizes": [arm | {"month": None} for arm in answer["sizes"]]}
+    assert not whatif.months(answer | without).rows
+    page = dict(whatif.render(answer | without))["index.html"].decode()
+    assert "A month at this rate" not in page
+
+
+def test_what_was_left_out_is_said(answer: Answer) -> None:
+    skipped = [{"path": "a.index", "size_bytes": 5, "reason": "offset indexes", "is_data": False}] * 2
+    many = [source | {"path": f"{i}.log", "topic": "orders"} for i, source in enumerate(answer["sources"] * 30)]
+    changed = answer | {"lost_bytes": 7, "lost_share": 0.0123, "skipped": skipped, "sources": many}
+    changed["sample"] = answer["sample"] | {"plain_bytes": 10, "of_bytes": 1_000, "seed": 4}
+    page = dict(whatif.render(changed))["index.html"].decode()
+    for said in ("1.23 % of the bytes", "1.00 % of the batches", "seed 4", "2 × offset indexes (10 bytes)"):
+        assert said in page
+    assert [row[:2] for row in whatif.sources(changed).rows] == [("orders", 60)]
