@@ -191,14 +191,36 @@ def report(
 @app.command(name="what-if")
 def what_if(
     sources: Annotated[
-        list[Path],
-        typer.Argument(metavar="SOURCE...", help="Log segments, topic-partition folders, log dirs, a data dir."),
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Log segments, topic-partition folders, log dirs, a data dir; Parquet, JSON lines or CSV, or folders "
+            "of them; or one topic: kafka://HOST:PORT/TOPIC?from=earliest&to=latest.",
+        ),
     ],
     format_names: Annotated[
         list[str] | None, typer.Option("--format", metavar="NAME", help="Only this one; may be repeated.")
     ] = None,
     codec_names: Annotated[
         list[str] | None, typer.Option("--codec", metavar="NAME", help="Only this one; may be repeated.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of a table: the key; none unless given.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The value; the whole row as JSON unless given.")
+    ] = None,
+    value_json: Annotated[bool, typer.Option("--value-json", help="The whole row as JSON.")] = False,
+    timestamp: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The time: int ms, ISO 8601 or Arrow's; none unless given.")
+    ] = None,
+    headers: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Headers: a map, a list of {key, value}, JSON of either.")
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The partition's number; a file is one unless given.")
+    ] = None,
+    connector: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|MAVEN", help="Spark's Kafka source: jars or coordinates; Maven's unless given."),
     ] = None,
     lingers_ms: Annotated[
         list[float] | None, typer.Option("--linger-ms", metavar="MS", help="Batches of this linger; may be repeated.")
@@ -229,11 +251,19 @@ def what_if(
     from kfbench.codecs import CODECS
     from kfbench.errors import InvalidConfig
     from kfbench.formats import FORMATS
+    from kfbench.sources import Columns
+    from kfbench.sources.topic import SCHEME, Topic
     from kfbench.sweep.whatif import SAMPLE_BYTES, batchings_of, what_if
 
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
+    if value_json and value is not None:
+        raise typer.BadParameter("not together with --value", param_hint="--value-json")
+    topics = [source for source in sources if source.startswith(SCHEME)]
+    if topics and len(sources) > 1:
+        raise typer.BadParameter("a topic is asked about alone", param_hint="SOURCE")
     try:
+        asked: Any = Topic.parse(topics[0]) if topics else [_existing(Path(source)) for source in sources]
         batchings = batchings_of(lingers_ms, batch_sizes)
         traffic = Traffic(fan_out=fan_out, replication=replication, retention_days=retention_days)
         prices = Prices(storage_gb_month=price_storage_gb_month, network_gb=price_network_gb)
@@ -243,9 +273,11 @@ def what_if(
     from rich.console import Console
 
     found = what_if(
-        [_existing(source) for source in sources],
+        asked,
         format_names,
         codec_names,
+        columns=Columns(key=key, value=value, timestamp=timestamp, headers=headers, partition=partition),
+        connector=connector,
         batchings=batchings,
         sample_bytes=None if everything else SAMPLE_BYTES,
         seed=seed,

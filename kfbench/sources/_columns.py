@@ -189,7 +189,9 @@ def _records(value: ByteStrings, key: ByteStrings, times_ms: Int64, headers: Hea
 
 
 def _shown(scalar: Any) -> str:
-    text = repr(scalar.as_py()) if scalar.is_valid else "null"
+    found = scalar.as_py()
+    found = found.decode(errors="replace") if isinstance(found, bytes) else found
+    text = "null" if found is None else repr(found)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
 
 

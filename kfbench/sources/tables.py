@@ -50,6 +50,8 @@ KINDS: Final[dict[str, Kind]] = {
 COMPRESSED: Final = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 HIDDEN: Final = ("_", ".")  # `_SUCCESS`, `_temporary`, `.part-0.crc`: what Spark and Hive write beside their data
 
+OTHER_FILES: Final = "other files"
+
 PART_BYTES: Final = 256 << 20  # of row groups, as they lie there: what one worker reads of a large Parquet file
 TEXT_BYTES: Final = 4 << 20  # of text, read and parsed at a time
 LONGEST_ROW: Final = 64 << 20
@@ -120,19 +122,36 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
         return Found(parts=tuple(_parts(root, kind, columns)))
     parts: list[Table] = []
     skipped: list[Skipped] = []
-    for file in sorted(each for each in root.rglob("*") if each.is_file()):
-        kind = kind_of(file)
-        if kind is None or any(name.startswith(HIDDEN) for name in file.relative_to(root).parts):
-            skipped.append(Skipped(path=os.fspath(file), size_bytes=file.stat().st_size, reason="no table"))
+    refused: list[KfbenchError | OSError] = []
+    for file, kind in _files(root):
+        size_bytes = file.stat().st_size
+        if kind is None:
+            skipped.append(Skipped(path=os.fspath(file), size_bytes=size_bytes, reason=OTHER_FILES))
             continue
         try:
             parts += _parts(file, kind, columns)
         except (KfbenchError, OSError) as error:
             reason = str(error).removeprefix(f"{file}: ")
-            skipped.append(Skipped(path=os.fspath(file), size_bytes=file.stat().st_size, reason=reason, is_data=True))
-    if not parts:
-        raise KfbenchError(f"{root}: no table that can be read in this folder or below it ({', '.join(KINDS)})")
-    return Found(parts=tuple(parts), skipped=tuple(skipped))
+            skipped.append(Skipped(path=os.fspath(file), size_bytes=size_bytes, reason=reason, is_data=True))
+            refused.append(error)
+    if parts:
+        return Found(parts=tuple(parts), skipped=tuple(skipped))
+    if refused:
+        raise refused[0]
+    raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
+
+
+def is_there(folder: Path) -> bool:
+    """Whether a folder, or one below it, has a table."""
+    return any(kind for _, kind in _files(folder))
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, Kind | None]]:
+    """In a fixed order, with their kinds."""
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            is_hidden = any(name.startswith(HIDDEN) for name in file.relative_to(folder).parts)
+            yield file, None if is_hidden else kind_of(file)
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
@@ -159,7 +178,7 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     except (pa.ArrowException, InvalidRecords) as error:
         raise InvalidRecords(f"{path}: {_line(error)}") from None
     if sum(sizes) <= PART_BYTES:
-        return [whole]
+        return [replace(whole, size_bytes=sum(sizes))]
     return [
         replace(whole, groups=(first, end), size_bytes=sum(sizes[first:end]))
         for first, end in _runs(np.array(sizes), PART_BYTES)
@@ -195,6 +214,7 @@ def _chunks(reads: Iterator[_Read], columns: Columns) -> Iterator[Chunk]:
             damage.append(
                 Damage(position=number, size_bytes=lost_bytes, field=fault.field, promise=fault.promise + more)
             )
+        damage.sort(key=lambda each: each.position)
         records, numbers = rows.records, read.numbers[rows.kept]
         for first, end in _runs(_weights(records), CHUNK_BYTES):
             part = records.part(first, end)

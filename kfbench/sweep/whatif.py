@@ -24,9 +24,12 @@ from kfbench.measure.break_even import BreakEven, break_evens, overhead_bytes
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.size import BASE
 from kfbench.measure.tally import UNIFORM, Drawn, Question, Run, Source, Tally, tally
-from kfbench.sources import Found, Part, Skipped, find
+from kfbench.sources import Columns, Found, Part, Skipped, find
+from kfbench.sources.tables import Table
+from kfbench.sources.topic import Topic
 from kfbench.sweep.java import java_home
 from kfbench.sweep.month import Month, Rate, month, rate_of, rate_of_user
+from kfbench.sweep.topic import tallied_topic
 from kfbench.sweep.whatif_text import text
 
 if TYPE_CHECKING:
@@ -93,6 +96,7 @@ class WhatIf:
     rate: Rate | None
     traffic: Traffic
     prices: Prices
+    columns: Columns | None = None  # of tables
 
     @property
     def now_bytes(self) -> int:
@@ -164,6 +168,7 @@ class WhatIf:
             "payload_bytes": self.payload_bytes,
             "topics": list(self.topics),
             "assumed_batching": None if self.assumed is None else asdict(self.assumed),
+            "columns": None if self.columns is None else asdict(self.columns),
             "sample": None if self.sample is None else asdict(self.sample),
             "sizes": [self._arm(arm, self.arms) for arm in self.arms],
             "rebatched": [self._arm(arm, self.rebatched) for arm in self.rebatched],
@@ -204,10 +209,12 @@ def batchings_of(lingers_ms: Sequence[float] | None, batch_sizes: Sequence[int] 
 
 
 def what_if(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Topic,
     formats: Sequence[str] | None = None,
     codecs: Sequence[str] | None = None,
     *,
+    columns: Columns | None = None,
+    connector: str | None = None,
     batchings: Sequence[Batching] | None = None,
     sample_bytes: int | None = SAMPLE_BYTES,
     seed: int = 0,
@@ -217,10 +224,12 @@ def what_if(
     master: str | None = None,
     console: "Console | None" = None,
 ) -> WhatIf:
-    """Reads segments and folders of them, and gives their bytes in every format (default: all) and codec.
+    """Reads segments, tables and folders of them, or a topic, and gives their bytes in every format (default: all) and
+    codec.
 
-    v2 is always there, as the one to compare with. Damage is left out and listed. batchings: other batches for the same
-    records; of a source that has none the first is assumed. sample_bytes: about how much of the source goes through the
+    v2 is always there, as the one to compare with. Damage is left out and listed. columns: of tables. connector: where
+    Spark takes its Kafka source from (see `topic_mapped`). batchings: other batches for the same records; tables and
+    topics have none, and the first is assumed. sample_bytes: about how much of the source goes through the
     codecs, drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes a second as they lie now; None: the timestamps
     tell. master: a Spark master; None: threads of this process for what is small, else all cores of this machine.
     Raises KfbenchError for a path that is not there, and when nothing can be read; InvalidConfig and
@@ -229,24 +238,48 @@ def what_if(
     names = _known(formats, FORMATS, "format")
     arms, illegal = _arms(names if BASE in names else [*names, BASE], _known(codecs, CODECS, "codec"), formats)
     rate = None if rate_mb_s is None else rate_of_user(rate_mb_s)
-    found = find([paths] if isinstance(paths, str | os.PathLike) else paths)
-    size_bytes = sum(part.size_bytes for part in found.parts)
     given = tuple(BATCHINGS if batchings is None else batchings)
     if sample_bytes is not None and sample_bytes < 1:
         raise InvalidConfig(f"sample_bytes: {sample_bytes} is below 1")
-    question = Question(
-        arms=tuple(arms),
-        batchings=given,
-        recoded=tuple(name for name in dict.fromkeys((*(formats or RECODED), BASE))),
-        assumed=given[0] if batchings else None,
-        share=1.0 if sample_bytes is None else min(sample_bytes / max(size_bytes, 1), 1.0),
-        seed=seed,
-        always=min((_draw(part, seed), part.key) for part in found.parts)[1],
-    )
-    sums = tallied(found.parts, question, master, console)
+
+    def question_for(parts: Sequence[Part]) -> Question:
+        size_bytes = sum(part.size_bytes for part in parts)
+        if sample_bytes is not None and any(part.size_bytes < 0 for part in parts):
+            raise InvalidConfig(
+                f"{parts[0].topic}: the broker does not say how large it is: all of it has to be asked for"
+            )
+        return Question(
+            arms=tuple(arms),
+            batchings=given,
+            recoded=tuple(name for name in dict.fromkeys((*(formats or RECODED), BASE))),
+            assumed=given[0] if batchings else None,
+            share=1.0 if sample_bytes is None else min(sample_bytes / max(size_bytes, 1), 1.0),
+            seed=seed,
+            always=min((_draw(part, seed), part.key) for part in parts)[1],
+        )
+
+    if isinstance(paths, Topic):
+        _check_batchings(paths.name, batchings)
+        found, question, sums = tallied_topic(paths, question_for, connector, master, console)
+    else:
+        found = find([paths] if isinstance(paths, str | os.PathLike) else paths, columns)
+        tables = [part for part in found.parts if isinstance(part, Table)]
+        if tables:
+            _check_batchings(tables[0].path, batchings)
+        elif columns and columns.names:
+            raise InvalidConfig(f"column `{columns.names[0]}`: no source is a table")
+        question = question_for(found.parts)
+        sums = tallied(found.parts, question, master, console)
     if not sums.breakdown or not any(source.batches for source in sums.sources):
         raise KfbenchError(_unreadable(sums.sources))
-    return answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
+    told = answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
+    has_tables = any(isinstance(part, Table) for part in found.parts)
+    return replace(told, columns=columns or Columns()) if has_tables else told
+
+
+def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
+    if not batchings:
+        raise InvalidConfig(f"{source}: has no batches: say which linger.ms and batch.size a producer would have")
 
 
 def tallied(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kfbench.measure.break_even import BreakEven
     from kfbench.measure.rebatch import Batching
     from kfbench.measure.tally import Source
+    from kfbench.sources import Columns
     from kfbench.sweep.whatif import Arm, WhatIf
 
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")
@@ -74,7 +75,21 @@ def _read(found: "WhatIf") -> list[str]:
         lines.append("plain v0 and v1 messages stand alone: each is a batch of one, as an upgrade writes them")
     if found.assumed is not None:
         lines.append(f"no batches in the source; assumed: {batching_words(found.assumed)}")
+    if found.columns is not None:
+        lines.append(f"rows as records: {_columns(found.columns)}")
     return lines
+
+
+def _columns(columns: "Columns") -> str:
+    absent = {
+        "key": "none",
+        "value": "the whole row as JSON",
+        "timestamp": "none: all records at once, so that batches fill up",
+        "headers": "none",
+        "partition": "one for each file",
+    }
+    named = {name: column and f"column `{column}`" for name, column in vars(columns).items()}
+    return "; ".join(f"{name}: {named[name] or without}" for name, without in absent.items())
 
 
 def _by_file(sources: Iterable["Source"]) -> list[str]:

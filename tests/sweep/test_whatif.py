@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from kfbench import Records, read_log
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
+from kfbench.measure.rebatch import Batching
+from kfbench.sources import Columns
 from kfbench.sweep.whatif import what_if
 from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
@@ -266,7 +269,7 @@ def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
         what_if([FOLDER / "edges.log", tmp_path / "absent.log"])
     with pytest.raises(KfbenchError, match=r"^\S+: no segment in this folder or below it \(\.log\); there is: nothing"):
         what_if(tmp_path)
-    with pytest.raises(KfbenchError, match="a segment file or a folder of segments is wanted"):
+    with pytest.raises(KfbenchError, match="a segment file, a table, or a folder of either is wanted"):
         what_if([])
 
 
@@ -289,3 +292,67 @@ def test_unknown_and_illegal_choices_are_refused_by_name() -> None:
         what_if(path, formats=["v1"], codecs=["zstd"])
     with_zstd = {name for name, fmt in FORMATS.items() if "zstd" in fmt.capabilities.codecs}
     assert {arm.format for arm in what_if(path, codecs=["zstd"]).arms} == with_zstd == FORMATS.keys() - set(MESSAGES)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_a_table_of_a_log_takes_what_the_log_would_in_these_batches(tmp_path: Path, kind: str) -> None:
+    records = read_log(FOLDER / "telemetry.log").records
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(records.to_arrow(), path, row_group_size=70)
+    else:
+        rows = [
+            {
+                "key": (records.key(i) or b"").decode(),
+                "value": (records.value(i) or b"").decode(),
+                "timestamp_ms": int(records.timestamps_ms[i]),
+            }
+            for i in range(len(records))
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = Columns(key="key", value="value", timestamp="timestamp_ms")
+    batchings = [Batching(60_000, 1000), Batching(5, 16384)]
+    table = what_if(path, ["v2", "v3"], ["none", "lz4"], columns=columns, batchings=batchings)
+    log = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"], batchings=batchings)
+    assert [each.size_bytes for each in table.rebatched] == [each.size_bytes for each in log.rebatched]
+    assumed = {(each.format, each.codec): each for each in log.rebatched if each.batching == batchings[0]}
+    assert {(each.format, each.codec): each.size_bytes for each in table.arms if each.codec == "none"} == {
+        pair: each.size_bytes for pair, each in assumed.items() if each.codec == "none"
+    }
+    assert table.assumed == batchings[0] and table.columns == columns and table.base_bytes == table.size("v2", "none")
+    assert "rows as records: key: column `key`; value: column `value`; timestamp: column" in table.to_text()
+    assert table.to_dict()["columns"]["partition"] is None
+
+
+def test_tables_of_several_partitions_are_batched_apart(tmp_path: Path) -> None:
+    def rows(partitions: int) -> Path:
+        path = tmp_path / f"{partitions}.jsonl"
+        path.write_text("".join(json.dumps({"p": i % partitions, "t": i}) + "\n" for i in range(600)))
+        return path
+
+    columns = Columns(partition="p", timestamp="t")
+    batchings = [Batching(1000, 1 << 20)]
+    batches = [
+        what_if(rows(partitions), ["v2"], ["none"], columns=columns, batchings=batchings).sources[0].batches
+        for partitions in (1, 2, 3)
+    ]
+    assert batches == [1, 2, 3]
+
+
+def test_what_is_wrong_with_tables_is_said_and_the_rest_analysed(tmp_path: Path) -> None:
+    good, bad, other = tmp_path / "a.jsonl", tmp_path / "b.parquet", tmp_path / "c.csv"
+    good.write_text('{"v": "x", "t": 1}\n{"v": "y", "t": "soon"}\n')
+    bad.write_text("PAR1 and no more")
+    other.write_text("id\n1\n")
+    asked = Columns(value="v", timestamp="t")
+    found = what_if([good, bad, other], ["v2"], ["none"], columns=asked, batchings=[Batching(5, 1000)])
+    text = found.to_text()
+    assert found.records == 1 and found.now_bytes + found.lost_bytes == sum(
+        path.stat().st_size for path in (good, bad, other)
+    )
+    assert f"{good}: left out 21 bytes from line 2: column `t`: 'soon' is no time" in text
+    assert f"{bad}: not read: " in text and f"{other}: " in text and "no column `v` (columns: id)" in text
+    with pytest.raises(InvalidConfig, match=r"a\.jsonl: has no batches: say which linger\.ms and batch\.size"):
+        what_if(good, columns=asked)
+    with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
+        what_if(FOLDER / "telemetry.log", columns=asked)

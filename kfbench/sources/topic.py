@@ -1,0 +1,165 @@
+"""A topic on a broker: what to ask Spark's Kafka source for, and the records that come of it.
+
+A consumer is given records, not batches: a batching has to be assumed. Positions are offsets; holes in them are those
+of compaction, of transaction markers and of aborted transactions that are not read. Source: Spark's "Structured
+Streaming + Kafka Integration Guide", batch queries.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pyarrow as pa
+
+from kfbench.errors import InvalidConfig
+from kfbench.records import Records
+from kfbench.sources.part import Chunk
+
+SCHEME: Final = "kafka://"
+USAGE: Final = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?from=earliest&to=latest]"
+EARLIEST, LATEST = "earliest", "latest"
+NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # as Spark writes them in its JSON
+NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+ADDRESS: Final = re.compile(r"(?:[^:\s]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
+COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp": "timestamp_ms", "headers": "headers"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic from offsets to offsets, the last of which are not read.
+
+    starting, ending: "earliest", "latest", or an offset for each partition that is read. options: of the consumer, by
+    Kafka's names.
+    """
+
+    bootstrap: str
+    name: str
+    starting: str | Mapping[int, int] = EARLIEST
+    ending: str | Mapping[int, int] = LATEST
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """kafka://HOST:PORT,…/TOPIC, and after a ? from, to: "earliest", "latest" or PARTITION:OFFSET,…; config: a
+        properties file of the consumer, as Kafka's own tools take it; kafka.NAME: one option. Raises InvalidConfig."""
+        parts = urlsplit(url)
+        bootstrap, name = parts.netloc, unquote(parts.path).strip("/")
+        if parts.scheme != "kafka" or not all(map(ADDRESS.fullmatch, bootstrap.split(","))) or not NAME.fullmatch(name):
+            raise InvalidConfig(f"{url}: {USAGE} is wanted")
+        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        starting, ending = (
+            _offsets(url, key, asked.pop(key, default)) for key, default in (("from", EARLIEST), ("to", LATEST))
+        )
+        if isinstance(starting, Mapping) and isinstance(ending, Mapping) and starting.keys() != ending.keys():
+            raise InvalidConfig(f"{url}: from and to are not of the same partitions")
+        options = _properties(asked.pop("config")) if "config" in asked else {}
+        for key, value in asked.items():
+            if not key.startswith("kafka."):
+                raise InvalidConfig(f"{url}: no option {key!r} (options: from, to, config, kafka.NAME)")
+            options[key.removeprefix("kafka.")] = value
+        return cls(bootstrap=bootstrap, name=name, starting=starting, ending=ending, options=options)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of a Kafka client."""
+        return {"bootstrap.servers": self.bootstrap, **self.options}
+
+    @property
+    def partitions(self) -> list[int] | None:
+        """Those that are read; None: all."""
+        for offsets in (self.starting, self.ending):
+            if isinstance(offsets, Mapping):
+                return sorted(offsets)
+        return None
+
+    def source_options(self) -> dict[str, str]:
+        """Of Spark's Kafka source, read as a batch."""
+        if self.partitions is None:
+            wanted = {"subscribe": self.name}
+        else:
+            wanted = {"assign": json.dumps({self.name: self.partitions})}
+        return {
+            **{f"kafka.{name}": value for name, value in self.properties.items()},
+            **wanted,
+            "startingOffsets": self._option(self.starting),
+            "endingOffsets": self._option(self.ending),
+            "includeHeaders": "true",
+        }
+
+    def _option(self, offsets: str | Mapping[int, int]) -> str:
+        if isinstance(offsets, str) and self.partitions is None:
+            return offsets
+        given = dict.fromkeys(self.partitions or [], NUMBERS[offsets]) if isinstance(offsets, str) else offsets
+        return json.dumps({self.name: {str(partition): offset for partition, offset in sorted(given.items())}})
+
+
+def _offsets(url: str, key: str, text: str) -> str | Mapping[int, int]:
+    if text in (EARLIEST, LATEST):
+        return text
+    found = re.fullmatch(r"\d{1,9}:\d{1,18}(?:,\d{1,9}:\d{1,18})*", text)
+    pairs = text.split(",") if found else []
+    offsets = {int(partition): int(offset) for partition, offset in (pair.split(":") for pair in pairs)}
+    if not pairs or len(offsets) < len(pairs):
+        raise InvalidConfig(f"{url}: {key}: earliest, latest or PARTITION:OFFSET,… is wanted, not {text!r}")
+    return offsets
+
+
+def _properties(path: str) -> dict[str, str]:
+    """A file of NAME=VALUE lines. Raises InvalidConfig, OSError."""
+    found = {}
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        text = line.strip()
+        if text and not text.startswith(("#", "!")):
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise InvalidConfig(f"{path}: line {number}: NAME=VALUE is wanted")
+            found[name.strip()] = value.strip()
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicPartition:
+    """A partition of a topic, a `Part` that is fed with what Spark's Kafka source gives of it.
+
+    size_bytes: what it takes on the broker, as far as that is known.
+    """
+
+    topic: str
+    partition: int
+    size_bytes: int = 0
+    batches: Iterable[pa.RecordBatch] = ()
+    unit: str = "offset"
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def chunks(self) -> Iterator[Chunk]:
+        for batch in self.batches:
+            if not batch.num_rows:
+                continue
+            records = Records.from_arrow(batch.select(list(COLUMNS)).rename_columns(list(COLUMNS.values())))
+            yield Chunk(
+                records=records,
+                position=int(records.offsets[0]),
+                size_bytes=records.shapes.payload_bytes,  # what they take in the broker's batches, nobody says
+            )
+
+
+def by_partition(topic: str, batches: Iterable[pa.RecordBatch]) -> TopicPartition | None:
+    """The partition that rows of Spark's Kafka source are of, of which they are all; None: there are none."""
+    rest = iter(batches)
+    for batch in rest:
+        if batch.num_rows:
+            partition = batch.column("partition")[0].as_py()
+            return TopicPartition(topic=topic, partition=partition, batches=chain([batch], rest))
+    return None

@@ -1,0 +1,50 @@
+"""What a topic takes, worked out by Spark where its rows are read: a task a partition."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kfbench.measure.tally import Question, Tally, tally
+from kfbench.sources import Found, Part
+from kfbench.sources.topic import Topic, TopicPartition, by_partition
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def tallied_topic(
+    topic: Topic,
+    question_for: Callable[[tuple[Part, ...]], Question],
+    connector: str | None = None,
+    master: str | None = None,
+    console: "Console | None" = None,
+) -> tuple[Found, Question, Tally]:
+    """The partitions that were read, the question and the tally of all, its sources by partition.
+
+    question_for: what to ask of partitions of these sizes. Raises InvalidConfig for a partition that the topic does not
+    have, MissingTool, SweepFailed.
+    """
+    from kfbench.sweep.spark import topic_mapped
+
+    asked: list[tuple[tuple[TopicPartition, ...], Question]] = []
+
+    def function_for(sizes: Mapping[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Tally | None]:
+        parts = tuple(TopicPartition(topic=topic.name, partition=i, size_bytes=size) for i, size in sizes.items())
+        asked.append((parts, question_for(parts)))
+        return partial(_tallied, topic.name, asked[0][1])
+
+    found = [each for each in topic_mapped(topic, function_for, connector, master, console) if each is not None]
+    [(parts, question)] = asked
+    read = {source.partition for each in found for source in each.sources}
+    empty = [replace(part, size_bytes=0) for part in parts if part.partition not in read]
+    sums = sum((*found, *(tally(part, question) for part in empty)), Tally())
+    sources = tuple(sorted(sums.sources, key=lambda source: source.partition or 0))
+    return Found(parts=parts), question, replace(sums, sources=sources)
+
+
+def _tallied(topic: str, question: Question, rows: Iterable[pa.RecordBatch]) -> Tally | None:
+    part = by_partition(topic, rows)
+    return None if part is None else tally(part, question)
