@@ -169,13 +169,15 @@ def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
     """int64[bursts], rising from 0: the first record of each burst, counted within the block."""
     size, number = mean_length(a.length), block * BLOCK_RECORDS
     expected = max(round(BLOCK_RECORDS / size), 1)
-    ends = np.cumsum(_evenly(lengths_table(a.length), expected, seed, BURSTS, block), dtype=np.int64)
-    while ends[-1] < BLOCK_RECORDS:
-        count = int((BLOCK_RECORDS - ends[-1]) / size) + 16
+    lengths = _evenly(lengths_table(a.length), expected, seed, BURSTS, block)
+    starts = np.zeros(expected + 1, np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=starts[1:])
+    while starts[-1] < BLOCK_RECORDS:
+        count = int((BLOCK_RECORDS - starts[-1]) / size) + 16
         more = draw_lengths(a.length, seed, MORE_BURSTS, number, count)
-        ends = np.concatenate([ends, ends[-1] + np.cumsum(more, dtype=np.int64)])
+        starts = np.concatenate([starts, starts[-1] + np.cumsum(more, dtype=np.int64)])
         number += count
-    return np.concatenate([[0], ends[: np.searchsorted(ends, BLOCK_RECORDS)]])
+    return starts[: np.searchsorted(starts, BLOCK_RECORDS)]
 
 
 def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block: int) -> NDArray[Any]:
