@@ -399,10 +399,10 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] 
         return _svg(figure)
 
 
-def paths(panels: Mapping[str, Frame], xlabel: str) -> str:
-    """Broker paths: a dot a format in a row a path, one panel a codec, all on one axis.
+def paths(panels: Mapping[str, Frame], xlabel: str, row_height: float = 0.42) -> str:
+    """Broker paths or workloads: a dot a format in a row each, one panel a codec, all on one axis.
 
-    panels: title -> frame with columns label, format, median.
+    panels: title -> frame with columns label, format, median. row_height: in inches.
     """
     with mpl.rc_context(dict(RC)):
         every = list(panels.values())
@@ -410,7 +410,7 @@ def paths(panels: Mapping[str, Frame], xlabel: str) -> str:
         formats = in_order(name for frame in every for name in frame["format"])
         columns = min(2, len(panels))
         lines = -(-len(panels) // columns)
-        height = 1.1 + lines * (0.55 + 0.42 * len(labels))
+        height = 1.1 + lines * (0.55 + row_height * len(labels))
         figure, all_axes = _figure(5.9, height, columns=columns, rows=lines, sharex=True, sharey=True)
         low = min(1.0, *(float(frame["median"].min()) for frame in every)) / 1.3
         high = max(1.0, *(float(frame["median"].max()) for frame in every)) * 1.3

@@ -252,13 +252,17 @@ class Results:
 
 
 def _plain(rows: Frame) -> Frame:
-    """Nullable columns as NumPy ones: integers where every row has a value, else floats with NaN."""
+    """Nullable columns as NumPy ones: integers where every row has a value, else floats with NaN. Axes as the grid has
+    them: rows of other workloads beside these have none, which made floats and objects of integers and truths."""
     found = {}
     for name, column in rows.items():
         if isinstance(column.dtype, pd.BooleanDtype | pd.Int32Dtype | pd.Int64Dtype):
             missing = column.isna().any()
             kind = "float64" if missing else "bool" if isinstance(column.dtype, pd.BooleanDtype) else "int64"
             found[name] = column.astype(kind)
+    for axis, value in REFERENCE.items():
+        if axis in rows and not isinstance(value, str) and rows[axis].notna().all():
+            found[axis] = rows[axis].astype({bool: "bool", int: "int64", float: "float64"}[type(value)])
     return rows.assign(**found)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kfbench.report import broker, claims, migration, plots, proposals, tables
+from kfbench.report import broker, claims, migration, plots, proposals, tables, workloads
 from kfbench.report.render import Interval, Table, number
 from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, level, pictured
 
@@ -60,9 +60,18 @@ class Prose:
 
     def paths(self, operations: Sequence[str]) -> tuple[str, ...]:
         """The texts of all blocks that measured these paths of a broker, in the order of the sweep."""
-        rows = self._rows[(self._rows["kind"] == "broker") & self._rows["operation"].isin(operations)]
-        found = [self._blocks.pop(name) for name in self._order if name in self._blocks and name in set(rows["grid"])]
+        return self.all_of(self._rows[(self._rows["kind"] == "broker") & self._rows["operation"].isin(operations)])
+
+    def all_of(self, rows: Frame) -> tuple[str, ...]:
+        """The texts of all blocks that have any of these rows, in the order of the sweep."""
+        named = set(rows["grid"])
+        found = [self._blocks.pop(name) for name in self._order if name in self._blocks and name in named]
         return tuple(text for block in found if (text := block.analysis.strip()))
+
+    def workloads(self) -> tuple[str, ...]:
+        """The texts of all blocks that measured bytes or CPU of named workloads, in the order of the sweep."""
+        rows = self._rows[self._rows["workload"] != "grid"]
+        return self.all_of(rows[rows["kind"].isin(["bytes", "cpu"])])
 
     @property
     def left(self) -> tuple["Block", ...]:
@@ -137,6 +146,7 @@ def sections(results: Results, sweep: Sequence[Block]) -> list[Section]:
         _fields(results),
         _compressed(results, prose),
         *_cpu(results, prose),
+        _workloads(results, prose),
         _prefix(results, prose),
         *_broker(results, prose),
     ]
@@ -349,6 +359,38 @@ def _cpu(results: Results, prose: Prose) -> list[Section]:
         if part is not None:
             built.append(_cpu_section(results, part, name, short, title, prose))
     return built
+
+
+def _workloads(results: Results, prose: Prose) -> Section | None:
+    named = workloads.Named(results)
+    if not named.sizes:
+        return None
+    panels = workloads.pictured(named)
+    means = workloads.sentence(named)
+    figures: tuple[Figure, ...] = ()
+    if panels:
+        figures = (
+            Figure(
+                name="workloads",
+                svg=plots.paths(panels, f"bytes relative to {BASE}, same codec", row_height=0.3),
+                alt=f"Bytes of each workload by format, relative to {BASE}. {means}",
+                caption=f"Left of 1× a format takes fewer bytes than {BASE} with the same codec. v0 and v1 have no dot "
+                "where they cannot carry the records or have no such codec.",
+            ),
+        )
+    shown, folded = workloads.size_tables(named)
+    cpu = workloads.cpu_table(named)
+    return Section(
+        name="workloads",
+        short="Workloads",
+        title="Which format wins for whom?",
+        means=means,
+        prose=prose.workloads(),
+        figures=figures,
+        tables=(workloads.verdict(named), *shown, *([cpu] if cpu else [])),
+        more=tuple(folded),
+        wrap=True,
+    )
 
 
 def _prefix(results: Results, prose: Prose) -> Section | None:

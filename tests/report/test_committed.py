@@ -25,3 +25,5 @@ def test_a_committed_report_can_still_be_rendered(report: Path) -> None:
     page = dict(render(run))["index.html"].decode()
     for kind in ("prefix", "broker"):
         assert (kind in run.table["kind"].unique().to_pylist()) == (f'id="{kind}"' in page)
+    named = set(run.table["workload"].unique().to_pylist()) - {"grid"}
+    assert bool(named) == ('id="workloads"' in page)

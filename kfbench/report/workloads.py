@@ -1,0 +1,317 @@
+"""The named workloads of one run: what each format makes of them, under each codec, and which is the smallest.
+
+The formats of a workload got the same records in the same batches. A format that cannot carry headers, transactions,
+control batches or delete horizons was left out by rule; what else it loses (times, producer ids) makes it smaller, and
+is said beside it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from kfbench.report.render import Cell, Column, Interval, Table, listed, number
+from kfbench.report.results import BASE, Frame, Results, in_order, paired
+from kfbench.report.tables import codec_words
+from kfbench.workloads.catalogue import DEFAULT
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+
+TIE: Final = 0.01  # sizes within one percent of each other are a tie
+NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
+OPERATIONS: Final = ("encode", "decode")
+LOST: Final = {
+    "timestamps": "times",
+    "producer_id": "producer ids",
+    "producer_epoch": "producer ids",
+    "base_sequence": "producer ids",
+    "append_time_ms": "append times",
+    "timestamp_type": "append times",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """One workload or variant under one codec. of: format -> bytes a record; lost: format -> what it could not keep."""
+
+    workload: str
+    variant: str
+    with_codec: str
+    records_a_batch: float
+    of: Mapping[str, float]
+    lost: Mapping[str, tuple[str, ...]]
+
+    @property
+    def label(self) -> str:
+        return self.workload if self.variant == DEFAULT else f"{self.workload}/{self.variant}"
+
+    def ratio(self, name: str) -> float | None:
+        """Bytes against v2's; None where one of them was not measured."""
+        return self.of[name] / self.of[BASE] if {name, BASE} <= self.of.keys() else None
+
+    @property
+    def smallest(self) -> list[str]:
+        """The smallest format and those that tie with it."""
+        return _smallest(self.of)
+
+    @property
+    def smallest_whole(self) -> list[str]:
+        """The same among the formats that lose nothing."""
+        return _smallest({name: size for name, size in self.of.items() if not self.lost[name]})
+
+    @property
+    def winner(self) -> str:
+        """The smallest in words, with what it loses; all formats alike is a tie."""
+        if len(self.smallest) == len(self.of) > 1:
+            return "tie"
+        lost = list(dict.fromkeys(what for name in self.smallest for what in self.lost[name]))
+        return listed(self.smallest) + (f", without {listed(lost)}" if lost else "")
+
+    @property
+    def whole_winner(self) -> str:
+        whole = [name for name in self.of if not self.lost[name]]
+        return "tie" if len(self.smallest_whole) == len(whole) > 1 else listed(self.smallest_whole)
+
+
+def _smallest(sizes: Mapping[str, float]) -> list[str]:
+    least = min(sizes.values(), default=0.0)
+    return [name for name, size in sizes.items() if size <= least * (1 + TIE)]
+
+
+class Named:
+    """The rows of one run that are not of the grid: bytes and CPU."""
+
+    def __init__(self, results: Results) -> None:
+        rows = results.all[(results.all["workload"] != "grid") & results.all["kind"].isin(["bytes", "cpu"])]
+        rows = rows.drop_duplicates(["kind", "cell_id", "format", "codec", "level", "operation", "arm"])
+        rows = rows[rows["status"] == "ok"]
+        self.rows = rows.assign(
+            variant=rows["variant"].fillna(DEFAULT).astype(str),
+            with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()],
+        )
+
+    @cached_property
+    def sizes(self) -> list[Sizes]:
+        """By workload, variant and codec, none first."""
+        rows = self.rows[self.rows["kind"] == "bytes"]
+        found = []
+        for (workload, variant, codec), part in rows.groupby(["workload", "variant", "with_codec"], sort=False):
+            by = {row.format: row for row in part.itertuples()}
+            shown = by.get(BASE) or next(iter(by.values()))
+            found.append(
+                Sizes(
+                    workload=str(workload),
+                    variant=str(variant),
+                    with_codec=str(codec),
+                    records_a_batch=float(shown.records) / float(shown.batches),
+                    of={name: float(by[name].size_bytes) / float(by[name].records) for name in in_order(by)},
+                    lost={name: _lost(row) for name, row in by.items()},
+                )
+            )
+        return sorted(found, key=lambda each: (each.with_codec != NONE, each.with_codec, _place(each)))
+
+    @cached_property
+    def codecs(self) -> list[str]:
+        return list(dict.fromkeys(each.with_codec for each in self.sizes))
+
+    @cached_property
+    def shown_codecs(self) -> list[str]:
+        """Those of the verdict and the figure: none, and zstd at each level measured."""
+        return [codec for codec in self.codecs if codec.partition(" ")[0] in (NONE, BEST_KNOWN)] or self.codecs[:1]
+
+    def under(self, codec: str, *, variants: bool = False) -> list[Sizes]:
+        """Each workload as it stands, or the variants."""
+        return [each for each in self.sizes if each.with_codec == codec and (each.variant != DEFAULT) == variants]
+
+    @cached_property
+    def cpu(self) -> dict[tuple[str, str, str], Interval]:
+        """(workload, operation, format) -> CPU time against v2 without a codec, round by round."""
+        return {(where, operation, name): ratio for where, operation, name, arm, ratio in self._timed if arm != "aa"}
+
+    @cached_property
+    def noise(self) -> tuple[float, float] | None:
+        """What v2 reads against itself: the middle 95 %."""
+        medians = [ratio.median for *_, arm, ratio in self._timed if arm == "aa"]
+        if not medians:
+            return None
+        low, high = np.percentile(medians, [2.5, 97.5])
+        return float(min(low, 1.0)), float(max(high, 1.0))
+
+    @cached_property
+    def _timed(self) -> list[tuple[str, str, str, str, Interval]]:
+        """(workload, operation, format, arm, ratio) of every arm but v2's own."""
+        rows = self.rows[(self.rows["kind"] == "cpu") & (self.rows["codec"] == NONE)]
+        found = []
+        for (workload, variant, operation), part in rows.groupby(["workload", "variant", "operation"], sort=True):
+            where = workload if variant == DEFAULT else f"{workload}/{variant}"
+            each = list(part.sort_values(["format", "arm"], kind="stable").itertuples())
+            base = next((row for row in each if (row.format, row.arm) == (BASE, "measure")), None)
+            found += [
+                (where, str(operation), row.format, row.arm, paired(row, base))
+                for row in each
+                if base is not None and row is not base
+            ]
+        return found
+
+
+def _lost(row: Any) -> tuple[str, ...]:
+    losses = json.loads(row.losses) if isinstance(row.losses, str) else {}
+    return tuple(dict.fromkeys(LOST.get(name, name.replace("_", " ")) for name, count in losses.items() if count))
+
+
+def _place(each: Sizes) -> tuple[str, int, str]:
+    """Variants in the order of their file; those that it no longer has come last."""
+    known = CATALOGUE[each.workload].variants if each.workload in CATALOGUE else ()
+    return each.workload, known.index(each.variant) if each.variant in known else len(known), each.variant
+
+
+# --- Tables
+
+
+def verdict(named: Named) -> Table:
+    """One row a workload: its question, and which format answers it with the fewest bytes."""
+    by = {codec: {each.workload: each for each in named.under(codec)} for codec in named.shown_codecs}
+    workloads = list(dict.fromkeys(name for found in by.values() for name in found))
+    body: list[tuple[Cell, ...]] = []
+    for name in workloads:
+        found = [by[codec].get(name) for codec in named.shown_codecs]
+        first = next(each for each in found if each is not None)
+        winners = [(each.winner, each.whole_winner) if each else (None, None) for each in found]
+        question = CATALOGUE[name].model.question if name in CATALOGUE else None
+        body.append((name, question, first.records_a_batch, *(word for pair in winners for word in pair)))
+    return Table(
+        name="workloads",
+        caption="The smallest format for each workload",
+        columns=(
+            Column(name="workload"),
+            Column(name="question"),
+            Column(name="records a batch", digits=1),
+            *(
+                Column(name=f"{word}, {_codec(codec)}")
+                for codec in named.shown_codecs
+                for word in ("smallest", "smallest that loses nothing")
+            ),
+        ),
+        rows=tuple(body),
+        notes=(f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",),
+    )
+
+
+def _codec(with_codec: str) -> str:
+    return "no codec" if with_codec == NONE else with_codec
+
+
+def size_tables(named: Named) -> tuple[list[Table], list[Table]]:
+    """Bytes by workload and format, one table a codec: those to show, and those to fold away."""
+    shown = [_sizes_table(named.under(codec), codec, "") for codec in named.shown_codecs]
+    folded = [
+        _sizes_table(found, codec, "-variants")
+        for codec in named.codecs
+        if (found := named.under(codec, variants=True))
+    ]
+    folded += [_sizes_table(named.under(codec), codec, "") for codec in named.codecs if codec not in named.shown_codecs]
+    return [table for table in shown if table.rows], [table for table in folded if table.rows]
+
+
+def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
+    formats = in_order(name for each in found for name in each.of)
+    others = [name for name in formats if name != BASE]
+    what = "Variants" if suffix else "Workloads"
+    return Table(
+        name=f"workloads{suffix}-{codec}".replace(" ", "-"),
+        caption=f"{what}: bytes a record, payload too, and relative to {BASE} ({_codec(codec)})",
+        columns=(
+            Column(name="workload"),
+            Column(name="records a batch", digits=1),
+            *(Column(name=name, unit="bytes") for name in formats),
+            *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
+            Column(name="smallest"),
+        ),
+        rows=tuple(
+            (
+                each.label,
+                each.records_a_batch,
+                *(each.of.get(name) for name in formats),
+                *(each.ratio(name) for name in others),
+                each.winner,
+            )
+            for each in found
+        ),
+    )
+
+
+def cpu_table(named: Named) -> Table | None:
+    """CPU against v2 by workload, operation and format."""
+    if not named.cpu:
+        return None
+    formats = in_order(name for _, _, name in named.cpu)
+    return Table(
+        name="workloads-cpu",
+        caption=f"Workloads: CPU time relative to {BASE}, no codec",
+        columns=(
+            Column(name="workload"),
+            *(Column(name=f"{operation}, {name}", unit=f"× {BASE}") for operation in OPERATIONS for name in formats),
+        ),
+        rows=tuple(
+            (workload, *(named.cpu.get((workload, operation, name)) for operation in OPERATIONS for name in formats))
+            for workload in dict.fromkeys(where for where, _, _ in named.cpu)
+        ),
+    )
+
+
+# --- Sentences and the figure
+
+
+def sentence(named: Named, new: str = "v3") -> str:
+    """For whom v3 is smaller than v2, by how much, and what it costs in CPU; which other formats win."""
+    said = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
+    spans = []
+    for operation in OPERATIONS:
+        medians = [ratio.median for (_, each, name), ratio in named.cpu.items() if (each, name) == (operation, new)]
+        if medians:
+            spans.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU of {BASE} to {operation}")
+    if spans:
+        text = f"{new} takes {listed(spans)}"
+        if named.noise:
+            text += f"; {BASE} against itself reads {named.noise[0]:.2f} to {named.noise[1]:.2f}"
+        said.append(text)
+    return ". ".join(said) + "." if said else ""
+
+
+def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
+    ratios = {each.workload: ratio for each in found if (ratio := each.ratio(new)) is not None}
+    if not ratios:
+        return ""
+    smaller = sum(ratio < 1 - TIE for ratio in ratios.values())
+    larger = [name for name, ratio in ratios.items() if ratio > 1 + TIE]
+    least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
+    text = (
+        f"{'Without a codec' if codec == NONE else f'Under {codec}'} {new} is smaller than {BASE} by more than "
+        f"{100 * TIE:.0f} % for {smaller} of {number(len(ratios))} workloads and ties for "
+        f"{len(ratios) - smaller - len(larger)}, from {ratios[least]:.3f} times the bytes ({least}) to "
+        f"{ratios[most]:.3f} ({most})"
+    )
+    if larger:
+        text += f"; it is larger for {listed(larger)}"
+    old = [each.workload for each in found if {"v0", "v1"} & set(each.smallest) and each.winner != "tie"]
+    return text + (f"; v0 or v1 is the smallest for {listed(old)}" if old else "")
+
+
+def pictured(named: Named) -> dict[str, Frame]:
+    """Of each codec of the verdict: label, format, median (bytes against v2), the workloads that gain most first."""
+    panels = {}
+    first = {each.workload: each.ratio("v3") or 1.0 for each in named.under(named.shown_codecs[0])}
+    for codec in named.shown_codecs:
+        found = sorted(named.under(codec), key=lambda each: (first.get(each.workload, 1.0), each.workload))
+        dots = [
+            (each.workload, name, ratio)
+            for each in found
+            for name in each.of
+            if name != BASE and (ratio := each.ratio(name)) is not None
+        ]
+        if dots:
+            panels[_codec(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])
+    return panels

@@ -1,0 +1,180 @@
+"""Which format wins for whom follows from the rows: other rows, other winners."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kfbench.report import broker, workloads
+from kfbench.report.broker import Paths
+from kfbench.report.publish import publish
+from kfbench.report.render import Interval
+from kfbench.report.results import Results
+from kfbench.report.sections import Section, sections
+from kfbench.report.workloads import TIE, Named
+from kfbench.store import Run
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from tests.report.broker_rows import broker_rows, column, row_of
+from tests.report.workload_rows import ROUNDS, WORKLOADS, Row, changed, size_bytes, workload_rows
+from tests.runs import stored
+
+
+@pytest.fixture(scope="module")
+def stored_rows(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return stored(tmp_path_factory.mktemp("named"), workload_rows())
+
+
+@pytest.fixture(scope="module")
+def named(stored_rows: Run) -> Named:
+    return Named(Results(stored_rows.measurements()))
+
+
+def built(run: Run) -> dict[str, Section]:
+    return {section.name: section for section in sections(Results(run.measurements()), [])}
+
+
+def test_bytes_stand_by_workload_format_and_codec(named: Named) -> None:
+    shown, folded = workloads.size_tables(named)
+    assert [table.name for table in shown] == ["workloads-none", "workloads-zstd-3"]
+    assert {table.name for table in folded} == {
+        "workloads-gzip-6", "workloads-variants-none", "workloads-variants-gzip-6", "workloads-variants-zstd-3",
+    }  # fmt: skip
+    plain, packed = shown
+    assert column(plain, "workload") == sorted(WORKLOADS)
+    row = row_of(plain, workload="user-activity")
+    assert row["records a batch"] == 5
+    assert row["v3 (bytes)"] == size_bytes("v3", 5, "none") / 1_000
+    assert row["v1 (× v2)"] == size_bytes("v1", 5, "none") / size_bytes("v2", 5, "none")
+    headers = row_of(plain, workload="service-events")
+    assert headers["v0 (bytes)"] is headers["v1 (× v2)"] is None
+    assert "v0 (bytes)" not in [c.label for c in packed.columns]
+    variants = next(table for table in folded if table.name == "workloads-variants-none")
+    assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]  # as in its file
+
+
+def test_the_verdict_has_the_question_and_the_smallest(named: Named) -> None:
+    table = workloads.verdict(named)
+    row = row_of(table, workload="cluster-metadata")
+    assert row["question"] == CATALOGUE["cluster-metadata"].describe().question
+    assert row["smallest, no codec"] == "v0, without times and producer ids"  # 126 bytes against 156
+    assert row["smallest that loses nothing, no codec"] == "v3"
+    assert row["smallest, zstd 3"] == row["smallest that loses nothing, zstd 3"] == "v3"
+    assert row_of(table, workload="forgotten")["question"] is None
+    assert row_of(table, workload="forgotten")["smallest that loses nothing, no codec"] == "tie"
+    assert row_of(table, workload="forgotten")["smallest, no codec"] == "v2 and v3"
+
+
+def test_within_one_percent_is_a_tie(tmp_path: Path) -> None:
+    sizes = {"v2": 1_000_000, "v3": 1_000_000}
+
+    def resize(row: Row) -> None:
+        if row["status"] == "ok" and row["kind"] == "bytes":
+            row["size_bytes"] = sizes.get(row["format"], 2_000_000)
+
+    at = {}
+    for size in (1_000_000, int(1_000_000 * (1 + TIE)), int(1_000_000 * (1 + TIE)) + 1):
+        sizes["v2"] = size
+        table = workloads.verdict(changed(tmp_path / str(size), resize))
+        at[size] = row_of(table, workload="service-events")["smallest, no codec"]
+    assert list(at.values()) == ["tie", "tie", "v3"]
+
+
+def test_a_format_that_loses_something_is_not_the_smallest_that_loses_nothing(tmp_path: Path) -> None:
+    def whole(row: Row) -> None:
+        if row["format"] == "v1" and row["status"] == "ok" and row["kind"] == "bytes":
+            row["losses"] = "{}"
+
+    row = row_of(workloads.verdict(changed(tmp_path, whole)), workload="cluster-metadata")
+    assert row["smallest that loses nothing, no codec"] == "v1"
+    assert row["smallest, no codec"] == "v0, without times and producer ids"
+
+
+def test_cpu_is_paired_round_by_round(named: Named, stored_rows: Run) -> None:
+    table = workloads.cpu_table(named)
+    assert table is not None
+    row = row_of(table, workload="user-activity")
+    rows = stored_rows.measurements()
+    rows = rows[(rows["cell_id"] == "user-activity-default") & (rows["operation"] == "encode")]
+    times = {each.format: np.array(each.cpu_ns) for each in rows.itertuples() if each.arm == "measure"}
+    ratio = row["encode, v3 (× v2)"]
+    assert isinstance(ratio, Interval) and len(times["v3"]) == ROUNDS
+    assert ratio.median == pytest.approx(np.median(times["v3"] / times["v2"]))
+    assert ratio.low <= ratio.median <= ratio.high
+    assert row_of(table, workload="service-events")["decode, v0 (× v2)"] is None
+    assert not any("v2 (" in c.label for c in table.columns)
+    assert named.noise is not None and named.noise[0] <= 1 <= named.noise[1] < 1.03
+
+
+def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
+    def larger(row: Row) -> None:
+        if row["format"] == "v3" and row["workload"] == "user-activity" and row["kind"] == "bytes":
+            row["size_bytes"] *= 2
+        if row["format"] == "v3" and row["kind"] == "cpu":
+            row["cpu_ns"] = [3 * each for each in row["cpu_ns"]]
+
+    said, other = workloads.sentence(named), workloads.sentence(changed(tmp_path, larger))
+    assert "Without a codec v3 is smaller than v2 by more than 1 % for 3 of 4 workloads and ties for 1" in said
+    assert "0.923 times the bytes (cluster-metadata)" in said and "0.991 (forgotten)" in said
+    assert "v0 or v1 is the smallest for cluster-metadata." in said and "Under zstd 3" in said
+    assert "it is larger" not in said and "v3 takes 1.10 to 1.11 times the CPU of v2 to encode" in said
+    assert "for 2 of 4 workloads and ties for 1" in other and "it is larger for user-activity" in other
+    assert "to 3.32 times the CPU of v2 to decode" in other
+
+
+def test_the_figure_has_what_gains_most_first(named: Named) -> None:
+    panels = workloads.pictured(named)
+    assert list(panels) == ["no codec", "zstd 3"]
+    order = list(dict.fromkeys(panels["no codec"]["label"]))
+    assert order == ["cluster-metadata", "user-activity", "service-events", "forgotten"]
+    assert set(panels["no codec"]["format"]) == {"v0", "v1", "v3"} and set(panels["zstd 3"]["format"]) == {"v3"}
+
+
+def test_a_run_without_workloads_has_no_such_section(results: Results, made: Run, stored_rows: Run) -> None:
+    assert not Named(results).sizes and "workloads" not in built(made)
+    section = built(stored_rows)["workloads"]
+    assert section.means and section.figures and [table.name for table in section.tables] == [
+        "workloads", "workloads-none", "workloads-zstd-3", "workloads-cpu",
+    ]  # fmt: skip
+
+
+def test_bytes_alone_or_v2_alone_is_enough(tmp_path: Path) -> None:
+    only = [row for row in workload_rows() if row["kind"] == "bytes" and row["codec"] == "gzip"]
+    section = built(stored(tmp_path / "gzip", only))["workloads"]
+    assert [table.name for table in section.tables] == ["workloads", "workloads-gzip-6"]
+    only = [row for row in only if row["format"] == "v2"]
+    section = built(stored(tmp_path / "v2", only))["workloads"]
+    assert not section.means and not section.figures
+    assert set(column(section.tables[0], "smallest, gzip 6")) == {"v2"}
+
+
+def test_what_the_grid_says_does_not_change_beside_workloads(
+    rows: list[dict[str, Any]], results: Results, made: Run, tmp_path: Path
+) -> None:
+    """Rows without axes turn integers into floats and truths into objects: other tables must not see it."""
+    both = Results(stored(tmp_path / "grid", rows + workload_rows()).measurements())
+    one, other = (each.grid_rows.reset_index(drop=True) for each in (both, results))
+    axes = other[results.axes]
+    pd.testing.assert_frame_equal(one[results.axes], axes)
+    assert (both.aa["ratio"].tolist(), both.noise) == (results.aa["ratio"].tolist(), results.noise)
+    found, alone = (
+        Paths(Results(run.measurements()))
+        for run in (stored(tmp_path / "paths", broker_rows() + workload_rows()), made)
+    )
+    for path in ("append", "seek-offset"):
+        assert broker.path_tables(found, path, shown=True) == broker.path_tables(alone, path, shown=True)
+        assert broker.ratio_table(found, path) == broker.ratio_table(alone, path)
+
+
+def test_the_prose_of_its_blocks_stands_with_them_and_bytes_are_the_same(tmp_path: Path) -> None:
+    grids = [{"name": name, "title": name, "analysis": f"Prose of {name}."} for name in ("cpu-named", "named")]
+    run = stored(tmp_path, workload_rows(), grids=grids)
+    one, other = publish(run.path, tmp_path / "one"), publish(run.path, tmp_path / "other")
+    for path in one.rglob("*"):
+        if path.is_file():
+            assert (other / path.relative_to(one)).read_bytes() == path.read_bytes()
+    text = (one / "README.md").read_text()
+    _, _, after = text.partition("## Which format wins for whom?")
+    assert text.count("Prose of named.") == text.count("Prose of cpu-named.") == after.count("Prose of named.") == 1
+    assert (one / "figures" / "workloads.svg").is_file() and 'id="workloads"' in (one / "index.html").read_text()
