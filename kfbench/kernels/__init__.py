@@ -31,6 +31,7 @@ with cached_in_our_folder():
         shared_headers,
         strata,
         templates,
+        waits,
     )
 
 __all__ = [
@@ -60,4 +61,5 @@ __all__ = [
     "shared_headers",
     "strata",
     "templates",
+    "waits",
 ]

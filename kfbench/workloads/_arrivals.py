@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.kernels import periods, strata
+from kfbench.kernels import periods, strata, waits
 from kfbench.workloads._distributions import (
     Distribution,
     Floats,
@@ -154,14 +154,15 @@ def times_us(a: Arrival, seed: int, block: int) -> Int64:
         return np.full(BLOCK_RECORDS, first)
     if isinstance(a, Constant):
         return first + (np.arange(BLOCK_RECORDS) * ((last - first) / BLOCK_RECORDS)).astype(np.int64)
-    waited = np.cumsum(_gaps(a, seed, block))
-    if not waited[-1]:
+    waited = _gaps(a, seed, block)
+    longest = waits.add_up(waited)
+    if not longest:
         return np.full(BLOCK_RECORDS, first)
     if isinstance(a, Sine):
-        return _sine_times(a, block, waited * (BLOCK_RECORDS / waited[-1]), last)
-    waited *= (last - first) / waited[-1]
-    times = waited.astype(np.int64)
-    times += first
+        waited *= BLOCK_RECORDS / longest
+        return _sine_times(a, block, waited, last)
+    times = waited.view(np.int64)
+    waits.scale(waited, (last - first) / longest, first, times)
     return times
 
 
@@ -207,9 +208,7 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
     if isinstance(a, Bursts):
         starts = burst_starts(a, seed, block)
         pauses = _evenly(table(a.pause_us), len(starts), seed, PAUSES, block)
-        gaps[starts] = 0
-        room, paused = block_us(a) - gaps.sum(), pauses.sum()
-        gaps[starts] = pauses * (room / paused) if room > 0 and paused > 0 else pauses
+        waits.pause(starts, pauses, block_us(a), gaps)
     return gaps
 
 

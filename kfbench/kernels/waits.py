@@ -1,0 +1,37 @@
+"""From gaps between records to times: in place, for fresh memory costs as much as the sums."""
+
+import numpy as np
+
+from kfbench.kernels._jit import kernel
+
+
+@kernel
+def add_up(gaps):
+    """Makes of each gap float64[n] the sum of all up to it, and gives the last."""
+    waited = 0.0
+    for i in range(len(gaps)):
+        waited += gaps[i]
+        gaps[i] = waited
+    return waited
+
+
+@kernel
+def pause(starts, pauses, length, gaps):
+    """Puts pauses float64[bursts] before the records starts int64[bursts], rising, into their gaps float64[n]: all
+    stretched alike, so that pauses and gaps make `length`. They stay as they are where the gaps alone are longer."""
+    within, paused = 0.0, 0.0
+    for i in range(len(gaps)):
+        within += gaps[i]
+    for b in range(len(starts)):
+        within -= gaps[starts[b]]
+        paused += pauses[b]
+    stretch = (length - within) / paused if length > within and paused > 0 else 1.0
+    for b in range(len(starts)):
+        gaps[starts[b]] = pauses[b] * stretch
+
+
+@kernel
+def scale(waited, factor, first, out):
+    """Fills out int64[n], which may be the memory of waited float64[n], with whole times from `first` on."""
+    for i in range(len(waited)):
+        out[i] = first + np.int64(waited[i] * factor)
