@@ -36,9 +36,9 @@ def _most_bytes(columns, i):
 
 
 @leaf
-def _in_time(times_us, columns, first, linger_us, room):
+def _in_time(times_us, columns, first, linger_us, room, most):
     """(where the records end that come in time, whether they are sure to fit): a look at lengths only."""
-    opened, most, i = times_us[first], _most_bytes(columns, first), first + 1
+    opened, i = times_us[first], first + 1
     while i < len(times_us) and times_us[i] - opened < linger_us:
         most += _most_bytes(columns, i)
         if most > room:
@@ -76,8 +76,10 @@ def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bou
     batches, first = np.int64(0), np.int64(0)
     bounds[0] = 0
     while first < len(times_us):
-        room = max(batch_size_bytes, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
-        end, fits = _in_time(times_us, columns, first, linger_us, room - HEADER_BYTES)
+        most, room = _most_bytes(columns, first), np.int64(batch_size_bytes)
+        if HEADER_BYTES + most > room:
+            room = max(room, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
+        end, fits = _in_time(times_us, columns, first, linger_us, room - HEADER_BYTES, most)
         if not fits:
             end = _that_fit(times_us, columns, first, linger_us, room, compressed_share)
         batches += 1
