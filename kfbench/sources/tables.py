@@ -9,13 +9,14 @@ Text may be compressed as a whole (.gz, .bz2, .lz4, .zst). In CSV an empty cell 
 whole row as JSON, cells that are JSON numbers, `true` or `false` stand as they are, all others are strings.
 """
 
+import csv
 import os
+from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from io import BytesIO, RawIOBase
+from io import RawIOBase, StringIO
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -50,6 +51,9 @@ KINDS: Final[dict[str, Kind]] = {
 COMPRESSED: Final = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 HIDDEN: Final = ("_", ".")  # `_SUCCESS`, `_temporary`, `.part-0.crc`: what Spark and Hive write beside their data
 
+# Arrow's OSError is of what it reads, over several lines and without the file's name; the last two are of damaged names
+# and sizes.
+UNREADABLE: Final = (pa.ArrowException, InvalidRecords, OSError, UnicodeDecodeError, OverflowError)
 OTHER_FILES: Final = "other files"
 
 PART_BYTES: Final = 256 << 20  # of row groups, as they lie there: what one worker reads of a large Parquet file
@@ -60,6 +64,7 @@ MOST_ROWS: Final = 65_536  # of a Parquet file, decoded at a time
 # dictionary page can hold (1 MiB in parquet-java and Arrow).
 DECODED_BYTES: Final = 256 << 20
 DICTIONARY_BYTES: Final = 1 << 20
+ANY_BYTES: Final = "latin-1"  # Arrow's CSV reader tells of a bad row in text only, whatever its bytes are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +96,8 @@ class Table:
         read: dict[Kind, Callable[[Table], Iterator[_Read]]] = {"parquet": _parquet, "json": _json_lines, "csv": _csv}
         try:
             yield from _chunks(read[self.kind](self), self.columns)
-        except pa.ArrowException as error:
+        except UNREADABLE as error:
             raise InvalidRecords(f"{self.path}: {_line(error)}") from None
-        except InvalidRecords as error:
-            raise InvalidRecords(f"{self.path}: {error}") from None
 
 
 class _Read(NamedTuple):
@@ -175,7 +178,7 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
         with pq.ParquetFile(path) as file:
             check_columns(columns, file.schema_arrow.names)
             sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
-    except (pa.ArrowException, InvalidRecords) as error:
+    except UNREADABLE as error:
         raise InvalidRecords(f"{path}: {_line(error)}") from None
     if sum(sizes) <= PART_BYTES:
         return [replace(whole, size_bytes=sum(sizes))]
@@ -453,14 +456,13 @@ def _csv(table: Table) -> Iterator[_Read]:
         return "skip"
 
     separator = "\t" if ".tsv" in Path(table.path).name.lower() else ","
-    parsing = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse)
-    reading = pa.csv.ReadOptions(block_size=TEXT_BYTES, use_threads=False)
-    opened = partial(pa.csv.open_csv, read_options=reading, parse_options=parsing)
-    with _opened(table.path) as (stream, _), opened(BytesIO(stream.read(TEXT_BYTES))) as reader:
-        there = reader.schema.names
-    refused.clear()
+    there = _names(table.path, separator)
     check_columns(columns, there)
     wanted = columns.names if columns.value is not None else there
+    parsing = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse)
+    reading = pa.csv.ReadOptions(
+        block_size=TEXT_BYTES, use_threads=False, column_names=there, skip_rows_after_names=1, encoding=ANY_BYTES
+    )
     # As bytes: what a cell is shows cell by cell, and is not guessed from the first rows.
     converting = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(wanted, pa.large_binary()),
@@ -472,7 +474,7 @@ def _csv(table: Table) -> Iterator[_Read]:
     row, at, others = 1, 0, list[Any]()
     with _opened(table.path) as (stream, told):
         source = _Blocks(stream, told)
-        reader = opened(source, convert_options=converting)
+        reader = pa.csv.open_csv(source, reading, parsing, converting)
         while True:
             try:
                 batch = reader.read_next_batch()
@@ -501,8 +503,37 @@ def _csv(table: Table) -> Iterator[_Read]:
                 if source.error:
                     raise source.error
                 return
-            for i, read in enumerate(_reads(batch, numbers, columns, left_bytes, _csv_rows)):
+            for i, read in enumerate(_reads(_as_they_were(batch), numbers, columns, left_bytes, _csv_rows)):
                 yield read if i else read._replace(damage=(*damage, *read.damage))
+
+
+def _names(path: str, separator: str) -> list[str]:
+    """Of the columns: the first row. Raises InvalidRecords."""
+    with _opened(path) as (stream, _):
+        text = stream.read(TEXT_BYTES).decode("utf-8-sig", errors="replace")
+    try:
+        return next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
+    except (StopIteration, csv.Error):
+        raise InvalidRecords("no header, which is the first row of a CSV file") from None
+
+
+def _as_they_were(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Cells that came through ANY_BYTES: each byte from 0x80 on is two of UTF-8."""
+    return pa.RecordBatch.from_arrays([_bytes_of(column) for column in batch.columns], batch.schema.names)
+
+
+def _bytes_of(column: Any) -> Any:
+    data, starts, lengths = ByteStrings.from_arrow("cell", column)
+    if not len(data) or data.max() < 0x80:
+        return column
+    is_second = (data & 0xC0) == 0x80
+    seconds = np.append(0, np.cumsum(is_second))
+    joined = data.copy()
+    first = np.flatnonzero(is_second) - 1
+    joined[first] = ((data[first] & 3) << 6) | (data[first + 1] & 0x3F)
+    ends = starts + np.maximum(lengths, 0)
+    sizes = np.where(lengths < 0, -1, np.maximum(lengths, 0) - (seconds[ends] - seconds[starts]))
+    return ByteStrings(joined[~is_second], starts - seconds[starts], sizes.astype(np.int32)).to_arrow()
 
 
 class _Blocks(RawIOBase):
@@ -521,8 +552,9 @@ class _Blocks(RawIOBase):
             data: bytes = self._stream.read(size) if self.error is None else b""
         except (OSError, ValueError, pa.ArrowException) as error:
             self.error, data = error, b""
+        is_first = not self._ends
         self._ends.append(self._told(0))
-        return data
+        return data.removeprefix(BOM_UTF8) if is_first else data
 
     def end(self) -> int:
         """Of a block after the other, where it ends in the file; at last that of the last."""
@@ -534,7 +566,7 @@ def _number(row: Any) -> int:
 
 
 def _size_bytes(row: Any) -> int:
-    return len(row.text.encode()) + 1
+    return len(row.text) + 1
 
 
 def _of_other_width(row: Any) -> Damage:

@@ -421,6 +421,48 @@ def test_cells_that_are_not_utf8_are_left_out_of_rows_as_json(tmp_path: Path) ->
     assert values(path, Columns(value="b")) == [b"x", b"\xff", b"y"]
 
 
+def test_bytes_of_csv_stand_as_they_are_whatever_they_are(tmp_path: Path) -> None:
+    every = bytes(set(range(256)) - set(b'\n\r,"'))
+    path = written(tmp_path / "t.csv", b"\xef\xbb\xbf\xd0\xba,b\n" + every + b",\n\xff,x,\xfe\n\xc3\xa9,\xe9\n")
+    found = chunks(path, Columns(key="к", value="b"))
+    assert [(each.key, each.value) for each in messages(found)] == [(every, None), (b"\xc3\xa9", b"\xe9")]
+    [damage] = damage_of(found)
+    assert (damage.position, damage.size_bytes) == (2, 6)
+
+
+ROWS_TO_DAMAGE = [{"k": f"k{i % 5}", "v": "x" * (i % 50), "t": NOW_MS + i, "h": '{"a": "b"}'} for i in range(120)]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl", "t.csv", "t.jsonl.gz"])
+@given(st.data())
+def test_damage_is_an_error_of_one_line_or_stated(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("t") / name
+    if name == "t.parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS_TO_DAMAGE), path, row_group_size=40)
+    elif name == "t.csv":
+        rows = [",".join(quoted(cell) for cell in row.values()) for row in ROWS_TO_DAMAGE]
+        path.write_text("\n".join(["k,v,t,h", *rows]))
+    else:
+        text = lines(path, ROWS_TO_DAMAGE).read_bytes()
+        path.write_bytes(gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content[at] = data.draw(st.integers(0, 255))
+    else:
+        del content[at : at + data.draw(st.sampled_from([1, 7, 100, len(content)]))]
+    path.write_bytes(content or b"x")
+    refused = ""
+    try:
+        found = chunks(path, Columns(key="k", value="v", timestamp="t", headers="h"))
+    except KfbenchError as error:
+        found, refused = [], str(error)
+    assert all(each.position <= len(ROWS_TO_DAMAGE) + 1 for each in damage_of(found))
+    assert not refused or (refused.startswith(f"{path}: ") and "\n" not in refused)
+
+
 def test_a_quote_that_stays_open_ends_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "TEXT_BYTES", 1 << 10)
     path = written(tmp_path / "t.csv", "a,b\n" + "1,2\n" * 500 + '1,"2\n' + "1,2\n" * 2000)
