@@ -105,7 +105,7 @@ def row(name: str, sample: Sample) -> str:
         number(float(headers / len(shapes)), 0) if headers else "–",
         f"{nulls:.1%}" if nulls else "–",
         number(overhead / len(shapes), 1),
-        f"{overhead / written:.1%}",
+        f"{overhead / written:.{1 if overhead > written / 1000 else 2}%}",
     )
     return f"| {' | '.join(cells)} |"
 
