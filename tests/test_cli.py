@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from kfbench.broker.migrate import Prices, Traffic
-from kfbench.cli import _without_home, app, main, migrate
+from kfbench.cli import _without_home, app, main, migrate, what_if
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
@@ -291,6 +291,47 @@ def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, 
     arms = {(arm["format"], arm["codec"]): arm["size_bytes"] for arm in json.loads(done.out)["sizes"]}
     assert arms.keys() == {("v2", "none"), ("v2", "lz4"), ("v3", "none"), ("v3", "lz4")}
     assert arms["v2", "none"] == segment.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--linger-ms", "-1"], "linger_ms: -1 is not 0 to 86400000"),
+        (["--batch-size", "-1"], "batch_size_bytes: -1 is not 0 to"),
+        (["--replication", "0"], "replication: 0 is not 1 or more"),
+        (["--price-network-gb", "nan"], "network_gb: nan is not 0 or more"),
+    ],
+)
+def test_what_if_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: list[str], said: str) -> None:
+    assert said in kfbench("what-if", segment, *arguments).refused(status=2)
+
+
+def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(segment.read_bytes())
+    (folder / "00000000000000000000.index").write_bytes(bytes(10))
+    batches = ["--linger-ms", "5", "--linger-ms", "50", "--batch-size", "1000"]
+    chosen = ["--format", "v3", "--codec", "lz4", "--all", "--rate-mb-s", "2.5", "--out", tmp_path / "pages"]
+    done = kfbench("what-if", folder, *batches, *chosen, "--json")
+    assert done.status == 0
+    found = json.loads(done.out)
+    assert {tuple(arm["batching"].values()) for arm in found["rebatched"]} == {(5.0, 1000), (50.0, 1000)}
+    assert found["topics"] == ["orders"] and found["rate"]["bytes_a_day"] == 2.5e6 * 86_400
+    assert found["sample"]["share"] == 1.0
+    [page] = (tmp_path / "pages").iterdir()
+    assert done.err == f"kfbench: the report is {page}\n"
+    assert json.loads((page / "what-if.json").read_text()) == found
+    assert "orders" in (page / "index.html").read_text()
+
+
+def test_what_if_assumes_what_it_says_it_does() -> None:
+    given = {name: parameter.default for name, parameter in signature(what_if).parameters.items()}
+    assert given["price_storage_gb_month"] == Prices().storage_gb_month
+    assert given["price_network_gb"] == Prices().network_gb
+    assert {name: given[name] for name in ("fan_out", "replication", "retention_days")} == {
+        name: getattr(Traffic(), name) for name in ("fan_out", "replication", "retention_days")
+    }
 
 
 @pytest.mark.parametrize(("command", "known"), [("formats", FORMATS), ("workloads", WORKLOADS), ("codecs", CODECS)])

@@ -6,6 +6,7 @@ import os
 import unittest.mock
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,10 +16,11 @@ from rich.console import Console
 from kfbench.errors import KfbenchError, RunError
 from kfbench.measure.schema import DETERMINISTIC
 from kfbench.store import open_run
-from kfbench.sweep import spark
+from kfbench.sweep import spark, whatif
 from kfbench.sweep.cell import estimate_s, measure_recipes
 from kfbench.sweep.grid import Profile, load_profile
 from kfbench.sweep.spark import SweepFailed, grouped, retrying, run_sweep
+from tests.recorded import FOLDER
 
 TINY = """\
 title = "tiny"
@@ -229,3 +231,20 @@ def test_tasks_are_alike_and_the_longest_come_first() -> None:
 )
 def test_local_masters_try_again(given: str, used: str) -> None:
     assert retrying(given) == used
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_if_is_the_same_by_spark_whatever_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i, name in enumerate(["telemetry.log", "edges.log", "transactions.log"]):
+        path = tmp_path / f"orders-{i}" / "00000000000000000000.log"
+        path.parent.mkdir()
+        path.write_bytes((FOLDER / name).read_bytes())
+    (path.parent / "00000000000000000500.log").write_bytes(b"no log at all" * 9)
+    asked: dict[str, Any] = {"formats": ["v2", "v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
+    here = whatif.what_if(tmp_path, **asked)
+    monkeypatch.setattr(whatif, "TASK_BYTES", 1)
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
+    assert whatif.what_if(tmp_path, **asked, master="local[2]", console=terminal) == here
+    assert "what-if" in (shown := terminal.file.getvalue()) and "4/4" in shown  # type: ignore[attr-defined]
+    assert here.lost_bytes == 9 * 13
