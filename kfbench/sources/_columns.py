@@ -330,13 +330,17 @@ def _json_headers(array: Array) -> tuple[Headers, NDArray[np.bool_]]:
 def unquoted(raws: list[msgspec.Raw]) -> ByteStrings:
     """JSON values as bytes: a string's characters as UTF-8, null or nothing as null, anything else as it stands."""
     items = [bytes(raw) or b"null" for raw in raws]
-    escaped = [i for i, item in enumerate(items) if item[:1] == b'"' and b"\\" in item]
-    for i in escaped:
-        with suppress(msgspec.DecodeError, UnicodeError):  # else as it stands
-            items[i] = b'"' + msgspec.json.decode(items[i], type=str).encode() + b'"'
-    data, starts, lengths = ByteStrings.from_list("", items)
-    first = data[starts] if len(items) else data
-    is_string, is_null = first == ord('"'), first == ord("n")
+    data, starts, lengths = ByteStrings.from_arrow("JSON", pa.array(items, pa.large_binary()))
+    if not items:
+        return ByteStrings(data, starts, lengths)
+    escapes = np.flatnonzero(data == ord("\\"))
+    if len(escapes):
+        for i in np.unique(np.searchsorted(starts, escapes, side="right") - 1).tolist():
+            if items[i][:1] == b'"':
+                with suppress(msgspec.DecodeError, UnicodeError):  # else as it stands
+                    items[i] = b'"' + msgspec.json.decode(items[i], type=str).encode() + b'"'
+        data, starts, lengths = ByteStrings.from_arrow("JSON", pa.array(items, pa.large_binary()))
+    is_string, is_null = data[starts] == ord('"'), data[starts] == ord("n")
     return ByteStrings(
         data, starts + is_string, np.where(is_null, NULL_LENGTH, lengths - 2 * is_string).astype(np.int32)
     )

@@ -373,7 +373,7 @@ def _json_lines(table: Table) -> Iterator[_Read]:
         rows, good, bad = _decoded(decoder, lines)
         found = {name: list(map(attrgetter(f"c{i}"), rows)) for i, name in enumerate(names)}
         if unseen and rows:
-            if absent := [name for name in unseen if not any(map(len, map(bytes, found[name])))]:
+            if absent := [name for name in unseen if not any(map(bytes, found[name]))]:
                 raise InvalidRecords(f"no column `{absent[0]}` in lines {numbers[0]:,} to {numbers[-1]:,}")
             unseen = []
         damage = [
