@@ -34,6 +34,7 @@ from kfbench.kernels import (
     header_fields,
     headers_first,
     keys,
+    kinds,
     kip98,
     legacy,
     limit,
@@ -47,6 +48,7 @@ from kfbench.kernels import (
     shared_headers,
     strata,
     templates,
+    waits,
 )
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
@@ -56,8 +58,9 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields, headers_first, keys, kip98,
-    legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing, shared_headers, strata, templates,
+    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields, headers_first, keys, kinds,
+    kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing, shared_headers, strata, templates,
+    waits,
 )  # fmt: skip
 
 
@@ -96,7 +99,7 @@ def exercise() -> None:
         append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
     for _, template, numbers, lengths, template_keys in cases():
         template.fill(1, 2, numbers, lengths, keys=template_keys)
-    for workload in ("kv-etc", "kv-mixgraph", "cluster-metadata"):
+    for workload in ("kv-etc", "kv-mixgraph", "cluster-metadata", "connect-internal", "cdc-debezium"):
         WORKLOADS[workload].generate(records=1, seed=0)
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))

@@ -1,0 +1,28 @@
+"""Gaps become times; pauses take what gaps leave."""
+
+import numpy as np
+import pytest
+
+from kfbench.kernels.waits import add_up, pause, scale
+
+
+def test_gaps_add_up_to_times_in_the_same_memory() -> None:
+    gaps = np.random.default_rng(1).random(1_000)
+    expected = np.cumsum(gaps)
+    assert add_up(gaps) == expected[-1]
+    assert np.array_equal(gaps, expected)
+    times = gaps.view(np.int64)
+    scale(gaps, 1e6 / expected[-1], 7, times)
+    assert times.tolist() == [7 + int(wait * (1e6 / expected[-1])) for wait in expected]
+    assert times[-1] in (1_000_006, 1_000_007)
+
+
+@pytest.mark.parametrize(("length", "stretch"), [(100.0, 2.0), (60.0, 1.0), (40.0, 0.5), (20.0, 1.0), (5.0, 1.0)])
+def test_pauses_take_what_gaps_leave(length: float, stretch: float) -> None:
+    """Two bursts of eleven records, a microsecond apart, after pauses of 10 and 30: 20 for gaps, and pauses stretched
+    by what is left; not at all where nothing is."""
+    gaps, starts, pauses = np.ones(22), np.array([0, 11]), np.array([10.0, 30.0])
+    pause(starts, pauses, length, gaps)
+    expected = np.ones(22)
+    expected[starts] = pauses * stretch
+    assert gaps.tolist() == expected.tolist()
