@@ -26,6 +26,7 @@ from kfbench.sources import Chunk, Part
 
 STRETCH_BYTES: Final = 512 << 10  # of plain v2: what is drawn, or not, as a whole
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
+UNIFORM_TIMES: Final = 64  # so many times the codecs' share goes into uniform batches: a size is quicker than a codec
 MOST_DAMAGE: Final = 1000  # places listed of one part; all are counted
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -61,12 +62,13 @@ class Question:
         """The arms with a codec."""
         return [(name, codec) for name, codec in self.arms if codec != "none"]
 
-    def draws(self, part: Part, batching: Batching | None, stretch: int) -> bool:
-        """Whether that stretch of the part goes through the codecs."""
-        if self.share >= 1 or (not stretch and part.key == self.always):
+    def draws(self, part: Part, stream: object, number: int, times: int = 1) -> bool:
+        """Whether that stretch of what is made of the part is drawn, in `times` the share."""
+        share = min(self.share * times, 1.0)
+        if share == 1 or (not number and part.key == self.always):
             return True
-        where = f"{self.seed}/{part.key}/{batching}/{stretch}".encode()
-        return int.from_bytes(blake2b(where, digest_size=8).digest(), "big") < self.share * 2**64
+        where = f"{self.seed}/{part.key}/{stream}/{number}".encode()
+        return int.from_bytes(blake2b(where, digest_size=8).digest(), "big") < share * 2**64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +139,9 @@ class Tally:
 
     breakdown: (format, field) as recorded, without a codec; losses: (format, what it cannot carry); coded: (format,
     codec); control: bytes of control batches by format, which no batching changes. rebatched: (batching, format)
-    without control batches; rebatched_batches; recoded: (batching, format, codec). uniform: (records a batch, format),
-    whole batches only; uniform_records: how many records those are; uniform_payload: (records a batch, whether headers
-    are counted).
+    without control batches, of sent_records; rebatched_batches; recoded: (batching, format, codec). uniform: (records a
+    batch, format), whole batches only, of the chunks drawn; uniform_records: how many records those are;
+    uniform_payload: (records a batch, whether headers are counted).
     """
 
     sources: tuple[Source, ...] = ()
@@ -147,6 +149,7 @@ class Tally:
     losses: Counter[tuple[str, str]] = field(default_factory=Counter)
     coded: Mapping[tuple[str, str], Drawn] = field(default_factory=dict)
     control: Counter[str] = field(default_factory=Counter)
+    sent_records: int = 0
     rebatched: Counter[tuple[Batching, str]] = field(default_factory=Counter)
     rebatched_batches: Counter[Batching] = field(default_factory=Counter)
     recoded: Mapping[tuple[Batching, str, str], Drawn] = field(default_factory=dict)
@@ -166,7 +169,7 @@ class Tally:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    if isinstance(one, tuple):
+    if isinstance(one, tuple | int):
         return one + other
     if isinstance(one, Counter):
         found = Counter(one)
@@ -206,6 +209,7 @@ class _Reading:
         self._rebatchers = [(batching, Rebatcher(batching)) for batching in question.batchings]
         self._nothing: Sent | None = None
         self._stretches: Counter[Batching | None] = Counter()
+        self._chunks = 0
         self._kinds: Counter[str] = Counter()
         self._damage: list[Damage] = []
         self._numbers: Counter[str] = Counter()
@@ -235,7 +239,10 @@ class _Reading:
         else:
             for batches in self._assumed.add(of_clients):
                 self._recorded(batches)
-        self._uniform(of_clients)
+        self._numbers["sent"] += len(of_clients.records)
+        if self._question.draws(self._part, "uniform", self._chunks, UNIFORM_TIMES):
+            self._uniform(of_clients)
+        self._chunks += 1
         self._rebatched(of_clients)
 
     def done(self, unreadable: str | None) -> Tally:
@@ -258,7 +265,7 @@ class _Reading:
             unit=part.unit,
             unreadable=unreadable,
         )
-        return replace(self._found, sources=(source,))
+        return replace(self._found, sources=(source,), sent_records=self._numbers["sent"])
 
     def _recorded(self, batches: Batches) -> None:
         found, question = self._found, self._question

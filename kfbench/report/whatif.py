@@ -124,7 +124,7 @@ def rebatched(found: Answer) -> Table:
     """The same records in other batches."""
     body: list[tuple[Cell, ...]] = []
     for arm in found["rebatched"]:
-        a_batch = found["records"] / max(arm["batches"], 1)
+        a_batch = found["sent_records"] / max(arm["batches"], 1)
         how = arm["batching"]["linger_ms"], arm["batching"]["batch_size_bytes"]
         dollars = arm["saving_a_month"]
         body.append((arm["format"], arm["codec"], *how, a_batch, arm["size_bytes"], 100 * arm["saving"], dollars))

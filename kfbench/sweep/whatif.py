@@ -96,6 +96,8 @@ class WhatIf:
     rate: Rate | None
     traffic: Traffic
     prices: Prices
+    sent_records: int  # by clients: all but control records
+    uniform_records: int  # of these, what break_even and overhead are of
     columns: Columns | None = None  # of tables
 
     @property
@@ -165,6 +167,8 @@ class WhatIf:
             "lost_bytes": self.lost_bytes,
             "lost_share": self.lost_bytes / self.data_bytes if self.data_bytes else 0.0,
             "records": self.records,
+            "sent_records": self.sent_records,
+            "uniform_records": self.uniform_records,
             "payload_bytes": self.payload_bytes,
             "topics": list(self.topics),
             "assumed_batching": None if self.assumed is None else asdict(self.assumed),
@@ -350,6 +354,8 @@ def answer(
         },
         sample=_sample(sums, question, sizes[BASE]),
         assumed=assumed,
+        sent_records=sums.sent_records,
+        uniform_records=sums.uniform_records[1],
         rate=rate or rate_of(sums.sources),
         traffic=traffic,
         prices=prices,

@@ -9,7 +9,6 @@ from kfbench.measure.size import BASE
 from kfbench.measure.tally import UNIFORM
 
 if TYPE_CHECKING:
-    from kfbench.measure.break_even import BreakEven
     from kfbench.measure.rebatch import Batching
     from kfbench.measure.tally import Source
     from kfbench.sources import Columns
@@ -45,7 +44,7 @@ def _blocks(found: "WhatIf") -> Iterator[list[str]]:
     if found.rebatched:
         yield _rebatched(found, held)
     if found.break_even:
-        yield _break_even(found.break_even)
+        yield _break_even(found)
     yield _month(found)
 
 
@@ -227,7 +226,7 @@ def _rebatched(found: "WhatIf", held: str) -> list[str]:
             f"{arm.size_bytes:,} ({percent(_saving(arm.size_bytes, found.base_bytes))})" if arm else "-"
             for arm in map(each.get, codecs)
         ]
-        how = [f"{batching.linger_ms:g}", f"{batching.batch_size_bytes:,}", f"{found.records / batches:.1f}"]
+        how = [f"{batching.linger_ms:g}", f"{batching.batch_size_bytes:,}", f"{found.sent_records / batches:.1f}"]
         rows.append([*how, marked(found, name), *cells])
     return [
         f"in other batches: bytes, and what is saved of {held}",
@@ -236,17 +235,20 @@ def _rebatched(found: "WhatIf", held: str) -> list[str]:
     ]
 
 
-def _break_even(found: Iterable["BreakEven"]) -> list[str]:
+def _break_even(found: "WhatIf") -> list[str]:
     rows: dict[str, dict[str, str]] = {}
-    for each in found:
+    for each in found.break_even:
         rows.setdefault(each.format, {})[each.other] = at_words(each.after, each.at)
     others = list(dict.fromkeys(other for row in rows.values() for other in row))
     table = [["fewer bytes from so many records a batch on", *(f"than {other}" for other in others)]]
     table += [[name, *(row.get(other, "-") for other in others)] for name, row in rows.items()]
-    return [
+    lines = [
         *aligned(table, right=range(1, len(others) + 1)),
         f"beside the payload, without a codec, all batches alike, up to {UNIFORM[-1]:,}; 11-12: not at 10, at 12",
     ]
+    if found.uniform_records < found.sent_records:
+        lines.append(f"of {found.uniform_records:,} of the {found.sent_records:,} records, drawn by the same seed")
+    return lines
 
 
 def at_words(after: int | None, at: int | None) -> str:

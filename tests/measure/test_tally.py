@@ -12,7 +12,7 @@ from kfbench import FORMATS, Records, read_log
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.measure.break_even import BreakEven, break_evens
 from kfbench.measure.rebatch import Batching
-from kfbench.measure.tally import Drawn, Question, Tally, tally
+from kfbench.measure.tally import UNIFORM_TIMES, Drawn, Question, Tally, tally
 from kfbench.sources import Chunk, Part, find
 from tests.recorded import FOLDER
 
@@ -92,7 +92,7 @@ def test_uniform_batches_are_whole_ones_of_clients() -> None:
     [part] = find([FOLDER / "transactions.log"]).parts
     found, log = tally(part, QUESTION), read_log(FOLDER / "transactions.log")
     clients = int((~np.repeat(log.batch_rows["is_control"], np.diff(log.bounds))).sum())
-    assert found.uniform_records[1] == clients < len(log.records)
+    assert found.uniform_records[1] == found.sent_records == clients < len(log.records)
     assert found.uniform_records[7] == clients // 7 * 7
     assert 1_000 not in found.uniform_records
 
@@ -135,6 +135,14 @@ def test_an_estimate_is_as_near_as_it_says(sampled: list[Tally]) -> None:
         assert error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
         assert abs(size_bytes - whole.coded["v2", "lz4"].coded) < 5 * error_bytes
     assert samples[0].coded != samples[1].coded
+
+
+def test_uniform_batches_are_of_more_than_the_codecs() -> None:
+    part = InMemory(tuple(chunk(50, at) for at in range(0, 2_000, 50)))
+    found = tally(part, replace(QUESTION, share=0.5 / UNIFORM_TIMES, assumed=BATCHING))
+    assert 0 < found.uniform_records[1] < found.sent_records == 2_000
+    assert found.uniform_records[1] % 50 == 0
+    assert tally(part, replace(QUESTION, share=1 / UNIFORM_TIMES, assumed=BATCHING)).uniform_records[1] == 2_000
 
 
 def test_one_stretch_says_nothing_of_its_error() -> None:

@@ -111,7 +111,7 @@ def test_other_batches(found: WhatIf) -> None:
     for batching in BATCHINGS:
         arm = by_hand[batching, "none"]
         line = next(each for each in lines if f"{arm.size_bytes:,} (" in each)
-        clients = sum(source.records for source in found.sources)
+        clients = found.sent_records
         assert line.split()[:4] == [
             f"{batching.linger_ms:g}", f"{batching.batch_size_bytes:,}", f"{clients / (arm.batches or 1):.1f}", "v3"
         ]  # fmt: skip
