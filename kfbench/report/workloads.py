@@ -172,16 +172,23 @@ def _place(each: Sizes) -> tuple[str, int, str]:
 
 
 def verdict(named: Named) -> Table:
-    """One row a workload: its question, and which format answers it with the fewest bytes."""
+    """One row a workload: its question, and which format answers it with the fewest bytes. What loses nothing has a
+    column of its own where that is another format."""
     by = {codec: {each.workload: each for each in named.under(codec)} for codec in named.shown_codecs}
     workloads = list(dict.fromkeys(name for found in by.values() for name in found))
-    body: list[tuple[Cell, ...]] = []
-    for name in workloads:
-        found = [by[codec].get(name) for codec in named.shown_codecs]
-        first = next(each for each in found if each is not None)
-        winners = [(each.winner, each.whole_winner) if each else (None, None) for each in found]
-        question = CATALOGUE[name].model.question if name in CATALOGUE else None
-        body.append((name, question, first.records_a_batch, *(word for pair in winners for word in pair)))
+    winners: dict[str, list[Cell]] = {}
+    for codec, found in by.items():
+        each = [found.get(name) for name in workloads]
+        smallest = [one.winner if one else None for one in each]
+        whole = [one.whole_winner if one else None for one in each]
+        winners[f"smallest, {_codec(codec)}"] = [*smallest]
+        if whole != smallest:
+            winners[f"smallest that loses nothing, {_codec(codec)}"] = [*whole]
+    body = []
+    for i, name in enumerate(workloads):
+        first = next(found[name] for found in by.values() if name in found)
+        question = CATALOGUE[name].describe().question if name in CATALOGUE else None
+        body.append((name, question, first.records_a_batch, *(words[i] for words in winners.values())))
     return Table(
         name="workloads",
         caption="The smallest format for each workload",
@@ -189,11 +196,7 @@ def verdict(named: Named) -> Table:
             Column(name="workload"),
             Column(name="question"),
             Column(name="records a batch", digits=1),
-            *(
-                Column(name=f"{word}, {_codec(codec)}")
-                for codec in named.shown_codecs
-                for word in ("smallest", "smallest that loses nothing")
-            ),
+            *(Column(name=name) for name in winners),
         ),
         rows=tuple(body),
         notes=(f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",),

@@ -60,7 +60,7 @@ def test_the_verdict_has_the_question_and_the_smallest(named: Named) -> None:
     assert row["question"] == CATALOGUE["cluster-metadata"].describe().question
     assert row["smallest, no codec"] == "v0, without times and producer ids"  # 126 bytes against 156
     assert row["smallest that loses nothing, no codec"] == "v3"
-    assert row["smallest, zstd 3"] == row["smallest that loses nothing, zstd 3"] == "v3"
+    assert row["smallest, zstd 3"] == "v3" and "smallest that loses nothing, zstd 3" not in row  # nothing is lost there
     assert row_of(table, workload="forgotten")["question"] is None
     assert row_of(table, workload="forgotten")["smallest that loses nothing, no codec"] == "tie"
     assert row_of(table, workload="forgotten")["smallest, no codec"] == "v2 and v3"
@@ -132,7 +132,7 @@ def test_the_figure_has_what_gains_most_first(named: Named) -> None:
 
 
 def test_a_run_without_workloads_has_no_such_section(results: Results, made: Run, stored_rows: Run) -> None:
-    assert not Named(results).sizes and "workloads" not in built(made)
+    assert not Named(results).sizes and not Named(Results(made.measurements())).sizes
     section = built(stored_rows)["workloads"]
     assert section.means and section.figures and [table.name for table in section.tables] == [
         "workloads", "workloads-none", "workloads-zstd-3", "workloads-cpu",
