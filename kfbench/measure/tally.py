@@ -187,15 +187,18 @@ def tally(part: Part, question: Question, run: Run = map) -> Tally:
     Damage is left out and listed; what makes the rest of the part unreadable is `Source.unreadable`. Raises
     InvalidConfig for a part without batches when none are assumed.
     """
-    reading = _Reading(part, question, run)
-    unreadable = None
-    try:
-        for chunk in part.chunks():
-            reading.add(chunk)
-    except InvalidConfig:
-        raise
-    except (KfbenchError, OSError) as error:
-        unreadable = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{part.name}: ")
+    reading, chunks, unreadable = _Reading(part, question, run), iter(part.chunks()), None
+    while True:
+        try:
+            chunk = next(chunks, None)
+        except InvalidConfig:
+            raise
+        except (KfbenchError, OSError) as error:
+            unreadable = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{part.name}: ")
+            break
+        if chunk is None:
+            break
+        reading.add(chunk)
     return reading.done(unreadable)
 
 

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,6 +115,17 @@ def test_what_leaves_a_part_unreadable_is_said_and_the_rest_counts() -> None:
     found = tally(part, replace(QUESTION, assumed=BATCHING))
     assert found.sources[0].unreadable == "the disk is gone"
     assert found.sources[0].records == 30
+
+
+def test_a_segment_that_goes_away_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes((FOLDER / "telemetry.log").read_bytes())
+    [part] = find([path]).parts
+    path.unlink()
+    found = tally(part, QUESTION)
+    [source] = found.sources
+    assert (source.unreadable, source.size_bytes, source.sound_bytes) == ("No such file or directory", 30_300, 0)
+    assert not found.breakdown
 
 
 @pytest.fixture(scope="module")

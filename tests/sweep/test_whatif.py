@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +15,7 @@ from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.measure.rebatch import Batching
 from kfbench.sources import Columns
+from kfbench.sweep import spark, whatif
 from kfbench.sweep.whatif import what_if
 from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
@@ -356,3 +358,22 @@ def test_what_is_wrong_with_tables_is_said_and_the_rest_analysed(tmp_path: Path)
         what_if(good, columns=asked)
     with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
         what_if(FOLDER / "telemetry.log", columns=asked)
+
+
+def test_spark_is_for_many_files_where_there_is_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("Spark was asked")
+
+    for i in range(2):
+        written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
+    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
+    small = what_if(tmp_path, **asked)
+    monkeypatch.setattr(spark, "mapped", refused)
+    monkeypatch.setattr(whatif, "LOCAL_BYTES", 1)
+    with pytest.raises(AssertionError, match="Spark was asked"):
+        what_if(tmp_path, **asked)
+    assert what_if(tmp_path / f"{0:020}.log", **asked).records == small.records // 2  # one task: nothing to share out
+    monkeypatch.setattr(whatif, "java_home", lambda: None)
+    assert what_if(tmp_path, **asked) == small
+    with pytest.raises(AssertionError, match="Spark was asked"):
+        what_if(tmp_path, **asked, master="local[1]")
