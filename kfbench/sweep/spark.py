@@ -62,6 +62,7 @@ appender.console.layout.pattern = %d %p %c: %m%n%ex
 
 
 RESULT: Final = "result"
+JARS_FROM: Final = "spark.jars.packages"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 ADMIN_WAITS: Final = {"request.timeout.ms": "10000", "default.api.timeout.ms": "15000"}
 UNKNOWN_SIZE: Final = -1
@@ -189,7 +190,7 @@ def connector_settings(connector: str | None) -> dict[str, str]:
         return {"spark.jars": ",".join(jar.resolve().as_uri() for jar in jars)}
     if connector.count(":") != 2:
         raise MissingTool(f"{connector}: no folder, and no GROUP:ARTIFACT:VERSION")
-    return {"spark.jars.packages": connector}
+    return {JARS_FROM: connector}
 
 
 def _fed(
@@ -313,7 +314,10 @@ def _session(master: str, more: Mapping[str, str] | None = None) -> Iterator[Spa
                     builder = builder.config(key, value)
                 spark = builder.getOrCreate()
             except Exception as error:
-                raise SweepFailed(f"Spark did not start on {master}: {_reason(error, log)}") from error
+                reason = _reason(error, log)
+                if JARS_FROM in settings and "unresolved dependency" in reason:
+                    reason += " (--connector takes a folder of jars, or other coordinates)"
+                raise SweepFailed(f"Spark did not start on {master}: {reason}") from error
         try:
             yield spark
         finally:

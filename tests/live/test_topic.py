@@ -14,7 +14,7 @@ import pytest
 from kfbench import FORMATS, BatchFields
 from kfbench.measure.rebatch import Batching
 from kfbench.sources.topic import Topic, by_partition
-from kfbench.sweep.spark import SweepFailed, topic_mapped
+from kfbench.sweep.spark import BATCH_BYTES, SweepFailed, topic_mapped
 from kfbench.sweep.whatif import what_if
 from tests.common import messages_of, records_of
 from tests.live.wire import Wire
@@ -72,6 +72,22 @@ def test_what_was_sent_is_read_between_the_offsets(wire: Wire, broker: Broker, t
     assert list(filter(None, some)) == [(1, SENT[150:160])]
 
 
+def shapes(topic: str, rows: Iterable[pa.RecordBatch]) -> list[tuple[int, int]]:
+    part = by_partition(topic, rows)
+    return [(len(each.records), each.records.shapes.payload_bytes) for each in part.chunks()] if part else []
+
+
+def test_a_worker_is_given_bounded_batches(wire: Wire, broker: Broker, topic: str, connector: str) -> None:
+    wire.create_topic(topic)
+    large = [Message(offset=i, timestamp_ms=NOW_MS, value=bytes(100_000)) for i in range(10)]
+    for _ in range(20):
+        assert wire.produce(topic, bytes(FORMATS["v2"].encode(records_of(large), 10, "gzip"))).error == 0
+    url = f"kafka://{broker.address}/{topic}"
+    [found] = topic_mapped(Topic.parse(url), lambda _: partial(shapes, topic), connector, "local[1]")
+    assert sum(records for records, _ in found) == 200
+    assert max(size for _, size in found) <= BATCH_BYTES + 100_000
+
+
 def test_what_if_of_a_topic(wire: Wire, broker: Broker, topic: str, connector: str) -> None:
     send(wire, topic, 2)
     found = what_if(
@@ -101,8 +117,8 @@ def test_the_command(wire: Wire, broker: Broker, topic: str, connector: str) -> 
 
 @pytest.mark.parametrize(
     ("query", "said"),
-    [("", "UnknownTopicOrPartition"), ("?from=0:5&to=0:4", "offset")],
-    ids=["no such topic", "offsets that fall"],
+    [("", "UnknownTopicOrPartition"), ("?from=0:5&to=0:4", "offset"), ("?from=7:0", "no partition 7")],
+    ids=["no such topic", "offsets that fall", "no such partition"],
 )
 def test_what_cannot_be_read_is_one_line(
     wire: Wire, broker: Broker, topic: str, connector: str, query: str, said: str

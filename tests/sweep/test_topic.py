@@ -1,0 +1,31 @@
+"""What a topic is read with; tests/live reads one of a real broker."""
+
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from kfbench.errors import MissingTool
+from kfbench.sweep.spark import connector_settings
+
+
+def test_the_connector_is_sparks_own_unless_given() -> None:
+    [packages] = connector_settings(None).values()
+    assert packages == f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+    assert connector_settings("a:b:1") == {"spark.jars.packages": "a:b:1"}
+
+
+def test_a_folder_of_jars(tmp_path: Path) -> None:
+    for name in ("b.jar", "a c.jar", "README"):
+        (tmp_path / name).touch()
+    assert connector_settings(str(tmp_path)) == {
+        "spark.jars": f"{tmp_path.as_uri()}/a%20c.jar,{tmp_path.as_uri()}/b.jar"
+    }
+
+
+@pytest.mark.parametrize("connector", ["nowhere", "a:b"])
+def test_what_is_no_connector(tmp_path: Path, connector: str) -> None:
+    with pytest.raises(MissingTool, match=rf"^{connector}: no folder, and no GROUP:ARTIFACT:VERSION$"):
+        connector_settings(connector)
+    with pytest.raises(MissingTool, match=rf"^{tmp_path}: no jar in this folder"):
+        connector_settings(str(tmp_path))
