@@ -41,6 +41,11 @@ def test_the_wheel_knows_every_profile(installed: Path) -> None:
     assert run(installed, code).split() == sorted(path.name for path in (ROOT / "datasets" / "sweeps").iterdir())
 
 
+def test_the_wheel_knows_every_workload(installed: Path) -> None:
+    code = "from kfbench.workloads.catalogue import WORKLOADS; print(*(each.file.name for each in WORKLOADS.values()))"
+    assert run(installed, code).split() == sorted(path.name for path in (ROOT / "datasets" / "workloads").iterdir())
+
+
 def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
     """One of them is checked as `kfbench verify` does it."""
     code = (

@@ -188,7 +188,7 @@ class Model(_Table, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         block_us(self.arrival)
         require(len(self.other) <= MAX_OTHERS, f"other: {len(self.other)} kinds, and {MAX_OTHERS} can be had")
-        require(sum(each.share for each in self.other) <= 1, "other: their shares are more than 1")
+        require(sum(each.share for each in self.other) < 1 + 1e-9, "other: their shares are more than 1")
         for each in self.other:
             require(
                 not each.tombstone or (each.key is None and self.key is not None), "other: a tombstone has [key]'s key"
