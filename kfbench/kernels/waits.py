@@ -16,6 +16,18 @@ def add_up(gaps):
 
 
 @kernel
+def begin(lengths, end, out):
+    """Fills out int64[at least n] with where stretches of these lengths begin that follow one another from 0 on, as far
+    as they lie below `end`; gives how many do, and where the last one ends."""
+    at, count = np.int64(0), 0
+    while count < len(lengths) and at < end:
+        out[count] = at
+        at += np.int64(lengths[count])
+        count += 1
+    return count, at
+
+
+@kernel
 def pause(starts, pauses, length, gaps):
     """Puts pauses float64[bursts] before the records starts int64[bursts], rising, into their gaps float64[n]: all
     stretched alike, so that pauses and gaps make `length`. They stay as they are where the gaps alone are longer."""

@@ -171,14 +171,14 @@ def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
     size, number = mean_length(a.length), block * BLOCK_RECORDS
     expected = max(round(BLOCK_RECORDS / size), 1)
     lengths = _evenly(lengths_table(a.length), expected, seed, BURSTS, block)
-    starts = np.zeros(expected + 1, np.int64)
-    np.cumsum(lengths, dtype=np.int64, out=starts[1:])
-    while starts[-1] < BLOCK_RECORDS:
-        count = int((BLOCK_RECORDS - starts[-1]) / size) + 16
-        more = draw_lengths(a.length, seed, MORE_BURSTS, number, count)
-        starts = np.concatenate([starts, starts[-1] + np.cumsum(more, dtype=np.int64)])
-        number += count
-    return starts[: np.searchsorted(starts, BLOCK_RECORDS)]
+    while True:
+        starts = np.empty(len(lengths), np.int64)
+        count, end = waits.begin(lengths, BLOCK_RECORDS, starts)
+        if end >= BLOCK_RECORDS:
+            return starts[:count]
+        more = int((BLOCK_RECORDS - end) / size) + 16
+        lengths = np.concatenate([lengths, draw_lengths(a.length, seed, MORE_BURSTS, number, more)])
+        number += more
 
 
 def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block: int) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kfbench.kernels.waits import add_up, pause, scale
+from kfbench.kernels.waits import add_up, begin, pause, scale
 
 
 def test_gaps_add_up_to_times_in_the_same_memory() -> None:
@@ -15,6 +15,15 @@ def test_gaps_add_up_to_times_in_the_same_memory() -> None:
     scale(gaps, 1e6 / expected[-1], 7, times)
     assert times.tolist() == [7 + int(wait * (1e6 / expected[-1])) for wait in expected]
     assert times[-1] in (1_000_006, 1_000_007)
+
+
+@pytest.mark.parametrize(
+    ("end", "starts", "reached"), [(0, [], 0), (1, [0], 3), (4, [0, 3], 4), (5, [0, 3, 4], 9), (99, [0, 3, 4], 9)]
+)
+def test_stretches_begin_where_the_last_one_ends(end: int, starts: list[int], reached: int) -> None:
+    out = np.full(3, -1)
+    assert begin(np.array([3, 1, 5], np.int32), end, out) == (len(starts), reached)
+    assert out.tolist() == starts + [-1] * (3 - len(starts))
 
 
 @pytest.mark.parametrize(("length", "stretch"), [(100.0, 2.0), (60.0, 1.0), (40.0, 0.5), (20.0, 1.0), (5.0, 1.0)])
