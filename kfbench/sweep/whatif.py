@@ -445,7 +445,13 @@ def _unreadable(sources: Sequence[Source]) -> str:
         why = first.unreadable
     elif first.damage:
         at = first.damage[0]
-        why = f"no batch can be read: batch at {first.unit} {at.position}: {at.field}: {at.promise}"
+        what = "batch" if first.unit == "byte" else "row"
+        where = f"batch at byte {at.position}" if first.unit == "byte" else f"{first.unit} {at.position}"
+        why = f"no {what} can be read: {where}: {at.field}: {at.promise}"
+    elif first.unit == "offset":
+        why = "no record between these offsets"
+    elif first.unit != "byte":
+        why = "no row in it"
     elif first.size_bytes:
         why = f"no whole batch in {counted(first.size_bytes, 'byte')}: is this a log segment?"
     else:

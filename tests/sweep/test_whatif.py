@@ -377,3 +377,20 @@ def test_spark_is_for_many_files_where_there_is_java(tmp_path: Path, monkeypatch
     assert what_if(tmp_path, **asked) == small
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked, master="local[1]")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.jsonl", "\n\n", "no row in it"),
+        ("t.csv", "v\n", "no row in it"),
+        ("t.csv", "v\nsoon\n", "no row can be read: row 1: column `v`: 'soon' is no time: "),
+        ("t.jsonl", '{"w": 1}\n', "no column `v` in lines 1 to 1"),
+    ],
+)
+def test_a_table_without_a_record_is_refused_in_one_line(tmp_path: Path, name: str, content: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(KfbenchError) as raised:
+        what_if(path, ["v2"], ["none"], columns=Columns(timestamp="v"), batchings=[Batching(5, 1000)])
+    assert str(raised.value).startswith(f"{path}: {said}") and "\n" not in str(raised.value)
