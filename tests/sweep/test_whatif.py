@@ -46,7 +46,7 @@ ONE_MAGIC = [name for name in NAMES if len(set(facts(name).batches["magic"])) ==
 def test_plain_bytes_of_its_format_are_what_kafka_wrote(name: str) -> None:
     said = facts(name).batches
     fmt = f"v{said['magic'][0]}"
-    found = what_if(FOLDER / name, [fmt], ["none"])
+    found = what_if(FOLDER / name, [fmt], ["none"], batchings=[])
     assert found.now_bytes == (FOLDER / name).stat().st_size
     if set(said["codec"]) == {"none"}:
         assert found.size(fmt, "none") == found.now_bytes
@@ -56,7 +56,9 @@ def test_plain_bytes_of_its_format_are_what_kafka_wrote(name: str) -> None:
 
 def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
     sizes = {
-        codec: [arm.size_bytes for arm in what_if(FOLDER / f"activity-{codec}.log", ["v0", "v2", "v3"]).arms]
+        codec: [
+            arm.size_bytes for arm in what_if(FOLDER / f"activity-{codec}.log", ["v0", "v2", "v3"], batchings=[]).arms
+        ]
         for codec in CODECS
     }
     assert sizes["none"] == sizes["gzip"] == sizes["snappy"] == sizes["lz4"] == sizes["zstd"]
@@ -65,7 +67,7 @@ def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
 
 @pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
 def test_every_size_is_that_of_the_bytes(name: str) -> None:
-    found, log = what_if(FOLDER / name), read_log(FOLDER / name)
+    found, log = what_if(FOLDER / name, batchings=[]), read_log(FOLDER / name)
     legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
     assert {(arm.format, arm.codec) for arm in found.arms} == legal
     for arm in found.arms:
@@ -89,7 +91,7 @@ def test_old_formats_take_their_fixed_bytes_a_record() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_fields_add_up(name: str) -> None:
-    found = what_if(FOLDER / name, codecs=["none"])
+    found = what_if(FOLDER / name, codecs=["none"], batchings=[])
     for fmt, parts in found.breakdown.items():
         assert sum(parts.values()) == found.size(fmt, "none")
     for fmt in ("v2", "v3"):
