@@ -325,6 +325,55 @@ def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment:
     assert "orders" in (page / "index.html").read_text()
 
 
+def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,at,v\n7,2026-01-02,x\n8,2026-01-02T00:00:01Z,yz\n9,late,z\n")
+    columns = ["--key", "id", "--timestamp", "at"]
+    asked = [*columns, "--linger-ms", "5", "--format", "v2", "--codec", "none", "--json"]
+    done = kfbench("what-if", table, *asked, "--value", "v")
+    assert done.status == 1 and done.err.startswith(f"kfbench: {table}: row 3: column `at`: 'late' is no time")
+    found = json.loads(done.out)
+    assert found["records"] == 2 and found["sizes"][0]["size_bytes"] == 61 * 2 + (7 + 1 + 1) + (7 + 1 + 2)
+    assert found["columns"] == {"key": "id", "value": "v", "timestamp": "at", "headers": None, "partition": None}
+    whole = json.loads(kfbench("what-if", table, *asked, "--value-json").out)
+    assert whole["payload_bytes"] == 2 + len(
+        '{"id":7,"at":"2026-01-02","v":"x"}{"id":8,"at":"2026-01-02T00:00:01Z","v":"yz"}'
+    )
+    assert "has no batches: say which linger.ms" in kfbench("what-if", table, *columns).refused()
+    assert "--value-json: not together with --value" in kfbench(
+        "what-if", table, *asked, "--value", "v", "--value-json"
+    ).refused(2)
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        (["kafka://a:1/t", "."], "SOURCE: a topic is asked about alone"),
+        (["kafka://a/t"], "kafka://a/t: kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?from=earliest&to=latest] is wanted"),
+        (["kafka://a:1/t?from=7"], "from: earliest, latest or PARTITION:OFFSET,… is wanted, not '7'"),
+    ],
+)
+def test_what_if_refuses_what_is_no_topic(kfbench: Run, sources: list[str], said: str) -> None:
+    assert said in kfbench("what-if", *sources, "--linger-ms", "5").refused(status=2)
+
+
+def test_what_if_names_what_it_could_not_read_and_shows_the_rest(kfbench: Run, segment: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    garbage = folder / "00000000000000000000.log"
+    garbage.write_bytes(b"x" * 30)
+    table = tmp_path / "rows.parquet"
+    table.write_bytes(b"PAR1 and no more")
+    (folder / "00000000000000000001.log").write_bytes(segment.read_bytes())
+    done = kfbench("what-if", folder, table, "--format", "v2", "--codec", "none", "--json")
+    assert done.status == 1
+    found = json.loads(done.out)
+    assert found["now_bytes"] == segment.stat().st_size and found["lost_bytes"] == 30 + 16
+    first, second = done.err.splitlines()
+    assert first == f"kfbench: {garbage}: no whole batch in 30 bytes: is this a log segment?"
+    assert second.startswith(f"kfbench: {table}: ")
+
+
 def test_what_if_assumes_what_it_says_it_does() -> None:
     given = {name: parameter.default for name, parameter in signature(what_if).parameters.items()}
     assert given["price_storage_gb_month"] == Prices().storage_gb_month
