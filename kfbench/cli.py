@@ -292,7 +292,8 @@ def what_if(
         from kfbench.report.whatif import publish
 
         _complain(f"the report is {publish(found.to_dict(), out)}")
-    _refuse_damage((source, source.trailing_bytes) for source in found.sources)
+    unread = [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
+    _refuse_damage(((source, source.trailing_bytes) for source in found.sources), unread)
 
 
 @app.command()
@@ -363,9 +364,10 @@ def inspect(
     _refuse_damage((each, each.log.trailing_bytes) for each in found)
 
 
-def _refuse_damage(sources: "Iterable[tuple[Source | Inspection, int]]") -> None:
+def _refuse_damage(sources: "Iterable[tuple[Source | Inspection, int]]", unread: Iterable[str] = ()) -> None:
     """What is sound has been shown; a log with damage, or with nothing sound in it, fails the command all the same."""
     complaints = [complaint for source, trailing_bytes in sources if (complaint := _damage(source, trailing_bytes))]
+    complaints += unread
     for complaint in complaints:
         _complain(complaint)
     if complaints:
@@ -376,7 +378,8 @@ def _damage(source: "Source | Inspection", trailing_bytes: int) -> str | None:
     unit = getattr(source, "unit", "byte")
     if source.damage:
         first, *rest = source.damage
-        more = f" (and {len(rest)} more)" if rest else ""
+        others = getattr(source, "damaged_places", len(rest) + 1) - 1
+        more = f" (and {others:,} more)" if others else ""
         where = f"batch at byte {first.position}" if unit == "byte" else f"{unit} {first.position}"
         return f"{source.path}: {where}: {first.field}: {first.promise}{more}"
     if why := getattr(source, "unreadable", None):
