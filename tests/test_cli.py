@@ -21,6 +21,7 @@ from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
 from kfbench.records import Records
+from kfbench.report.whatif import _notes as notes
 from kfbench.store import create_run
 from kfbench.sweep import cell
 from kfbench.sweep.grid import Profile
@@ -339,6 +340,7 @@ def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:
     assert whole["payload_bytes"] == 2 + len(
         '{"id":7,"at":"2026-01-02","v":"x"}{"id":8,"at":"2026-01-02T00:00:01Z","v":"yz"}'
     )
+    assert any("value: the whole row as JSON; timestamp: column `at`" in note for note in notes(whole))
     assert "has no batches: say which linger.ms" in kfbench("what-if", table, *columns).refused()
     assert "--value-json: not together with --value" in kfbench(
         "what-if", table, *asked, "--value", "v", "--value-json"

@@ -53,15 +53,18 @@ def _what(found: Answer) -> str:
 
 
 def lead(found: Answer) -> str:
-    """What saves most, with the payload whole: as recorded, and in other batches."""
-    whole = [arm for arm in found["sizes"] if arm["format"] not in found["payload_left_out"]]
-    best = min(whole, key=lambda arm: arm["size_bytes"])
+    """What saves most of what loses nothing: as recorded, and in other batches."""
+    best = _smallest(found, found["sizes"])
     text = f"{best['format']} with {_codec(best)} would take {best['size_bytes']:,} bytes: {_saved(best)}."
-    others = [arm for arm in found["rebatched"] if arm["format"] not in found["payload_left_out"]]
-    if others:
-        best = min(others, key=lambda arm: arm["size_bytes"])
+    if found["rebatched"]:
+        best = _smallest(found, found["rebatched"])
         text += f" In batches of {_batching(best['batching'])}, {best['format']} with {_codec(best)}: {_saved(best)}."
     return text
+
+
+def _smallest(found: Answer, arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    lossless = [arm for arm in arms if not found["losses"][arm["format"]]]
+    return min(lossless or arms, key=lambda arm: arm["size_bytes"])
 
 
 def _notes(found: Answer) -> Iterator[str]:
@@ -69,6 +72,8 @@ def _notes(found: Answer) -> Iterator[str]:
         yield f"Left out: {100 * found['lost_share']:.2f} % of the bytes, damaged or unreadable; the rest is analysed."
     if found["assumed_batching"]:
         yield f"The source has no batches; assumed: {_batching(found['assumed_batching'])}."
+    if found["rows_as_records"]:
+        yield f"Rows as records: {found['rows_as_records']}."
     sample = found["sample"]
     if sample and sample["plain_bytes"] < sample["of_bytes"]:
         share = 100 * sample["plain_bytes"] / sample["of_bytes"]

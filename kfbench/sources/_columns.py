@@ -53,6 +53,19 @@ class Columns:
         """Those that are named, each once."""
         return list(dict.fromkeys(name for field in fields(self) if (name := getattr(self, field.name)) is not None))
 
+    @property
+    def words(self) -> str:
+        """What becomes of a row."""
+        absent = {
+            "key": "none",
+            "value": "the whole row as JSON",
+            "timestamp": "none: all records at once, so that batches fill up",
+            "headers": "none",
+            "partition": "one for each file",
+        }
+        named = {part: f"column `{getattr(self, part)}`" for part in absent if getattr(self, part) is not None}
+        return "; ".join(f"{part}: {named.get(part, without)}" for part, without in absent.items())
+
 
 class Fault(NamedTuple):
     """Rows that are no records: the first of them (from 0, among those given), how many, and why."""

@@ -173,6 +173,7 @@ class WhatIf:
             "topics": list(self.topics),
             "assumed_batching": None if self.assumed is None else asdict(self.assumed),
             "columns": None if self.columns is None else asdict(self.columns),
+            "rows_as_records": None if self.columns is None else self.columns.words,
             "sample": None if self.sample is None else asdict(self.sample),
             "sizes": [self._arm(arm, self.arms) for arm in self.arms],
             "rebatched": [self._arm(arm, self.rebatched) for arm in self.rebatched],

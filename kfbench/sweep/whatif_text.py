@@ -11,7 +11,6 @@ from kfbench.measure.tally import UNIFORM
 if TYPE_CHECKING:
     from kfbench.measure.rebatch import Batching
     from kfbench.measure.tally import Source
-    from kfbench.sources import Columns
     from kfbench.sweep.whatif import Arm, WhatIf
 
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")
@@ -75,20 +74,8 @@ def _read(found: "WhatIf") -> list[str]:
     if found.assumed is not None:
         lines.append(f"no batches in the source; assumed: {batching_words(found.assumed)}")
     if found.columns is not None:
-        lines.append(f"rows as records: {_columns(found.columns)}")
+        lines.append(f"rows as records: {found.columns.words}")
     return lines
-
-
-def _columns(columns: "Columns") -> str:
-    absent = {
-        "key": "none",
-        "value": "the whole row as JSON",
-        "timestamp": "none: all records at once, so that batches fill up",
-        "headers": "none",
-        "partition": "one for each file",
-    }
-    named = {name: column and f"column `{column}`" for name, column in vars(columns).items()}
-    return "; ".join(f"{name}: {named[name] or without}" for name, without in absent.items())
 
 
 def _by_file(sources: Iterable["Source"]) -> list[str]:
@@ -281,11 +268,13 @@ def _month(found: "WhatIf") -> list[str]:
     ]
     if rate.untold_bytes:
         lines.append(f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate")
-    whole = [arm for arm in found.rebatched if not found.leaves_out(arm.format)]
-    best = min(whole, key=lambda arm: arm.size_bytes, default=None)
+    lossless = [arm for arm in found.rebatched if not found.losses[arm.format]]
+    best = min(lossless, key=lambda arm: arm.size_bytes, default=None)
     if best is not None and best.batching is not None:
         saved = _dollars(now.total - _total(found, best.size_bytes))
-        lines.append(f"with {batching_words(best.batching)}, {best.format} and {best.codec}: {saved} $ saved a month")
+        lines.append(
+            f"with {batching_words(best.batching)}, {best.format} and {best.codec}, which lose nothing: {saved} $ saved"
+        )
     return lines
 
 
