@@ -339,8 +339,8 @@ def _keys_used_again(records: Records, bounds: Int64, seed: int) -> Records:  # 
     """Each record has the key of one of the first, at random: of 100 records 43 have no later one of their key."""
     n = len(records)
     drawn = np.random.default_rng(seed).integers(0, max(n // KEY_USES, 1), n)
-    lengths = records.shapes.key_lengths[drawn]
-    return replace(_with(records, key_lengths=lengths), key_starts=records.key_starts[drawn])
+    shapes = replace(records.shapes, key_lengths=records.shapes.key_lengths[drawn])
+    return replace(records, shapes=shapes, key_starts=records.key_starts[drawn])
 
 
 def _no_keys(fmt: Format, shapes: Shapes) -> str | None:  # noqa: ARG001

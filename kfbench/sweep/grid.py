@@ -40,6 +40,7 @@ NEEDED: Final = {
     "is_control": "control batches",
     "delete_horizon_ms": "delete horizons",
 }
+NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
 
 Kind = Literal["bytes", "cpu", "prefix", "broker"]
 
@@ -370,6 +371,8 @@ def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: st
     for field, meaning in NEEDED.items():
         if field in sample.batch_fields.set_fields - capabilities.batch_fields:
             return f"{format_name} has no {meaning}"
+    if path and sample.batch_fields.set_fields & NOT_SENT:
+        return f"{path} begins with what clients send: no control batches, and none that compaction has been through"
     for name in (format_name, to):
         if name and codec not in FORMATS[name].capabilities.codecs:
             return f"{name} has no {codec}"

@@ -392,6 +392,18 @@ def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reaso
     assert illegal("v2", sample, "none") is illegal("v3", sample, "zstd") is None
 
 
+def test_a_broker_takes_what_clients_send(load: Load) -> None:
+    """Keys of many lengths are used again by compaction; control batches and survivors come from no client."""
+    settings = "broker = { records = 60, rounds = 3, sample_us = 9 }\n"
+    text = (
+        'illegal = "skip"\npaths = ["compact"]\nworkloads = ["user-activity", "transactional", "compacted-changelog"]'
+    )
+    cells = load(block(text, formats='["v2"]', measure='["broker"]'), head=HEAD + settings).cells
+    (sent, *_), (control, *_), (kept, *_) = (measure_cell(cell) for cell in cells)
+    assert sent["status"] == "ok" and (control["status"], kept["status"]) == ("skipped", "skipped")
+    assert control["error"] == kept["error"] and control["error"].startswith("compact begins with what clients send")
+
+
 def test_the_rows_of_a_workload_say_which_it_is(load: Load) -> None:
     text = 'illegal = "skip"\nbytes = { records = 50 }\nworkloads = ["transactional/single"]'
     (cell,) = load(block(text, formats='["v1", "v2"]')).cells
