@@ -63,10 +63,14 @@ def test_tables_hold_the_numbers(answer: Answer) -> None:
     assert len(whatif.sources(answer).rows) == 2
 
 
-def test_the_lead_names_a_format_that_carries_all(answer: Answer) -> None:
-    assert answer["payload_left_out"] == ["v1"]
+def test_the_lead_names_a_format_that_loses_nothing(answer: Answer) -> None:
+    assert answer["payload_left_out"] == ["v1"] == [name for name, lost in answer["losses"].items() if lost]
     lead = whatif.lead(answer)
     assert lead.startswith("v3 with lz4 would take ") and "v1" not in lead
+    sizes = [arm | {"size_bytes": 10 if arm["format"] == "v1" else 20} for arm in answer["sizes"]]
+    assert whatif.lead(answer | {"sizes": sizes}).startswith("v3 with no codec would take 20 ")
+    nothing_lossless = {"sizes": sizes, "losses": {name: {"headers": 1} for name in answer["losses"]}}
+    assert whatif.lead(answer | nothing_lossless).startswith("v1 with no codec would take 10 ")
 
 
 def test_without_a_rate_there_is_no_month(answer: Answer) -> None:

@@ -127,7 +127,12 @@ def test_a_month(found: WhatIf) -> None:
     values = found.to_dict()
     arm = next(each for each in values["sizes"] if (each["format"], each["codec"]) == ("v3", "none"))
     assert arm["saving_a_month"] == now.total - v3.total and arm["month"]["total"] == v3.total
-    assert not lines[-1].startswith("with") or ", v1 " not in lines[-1]  # it leaves out headers
+    smallest = min(found.rebatched, key=lambda arm: arm.size_bytes if arm.format != "v1" else 1 << 60)  # it loses some
+    assert smallest.batching is not None and smallest.batching.linger_ms == 100
+    there = found.month(smallest.size_bytes)
+    assert there is not None
+    named = f"linger 100 ms and batch.size 262,144, {smallest.format} and {smallest.codec}, which lose nothing"
+    assert lines[-1] == f"with {named}: {now.total - there.total:,.2f} $ saved"
     without = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"], batchings=[Batching(5.0, 1_000)])
     assert without.rate is None and without.to_dict()["month_now"] is None
     assert without.to_text().splitlines()[-1].startswith("a month: unknown rate")
