@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfbench.errors import KfbenchError
@@ -103,6 +103,7 @@ def renumbered(given: Sequence[Message]) -> list[Message]:
     ]
 
 
+@settings(max_examples=25)
 @given(message_lists(min_size=1).map(renumbered), st.integers(1, 4))
 def test_records_that_were_written_as_parquet_come_out(
     tmp_path_factory: pytest.TempPathFactory, given: list[Message], group: int
@@ -434,6 +435,7 @@ ROWS_TO_DAMAGE = [{"k": f"k{i % 5}", "v": "x" * (i % 50), "t": NOW_MS + i, "h": 
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.jsonl", "t.csv", "t.jsonl.gz"])
+@settings(max_examples=20)
 @given(st.data())
 def test_damage_is_an_error_of_one_line_or_stated(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
