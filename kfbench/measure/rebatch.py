@@ -21,7 +21,7 @@ from kfbench.log.segment import joined
 from kfbench.records import Records
 
 LATEST_MS: Final = 1 << 42  # the year 2109: what is later, or before 1970, is no time of a client
-OPEN_BYTES: Final = 16 << 20  # of records that wait for their batch to close: beyond it all are closed
+OPEN_BYTES: Final = 32 << 20  # of records that wait for their batch to close: beyond it all are closed
 
 # What the batch of a record says of its producer and its broker.
 OWNER: Final = np.dtype(
