@@ -89,7 +89,7 @@ class Table:
 
     @property
     def key(self) -> str:
-        return Path(self.name).name
+        return "/".join(Path(self.name).absolute().parts[-2:])
 
     def chunks(self) -> Iterator[Chunk]:
         """Raises KfbenchError for a column that is not there and where the rest of the file cannot be read."""
@@ -219,13 +219,14 @@ def _chunks(reads: Iterator[_Read], columns: Columns) -> Iterator[Chunk]:
             )
         damage.sort(key=lambda each: each.position)
         records, numbers = rows.records, read.numbers[rows.kept]
+        n = len(records)
         for first, end in _runs(_weights(records), CHUNK_BYTES):
             part = records.part(first, end)
             position = int(numbers[first]) if end > first else damage[0].position if damage else position
             yield Chunk(
                 records=part.at_offsets(np.arange(offset, offset + len(part))),
                 position=position,
-                size_bytes=_share(left_bytes, end, len(records)) - _share(left_bytes, first, len(records)),
+                size_bytes=_share(left_bytes, end, n) - _share(left_bytes, first, n) if n else left_bytes,
                 damage=() if first else tuple(damage),
                 partitions=None if columns.partition is None else rows.partitions[first:end],
             )

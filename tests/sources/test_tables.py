@@ -414,6 +414,13 @@ def test_rows_of_another_width_are_left_out_each_with_its_number(
     assert sum(each.size_bytes for each in found) + sum(each.size_bytes for each in damage) == path.stat().st_size
 
 
+def test_rows_of_another_width_alone_leave_no_byte_unaccounted(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "a,b\n1\n2\n")
+    [found] = chunks(path, Columns())
+    assert count([found]) == 0 and [each.position for each in found.damage] == [1, 2]
+    assert found.size_bytes + sum(each.size_bytes for each in found.damage) == path.stat().st_size
+
+
 def test_cells_that_are_not_utf8_are_left_out_of_rows_as_json(tmp_path: Path) -> None:
     path = written(tmp_path / "t.csv", b"a,b\n1,x\n2,\xff\n3,y\n")
     found = chunks(path, Columns())
