@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 
 
-def run(names: list[str], **environment: str) -> None:
+def run(**environment: str) -> None:
+    names = [*FORMATS, "templates"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.kernels.within_bounds", *names],
         capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | environment,
@@ -23,15 +24,18 @@ def run(names: list[str], **environment: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
-@pytest.mark.parametrize("portable", ["0", "1"])
-def test_guarded_memory(portable: str) -> None:
-    run([*FORMATS, "templates"], KFBENCH_PORTABLE=portable)
+def test_guarded_memory() -> None:
+    run(KFBENCH_PORTABLE="0")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_every_array_index(pytestconfig: pytest.Config) -> None:
-    """Kernels compiled with Numba's bounds checks, which have a cache of their own."""
+    """Portable kernels, compiled with Numba's bounds checks, which have a cache of their own.
+
+    The two together, as each would take a compilation of every kernel; intrinsics have no index to check.
+    """
     cache = pytestconfig.cache
     folder = str(cache.mkdir("kernels-with-bounds-checks")) if cache else ""
-    run([*FORMATS, "templates"], NUMBA_BOUNDSCHECK="1", **({"KFBENCH_CACHE_DIR": folder} if folder else {}))
+    apart = {"KFBENCH_CACHE_DIR": folder} if folder else {}
+    run(KFBENCH_PORTABLE="1", NUMBA_BOUNDSCHECK="1", **apart)

@@ -19,8 +19,8 @@ def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> N
     assert run.manifest["counts"]["error"] == 0
 
 
-@pytest.mark.parametrize("report", REPORTS, ids=lambda path: str(path.name))
-def test_a_committed_report_can_still_be_rendered(report: Path) -> None:
+@pytest.mark.parametrize("report", sorted({REPORTS[0], REPORTS[-1]}), ids=lambda path: str(path.name))
+def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
     run = open_run(report)
     page = dict(render(run))["index.html"].decode()
     for kind in ("prefix", "broker"):
