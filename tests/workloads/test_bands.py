@@ -3,6 +3,7 @@
 import json
 from itertools import product
 
+import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS
@@ -12,10 +13,15 @@ from kfbench.workloads import WORKLOADS
 from kfbench.workloads.catalogue import NamedWorkload
 
 DEPTHS, CODECS = (1, 10, 100), ("zstd", "lz4", "gzip", "snappy")
+SEEDS, RECORDS = (1, 2, 3), 1_000
 NAMED = [each for each in WORKLOADS.values() if isinstance(each, NamedWorkload)]
 EVERY = [NamedWorkload(name=each.name, variant=variant) for each in NAMED for variant in each.variants]
 REAL_TOPICS = ((0.65, 0.9), (0.2, 0.35), (0.1, 0.25))  # zstd-3 on JSON topics
-TUNED = "user-activity service-events cloudevents cdc-debezium out-of-order transactional".split()
+TUNED = "user-activity service-events cloudevents cdc-debezium out-of-order transactional log-shipping".split()
+WIDEST = 2.5  # of a band: its upper bound by its lower
+MARGIN = 0.05  # to either bound, but for random bytes, whose bands are as narrow as that
+RANDOM = "producer-perf omb-1kb omb-100b kv-etc kv-mixgraph kv-ycsb compacted-changelog large-payload".split()
+RANDOM_RECORDS = 300
 
 
 def differing() -> list[NamedWorkload]:
@@ -31,6 +37,14 @@ def title(workload: NamedWorkload) -> str:
     return f"{workload.name}/{workload.variant}"
 
 
+def data_of(workload: NamedWorkload, records: int, seed: int) -> Records:
+    """Without the markers of transactions, which no producer compresses."""
+    sample = workload.generate(records=records, seed=seed)
+    rows, sizes = sample.batch_fields.rows, np.diff(sample.bounds)
+    is_marker = np.repeat(rows["is_control"], sizes if len(rows) == len(sizes) else sizes.sum())
+    return sample.records.take(np.flatnonzero(~is_marker)) if is_marker.any() else sample.records
+
+
 def records_bytes(records: Records, depth: int, codec: str) -> int:
     log = FORMATS["v2"].encode(records, batch_size=depth, codec=codec)
     return len(log.data) - V2_HEADER.itemsize * (len(log.positions) - 1)
@@ -38,33 +52,36 @@ def records_bytes(records: Records, depth: int, codec: str) -> int:
 
 @pytest.mark.parametrize("workload", differing(), ids=title)
 def test_ratios_lie_within_the_bands(workload: NamedWorkload) -> None:
-    records = workload.generate(records=12 if workload.name == "large-payload" else 300, seed=3).records
     bands = workload.model.bands
     assert set(bands) == set(CODECS)
-    plain = {depth: records_bytes(records, depth, "none") for depth in DEPTHS}
-    ratios = {
-        (codec, depth): records_bytes(records, depth, codec) / plain[depth] for codec, depth in product(CODECS, DEPTHS)
-    }
-    outside = {
-        (codec, depth): ratio
-        for (codec, depth), ratio in ratios.items()
-        if not bands[codec][DEPTHS.index(depth)][0] <= ratio <= bands[codec][DEPTHS.index(depth)][1]
-    }
+    is_random = workload.name in RANDOM
+    margin, seeds, count = (0.0, SEEDS[:1], RANDOM_RECORDS) if is_random else (MARGIN, SEEDS, RECORDS)
+    outside = {}
+    for seed in seeds:
+        records = data_of(workload, 12 if workload.name == "large-payload" else count, seed)
+        plain = {depth: records_bytes(records, depth, "none") for depth in DEPTHS}
+        for codec, (place, depth) in product(CODECS, enumerate(DEPTHS)):
+            least, most = bands[codec][place]
+            ratio = records_bytes(records, depth, codec) / plain[depth]
+            if not least * (1 + margin) <= ratio <= most * (1 - margin):
+                outside[seed, codec, depth] = ratio
     assert not outside
 
 
 @pytest.mark.parametrize("name", TUNED)
 def test_what_is_like_a_real_topic_has_the_bands_of_real_topics(name: str) -> None:
-    assert NamedWorkload(name=name).model.bands["zstd"] == REAL_TOPICS
+    for variant in NamedWorkload(name=name).variants:
+        bands = NamedWorkload(name=name, variant=variant).model.bands
+        assert bands["zstd"] == REAL_TOPICS or (name, variant) == ("cdc-debezium", "with-schema")
 
 
 @pytest.mark.parametrize("workload", EVERY, ids=title)
-def test_bands_are_shares_and_no_wider_than_they_must_be(workload: NamedWorkload) -> None:
+def test_bands_are_shares_and_not_wide(workload: NamedWorkload) -> None:
     for bands in workload.model.bands.values():
-        assert all(0 < least < most <= 2.2 * least + 0.2 for least, most in bands)
+        assert all(0 < least < most <= WIDEST * least for least, most in bands)
 
 
-@pytest.mark.parametrize("name", [*TUNED, "connect-internal"])
+@pytest.mark.parametrize("name", [*TUNED[:-1], "connect-internal"])
 def test_json_is_whole(name: str) -> None:
     for variant in NamedWorkload(name=name).variants:
         records = NamedWorkload(name=name, variant=variant).generate(records=200, seed=3).records

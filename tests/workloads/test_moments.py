@@ -165,11 +165,21 @@ def test_debeziums_changes(variant: str, schema_bytes: int) -> None:
     assert deletes == np.sum(lengths < 0) > 0
     for operation, plain_bytes in ((b"c", 427), (b"u", 507), (b"d", 427)):
         assert set(operations[operation]) == {plain_bytes + schema_bytes}
-    for a, b in pairwise(sample.bounds.tolist()):
-        assert len(set(sample.shapes.timestamps_ms[a:b].tolist())) == 1
-        assert b == 1_000 or lengths[b] >= 0  # a tombstone is in its delete's batch
-    batches = sizes(drawn("cdc-debezium"))
-    assert batches.min() == 1 and 400 <= batches.max() <= 500 * 1.2  # and the tombstones among them
+    whole_block = drawn("cdc-debezium", variant)
+    assert sizes(whole_block).min() == 1
+    taken = FORMATS["v2"].size(whole_block.shapes, whole_block.bounds)
+    assert 14_000 <= taken.max() <= 16_384 and np.median(sizes(whole_block)) <= 8
+
+
+def test_a_transactions_rows_take_as_many_batches_as_they_fill() -> None:
+    sample = drawn("cdc-debezium")
+    transactions = np.unique(times_us(NamedWorkload(name="cdc-debezium").model.arrival, 11, 0), return_counts=True)[1]
+    assert transactions.max() >= 400 and 1 <= np.median(transactions) <= 6
+    batch = np.repeat(np.arange(len(sizes(sample))), sizes(sample))
+    batches = [len(np.unique(each)) for each in np.split(batch, np.cumsum(transactions)[:-1])]
+    assert max(batches) >= 400 // 40 and np.mean(batches) < 2
+    assert max(np.ptp(sample.shapes.timestamps_ms[a:b]) for a, b in pairwise(sample.bounds.tolist())) <= 5
+    assert len(sample.shapes) / np.ptp(sample.shapes.timestamps_ms) == within(0.5, 0.05)
 
 
 def test_headers() -> None:
@@ -202,6 +212,7 @@ def test_a_step_back_in_half_of_the_records() -> None:
     sample = drawn("out-of-order", blocks=2)
     times_ms = sample.shapes.timestamps_ms
     assert np.mean(np.diff(times_ms) < 0) == within(0.49)
+    assert values(sample).min() >= 231 and values(sample).max() <= 327
     spread_ms = [np.ptp(times_ms[a:b]) for a, b in pairwise(sample.bounds.tolist()) if b - a >= 100]
     assert 0.95 * DAY_MS < np.mean(spread_ms) < DAY_MS * 1.01
     appended = drawn("out-of-order", "append-time")
@@ -216,6 +227,9 @@ def test_devices_report_every_ten_seconds_and_gateways_an_hour_at_once() -> None
     upload = drawn("iot-telemetry", "upload", blocks=2)
     times_ms, bounds = upload.shapes.timestamps_ms, upload.bounds
     assert (times_ms[bounds[1:] - 1] - times_ms[bounds[:-1]]).mean() == within(3_600_000, 0.05)
+    records = NamedWorkload(name="iot-telemetry", variant="upload").generate(records=3_000, seed=11).records
+    devices = [{records.key(i) for i in range(a, b)} for a, b in pairwise(upload.bounds[upload.bounds <= 3_000])]
+    assert max(map(len, devices)) <= 4 and len(set().union(*devices)) >= 8
     assert np.sum(sizes(upload) < 100) <= 2 and sizes(upload).max() <= 1_000  # the last of a block may be smaller
 
 
