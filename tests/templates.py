@@ -46,7 +46,7 @@ CLOUDEVENTS = {
     "content-type": "application/json",
 }
 EVERY_SLOT = (
-    "<3d>/<2x>/<2X>/<4a>/<2A>/<5w>/<7b>/<1raw>/<9raw>/<3zeros>/<uuid>/<id 1>/<id 9>/<$n every 4 of 10:uuid>/<$n>/"
+    "<3d>/<2x>/<4a>/<2A>/<5w>/<7b>/<1raw>/<9raw>/<3zeros>/<uuid>/<id 1>/<id 9>/<$n every 4 of 10:uuid>/<$n>/"
     "<|one|three and thirty characters, and some more>/<$ even:a|b|c>/<text 0..70>/<$ of 3:text 5..5>/"
     "<int -5..5>/<int 0..4611686018427387903>/<int 7..99 low>/<int -40..60 drift>/<$ key:int 0..999 drift>/"
     "<count 999998>/<$ key:count 5>/<$ every 3:count 7 step 90>/"

@@ -19,7 +19,7 @@ from kfbench.formats import FORMATS
 from kfbench.report import plots
 from kfbench.report.render import number
 from kfbench.workloads import WORKLOADS, Sample
-from kfbench.workloads._model import parameters
+from kfbench.workloads._file import WORDS, parameters
 from kfbench.workloads.catalogue import NamedWorkload
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -48,7 +48,6 @@ TIME_CLASSES: Final = (
     ("1 min", 60_000), ("1 h", 3_600_000), ("1 d", 86_400_000),
 )  # fmt: skip
 SIZE_CLASSES: Final = (0, 1, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 4_096, 65_536)
-UNNAMED: Final = ("process", "model", "dist", "name", "without")  # words, not numbers
 BATCH_CLASSES: Final = (1, 2, 3, 6, 11, 21, 51, 101, 201, 501, 1_001, 2_001)
 
 
@@ -131,7 +130,7 @@ def sources(workload: NamedWorkload) -> Iterator[str]:
         if each.source is not None:
             named.setdefault(each.source, []).append(each.path)
     for source, paths in named.items():
-        shown = [f"`{path}`" for path in paths if path.rpartition(".")[2] not in UNNAMED]
+        shown = [f"`{path}`" for path in paths if path.rpartition(".")[2] not in WORDS]
         listed = shown if len(shown) <= 4 else [*shown[:3], f"{len(shown) - 3} more"]
         if listed:
             yield f"- {', '.join(listed)}: {source}."

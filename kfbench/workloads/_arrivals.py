@@ -34,15 +34,11 @@ GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams, beside _keys
 SECOND_US: Final = 1_000_000
 MAX_US: Final = 2**62
 PERIOD_CELLS: Final = 2**16
-MAX_BLOCK_US: Final = 2**43  # 101 days a block; times of 10**11 records stay within an int64
+MAX_BLOCK_US: Final = 2**43  # 101 days a block: the times of 2**35 records lie within MAX_US
 
 
 class _Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="process"):
     pass
-
-
-class SameInstant(_Arrival, tag="same-instant", frozen=True):
-    """All at once, at 0."""
 
 
 class Constant(_Arrival, tag="constant", frozen=True, kw_only=True):
@@ -114,7 +110,7 @@ class Bursts(_Arrival, tag="bursts", frozen=True, kw_only=True):
             require(table(getattr(self, name))[0] >= 0, f"{name}: negative ones are drawn")
 
 
-Arrival = SameInstant | Constant | Poisson | GeneralisedParetoGaps | Sine | Bursts
+Arrival = Constant | Poisson | GeneralisedParetoGaps | Sine | Bursts
 
 
 def _check_rate(rate_per_s: float) -> None:
@@ -125,8 +121,6 @@ def _check_rate(rate_per_s: float) -> None:
 def block_us(a: Arrival) -> int:
     """How long a block takes, in whole microseconds; the mean under `sine`. Raises InvalidConfig."""
     match a:
-        case SameInstant():
-            length = 0.0
         case GeneralisedParetoGaps():
             length = BLOCK_RECORDS * mean(a.gap_us)
         case Bursts():
@@ -148,10 +142,13 @@ def window_us(a: Arrival, block: int) -> tuple[int, int]:
 
 
 def times_us(a: Arrival, seed: int, block: int) -> Int64:
-    """int64[65_536]: when the block's records arrive, in microseconds since the workload's beginning; not falling."""
+    """int64[65_536]: when the block's records arrive, in microseconds since the workload's beginning; not falling.
+
+    Raises InvalidConfig for a block that lies beyond 2**62 microseconds, 146,000 years.
+    """
+    until_us = (block + 1) * block_us(a)
+    require(until_us <= MAX_US, f"{a}: block {block} ends {until_us} µs after the first, {MAX_US} are the most")
     first, last = window_us(a, block)
-    if isinstance(a, SameInstant):
-        return np.full(BLOCK_RECORDS, first)
     if isinstance(a, Constant):
         return first + (np.arange(BLOCK_RECORDS) * ((last - first) / BLOCK_RECORDS)).astype(np.int64)
     waited = _gaps(a, seed, block)
@@ -231,7 +228,21 @@ def _period(sine: Sine) -> tuple[Floats, Floats]:
     """float64[65_536], both: after how many microseconds of a period each 65,536th of its arrivals is expected, and how
     long that takes."""
     a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
-    t = np.linspace(0, 2 * math.pi / b, 2**18 + 1)
-    expected = d * t + a / b * (math.cos(c) - np.cos(b * t + c))
-    when_us = np.interp(np.linspace(0, expected[-1], PERIOD_CELLS + 1), expected, t * SECOND_US)
+    t = np.arange(2**18 + 1, dtype=np.float64) * (2 * math.pi / b / 2**18)
+    wave = _cosine(b * t + c)
+    expected = np.maximum.accumulate(d * t + a / b * (wave[0] - wave))
+    wanted = np.arange(PERIOD_CELLS + 1) * (expected[-1] / PERIOD_CELLS)
+    after = np.clip(np.searchsorted(expected, wanted, side="right"), 1, len(t) - 1)
+    step = np.maximum(expected[after] - expected[after - 1], 1e-300)  # 0 where hardly anything arrives
+    share = np.clip((wanted - expected[after - 1]) / step, 0, 1)
+    when_us = (t[after - 1] + share * (t[after] - t[after - 1])) * SECOND_US
     return when_us[:-1].copy(), np.diff(when_us)
+
+
+def _cosine(x: Floats) -> Floats:
+    """By its series: sums and products are the same on every processor, NumPy's cosine is not."""
+    turned = x - np.rint(x / (2 * math.pi)) * (2 * math.pi)
+    square, found = turned * turned, np.ones(len(x))
+    for n in range(30, 0, -2):  # up to the 30th power: pi**32 / 32! is below 10**-19
+        found = 1 - found * square / (n * (n - 1))
+    return found

@@ -18,11 +18,18 @@ from kfbench.arrays import Int32, Int64
 from kfbench.kernels import draws
 from kfbench.kernels.linger import linger
 from kfbench.records import Shapes
-from kfbench.workloads._distributions import QUANTILES, Distribution, draw_lengths, lengths_table, mean_length, require
+from kfbench.workloads._distributions import (
+    QUANTILES,
+    Distribution,
+    coarse,
+    draw_lengths,
+    lengths_table,
+    mean_length,
+    require,
+)
 from kfbench.workloads._workload import BLOCK_RECORDS
 
 BATCHES: Final = 100  # the stream of batch sizes, and of the gaps between survivors
-FOREVER_US: Final = 2**62
 SPARE_DEVIATIONS: Final = 8
 
 Records = Annotated[int, Meta(ge=1, le=BLOCK_RECORDS)]
@@ -47,12 +54,6 @@ class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
 
     def __post_init__(self) -> None:
         _check_sizes(self.records)
-
-
-class Fill(_Batching, frozen=True, kw_only=True, tag="fill"):
-    """As many records as fit `batch.size`: a producer that always has more to send than it can."""
-
-    batch_size_bytes: BatchBytes
 
 
 class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
@@ -82,8 +83,10 @@ class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
 class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
     """What compaction left of batches of `of_records`: each record stayed with probability `survival`, so that offsets
     have holes of geometric length; batches that lost all are gone. Batches keep the offsets of their old first and last
-    record, as `MemoryRecords.filterTo` does. horizon_ms: `delete.retention.ms` after its last record, a batch with a
-    tombstone has a delete horizon (KIP-534); None: it was not cleaned a first time since Kafka 3.1.
+    record, as `MemoryRecords.filterTo` does. A batch with a tombstone has a delete horizon (KIP-534): the time of its
+    first cleaning, `cleaned_after_ms` after its last record, and `delete_retention_ms` (delete.retention.ms); without
+    that it was not cleaned since Kafka 3.1. Each batch has a time of cleaning of its own, though one run of the cleaner
+    has one for all that it rewrites.
 
     In a log of Zipf keys a record survives if none of the d later ones has its key: the further from the log's end, the
     fewer do. Survivors there are the cold keys, which are drawn hardly ever, so one's fate tells nothing of its
@@ -92,7 +95,8 @@ class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
 
     of_records: Records
     survival: Annotated[float, Meta(gt=0, le=1)]
-    horizon_ms: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
+    delete_retention_ms: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
+    cleaned_after_ms: Annotated[int, Meta(ge=0, lt=2**53)] = 0
 
     @property
     def block_offsets(self) -> int:
@@ -109,7 +113,7 @@ class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
         return offsets
 
 
-Batching = Fixed | Drawn | Fill | Linger | Transactions | Survivors
+Batching = Fixed | Drawn | Linger | Transactions | Survivors
 
 
 def _check_sizes(records: Distribution) -> None:
@@ -121,7 +125,7 @@ def _check_sizes(records: Distribution) -> None:
 def _geometric(survival: float) -> Int32:
     """int32[65_536]: how far the next survivor is, in equally likely quantiles."""
     p = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(np.log1p(-p) / np.log1p(-survival))
+    gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(coarse(np.log1p(-p) / np.log1p(-survival)))
     table = gaps.astype(np.int32)
     table.flags.writeable = False
     return table
@@ -180,9 +184,9 @@ def _between(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
     return bounds
 
 
-def lingering(batching: Fill | Linger, times_us: Int64, shapes: Shapes) -> Plan:
+def lingering(batching: Linger, times_us: Int64, shapes: Shapes) -> Plan:
     """The batches that a producer makes of a block's records, given to it at these times, int64[65_536]."""
-    linger_us = FOREVER_US if isinstance(batching, Fill) else round(batching.linger_ms * 1000)
+    linger_us = round(batching.linger_ms * 1000)
     bounds = np.empty(len(shapes) + 1, np.int64)
     batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
     return Plan(bounds=bounds[: batches + 1])

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
 from kfbench.kernels import draws
+from kfbench.workloads._distributions import coarse
 
 KEY_IDS: Final = 1_000  # the stream of `Keys.ids`
 MAX_CARDINALITY: Final = 2**40
+SHARE_BITS: Final = 22  # significant ones: the same shares on every processor, exact to 2**-22
 ALIKE: Final = 1 / 2_000  # by how much the probabilities of a group differ
 
 
@@ -75,7 +77,8 @@ def zipf(cardinality: int, skew: float) -> Groups:
     if skew:
         alone = min(math.ceil(2 * skew / ALIKE), cardinality)
         steps = math.ceil(math.log(cardinality / alone) / ALIKE * skew)
-        beyond = np.ceil(np.geomspace(alone, cardinality, steps + 1)) if steps else np.array([cardinality])
+        beyond = np.ceil(coarse(np.geomspace(alone, cardinality, steps + 1)[:-1]))
+        beyond = np.append(np.clip(beyond, alone, cardinality), cardinality)
         edges = np.unique(np.concatenate([np.arange(alone), beyond])).astype(np.int64)
     else:
         edges = np.array([0, cardinality])
@@ -83,7 +86,7 @@ def zipf(cardinality: int, skew: float) -> Groups:
     low = edges[:-1] + 0.5
     span = np.log1p(widths / low)
     wide = low ** (1 - skew) * (np.expm1((1 - skew) * span) / (1 - skew) if skew != 1 else span)
-    shares = np.where(widths > 1, wide, (edges[:-1] + 1.0) ** -skew)
+    shares = coarse(np.where(widths > 1, wide, (edges[:-1] + 1.0) ** -skew), SHARE_BITS)
     shares /= math.fsum(shares)
     return Groups(firsts=edges[:-1], widths=widths, shares=shares, table=alias_table(shares))
 

@@ -1,30 +1,11 @@
-"""A named workload from its TOML file (datasets/workloads/): what it may say, and the records that follow from it.
-
-    summary, question, story, assumptions = […]      prose
-    [sources]        where each number is from: the path of a number, or of the table it stands in, to a text; a number
-                     without a source has a text that begins with "assumed: "
-    [arrival]        when records reach the producer (`_arrivals`): process = "poisson", rate_per_s = …
-    [batching]       which of them share a batch (`_batching`): model = "linger", linger_ms = …
-    [time]           what their timestamps say, if not the time of arrival
-    [producer]       idempotent = false where it is (Kafka's default is true since 3.0)
-    [key]            template (`_templates`), length (`_distributions`; absent: the template's own), cardinality, skew,
-                     in_turn (`_keys`); no table: null keys
-    [value]          template, length, null_share
-    [[header]]       name, template, length: every record has them all, in this order
-    [[other]]        records of another kind, `share` of all: key and value where they differ; tombstone = true: a null
-                     of the same key follows, as after a delete
-    [bands]          what each codec should leave of keys and values in batches of 1, 10 and 100 records: [least, most]
-    [variant.NAME]   the same tables, laid over the others; a table that names its kind (process, model, dist) takes the
-                     place of the whole, and `without = ["key"]` leaves one out
+"""What a named workload is made of (a file's tables, `_file.py`), and the records that follow from it.
 
 Everything is drawn by record number (`kernels/draws.py`). What runs along records, times and batches, is worked out for
 a block of 65,536 and then cut: the laws of `_workload`.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -47,13 +28,12 @@ from kfbench.layouts import (
     NULL_LENGTH,
 )
 from kfbench.records import Records, Shapes
-from kfbench.workloads._arrivals import Arrival, block_us, times_us
-from kfbench.workloads._batching import Batching, Fill, Linger, Plan, Survivors, Transactions, lingering, plan
+from kfbench.workloads._arrivals import MAX_US, Arrival, block_us, times_us
+from kfbench.workloads._batching import Batching, Linger, Plan, Survivors, Transactions, lingering, plan
 from kfbench.workloads._distributions import QUANTILES, Distribution, draw_lengths, lengths_table, require
 from kfbench.workloads._keys import Keys
 from kfbench.workloads._templates import Template
 from kfbench.workloads._workload import BLOCK_RECORDS, Sample, block_slices
-from kfbench.workloads._workload import Parameter as Parameter
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
 
 Band = tuple[float, float]
@@ -84,7 +64,6 @@ NUMBERS: Final = np.arange(BLOCK_RECORDS)
 ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
 ALL_CHANCES: Final = np.arange(QUANTILES, dtype=np.int32)
 NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # for who has a null share of 0
-KIND_NAMES: Final = ("process", "model", "dist")
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -200,7 +179,7 @@ class Model(_Table, frozen=True, kw_only=True):
             require(not self._has_tombstones, "other: a tombstone outlives what it deletes")
             distinct = all(key is None or key.cardinality is None for key, _ in self._parts)
             require(distinct, "key.cardinality: each key survives once, so survivors have keys of their own")
-        if isinstance(self.batching, Linger | Fill):
+        if isinstance(self.batching, Linger):
             require(
                 not (self.time.same_in_batch or self.time.period_ms), "time: batches follow from it, not it from them"
             )
@@ -209,6 +188,7 @@ class Model(_Table, frozen=True, kw_only=True):
         """The records start ... start + records - 1; a slice may begin and end inside a batch. Raises InvalidConfig."""
         if records < 0 or start < 0 or seed < 0:
             raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
+        self._check_reach(records, start)
         _keep_freed_memory()
         columns = self._columns(records)
         bounds, fields, done = [np.zeros(1, np.int64)], [], 0
@@ -232,6 +212,17 @@ class Model(_Table, frozen=True, kw_only=True):
             batch_fields=self._batch_fields({name: np.concatenate([each[name] for each in fields]) for name in names}),
             payload=lambda: self._records(shapes, kinds, seed, start),
         )
+
+    def _check_reach(self, records: int, start: int) -> None:
+        """Raises InvalidConfig where times or offsets would not fit."""
+        blocks = -(-(start + records) // BLOCK_RECORDS)
+        lapse_us = blocks * block_us(self.arrival)
+        each = self.batching.block_offsets if isinstance(self.batching, Survivors) else BLOCK_RECORDS
+        for what, reached in (("microseconds", lapse_us), ("offsets", blocks * each)):
+            require(
+                reached <= MAX_US,
+                f"records {records} from start {start} on take {reached:.3g} {what}, and {MAX_US:.3g} can be had",
+            )
 
     @property
     def _has_kinds(self) -> bool:
@@ -295,7 +286,7 @@ class Model(_Table, frozen=True, kw_only=True):
         if self.header:
             self._fill_contents(ids, columns["contents"])
         if planned is None:
-            assert isinstance(self.batching, Fill | Linger)
+            assert isinstance(self.batching, Linger)
             views = {name: column.view() for name, column in columns.items()}  # `Shapes` keeps others from writing
             planned = lingering(self.batching, arrived_us, self._shapes(views))
         if planned.offsets is None:
@@ -390,10 +381,11 @@ class Model(_Table, frozen=True, kw_only=True):
             of_records = self.batching.of_records
             first = columns["offsets"][bounds[:-1]] // of_records * of_records
             found = {"base_offset": first, "last_offset": first + (of_records - 1)}
-            if self.batching.horizon_ms is not None:
+            if self.batching.delete_retention_ms is not None:
                 tombstones = np.add.reduceat(columns["value_lengths"] == NULL_LENGTH, bounds[:-1], dtype=np.int64)
                 last_ms = columns["timestamps_ms"][bounds[1:] - 1]
-                found["delete_horizon_ms"] = np.where(tombstones, last_ms + self.batching.horizon_ms, NO_TIMESTAMP)
+                after_ms = self.batching.cleaned_after_ms + self.batching.delete_retention_ms
+                found["delete_horizon_ms"] = np.where(tombstones, last_ms + after_ms, NO_TIMESTAMP)
         if isinstance(self.batching, Transactions):
             transaction = np.arange(batches) >> 1
             marker = np.arange(batches) & 1
@@ -609,106 +601,3 @@ def _kinds_table(shares: tuple[float, ...]) -> Kinds:
 def _pick(shares: tuple[float, ...], seed: int, purpose: int, first: int, out: Kinds) -> None:
     """Fills out with the number of the share that each record falls into, 0 for none."""
     draws.pick(seed, purpose, first, _kinds_table(shares), out)
-
-
-@lru_cache(maxsize=256)
-def load(path: Path, variant: str | None = None) -> Model:
-    """The workload of a file, or a variant of it. Raises InvalidConfig, which names file and key."""
-    tables = dict(_tables(path))
-    found = tables.pop("variant", {})
-    if variant is not None:
-        if variant not in found:
-            known = ", ".join(found) or "none"
-            raise InvalidConfig(f"{path}: no variant {variant!r} (variants: {known})")
-        over = dict(found[variant])
-        for name in over.pop("without", []):
-            if name not in tables:
-                raise InvalidConfig(f"{path}: variant.{variant}.without: no table {name!r}")
-            del tables[name]
-        tables = _laid_over(tables, over)
-    try:
-        return msgspec.convert(tables, Model)
-    except (msgspec.ValidationError, InvalidConfig) as error:
-        raise InvalidConfig(f"{path}: {f'variant.{variant}: ' if variant else ''}{error}") from None
-
-
-class Prose(msgspec.Struct, frozen=True, kw_only=True):
-    summary: str
-    question: str
-    story: str
-    assumptions: list[str] = []
-
-
-@lru_cache(maxsize=64)
-def prose(path: Path) -> Prose:
-    """What a file says, its numbers left alone. Raises InvalidConfig."""
-    try:
-        return msgspec.convert(_tables(path), Prose)
-    except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
-
-
-@lru_cache(maxsize=64)
-def variants(path: Path) -> tuple[str, ...]:
-    """The names of a file's variants, in its order. Raises InvalidConfig."""
-    return tuple(_tables(path).get("variant", {}))
-
-
-@lru_cache(maxsize=64)
-def _tables(path: Path) -> Mapping[str, Any]:
-    try:
-        found: dict[str, Any] = msgspec.toml.decode(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path}: cannot be read: {error}") from None
-    except msgspec.DecodeError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
-    laid = found.get("variant", {})
-    if not isinstance(laid, dict) or not all(isinstance(each, dict) for each in laid.values()):
-        raise InvalidConfig(f"{path}: variant: tables [variant.NAME] are wanted")
-    return found
-
-
-def _laid_over(tables: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(tables)
-    for name, value in over.items():
-        below = found.get(name)
-        merged = isinstance(value, dict) and isinstance(below, dict) and not value.keys() & set(KIND_NAMES)
-        found[name] = _laid_over(below, value) if merged else value  # type: ignore[arg-type]
-    return found
-
-
-def parameters(path: Path) -> list[Parameter]:
-    """Everything in a file but its prose, in its order; that of a variant is looked up among the variant's own sources
-    (`variant.NAME.…`) and then as if it were the workload's."""
-    tables = dict(_tables(path))
-    sources = dict(_leaves(tables.pop("sources", {}), ""))
-    for name in ("summary", "question", "story", "assumptions"):
-        tables.pop(name, None)
-    found = []
-    for where, value in _leaves(tables, ""):
-        source = _source(sources, where)
-        if source is None and where.startswith("variant."):
-            source = _source(sources, where.split(".", 2)[2])
-        found.append(Parameter(path=where, value=value, source=source))
-    return found
-
-
-def _source(sources: Mapping[str, Any], where: str) -> str | None:
-    """The text at this path, or at the nearest table above it."""
-    while where:
-        if where in sources:
-            return str(sources[where])
-        where = where.rpartition(".")[0]
-    return None
-
-
-def _leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """(dotted path, number or word or list of them) of each, tables in lists by their name or number from 0."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _leaves(each, f"{where}.{name}" if where else name)
-    elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-        for i, each in enumerate(value):
-            yield from _leaves(each, f"{where}.{each.get('name', i)}")
-    else:
-        yield where, value

@@ -3,7 +3,7 @@
 That is what makes compression per batch fall with depth as it does on real topics, which neither random nor half-random
 payloads can show. A template is literal text with slots in angle brackets (`<<` is a literal `<`):
 
-    <5d>              so many characters, each drawn: d digits, x and X hex, a and A letters, w letters and digits,
+    <5d>              so many characters, each drawn: d digits, x hex, a and A letters, w letters and digits,
                       b base64url, raw any byte, zeros the byte 0; without a number: elastic
     <uuid>            36 characters, version 4
     <GET|POST|PUT>    one of these (up to 256), the k-th about 1/k as likely as the first; they may differ in width or
@@ -57,7 +57,6 @@ _DIGITS, _LOWER, _UPPER = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHI
 _ALPHABETS: Final = {
     "d": _DIGITS,
     "x": _DIGITS + "abcdef",
-    "X": _DIGITS + "ABCDEF",
     "a": _LOWER,
     "A": _UPPER,
     "w": _DIGITS + _UPPER + _LOWER,
@@ -360,7 +359,7 @@ def _parts(body: str, head: _Head, parser: _Parser) -> Iterator[tuple[bytes, dic
         for literal, digits, alphabet in _UUID:
             yield literal.encode(), _characters(digits, alphabet, parser)
         return
-    if found := re.fullmatch(r"(\d{0,19}) ?(d|x|X|a|A|w|b|raw|zeros)", body):
+    if found := re.fullmatch(r"(\d{0,19}) ?(d|x|a|A|w|b|raw|zeros)", body):
         width = int(found[1]) if found[1] else None
         if width is not None and not 1 <= width <= MAX_WIDTH:
             raise _Unreadable(f"1 to {MAX_WIDTH} characters are possible")

@@ -5,6 +5,10 @@ Laws (tests/workloads/test_workloads.py holds every workload to them):
    partitioning, retries and machines cannot change a result.
 2. `shapes` costs no payload: the bytes are made when `records` is first asked for.
 3. `bounds` are the workload's own batches, clipped to the slice.
+
+One thing outside of a sample changes: the first one of a named workload lets the C library keep more freed memory for
+the whole process (`_model._keep_freed_memory`). What a process holds is no measure of a sample, then; what a call
+allocates (`tracemalloc`) is.
 """
 
 from collections.abc import Callable, Iterator

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from kfbench.shipped import DATASETS
-from kfbench.workloads import _model
+from kfbench.workloads import _file
+from kfbench.workloads._model import Model
 from kfbench.workloads._workload import Description, Sample
 
 FILES: Final = DATASETS / "workloads"
@@ -29,27 +30,27 @@ class NamedWorkload:
         return FILES / f"{self.name}.toml"
 
     @property
-    def model(self) -> _model.Model:
-        return _model.load(self.file, None if self.variant == DEFAULT else self.variant)
+    def model(self) -> Model:
+        return _file.load(self.file, None if self.variant == DEFAULT else self.variant)
 
     @property
     def summary(self) -> str:
-        return _model.prose(self.file).summary
+        return _file.prose(self.file).summary
 
     @property
     def variants(self) -> tuple[str, ...]:
         """The default first."""
-        return (DEFAULT, *_model.variants(self.file))
+        return (DEFAULT, *_file.variants(self.file))
 
     def describe(self) -> Description:
         """All variants are in it, whichever this one is."""
-        prose = _model.prose(self.file)
+        prose = _file.prose(self.file)
         return Description(
             question=prose.question,
             story=prose.story.strip(),
             variants=self.variants,
             assumptions=tuple(prose.assumptions),
-            parameters=tuple(_model.parameters(self.file)),
+            parameters=tuple(_file.parameters(self.file)),
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:

@@ -14,13 +14,15 @@ from scipy import stats
 from kfbench.errors import InvalidConfig
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads._arrivals import (
+    MAX_BLOCK_US,
+    MAX_US,
     Arrival,
     Bursts,
     Constant,
     GeneralisedParetoGaps,
     Poisson,
-    SameInstant,
     Sine,
+    _cosine,
     block_us,
     burst_starts,
     times_us,
@@ -38,7 +40,7 @@ BURSTS = Bursts(
     length=Uniform(low=1, high=99), pause_us=GeneralisedPareto(sigma=2_000_000, k=0), gap_us=Uniform(low=0, high=500)
 )
 PROCESSES: tuple[Arrival, ...] = (
-    SameInstant(), Constant(rate_per_s=3), Poisson(rate_per_s=1_000), ETC, MIXGRAPH, FAST_SINE, BURSTS,
+    Constant(rate_per_s=3), Poisson(rate_per_s=1_000), ETC, MIXGRAPH, FAST_SINE, BURSTS,
     Bursts(length=Choice(values=(1, 56), weights=(0.97, 0.03)), pause_us=Fixed(value=500_000), gap_us=Fixed(value=0)),
 )  # fmt: skip
 BURSTS_OF = """
@@ -71,7 +73,7 @@ def test_blocks_fill_their_windows_and_do_not_overlap(a: Arrival) -> None:
 @pytest.mark.parametrize("a", PROCESSES, ids=lambda a: type(a).__name__)
 def test_blocks_are_the_same_again_and_differ_from_each_other(a: Arrival) -> None:
     assert np.array_equal(times_us(a, SEED, 3), times_us(pickle.loads(pickle.dumps(a)), SEED, 3))
-    if not isinstance(a, SameInstant | Constant):
+    if not isinstance(a, Constant):
         one, other, another = (np.diff(times_us(a, *key)) for key in ((1, 0), (2, 0), (1, 1)))
         assert np.any(one != other) and np.any(one != another)
 
@@ -81,10 +83,6 @@ def test_constant() -> None:
     gaps = gaps_us(Constant(rate_per_s=3))
     assert set(gaps.tolist()) == {333_333, 333_334}
     assert gaps.mean() == pytest.approx(1e6 / 3, abs=0.01)
-
-
-def test_same_instant() -> None:
-    assert set(times_us(SameInstant(), SEED, 9).tolist()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -247,6 +245,24 @@ def test_what_is_no_process(text: str, said: str) -> None:
 def test_a_rate_that_no_clock_holds() -> None:
     with pytest.raises(InvalidConfig, match="a block of 65,536 records would take"):
         times_us(Poisson(rate_per_s=1e-9), SEED, 0)
+
+
+@pytest.mark.parametrize("a", [Constant(rate_per_s=0.01), Poisson(rate_per_s=0.01)], ids=["constant", "poisson"])
+def test_blocks_that_no_clock_holds(a: Arrival) -> None:
+    last = MAX_US // block_us(a) - 1
+    assert 0 < times_us(a, SEED, last)[-1] <= MAX_US
+    with pytest.raises(InvalidConfig, match=f"block {last + 1} ends [0-9]+ µs after the first"):
+        times_us(a, SEED, last + 1)
+
+
+def test_the_longest_block_leaves_room_for_as_many_as_its_comment_says() -> None:
+    assert 2**35 // BLOCK_RECORDS * MAX_BLOCK_US == MAX_US
+
+
+@pytest.mark.parametrize("phase", [0.0, 1.0, -300.0])
+def test_the_cosine_s_series(phase: float) -> None:
+    x = np.linspace(0, 2 * np.pi, 10_001) + phase
+    assert np.abs(_cosine(x) - np.cos(x)).max() < 1e-13
 
 
 def test_gaps_of_an_empirical_burst_stay_as_they_were_measured() -> None:

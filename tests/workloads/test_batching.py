@@ -13,7 +13,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS
-from kfbench.workloads._batching import Batching, Fill, Linger, Survivors, lingering, plan
+from kfbench.workloads._batching import Batching, Linger, Survivors, lingering, plan
 from kfbench.workloads._keys import Keys
 
 Sizes = NDArray[np.int64]
@@ -134,10 +134,10 @@ def shapes(n: int, value_bytes: int) -> Shapes:
     )
 
 
-def test_fill_takes_what_fits_whenever_it_comes() -> None:
-    times_us = np.arange(BLOCK_RECORDS) * 3_600_000_000
+def test_linger_takes_what_fits_of_records_that_come_fast_enough() -> None:
+    times_us = np.arange(BLOCK_RECORDS)
     given = shapes(BLOCK_RECORDS, 1024)
-    full = lingering(Fill(batch_size_bytes=131_072), times_us, given)
+    full = lingering(Linger(linger_ms=1, batch_size_bytes=131_072), times_us, given)
     assert set(np.diff(full.bounds)[:-1].tolist()) == {126}
     assert FORMATS["v2"].size(given, full.bounds).max() <= 131_072
     assert FORMATS["v2"].size(shapes(127, 1024), 127).sum() > 131_072

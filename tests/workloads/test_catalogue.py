@@ -12,7 +12,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.records import Records
 from kfbench.workloads import BLOCK_RECORDS, Sample
-from kfbench.workloads._model import load, parameters, variants
+from kfbench.workloads._file import load, parameters, variants
 from kfbench.workloads.catalogue import DEFAULT, FILES, WORKLOADS, NamedWorkload
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
 
@@ -253,7 +253,8 @@ def test_no_epoch_is_beyond_kafka_s_last(files: Files) -> None:
 
 
 SURVIVORS = BASE.replace(
-    'model = "fixed"\nrecords = 100', 'model = "survivors"\nof_records = 100\nsurvival = 0.1\nhorizon_ms = 1000'
+    'model = "fixed"\nrecords = 100',
+    'model = "survivors"\nof_records = 100\nsurvival = 0.1\ndelete_retention_ms = 1000\ncleaned_after_ms = 70',
 )
 
 
@@ -265,7 +266,9 @@ def test_survivors_keep_the_offsets_of_their_batches(files: Files) -> None:
     assert rows["base_sequence"].tolist() == rows["base_offset"].tolist()
     has_null = np.add.reduceat(sample.shapes.value_lengths == -1, first) > 0
     last_ms = sample.shapes.timestamps_ms[sample.bounds[1:] - 1]
-    assert rows["delete_horizon_ms"][:-1].tolist() == np.where(has_null, last_ms + 1000, -1)[:-1].tolist()
+    assert 0.1 < has_null.mean() < 0.9
+    # MemoryRecords.filterTo: deleteHorizonMs = filter.currentTime + filter.deleteRetentionMs
+    assert rows["delete_horizon_ms"][:-1].tolist() == np.where(has_null, last_ms + 70 + 1000, -1)[:-1].tolist()
     cut = files.sample(SURVIVORS, 1, int(sample.bounds[1]) - 1).batch_fields.rows
     assert cut["base_offset"].tolist() == rows["base_offset"][:1].tolist()
     assert cut["base_sequence"].tolist() == rows["base_sequence"][:1].tolist()
@@ -307,6 +310,19 @@ def test_what_is_wrong_with_a_variant_is_said_with_its_name(files: Files) -> Non
         load(path, "b")
     with pytest.raises(InvalidConfig, match="cannot be read"):
         load(path.with_name("none.toml"))
+
+
+def test_records_whose_times_or_offsets_no_int64_holds(files: Files) -> None:
+    slow = files.write(BASE.replace("rate_per_s = 1000", "rate_per_s = 0.01"))
+    last = 2**62 // (100_000_000 * BLOCK_RECORDS) * BLOCK_RECORDS
+    assert load(slow).sample(records=1, seed=1, start=last - 1).shapes.timestamps_ms[0] > 2**51
+    with pytest.raises(InvalidConfig, match=rf"records 2 from start {last - 1} on take .* microseconds"):
+        load(slow).sample(records=2, seed=1, start=last - 1)
+    with pytest.raises(InvalidConfig, match=rf"records 1 from start {2**70} on take .*, and .* can be had"):
+        load(slow).sample(records=1, seed=1, start=2**70)
+    holes = files.write(SURVIVORS.replace("survival = 0.1", "survival = 1e-9").replace("= 1000\n[", "= 1e9\n["))
+    with pytest.raises(InvalidConfig, match=r"records 1 from start 10000000000 on take .* offsets"):
+        load(holes).sample(records=1, seed=1, start=10**10)
 
 
 @pytest.mark.parametrize("arguments", [{"records": -1}, {"records": 1, "start": -1}, {"records": 1, "seed": -1}])

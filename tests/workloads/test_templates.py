@@ -37,7 +37,6 @@ def split(template: Template, numbers: Any, lengths: Any = None, seed: int = SEE
     [
         ("5d", "[0-9]{5}"),
         ("8x", "[0-9a-f]{8}"),
-        ("8X", "[0-9A-F]{8}"),
         ("9a", "[a-z]{9}"),
         ("9A", "[A-Z]{9}"),
         ("11w", "[0-9A-Za-z]{11}"),
@@ -61,11 +60,11 @@ def test_what_a_slot_writes(slot: str, pattern: str) -> None:
     assert (len(set(made)) > 1) == (slot not in ("3zeros", "time s"))
 
 
-@pytest.mark.parametrize("alphabet", ["d", "x", "X", "a", "A", "w", "b", "raw"])
+@pytest.mark.parametrize("alphabet", ["d", "x", "a", "A", "w", "b", "raw"])
 def test_each_character_is_as_likely(alphabet: str) -> None:
     counts = np.bincount(np.frombuffer(b"".join(records(f"<256{alphabet}>", 400)), np.uint8))
     counts = counts[counts > 0]
-    assert len(counts) == {"d": 10, "x": 16, "X": 16, "a": 26, "A": 26, "w": 62, "b": 64, "raw": 256}[alphabet]
+    assert len(counts) == {"d": 10, "x": 16, "a": 26, "A": 26, "w": 62, "b": 64, "raw": 256}[alphabet]
     expected = counts.mean()
     assert ((counts - expected) ** 2 / expected).sum() < len(counts) + 5 * (2 * len(counts)) ** 0.5  # chi squared
 
