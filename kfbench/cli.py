@@ -251,8 +251,10 @@ def what_if(
     from kfbench.codecs import CODECS
     from kfbench.errors import InvalidConfig
     from kfbench.formats import FORMATS
-    from kfbench.sources import Columns
+    from kfbench.sources import Columns, find
+    from kfbench.sources.tables import Table as TableFile
     from kfbench.sources.topic import SCHEME, Topic
+    from kfbench.sweep.month import rate_of_user
     from kfbench.sweep.whatif import SAMPLE_BYTES, batchings_of, what_if
 
     _check_names("--format", format_names, FORMATS)
@@ -262,13 +264,22 @@ def what_if(
     topics = [source for source in sources if source.startswith(SCHEME)]
     if topics and len(sources) > 1:
         raise typer.BadParameter("a topic is asked about alone", param_hint="SOURCE")
+    columns = Columns(key=key, value=value, timestamp=timestamp, headers=headers, partition=partition)
+    if topics and (columns.names or value_json):
+        raise typer.BadParameter("a topic has no columns", param_hint="SOURCE")
+    if connector is not None and not topics:
+        raise typer.BadParameter("no source is a topic", param_hint="--connector")
     try:
         asked: Any = Topic.parse(topics[0]) if topics else [_existing(Path(source)) for source in sources]
         batchings = batchings_of(lingers_ms, batch_sizes)
         traffic = Traffic(fan_out=fan_out, replication=replication, retention_days=retention_days)
         prices = Prices(storage_gb_month=price_storage_gb_month, network_gb=price_network_gb)
+        if rate_mb_s is not None:
+            rate_of_user(rate_mb_s)
     except InvalidConfig as error:
         raise typer.BadParameter(str(error)) from None
+    if value_json and not any(isinstance(part, TableFile) for part in find(asked, columns).parts):
+        raise InvalidConfig("--value-json: no source is a table")
 
     from rich.console import Console
 
@@ -276,7 +287,7 @@ def what_if(
         asked,
         format_names,
         codec_names,
-        columns=Columns(key=key, value=value, timestamp=timestamp, headers=headers, partition=partition),
+        columns=columns,
         connector=connector,
         batchings=batchings,
         sample_bytes=None if everything else SAMPLE_BYTES,
@@ -383,7 +394,9 @@ def _damage(source: "Source | Inspection", trailing_bytes: int) -> str | None:
         where = f"batch at byte {first.position}" if unit == "byte" else f"{unit} {first.position}"
         return f"{source.path}: {where}: {first.field}: {first.promise}{more}"
     if why := getattr(source, "unreadable", None):
-        return f"{source.path}: {why}"
+        from kfbench.sources import GONE
+
+        return None if why == GONE else f"{source.path}: {why}"
     if 0 < source.size_bytes == trailing_bytes:
         return f"{source.path}: no whole batch in {source.size_bytes:,} bytes: is this a log segment?"
     return None

@@ -11,7 +11,7 @@ import unittest.mock
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -22,8 +22,9 @@ from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
 from kfbench.records import Records
 from kfbench.report.whatif import _notes as notes
+from kfbench.sources import find
 from kfbench.store import create_run
-from kfbench.sweep import cell
+from kfbench.sweep import cell, whatif
 from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
 from tests.runs import MANIFEST
@@ -301,6 +302,9 @@ def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, 
         (["--batch-size", "-1"], "batch_size_bytes: -1 is not 0 to"),
         (["--replication", "0"], "replication: 0 is not 1 or more"),
         (["--price-network-gb", "nan"], "network_gb: nan is not 0 or more"),
+        (["--rate-mb-s", "0"], "rate_mb_s: 0 is not above 0"),
+        (["--rate-mb-s", "nan"], "rate_mb_s: nan is not above 0"),
+        (["--connector", "a:b:1"], "--connector: no source is a topic"),
     ],
 )
 def test_what_if_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: list[str], said: str) -> None:
@@ -324,6 +328,40 @@ def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment:
     assert done.err == f"kfbench: the report is {page}\n"
     assert json.loads((page / "what-if.json").read_text()) == found
     assert "orders" in (page / "index.html").read_text()
+
+
+def test_what_if_of_columns_where_there_are_none(kfbench: Run, segment: Path) -> None:
+    assert "column `k`: no source is a table" in kfbench("what-if", segment, "--key", "k").refused()
+    assert "--value-json: no source is a table" in kfbench("what-if", segment, "--value-json").refused()
+    assert "a topic has no columns" in kfbench("what-if", "kafka://a:1/t", "--key", "k").refused(status=2)
+
+
+def test_what_if_names_the_byte_of_a_flipped_length(kfbench: Run, segment: Path) -> None:
+    data = bytearray(segment.read_bytes())
+    at = int.from_bytes(data[8:12], "big") + 12
+    data[at + 9] ^= 0x20
+    segment.write_bytes(data)
+    done = kfbench("what-if", segment, "--format", "v2", "--codec", "none")
+    assert done.status == 1 and done.err.startswith(f"kfbench: {segment}: batch at byte {at}: length: ")
+
+
+def test_what_if_takes_a_segment_that_vanishes_as_a_brokers_work(
+    kfbench: Run, segment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    for i in range(2):
+        (folder / f"{i:020}.log").write_bytes(segment.read_bytes())
+
+    def found_then_gone(*asked: Any) -> Any:
+        found = find(*asked)
+        (folder / f"{0:020}.log").rename(folder / f"{0:020}.log.deleted")
+        return found
+
+    monkeypatch.setattr(whatif, "find", found_then_gone)
+    done = kfbench("what-if", folder, "--format", "v2", "--codec", "none")
+    assert (done.status, done.err) == (0, "")
+    assert f"{folder / f'{0:020}.log'}: not read to its end: gone meanwhile: deleted or renamed" in done.out
 
 
 def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:

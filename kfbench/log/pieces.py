@@ -30,11 +30,15 @@ class Piece:
     trailing_bytes: int
 
 
-def pieces(source: str | os.PathLike[str] | int, piece_bytes: int = PIECE_BYTES) -> Iterator[Piece]:
+def pieces(
+    source: str | os.PathLike[str] | int, piece_bytes: int = PIECE_BYTES, most_bytes: int | None = None
+) -> Iterator[Piece]:
     """The batches of a file, or of an open descriptor from its beginning, about `piece_bytes` at a time.
 
-    A batch that is larger is a piece of its own. The last piece may be empty. Raises CorruptLog for a length that
-    cannot be skipped, InvalidRecords, OSError.
+    A batch that is larger is a piece of its own, up to most_bytes; None: whatever it says it takes. A file whose first
+    batch claims more has no batch, all its bytes are trailing ones. The last piece may be empty. Raises CorruptLog for
+    a length that cannot be skipped or is above most_bytes, once all batches before it were given; InvalidRecords,
+    OSError.
     """
     if piece_bytes < START:
         raise InvalidRecords(f"piece_bytes: {piece_bytes} is below {START}")
@@ -54,8 +58,11 @@ def pieces(source: str | os.PathLike[str] | int, piece_bytes: int = PIECE_BYTES)
             if entries.broken:
                 raise CorruptLog(at + entries.broken.position, entries.broken.field, entries.broken.promise)
             end = int(entries.positions[-1])
-            if end or is_last:
-                trailing_bytes = held - end if is_last else 0
+            claimed_bytes = _wanted(data[end:held])
+            is_too_long = most_bytes is not None and claimed_bytes > most_bytes
+            is_no_log = is_too_long and not at + end
+            if end or (is_last and not is_too_long) or is_no_log:
+                trailing_bytes = size if is_no_log else held - end if is_last and not is_too_long else 0
                 yield Piece(
                     data=data[:end],
                     positions=entries.positions,
@@ -63,7 +70,10 @@ def pieces(source: str | os.PathLike[str] | int, piece_bytes: int = PIECE_BYTES)
                     at=at,
                     trailing_bytes=trailing_bytes,
                 )
-            if is_last:
+            if is_too_long and not is_no_log:
+                promise = f"{claimed_bytes:,} bytes, where a batch may take {most_bytes:,}"
+                raise CorruptLog(at + end, "length", promise)
+            if is_last or is_no_log:
                 return
             kept, at = data[end:held].copy(), at + end
 

@@ -2,26 +2,34 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.sources import log, tables
 from kfbench.sources._columns import Columns
+from kfbench.sources._folder import GONE, OTHER_FILES
 from kfbench.sources.part import Chunk, Found, Part, Skipped
 
-__all__ = ["Chunk", "Columns", "Found", "Part", "Skipped", "find"]
+__all__ = ["GONE", "Chunk", "Columns", "Found", "Part", "Skipped", "find"]
+
+BESIDE: Final = "a table beside segments: give it by name"
+REPLICAS: Final = "segments of other replicas"
 
 
 def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None) -> Found:
     """The parts of all sources, in the order given, each once.
 
     Files are tables by their names, else segments; a folder is one of segments if it has any, else one of tables, whose
-    rows are records by `columns`. A folder with neither and a table that cannot be read are left out where there is
-    more, and said. Raises KfbenchError where no source has a part, and for a path that is not there.
+    rows are records by `columns`. Tables beside segments, a folder with neither and a table that cannot be read are
+    left out where there is more, and said; so are segments of a partition that were found already, which are another
+    replica's. Raises KfbenchError where no source has a part, and for a path that is not there.
     """
     parts: dict[str, Part] = {}
     skipped: dict[str, Skipped] = {}
     refused: list[KfbenchError] = []
+    keys: set[str] = set()
     for path in paths:
         try:
             found = _find(Path(path), columns or Columns())
@@ -31,27 +39,47 @@ def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None
                 raise
             refused.append(error)
             size_bytes = 0 if is_folder else Path(path).stat().st_size
-            reason = "nothing to read in it" if is_folder else str(error).removeprefix(f"{path}: ")
+            reason = f"folder with nothing to read ({path})" if is_folder else str(error).removeprefix(f"{path}: ")
             skipped[os.fspath(path)] = Skipped(
                 path=os.fspath(path), size_bytes=size_bytes, reason=reason, is_data=not is_folder
             )
             continue
-        parts |= {os.path.realpath(part.name): part for part in found.parts}
         skipped |= {each.path: each for each in found.skipped}
+        for part in found.parts:
+            place = os.path.realpath(part.name)
+            if place in parts:
+                continue
+            if part.partition is not None and isinstance(part, log.Segment):
+                if part.key in keys:
+                    skipped[part.name] = Skipped(path=part.name, size_bytes=part.size_bytes, reason=REPLICAS)
+                    continue
+                keys.add(part.key)
+            parts[place] = part
     if parts:
         return Found(parts=tuple(parts.values()), skipped=tuple(skipped.values()))
     if refused:
         raise refused[0]
+    for each in skipped.values():
+        raise KfbenchError(f"{each.path}: nothing to read: {each.reason}")
     raise InvalidConfig("no source is given: a segment file, a table, or a folder of either is wanted")
 
 
 def _find(path: Path, columns: Columns) -> Found:
     if path.is_dir():
         try:
-            return log.find(path)
+            found = log.find(path)
         except KfbenchError:
             if not tables.is_there(path):
                 raise
+        else:
+            beside = [
+                replace(each, reason=BESIDE, is_data=True) if _is_table(path, each) else each for each in found.skipped
+            ]
+            return replace(found, skipped=tuple(beside))
     elif tables.kind_of(path) is None:
         return log.find(path)
     return tables.find(path, columns)
+
+
+def _is_table(folder: Path, skipped: Skipped) -> bool:
+    return skipped.reason == OTHER_FILES and tables.is_table(folder, Path(skipped.path))

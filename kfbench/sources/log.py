@@ -3,30 +3,40 @@
 A folder is walked to its end; links are not followed. Names are those of Kafka's `LogFileUtils` and `LocalLog`.
 """
 
+import errno
 import os
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import Entries
+from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size
 from kfbench.log.pieces import pieces
+from kfbench.sources._folder import GONE, OTHER_FILES, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped
 
 PIECE_BYTES: Final = 8 << 20  # read at a time
 COLUMN_BYTES: Final = 48  # of a record or a header in memory, beside its bytes
 FIRST_BYTES: Final = 64 << 10  # decompressed before it is known how much the batches of a file grow
 # One batch, decompressed: 64 times what a broker takes by default. A run of batches is split before it reaches more.
-LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8)
+# A record takes about 300 bytes while it is read, however few its own are.
+LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
+RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
+RUN_RECORDS: Final = 1 << 19  # of several batches, as far as their headers tell
+TAIL_BYTES: Final = 1 << 20  # of a batch that a broker is about to write: what it takes by default
+TAIL_TRIES: Final = 1000
 
 SEGMENT: Final = ".log"
 NO_DATA: Final[Mapping[str, str]] = {
@@ -42,47 +52,73 @@ ON_THE_WAY: Final[Mapping[str, str]] = {
     ".swap": "compactions that were not swapped in",
 }
 FOLDERS: Final[Mapping[str, str]] = {
-    "-delete": "deleted partitions",
-    "-future": "replicas that move to another log dir, and are there twice",
-    "-stray": "stray partitions",
+    "delete": "deleted partitions",
+    "future": "replicas that move to another log dir, and are there twice",
+    "stray": "stray partitions",
 }
-OTHER_FILES: Final = "other files"
+# `LocalLog` cuts what stands before the point so that the name fits a file system.
+FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
+COUNT_AT: Final = layouts.position(layouts.V2_HEADER, "count")
+CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
+BASE_OFFSET: Final = re.compile(r"[0-9]{20}\.log")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """One segment file, a `Part`. topic "" and partition None where its folder is no partition's."""
+    """One segment file, a `Part`. topic "" and partition None where its folder is no partition's.
+
+    size_bytes: without zeros that a broker allocated ahead. is_last: of its folder, so that a broker may be writing it.
+    """
 
     name: str
     size_bytes: int
     topic: str = ""
     partition: int | None = None
+    is_last: bool = True
     unit: str = "byte"
 
     @property
     def key(self) -> str:
-        return f"{self.topic}-{self.partition}/{Path(self.name).name}"
+        path = Path(self.name).absolute()
+        folder = path.parent.name if self.partition is None else f"{self.topic}-{self.partition}"
+        return f"{folder}/{path.name}"
 
     def chunks(self) -> Iterator[Chunk]:
-        """Raises OSError."""
-        end, budget = 0, FIRST_BYTES
+        """Raises OSError; KfbenchError where a broker deleted or renamed it meanwhile, whose text is GONE."""
         try:
-            for piece in pieces(self.name, PIECE_BYTES):
-                end = piece.at + len(piece.data)
-                budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
-                if piece.trailing_bytes:
-                    yield _nothing(end, trailing_bytes=piece.trailing_bytes)
-        except CorruptLog as error:
-            yield from self._before(error, end, budget)
+            descriptor = os.open(self.name, os.O_RDONLY)
+        except FileNotFoundError:
+            raise KfbenchError(GONE) from None
+        end, budget = 0, FIRST_BYTES
+        with FileIO(descriptor) as file:
+            try:
+                for piece in pieces(file.fileno(), PIECE_BYTES, LIMITS.batch_bytes):
+                    end = piece.at + len(piece.data)
+                    budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
+                    if piece.trailing_bytes:
+                        yield from self._tail(file, end, piece.trailing_bytes)
+            except CorruptLog as error:
+                yield from self._before(file, error, end, budget)
 
-    def _before(self, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
+    def _tail(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
+        """What follows the last whole batch, at byte `end`."""
+        if _is_zero(file, end, trailing_bytes):
+            return
+        may_be_written = self.is_last and trailing_bytes <= TAIL_BYTES
+        if not end or (may_be_written and not _has_batch(_read(file, end, trailing_bytes))):
+            yield _nothing(end, trailing_bytes=min(trailing_bytes, self.size_bytes))
+            return
+        lost = Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)
+        yield _nothing(end, damage=(lost,))
+
+    def _before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
         """The batches from byte `start` to the length that cannot be skipped; what follows is lost."""
-        with Path(self.name).open("rb", buffering=0) as file:
-            size_bytes = os.fstat(file.fileno()).st_size
-            file.seek(start)
-            data = np.frombuffer(file.read(error.position - start), np.uint8)
+        size_bytes = os.fstat(file.fileno()).st_size
+        data = _read(file, start, error.position - start)
         yield from _chunks(data, Entries.of(data).positions, start, budget)
+        if _is_zero(file, error.position, size_bytes - error.position):
+            return
         lost = Damage(
             position=error.position,
             size_bytes=size_bytes - error.position,
@@ -90,6 +126,39 @@ class Segment:
             promise=error.promise,
         )
         yield _nothing(error.position, damage=(lost,))
+
+
+def _read(file: FileIO, start: int, size_bytes: int) -> Bytes:
+    file.seek(start)
+    parts = []
+    while size_bytes > 0 and (part := file.read(size_bytes)):
+        parts.append(part)
+        size_bytes -= len(part)
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def _is_zero(file: FileIO, start: int, size_bytes: int) -> bool:
+    """What a broker that allocates its segments ahead (log.preallocate) has not written yet."""
+    end = start + size_bytes
+    return all(not _read(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
+
+
+def _has_batch(tail: Bytes) -> bool:
+    """Whether a sound batch lies behind the beginning of what claims to be one incomplete batch."""
+    n = len(tail) - MAGIC_AT
+    if n < 1:
+        return False
+    at = np.arange(1, n)
+    lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
+    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= 3)
+    for i in range(3):  # offsets of neighbours begin alike
+        fits &= tail[at + i] == tail[i]
+    starts = at[fits][:TAIL_TRIES]
+    ends = starts + START + lengths[fits][:TAIL_TRIES]
+    return any(
+        len(read_log(tail[start:end], on_error="skip", limits=LIMITS))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    )
 
 
 def _nothing(position: int, damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
@@ -108,8 +177,11 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Ch
     """The batches that data, from byte `at` of the file on, has at `positions`, `budget` bytes of them at a time at
     first; gives the budget for those that follow."""
     first, batches = 0, len(positions) - 1
+    records = np.append(0, np.cumsum(_counts(data, positions)))
     while first < batches:
-        end = max(int(np.searchsorted(positions, positions[first] + budget, "right")) - 1, first + 1)
+        end = int(np.searchsorted(positions, positions[first] + budget, "right")) - 1
+        end = min(end, int(np.searchsorted(records, records[first] + RUN_RECORDS, "right")) - 1)
+        end = max(end, first + 1)
         for chunk in _chunk(data, positions[first : end + 1], at):
             budget = _budget(chunk, budget)
             yield chunk
@@ -117,9 +189,20 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Ch
     return budget
 
 
+def _counts(data: Bytes, positions: Int64) -> Int64:
+    """How many records batches say they have; 1 where their header does not say it."""
+    starts, sizes = positions[:-1], np.diff(positions)
+    counts = np.ones(len(starts), np.int64)
+    told = np.flatnonzero((data[starts + MAGIC_AT] == 2) & (sizes >= layouts.V2_HEADER.itemsize))
+    big_endian = data[starts[told, None] + COUNT_AT + np.arange(4)]
+    counts[told] = np.clip(big_endian.view(">i4").ravel(), 1, LIMITS.batch_records)
+    return counts
+
+
 def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
     run = data[positions[0] : positions[-1]]
-    log = read_log(run, on_error="skip", limits=LIMITS)
+    most_bytes = LIMITS.batch_bytes if len(positions) == 2 else min(RUN_BYTES, LIMITS.batch_bytes)
+    log = read_log(run, on_error="skip", limits=replace(LIMITS, batch_bytes=most_bytes))
     if len(positions) > 2 and any("past the limit" in error.promise for error in log.errors):
         middle = len(positions) // 2  # more than a run may take: no batch of it need be too large
         del log
@@ -136,7 +219,12 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
         size_bytes=int(rows["size_bytes"].sum()),
         kinds=Counter(f"v{magic} {codec}" for magic, codec in zip(frame["magic"], frame["codec"], strict=True)),
         damage=tuple(
-            Damage(position=start + each.position, size_bytes=each.size_bytes, field=each.field, promise=each.promise)
+            Damage(
+                position=start + each.position,
+                size_bytes=each.size_bytes,
+                field=each.field,
+                promise=each.promise.replace("limits.batch_records", f"{LIMITS.batch_records:,}, which is read of one"),
+            )
             for each in damage_of(log, len(run))
         ),
     )
@@ -156,54 +244,103 @@ def find(path: str | os.PathLike[str]) -> Found:
     folder without a segment."""
     root = Path(path)
     if not root.is_dir():
-        return Found(parts=(_segment(root),))
-    segments: list[Segment] = []
+        size_bytes = segment_size(root)
+        if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # which is records, of the cluster
+            reason = NO_DATA[root.suffix]
+            return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
+        try:
+            names = [each.name for each in root.absolute().parent.iterdir()]
+        except OSError:
+            names = []
+        return Found(parts=(_segment(root, _is_last(root.name, names)),))
+    files: list[Path] = []
     skipped: list[Skipped] = []
-    _walk(root, segments, skipped)
+    for each in walk(root, is_segment, _why_left_out):
+        if isinstance(each, Skipped):
+            skipped.append(each)
+        elif is_segment(each.path):
+            files.append(each.path)
+        else:
+            suffix = each.path.suffix
+            reason = ON_THE_WAY.get(suffix) or NO_DATA.get(suffix, OTHER_FILES)
+            skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=reason))
+    names_of: dict[Path, list[str]] = {}
+    for file in files:
+        names_of.setdefault(file.parent, []).append(file.name)
+    segments: list[Segment] = []
+    for file in files:
+        try:
+            segments.append(_segment(file, _is_last(file.name, names_of[file.parent])))
+        except (KfbenchError, OSError) as error:  # a broker deletes and renames while we look
+            skipped.append(unreadable(file, error))
     if not segments:
+        if lost := next((each for each in skipped if each.is_data), None):
+            raise KfbenchError(f"{lost.path}: {lost.reason}")
         what = "; ".join(_counted(skipped)) or "nothing"
         raise KfbenchError(f"{root}: no segment in this folder or below it ({SEGMENT}); there is: {what}")
     return Found(parts=tuple(segments), skipped=tuple(skipped))
 
 
-def _segment(path: Path) -> Segment:
+def is_segment(path: Path) -> bool:
+    """By its name."""
+    return path.suffix == SEGMENT
+
+
+def _why_left_out(folder: str) -> str | None:
+    found = FOLDER.fullmatch(folder)
+    return None if found is None else FOLDERS[found["why"]]
+
+
+def _is_last(name: str, names: Iterable[str]) -> bool:
+    """Whether no segment of the folder follows; a name that is no base offset tells nothing."""
+    if not BASE_OFFSET.fullmatch(name):
+        return True
+    return not any(BASE_OFFSET.fullmatch(other) and other > name for other in names)
+
+
+def _segment(path: Path, is_last: bool) -> Segment:
     found = PARTITION.fullmatch(path.absolute().parent.name)
     topic, partition = (found["topic"], int(found["partition"])) if found else ("", None)
-    return Segment(name=os.fspath(path), size_bytes=segment_size(path), topic=topic, partition=partition)
+    size_bytes = segment_size(path)
+    return Segment(
+        name=os.fspath(path),
+        size_bytes=_written_bytes(path, size_bytes),
+        topic=topic,
+        partition=partition,
+        is_last=is_last,
+    )
 
 
-def _walk(folder: Path, segments: list[Segment], skipped: list[Skipped]) -> None:
+def _written_bytes(path: Path, size_bytes: int) -> int:
+    """The size without zeros at the end, of which the last batch may have some too."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        with path.open("rb", buffering=0) as file:
+            end = size_bytes
+            if not _read(file, max(end - START, 0), min(end, START)).any():
+                end = _first_hole(file, end)
+            while end:
+                start = max(end - (1 << 20), 0)
+                held = np.flatnonzero(_read(file, start, end - start))
+                if len(held):
+                    end = start + int(held[-1]) + 1
+                    break
+                end = start
+    except OSError:  # said when it is read
+        return size_bytes
+    return end if size_bytes - end >= START else size_bytes
+
+
+def _first_hole(file: FileIO, size_bytes: int) -> int:
+    """Where a file ends but for a hole; the size where it has none, or something behind it."""
+    try:
+        hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
+    except (AttributeError, OSError):  # neither is everywhere
+        return size_bytes
+    try:
+        os.lseek(file.fileno(), hole, os.SEEK_DATA)
     except OSError as error:
-        skipped.append(_unreadable(folder, error))
-        return
-    for entry in entries:
-        path = Path(entry.path)
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                reason = next((why for end, why in FOLDERS.items() if entry.name.endswith(end)), None)
-                if reason is None:
-                    _walk(path, segments, skipped)
-                else:
-                    skipped.append(Skipped(path=entry.path, size_bytes=_bytes_below(path), reason=reason))
-            elif path.suffix == SEGMENT and entry.is_file():
-                segments.append(_segment(path))
-            else:
-                reason = ON_THE_WAY.get(path.suffix) or NO_DATA.get(path.suffix, OTHER_FILES)
-                size_bytes = entry.stat(follow_symlinks=False).st_size
-                skipped.append(Skipped(path=entry.path, size_bytes=size_bytes, reason=reason))
-        except (KfbenchError, OSError) as error:  # a broker deletes and renames while we look
-            skipped.append(_unreadable(path, error))
-
-
-def _unreadable(path: Path, error: Exception) -> Skipped:
-    reason = getattr(error, "strerror", None) or str(error)
-    return Skipped(path=os.fspath(path), size_bytes=0, reason=reason, is_data=True)
-
-
-def _bytes_below(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+        return min(hole, size_bytes) if error.errno == errno.ENXIO else size_bytes
+    return size_bytes
 
 
 def _counted(skipped: list[Skipped]) -> list[str]:

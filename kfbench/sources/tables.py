@@ -11,6 +11,7 @@ whole row as JSON, cells that are JSON numbers, `true` or `false` stand as they 
 
 import csv
 import os
+import re
 from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
 from kfbench.log.inspect import Damage
 from kfbench.records import Records
 from kfbench.sources._columns import Columns, Parts, check_columns, parts_of, rows_as_json, rows_of, unquoted
+from kfbench.sources._folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources._json import cells_of, objects
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped
 
@@ -54,16 +56,18 @@ HIDDEN: Final = ("_", ".")  # `_SUCCESS`, `_temporary`, `.part-0.crc`: what Spar
 # Arrow's OSError is of what it reads, over several lines and without the file's name; the last two are of damaged names
 # and sizes.
 UNREADABLE: Final = (pa.ArrowException, InvalidRecords, OSError, UnicodeDecodeError, OverflowError)
-OTHER_FILES: Final = "other files"
-
 PART_BYTES: Final = 256 << 20  # of row groups, as they lie there: what one worker reads of a large Parquet file
 TEXT_BYTES: Final = 4 << 20  # of text, read and parsed at a time
 LONGEST_ROW: Final = 64 << 20
 MOST_ROWS: Final = 65_536  # of a Parquet file, decoded at a time
-# A dictionary's entry stands for any number of rows: what these may come to, if each is as large as a writer's
-# dictionary page can hold (1 MiB in parquet-java and Arrow).
+# A dictionary's entry stands for any number of rows: what these may come to, if each is as large as its whole page.
 DECODED_BYTES: Final = 256 << 20
-DICTIONARY_BYTES: Final = 1 << 20
+# Of a page: type and uncompressed size, the first two fields of Thrift's compact protocol, at most 2 * (1 + 5) bytes.
+PAGE_START: Final = 12
+I32: Final = rb"\x15([\x80-\xff]{0,4}[\x00-\x7f])"
+PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
+DICTIONARY_PAGE: Final = 2
+PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # as Spark, Dask and Hive call theirs
 ANY_BYTES: Final = "latin-1"  # Arrow's CSV reader tells of a bad row in text only, whatever its bytes are
 
 
@@ -126,35 +130,38 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
     parts: list[Table] = []
     skipped: list[Skipped] = []
     refused: list[KfbenchError | OSError] = []
-    for file, kind in _files(root):
-        size_bytes = file.stat().st_size
-        if kind is None:
-            skipped.append(Skipped(path=os.fspath(file), size_bytes=size_bytes, reason=OTHER_FILES))
+    for each in walk(root, lambda file: is_table(root, file)):
+        if isinstance(each, Skipped):
+            skipped.append(each)
+            continue
+        kind = kind_of(each.path)
+        if kind is None or not is_table(root, each.path):
+            skipped.append(Skipped(path=os.fspath(each.path), size_bytes=each.size_bytes, reason=OTHER_FILES))
             continue
         try:
-            parts += _parts(file, kind, columns)
+            parts += _parts(each.path, kind, columns)
         except (KfbenchError, OSError) as error:
-            reason = str(error).removeprefix(f"{file}: ")
-            skipped.append(Skipped(path=os.fspath(file), size_bytes=size_bytes, reason=reason, is_data=True))
+            skipped.append(unreadable(each.path, error, each.size_bytes))
             refused.append(error)
     if parts:
         return Found(parts=tuple(parts), skipped=tuple(skipped))
     if refused:
         raise refused[0]
+    if lost := next((each for each in skipped if each.is_data), None):
+        raise KfbenchError(f"{lost.path}: {lost.reason}")
     raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
 
 
 def is_there(folder: Path) -> bool:
     """Whether a folder, or one below it, has a table."""
-    return any(kind for _, kind in _files(folder))
+    files = (each.path for each in walk(folder, lambda _: False) if isinstance(each, File))
+    return any(is_table(folder, file) for file in files)
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, Kind | None]]:
-    """In a fixed order, with their kinds."""
-    for file in sorted(folder.rglob("*")):
-        if file.is_file():
-            is_hidden = any(name.startswith(HIDDEN) for name in file.relative_to(folder).parts)
-            yield file, None if is_hidden else kind_of(file)
+def is_table(folder: Path, file: Path) -> bool:
+    """Whether a file below a folder is one by its name, and is not set aside as no data."""
+    is_hidden = file.is_relative_to(folder) and any(name.startswith(HIDDEN) for name in file.relative_to(folder).parts)
+    return not is_hidden and kind_of(file) is not None
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
@@ -171,7 +178,7 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
-    whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes)
+    whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
     if kind != "parquet":
         return [whole]
     try:
@@ -186,6 +193,16 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
         replace(whole, groups=(first, end), size_bytes=sum(sizes[first:end]))
         for first, end in _runs(np.array(sizes), PART_BYTES)
     ]
+
+
+def _topic(path: Path) -> str:
+    """A file's name, or that of the folder that it is a part of: `events/day=1/part-00000.parquet` is of events."""
+    name = path.name
+    while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED):
+        name = name.removesuffix(suffix)
+    if not PART_FILE.fullmatch(name):
+        return name
+    return next((folder.name for folder in path.absolute().parents if folder.name and "=" not in folder.name), name)
 
 
 def _runs(sizes: Int64, most: int) -> Iterator[tuple[int, int]]:
@@ -259,15 +276,18 @@ def _parquet(table: Table) -> Iterator[_Read]:
         first, end = table.groups or (0, file.num_row_groups)
         row = 1 + sum(file.metadata.row_group(i).num_rows for i in range(first))
         for i in range(first, end):
-            yield from _row_group(file, i, wanted, table.columns, row)
+            yield from _row_group(table.path, file, i, wanted, table.columns, row)
             row += file.metadata.row_group(i).num_rows
 
 
-def _row_group(file: pq.ParquetFile, i: int, wanted: list[str], columns: Columns, row: int) -> Iterator[_Read]:
+def _row_group(
+    path: str, file: pq.ParquetFile, i: int, wanted: list[str], columns: Columns, row: int
+) -> Iterator[_Read]:
     group = file.metadata.row_group(i)
     size_bytes, rows, done = _group_bytes(group), group.num_rows, 0
     try:
-        batches = file.iter_batches(_rows_at_once(group, wanted), row_groups=[i], columns=wanted, use_threads=False)
+        at_once = _rows_at_once(group, wanted, path)
+        batches = file.iter_batches(at_once, row_groups=[i], columns=wanted, use_threads=False)
         for batch in _gathered(batches):
             end = done + batch.num_rows
             numbers = np.arange(row + done, row + end)
@@ -279,12 +299,35 @@ def _row_group(file: pq.ParquetFile, i: int, wanted: list[str], columns: Columns
         yield _lost([Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise)])
 
 
-def _rows_at_once(group: Any, wanted: Sequence[str]) -> int:
+def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:
     columns = [group.column(i) for i in range(group.num_columns)]
-    sizes = [column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in wanted]
-    mean_bytes = sum(sizes) / max(group.num_rows, 1)
-    largest_bytes = sum(min(size, DICTIONARY_BYTES) for size in sizes)
+    columns = [column for column in columns if column.path_in_schema.split(".")[0] in wanted]
+    mean_bytes = sum(column.total_uncompressed_size for column in columns) / max(group.num_rows, 1)
+    largest_bytes = sum(_entry_bytes(column, path) for column in columns)
     return int(max(1, min(CHUNK_BYTES / max(mean_bytes, 1), DECODED_BYTES / max(largest_bytes, 1), MOST_ROWS)))
+
+
+def _entry_bytes(column: Any, path: str) -> int:
+    """What an entry of a column's dictionary may take: its page, uncompressed, or where that cannot be told the whole
+    column. Without a dictionary, rows take in memory what they take there."""
+    if not column.has_dictionary_page:
+        return 0
+    with Path(path).open("rb") as file:
+        file.seek(column.dictionary_page_offset)
+        start = file.read(PAGE_START)
+    told = _page_bytes(start)
+    whole = int(column.total_uncompressed_size)
+    return whole if told is None else min(told, whole)
+
+
+def _page_bytes(start: bytes) -> int | None:
+    """The uncompressed size in a page's header (parquet.thrift's PageHeader); None: it is not one."""
+    found = PAGE_HEADER.match(start)
+    if found is None:
+        return None
+    numbers = [sum((byte & 0x7F) << (7 * i) for i, byte in enumerate(text)) for text in found.groups()]
+    kind, size_bytes = ((number >> 1) ^ -(number & 1) for number in numbers)
+    return size_bytes if kind == DICTIONARY_PAGE and size_bytes >= 0 else None
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -374,8 +417,8 @@ def _json_lines(table: Table) -> Iterator[_Read]:
         rows, good, bad = _decoded(decoder, lines)
         found = {name: list(map(attrgetter(f"c{i}"), rows)) for i, name in enumerate(names)}
         if unseen and rows:
-            if absent := [name for name in unseen if not any(map(bytes, found[name]))]:
-                raise InvalidRecords(f"no column `{absent[0]}` in lines {numbers[0]:,} to {numbers[-1]:,}")
+            if any(not any(map(bytes, found[name])) for name in unseen):
+                _check_seen(table.path, decoder, names)
             unseen = []
         damage = [
             Damage(
@@ -392,6 +435,22 @@ def _json_lines(table: Table) -> Iterator[_Read]:
         parts = _parts_of_items({name: unquoted(raws) for name, raws in found.items()}, values, table.columns)
         left_bytes = size_bytes - sum(each.size_bytes for each in damage)
         yield _Read(numbers[good], parts, left_bytes, tuple(damage))
+
+
+def _check_seen(path: str, decoder: msgspec.json.Decoder[Any], names: Sequence[str]) -> None:
+    """Reads as far as it takes to see each column once. Raises InvalidRecords for one that is nowhere."""
+    absent, last = dict(enumerate(names)), 0
+    try:
+        for data, _ in _lines(path):
+            lines, _, line = _split(data, last + 1)
+            last = line - 1
+            rows, _, _ = _decoded(decoder, lines)
+            absent = {i: name for i, name in absent.items() if not any(bytes(getattr(row, f"c{i}")) for row in rows)}
+            if not absent:
+                return
+    except UNREADABLE:  # said again where its rows are read
+        pass
+    raise InvalidRecords(f"no column `{next(iter(absent.values()))}` in lines 1 to {last:,}")
 
 
 def _split(data: NDArray[np.uint8], line: int) -> tuple[ByteStrings, Int64, int]:

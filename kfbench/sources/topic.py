@@ -22,6 +22,7 @@ from kfbench.sources.part import Chunk
 
 SCHEME: Final = "kafka://"
 USAGE: Final = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?from=earliest&to=latest]"
+NO_LEADER: Final = -2  # instead of a size
 EARLIEST, LATEST = "earliest", "latest"
 NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # as Spark writes them in its JSON
 NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -48,6 +49,8 @@ class Topic:
         """kafka://HOST:PORT,…/TOPIC, and after a ? from, to: "earliest", "latest" or PARTITION:OFFSET,…; config: a
         properties file of the consumer, as Kafka's own tools take it; kafka.NAME: one option. Raises InvalidConfig."""
         parts = urlsplit(url)
+        # What follows may be a secret, and so may what stands before an @.
+        url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         bootstrap, name = parts.netloc, unquote(parts.path).strip("/")
         if parts.scheme != "kafka" or not all(map(ADDRESS.fullmatch, bootstrap.split(","))) or not NAME.fullmatch(name):
             raise InvalidConfig(f"{url}: {USAGE} is wanted")

@@ -40,7 +40,7 @@ from rich.text import Text
 from kfbench.errors import KfbenchError, MissingTool
 from kfbench.measure.environment import environment
 from kfbench.measure.schema import SCHEMA
-from kfbench.sources.topic import Topic
+from kfbench.sources.topic import NO_LEADER, Topic
 from kfbench.store import RunWriter, create_run
 from kfbench.sweep.cell import estimate_s, measure_recipes
 from kfbench.sweep.compiling import compilations
@@ -135,8 +135,8 @@ def topic_mapped(
     """A function applied to the rows of every partition that Spark's Kafka source gives, also to none; in no order.
 
     function_for: gives it, once it is told what each partition takes on the broker (bytes of its leader's log; -1
-    where the broker does not say). connector: a folder with the source's jars, or its Maven coordinates; None: Spark's
-    own, of this version. Raises MissingTool, SweepFailed.
+    where the broker does not say, NO_LEADER where there is nobody to ask). connector: a folder with the source's jars,
+    or its Maven coordinates; None: Spark's own, of this version. Raises MissingTool, SweepFailed.
     """
     settings = connector_settings(connector) | {"spark.sql.session.timeZone": "UTC", MOST_BYTES: str(BATCH_BYTES)}
     console = console or Console(stderr=True)
@@ -163,6 +163,7 @@ def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
     try:
         description = admin.describeTopics(names).allTopicNames().get().get(topic.name)
         leaders = {each.partition(): each.leader().id() for each in description.partitions() if each.leader()}
+        leaderless = [each.partition() for each in description.partitions() if not each.leader()]
         for broker in sorted(set(leaders.values())):
             brokers.add(broker)
         sizes = dict.fromkeys(sorted(leaders) if topic.partitions is None else topic.partitions, UNKNOWN_SIZE)
@@ -174,7 +175,7 @@ def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
                 key = jvm.org.apache.kafka.common.TopicPartition(topic.name, partition)
                 replicas = [folder.replicaInfos().get(key) for folder in folders.get(leaders[partition]).values()]
                 sizes[partition] = sum(replica.size() for replica in replicas if replica is not None)
-        return sizes
+        return sizes if topic.partitions is not None else sizes | dict.fromkeys(leaderless, NO_LEADER)
     finally:
         admin.close()
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kfbench.errors import KfbenchError
 from kfbench.measure.tally import Question, Tally, tally
-from kfbench.sources import Found, Part
-from kfbench.sources.topic import Topic, TopicPartition, by_partition
+from kfbench.sources import Found, Part, Skipped
+from kfbench.sources.topic import NO_LEADER, Topic, TopicPartition, by_partition
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,10 +30,22 @@ def tallied_topic(
     """
     from kfbench.sweep.spark import topic_mapped
 
+    skipped: list[Skipped] = []
     asked: list[tuple[tuple[TopicPartition, ...], Question]] = []
 
     def function_for(sizes: Mapping[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Tally | None]:
-        parts = tuple(TopicPartition(topic=topic.name, partition=i, size_bytes=size) for i, size in sizes.items())
+        skipped.extend(
+            Skipped(path=f"{topic.name}-{i}", size_bytes=0, reason="it has no leader", is_data=True)
+            for i, size in sizes.items()
+            if size == NO_LEADER
+        )
+        parts = tuple(
+            TopicPartition(topic=topic.name, partition=i, size_bytes=size)
+            for i, size in sizes.items()
+            if size != NO_LEADER
+        )
+        if not parts:
+            raise KfbenchError(f"{topic.name}: no partition has a leader")
         asked.append((parts, question_for(parts)))
         return partial(_tallied, topic.name, asked[0][1])
 
@@ -42,7 +55,7 @@ def tallied_topic(
     empty = [replace(part, size_bytes=0) for part in parts if part.partition not in read]
     sums = sum((*found, *(tally(part, question) for part in empty)), Tally())
     sources = tuple(sorted(sums.sources, key=lambda source: source.partition or 0))
-    return Found(parts=parts), question, replace(sums, sources=sources)
+    return Found(parts=parts, skipped=tuple(skipped)), question, replace(sums, sources=sources)
 
 
 def _tallied(topic: str, question: Question, rows: Iterable[pa.RecordBatch]) -> Tally | None:

@@ -75,6 +75,26 @@ def test_a_length_that_is_a_lie_allocates_nothing(segment: Path) -> None:
     assert found[-1].trailing_bytes == 40
 
 
+def test_a_batch_above_the_bound_is_refused_after_those_before(segment: Path) -> None:
+    starts = Entries.of(np.frombuffer(LOG, np.uint8)).positions
+    largest = int(np.diff(starts).argmax())
+    most_bytes = int(np.diff(starts)[largest]) - 1
+    segment.write_bytes(LOG)
+    for piece_bytes in (20, 100):
+        found: list[Piece] = []
+        with pytest.raises(CorruptLog) as refusal:
+            found.extend(pieces(segment, piece_bytes, most_bytes))  # keeps what came before
+        assert (refusal.value.position, refusal.value.field) == (starts[largest], "length")
+        assert b"".join(piece.data.tobytes() for piece in found) == LOG[: starts[largest]]
+    check(list(pieces(segment, 100, most_bytes + 1)), LOG)
+
+
+def test_a_file_that_begins_above_the_bound_has_no_batch(segment: Path) -> None:
+    segment.write_bytes(b"a plain text" * 100)
+    [piece] = pieces(segment, 100, 1 << 20)
+    assert (len(piece.data), piece.trailing_bytes) == (0, 1200)
+
+
 @pytest.mark.parametrize("length", [0, 13, -1])
 def test_a_length_that_cannot_be_skipped(segment: Path, length: int) -> None:
     segment.write_bytes(LOG + LOG[:8] + length.to_bytes(4, "big", signed=True) + LOG[12:])

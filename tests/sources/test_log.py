@@ -1,5 +1,6 @@
 """Segments and folders of them: every sound batch once, what is left out is named, memory stays bounded."""
 
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,7 +11,7 @@ import pytest
 
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
-from kfbench.sources import Chunk, find, log
+from kfbench.sources import GONE, Chunk, find, log
 from kfbench.sources.log import Segment
 from tests.recorded import FOLDER, facts
 
@@ -118,11 +119,11 @@ def test_a_brokers_data_dir(tmp_path: Path) -> None:
         "a/orders-0/00000000000000000000.log.swap": "compactions that were not swapped in",
         "a/orders-0/leader-epoch-checkpoint": "other files",
         "meta.properties": "other files",
-        "a/orders-1.0f6b7b9c2d6e4c56-delete/00000000000000000000.log": "deleted partitions",
-        "a/orders-2.0f6b7b9c2d6e4c56-future/00000000000000000000.log": (
+        "a/orders-1.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-delete/00000000000000000000.log": "deleted partitions",
+        "a/orders-2.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-future/00000000000000000000.log": (
             "replicas that move to another log dir, and are there twice"
         ),
-        "b/orders-3.0f6b7b9c2d6e4c56-stray/00000000000000000000.log": "stray partitions",
+        "b/orders-3.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-stray/00000000000000000000.log": "stray partitions",
     }
     for name in left_out:
         written(tmp_path / name, "edges.log")
@@ -162,6 +163,166 @@ def test_a_folder_without_a_segment(tmp_path: Path) -> None:
     found = find([tmp_path / "orders-0", path])
     assert [part.name for part in found.parts] == [str(path)]
     assert [(each.path, each.is_data) for each in found.skipped] == [(str(tmp_path / "orders-0"), False)]
+
+
+def damage_of(chunks: list[Chunk]) -> list[tuple[int, int, str]]:
+    return [(each.position, each.size_bytes, each.field) for chunk in chunks for each in chunk.damage]
+
+
+def test_a_batch_of_too_many_records_is_damage_and_runs_of_many_are_split(tmp_path: Path) -> None:
+    one = bytes(FORMATS["v2"].encode(Records.from_lists([None] * 400_000), 400_000, "zstd"))
+    path = tmp_path / "a.log"
+    path.write_bytes(one * 3)
+    assert [len(chunk.records) for chunk in chunks_of(path)] == [400_000] * 3
+    many = bytes(FORMATS["v2"].encode(Records.from_lists([None] * ((1 << 20) + 1)), (1 << 20) + 1, "zstd"))
+    path.write_bytes(many + one)
+    chunks = chunks_of(path)
+    assert sum(len(chunk.records) for chunk in chunks) == 400_000
+    assert damage_of(chunks) == [(0, len(many), "count")]
+    assert chunks[0].damage[0].promise == "more records than 1,048,576, which is read of one"
+
+
+def test_a_length_that_no_batch_has_is_not_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.log", "telemetry.log")
+    data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[7]
+    data[at + 8 : at + 12] = (0x7FFF_0000).to_bytes(4, "big")
+    path.write_bytes(data)
+    os.truncate(path, 1 << 40)  # a hole, which nobody reads to its end
+    with path.open("r+b") as file:
+        file.seek((1 << 40) - 1)
+        file.write(b"x")
+    *sound, last = chunks_of(path)
+    assert sum(chunk.size_bytes for chunk in sound) == at
+    assert damage_of([*sound, last]) == [(at, (1 << 40) - at, "length")]
+    assert last.damage[0].promise == "2,147,418,124 bytes, where a batch may take 67,108,864"
+
+
+def test_an_end_that_is_cut_off_is_damage_unless_a_broker_may_be_writing_it(tmp_path: Path) -> None:
+    first, last = (tmp_path / "orders-0" / f"{i:020}.log" for i in (0, 100))
+    for path in (first, last):
+        written(path, "telemetry.log")
+        os.truncate(path, path.stat().st_size - 11)
+    at = facts("telemetry.log").positions[-2]
+    lost_bytes = first.stat().st_size - at
+    for sources in ([tmp_path], [first, last]):
+        earlier, active = (list(part.chunks()) for part in find(sources).parts)
+        assert damage_of(earlier) == [(at, lost_bytes, "length")]
+        assert not damage_of(active) and [chunk.trailing_bytes for chunk in active if chunk.trailing_bytes] == [
+            lost_bytes
+        ]
+
+
+def test_a_flipped_length_in_the_middle_is_damage_by_its_byte(tmp_path: Path) -> None:
+    path = written(tmp_path / "orders-0" / f"{0:020}.log", "telemetry.log")
+    data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[2]
+    data[at + 9] ^= 0x20
+    path.write_bytes(data)
+    chunks = chunks_of(path)
+    assert damage_of(chunks) == [(at, len(data) - at, "length")]
+    assert not any(chunk.trailing_bytes for chunk in chunks)
+
+
+@pytest.mark.parametrize("zeros", [5, 12, 100_000, 20 << 20])
+@pytest.mark.parametrize("is_hole", [False, True])
+def test_zeros_that_a_broker_allocated_ahead_are_no_damage(tmp_path: Path, zeros: int, is_hole: bool) -> None:
+    path = written(tmp_path / "orders-0" / f"{0:020}.log", "telemetry.log")
+    size_bytes = path.stat().st_size
+    if is_hole:
+        os.truncate(path, size_bytes + zeros)
+    else:
+        path.write_bytes(path.read_bytes() + bytes(zeros))
+    [part] = find([path]).parts
+    chunks = list(part.chunks())
+    assert sum(chunk.size_bytes for chunk in chunks) == size_bytes
+    assert not damage_of(chunks) and not any(chunk.trailing_bytes for chunk in chunks)
+    # The last batch may end with zeros of its own.
+    assert size_bytes - 12 <= part.size_bytes <= size_bytes + (zeros if zeros < 12 else 0)
+
+
+def test_a_segment_that_vanishes_is_said_in_a_word(tmp_path: Path) -> None:
+    path = written(tmp_path / "orders-0" / f"{0:020}.log", "telemetry.log")
+    [part] = find([path]).parts
+    path.rename(f"{path}.deleted")
+    with pytest.raises(KfbenchError, match=f"^{GONE}$"):
+        list(part.chunks())
+
+
+def test_links_are_not_followed_and_said(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    written(data / "orders-0" / f"{0:020}.log", "edges.log")
+    written(elsewhere / "orders-1" / f"{0:020}.log", "edges.log")
+    (data / "orders-1").symlink_to(elsewhere / "orders-1")
+    (data / "a.log").symlink_to(elsewhere / "orders-1" / f"{0:020}.log")
+    (data / "inner").symlink_to(data / "orders-0")
+    (data / "around").symlink_to(data)
+    (data / "dead.log").symlink_to(elsewhere / "nothing.log")
+    found = find([data])
+    assert [part.name for part in found.parts] == [str(data / "orders-0" / f"{0:020}.log")]
+    said = {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped}
+    link = ("a link, which is not followed: give what it leads to by name", True)
+    inner = ("links to what is looked at in its place", False)
+    assert said == {
+        "orders-1": link, "a.log": link, "inner": inner, "around": inner, "dead.log": ("links to nothing", False),
+    }  # fmt: skip
+    [part] = find([data / "orders-1"]).parts
+    assert part.topic == "orders"
+
+
+def test_tables_beside_segments_are_said(tmp_path: Path) -> None:
+    segment = written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
+    (tmp_path / "rows.csv").write_text("v\n1\n")
+    (tmp_path / "_rows.csv").write_text("v\n1\n")
+    found = find([tmp_path])
+    assert [part.name for part in found.parts] == [str(segment)]
+    assert {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped} == {
+        "rows.csv": ("a table beside segments: give it by name", True),
+        "_rows.csv": ("other files", False),
+    }
+    assert len(find([tmp_path, tmp_path / "rows.csv"]).parts) == 2
+
+
+def test_a_segment_of_another_replica_is_left_out(tmp_path: Path) -> None:
+    for broker in ("b1", "b2"):
+        written(tmp_path / broker / "orders-0" / f"{0:020}.log", "edges.log")
+        written(tmp_path / broker / "loose" / "a.log", "edges.log")
+    written(tmp_path / "b2" / "orders-1" / f"{0:020}.log", "edges.log")
+    for sources in ([tmp_path], [tmp_path / "b1", tmp_path / "b2"]):
+        found = find(sources)
+        assert [str(Path(part.name).relative_to(tmp_path)) for part in found.parts] == [
+            "b1/loose/a.log", f"b1/orders-0/{0:020}.log", "b2/loose/a.log", f"b2/orders-1/{0:020}.log",
+        ]  # fmt: skip
+        [replica] = found.skipped
+        assert (replica.path, replica.reason, replica.is_data) == (
+            str(tmp_path / "b2" / "orders-0" / f"{0:020}.log"), "segments of other replicas", False,
+        )  # fmt: skip
+
+
+def test_indexes_that_are_given_by_name_are_no_segments(tmp_path: Path) -> None:
+    segment = written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
+    index = written(segment.with_suffix(".index"), "edges.log")
+    found = find([segment, index])
+    assert [part.name for part in found.parts] == [str(segment)]
+    assert [(each.path, each.reason) for each in found.skipped] == [(str(index), "offset indexes")]
+    with pytest.raises(KfbenchError, match=rf"^{index}: nothing to read: offset indexes$"):
+        find([index])
+
+
+def test_folders_are_left_out_by_kafkas_whole_pattern(tmp_path: Path) -> None:
+    names = ["soft-delete", "orders-1.0f6b-stray", f"orders-2.{'0f' * 16}-delete"]
+    for name in names:
+        written(tmp_path / name / f"{0:020}.log", "edges.log")
+    found = find([tmp_path])
+    assert {Path(part.name).parent.name for part in found.parts} == set(names[:2])
+    assert [each.reason for each in found.skipped] == ["deleted partitions"]
+    assert {part.key for part in found.parts} == {f"{name}/{0:020}.log" for name in names[:2]}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_folders_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    written(tmp_path / "orders-0" / f"{0:020}.log", "edges.log")
+    (tmp_path / "locked").mkdir(mode=0)
+    [locked] = find([tmp_path]).skipped
+    assert (locked.reason, locked.is_data) == ("Permission denied", True)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")

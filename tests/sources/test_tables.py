@@ -556,6 +556,64 @@ def test_unknown_columns_are_named_with_those_there_are(tmp_path: Path) -> None:
         chunks(path, columns)
 
 
+def test_a_column_may_come_late_in_json_lines(tmp_path: Path) -> None:
+    text = json.dumps({"id": "x" * 1000}) + "\n"
+    path = written(tmp_path / "t.jsonl", text * 5000 + '{"id": "y", "v": 1}\n')
+    assert path.stat().st_size > tables.TEXT_BYTES
+    assert values(path, Columns(value="v")) == [None] * 5000 + [b"1"]
+    with pytest.raises(KfbenchError, match=rf"^{path}: no column `w` in lines 1 to 5,001$"):
+        chunks(path, Columns(value="v", key="w"))
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("events.2024.csv.gz", "events.2024"),
+        ("a/orders.parquet", "orders"),
+        ("orders/day=1/hour=2/part-00000-7f-c000.snappy.parquet", "orders"),
+        ("orders/000000_0.csv", "orders"),
+        ("orders/part.0.parquet", "orders"),
+        ("orders/parties.csv", "parties"),
+    ],
+)
+def test_a_table_is_of_the_topic_that_its_name_says(tmp_path: Path, name: str, topic: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ".parquet" in name:
+        parquet(path, {"v": ["x"]})
+    else:
+        path.write_bytes(b"v\nx\n")
+    assert only(path, Columns(value="v")).topic == topic
+
+
+def test_rows_of_a_dictionary_are_few_at_a_time_whatever_an_entry_takes(tmp_path: Path) -> None:
+    entry = pa.DictionaryArray.from_arrays(pa.array([0] * 60, pa.int32()), ["x" * (16 << 20)])
+    path = parquet(tmp_path / "t.parquet", {"v": entry}, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 1 << 20
+    before = pa.total_allocated_bytes()
+    first = next(iter(only(path, Columns(value="v")).chunks()))
+    assert first.records.shapes.payload_bytes == 16 << 20
+    assert pa.total_allocated_bytes() - before < 400 << 20
+    group = pq.read_metadata(path).row_group(0)
+    assert tables._entry_bytes(group.column(0), str(path)) == (16 << 20) + 4
+    small = parquet(tmp_path / "u.parquet", {"v": [str(i % 7) for i in range(1000)]})
+    assert tables._entry_bytes(pq.read_metadata(small).row_group(0).column(0), str(small)) == 7 * (4 + 1)
+
+
+def test_links_to_tables_are_not_followed_and_said(tmp_path: Path) -> None:
+    other = parquet(tmp_path / "b.parquet", {"v": ["x"]})
+    folder = tmp_path / "a"
+    folder.mkdir()
+    parquet(folder / "a.parquet", {"v": ["x"]})
+    (folder / "b.parquet").symlink_to(other)
+    (folder / "c").symlink_to(tmp_path / "nothing")
+    found = find(folder, Columns(value="v"))
+    assert [Path(part.name).name for part in found.parts] == ["a.parquet"]
+    assert {Path(each.path).name: (each.size_bytes, each.is_data) for each in found.skipped} == {
+        "b.parquet": (other.stat().st_size, True), "c": (0, False),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

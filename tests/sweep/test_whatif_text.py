@@ -22,7 +22,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("orders-1/00000000000000000300.log", "service-headers.log"),
         ("payments-0/00000000000000000000.log", "transactions.log"),
         ("orders-1/00000000000000000000.index", "edges.log"),
-        ("orders-2.1c-delete/00000000000000000000.log", "edges.log"),
+        ("orders-2.0f6b7b9c2d6e4c560f6b7b9c2d6e4c56-delete/00000000000000000000.log", "edges.log"),
     ):
         path = root / place
         path.parent.mkdir(exist_ok=True)

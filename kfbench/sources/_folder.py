@@ -1,0 +1,90 @@
+"""A folder and all below it, while a broker may write to it: its files, and what of it is not looked at.
+
+Links are not followed, to files as little as to folders: what they lead to would be there twice, or without an end.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kfbench.sources.part import Skipped
+
+GONE: Final = "gone meanwhile: deleted or renamed"
+LINK: Final = "a link, which is not followed: give what it leads to by name"
+INNER_LINKS: Final = "links to what is looked at in its place"
+DEAD_LINKS: Final = "links to nothing"
+OTHER_FILES: Final = "other files"
+
+
+class File(NamedTuple):
+    """A regular file."""
+
+    path: Path
+    size_bytes: int
+
+
+def walk(
+    root: Path, holds_records: Callable[[Path], bool], left_out: Callable[[str], str | None] = lambda _: None
+) -> Iterator[File | Skipped]:
+    """In the order of the names. holds_records: whether a file does, by its path; left_out: why a folder is not looked
+    into, by its name."""
+
+    def below(folder: Path) -> Iterator[File | Skipped]:
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            yield unreadable(folder, error)
+            return
+        for entry in entries:
+            path = Path(entry.path)
+            try:
+                if entry.is_symlink():
+                    yield _link(path, root, holds_records)
+                elif not entry.is_dir(follow_symlinks=False):
+                    size_bytes = entry.stat(follow_symlinks=False).st_size
+                    if entry.is_file(follow_symlinks=False):
+                        yield File(path, size_bytes)
+                    else:
+                        yield Skipped(path=entry.path, size_bytes=size_bytes, reason=OTHER_FILES)
+                elif (reason := left_out(entry.name)) is None:
+                    yield from below(path)
+                else:
+                    yield Skipped(path=entry.path, size_bytes=_bytes_below(path), reason=reason)
+            except OSError as error:
+                yield unreadable(path, error)
+
+    yield from below(root)
+
+
+def unreadable(path: Path, error: Exception, size_bytes: int = 0) -> Skipped:
+    """Why it is not read. What is there no more held nothing that is missing now."""
+    if not os.path.lexists(path):
+        return Skipped(path=os.fspath(path), size_bytes=0, reason=GONE)
+    reason = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path}: ")
+    return Skipped(path=os.fspath(path), size_bytes=size_bytes, reason=reason, is_data=True)
+
+
+def _link(path: Path, root: Path, holds_records: Callable[[Path], bool]) -> Skipped:
+    target = Path(os.path.realpath(path))
+    if not target.exists():
+        return Skipped(path=os.fspath(path), size_bytes=0, reason=DEAD_LINKS)
+    if not target.is_dir() and not holds_records(path):
+        return Skipped(path=os.fspath(path), size_bytes=0, reason=OTHER_FILES)
+    if target.is_relative_to(os.path.realpath(root)) and (target.is_dir() or holds_records(target)):
+        return Skipped(path=os.fspath(path), size_bytes=0, reason=INNER_LINKS)
+    size_bytes = 0 if target.is_dir() else target.stat().st_size
+    return Skipped(path=os.fspath(path), size_bytes=size_bytes, reason=LINK, is_data=True)
+
+
+def _bytes_below(folder: Path) -> int:
+    """Of all files, as far as they can be seen."""
+    size_bytes = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size_bytes += Path(parent, name).lstat().st_size
+            except OSError:
+                continue
+    return size_bytes
