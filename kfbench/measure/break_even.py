@@ -15,7 +15,7 @@ SINGLE = ("v0", "v1")  # every plain message stands alone: their size does not d
 
 
 @dataclass(frozen=True, kw_only=True)
-class BreakEven:
+class Crossing:
     """`format` takes fewer bytes than `other` from `at` records a batch on, and not yet at `after`, the largest number
     below it that was measured. after None: from the smallest on; at None: never, up to the largest."""
 
@@ -25,7 +25,7 @@ class BreakEven:
     at: int | None
 
 
-def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[BreakEven]:
+def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
     """Each batched format against v0, v1 and v2, as far as they are among the formats."""
     levels = [level for level in UNIFORM if found.uniform_records[level]]
     for name in formats:
@@ -34,7 +34,7 @@ def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[BreakEven]:
                 continue
             fewer = [overhead_bytes(found, level, name) < overhead_bytes(found, level, other) for level in levels]
             first = len(fewer) - next((i for i, each in enumerate(reversed(fewer)) if not each), len(fewer))
-            yield BreakEven(
+            yield Crossing(
                 format=name,
                 other=other,
                 after=levels[first - 1] if first else None,

@@ -21,6 +21,9 @@ from kfbench.log.segment import joined
 from kfbench.records import Records
 
 LATEST_MS: Final = 1 << 42  # the year 2109: what is later, or before 1970, is no time of a client
+# A time that is further ahead than AHEAD_MS of most of the records that follow it is a wrong one, not a clock's.
+AHEAD_MS: Final = 3_600_000
+FOLLOWING: Final = 32  # records that are looked at; a quarter of them have to confirm it
 OPEN_BYTES: Final = 32 << 20  # of records that wait for their batch to close: beyond it all are closed
 
 # What the batch of a record says of its producer and its broker.
@@ -49,6 +52,10 @@ class Batching:
 
     linger_ms: float
     batch_size_bytes: int
+
+    @property
+    def words(self) -> str:
+        return f"linger {self.linger_ms:g} ms and batch.size {self.batch_size_bytes:,}"
 
     def __post_init__(self) -> None:
         if not 0 <= self.linger_ms <= 86_400_000:
@@ -103,9 +110,13 @@ def sent(
 
 
 class Rebatcher:
-    """Makes batches of records that come piece by piece: a batch that may still take a record waits for the next."""
+    """Makes batches of records that come piece by piece: a batch that may still take a record waits for the next.
+
+    ahead: of the records given back, those whose time is ahead of what follows and did not move the clock.
+    """
 
     def __init__(self, batching: Batching) -> None:
+        self.ahead = 0
         self._batching = batching
         self._waiting: Sent | None = None
         self._clocks_us: dict[Any, int] = {}
@@ -119,24 +130,32 @@ class Rebatcher:
         if not len(given.records):
             return
         given, starts = _by_producer(given)
-        bounds, closed = self._batches(given, starts)
+        bounds, closed, ahead = self._batches(given, starts)
         if not last and not closed.all():
             waiting = np.repeat(~closed, np.diff(bounds))
             kept = given.at(np.flatnonzero(waiting))
             if kept.records.shapes.payload_bytes < OPEN_BYTES:
                 self._waiting = Sent(kept.records.packed(), kept.owners)
                 given, bounds = given.at(np.flatnonzero(~waiting)), np.append(0, np.cumsum(np.diff(bounds)[closed]))
+                ahead = ahead[~waiting]
+        self.ahead += int(ahead.sum())
         if len(bounds) > 1:
             yield given.batched(bounds.astype(np.int64))
 
-    def _batches(self, given: Sent, starts: Int64) -> tuple[Int64, NDArray[np.bool_]]:
-        """Boundaries int64[batches + 1], and which batches no later record can enter: all but each producer's last."""
+    def _batches(self, given: Sent, starts: Int64) -> tuple[Int64, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Boundaries int64[batches + 1], which batches no later record can enter (all but each producer's last), and
+        which records are ahead."""
         linger_us, shapes = round(self._batching.linger_ms * 1000), given.records.shapes
         times_us = np.clip(shapes.timestamps_ms, 0, LATEST_MS) * 1000
+        ahead = np.zeros(len(times_us), np.bool_)
         producers = given.owners[starts[:-1]][list(PRODUCER)].tolist()
         for producer, (first, end) in zip(producers, pairwise(starts.tolist()), strict=True):
-            times_us[first] = max(times_us[first], self._clocks_us.get(producer, 0))  # a clock does not run back
-            np.maximum.accumulate(times_us[first:end], out=times_us[first:end])
+            # What waits comes again, and with what follows it a time may turn out to be a wrong one: so the clock's.
+            shown = np.append(self._clocks_us.get(producer, times_us[first]), times_us[first:end])
+            wrong = _ahead(shown)
+            shown[wrong] = 0
+            ahead[first:end] = wrong[1:]
+            times_us[first:end] = np.maximum.accumulate(shown)[1:]  # a clock does not run back
         # What lies further apart than linger is so in any distance; so do two producers in one call.
         gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
         gaps_us[starts[1:-1]] = linger_us + 1
@@ -146,7 +165,21 @@ class Rebatcher:
         is_last = np.isin(bounds[1:], starts[1:])
         # Records that wait come again with what follows them, in time with it.
         self._clocks_us |= dict(zip(producers, times_us[bounds[:-1][is_last]].tolist(), strict=True))
-        return bounds, ~is_last
+        return bounds, ~is_last, ahead
+
+
+def _ahead(times_us: Int64) -> NDArray[np.bool_]:
+    """Which times fewer than a quarter of the FOLLOWING records come near, or go beyond: the last one never is."""
+    ahead = np.zeros(len(times_us), np.bool_)
+    if not (np.diff(np.maximum.accumulate(times_us)) > AHEAD_MS * 1000).any() and (
+        times_us[0] - times_us.min() <= AHEAD_MS * 1000
+    ):
+        return ahead
+    near_us, confirmed = times_us - AHEAD_MS * 1000, np.zeros(len(times_us), np.int64)
+    for distance in range(1, min(FOLLOWING, len(times_us) - 1) + 1):
+        confirmed[:-distance] += times_us[distance:] >= near_us[:-distance]
+    following = np.minimum(np.arange(len(times_us))[::-1], FOLLOWING)
+    return confirmed * 4 < following
 
 
 def _by_producer(given: Sent) -> tuple[Sent, Int64]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import pairwise
 from math import sqrt
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -22,8 +23,10 @@ from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.inspect import Damage
 from kfbench.measure.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.measure.size import BASE
+from kfbench.measure.times import Times
 from kfbench.sources import Chunk, Part
 
+PAYLOAD: Final = ("key", "value", "header_key", "header_value")
 STRETCH_BYTES: Final = 512 << 10  # of plain v2: what is drawn, or not, as a whole
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 UNIFORM_TIMES: Final = 64  # so many times the codecs' share goes into uniform batches: a size is quicker than a codec
@@ -75,7 +78,8 @@ class Question:
 class Source:
     """One part as it is now. sound_bytes: what could be read, which the result is about.
 
-    payload_bytes: keys, values and headers. first_ms, last_ms: the earliest and latest time of a client, -1 without.
+    payload_bytes: keys, values and headers. plain_bytes: plain v2 in these batches, assumed where there are none.
+    first_ms, last_ms: the earliest and latest time of a client, -1 without. ahead: see `Rebatcher`.
     damage: the first MOST_DAMAGE places in the part's unit; damaged_bytes: of all of them. unreadable: why the rest
     was not read.
     """
@@ -97,6 +101,34 @@ class Source:
     trailing_bytes: int
     unit: str = "byte"
     unreadable: str | None = None
+    plain_bytes: int = 0
+    ahead: int = 0
+
+    @property
+    def stream(self) -> str:
+        """The topic; where it is not known, the folder of a log's segment, else the file."""
+        return _stream(self.topic, self.path)
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether it has records and no batches."""
+        return bool(self.records) and not self.kinds
+
+    @property
+    def base_bytes(self) -> int:
+        """What savings are shares of: what it takes now; where its batches are assumed, plain v2."""
+        return self.plain_bytes if self.is_assumed else self.sound_bytes
+
+
+def _stream(topic: str, path: str) -> str:
+    file = Path(path)
+    of_log = file.suffix == ".log" and len(file.stem) == 20 and file.stem.isdecimal()
+    return topic or (str(file.parent) if of_log else path)
+
+
+def saving(size: int, base: int) -> float:
+    """Which share of `base` is saved; below 0: it takes more."""
+    return 1 - size / base if base else 0.0
 
 
 class Drawn(NamedTuple):
@@ -116,13 +148,13 @@ class Drawn(NamedTuple):
     def plus(self, other: Self) -> Self:
         return type(self)(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def estimate(self, plain_bytes: int) -> tuple[int, int | None]:
-        """What `plain_bytes` in all take under the codec, and its standard error: 0 where all of it was drawn, None
-        where one stretch alone tells nothing of it."""
+    def estimate(self, plain_bytes: int) -> tuple[int | None, int | None]:
+        """What `plain_bytes` in all take under the codec, None where nothing was drawn, and its standard error: 0 where
+        all of it was drawn, None where one stretch alone tells nothing of it."""
         if self.plain == plain_bytes:
             return self.coded, 0
         if not self.plain:
-            return plain_bytes, None
+            return None, None
         ratio = self.coded / self.plain
         size_bytes = round(plain_bytes * ratio)
         if self.stretches < 2:
@@ -141,7 +173,8 @@ class Tally:
     codec); control: bytes of control batches by format, which no batching changes. rebatched: (batching, format)
     without control batches, of sent_records; rebatched_batches; recoded: (batching, format, codec). uniform: (records a
     batch, format), whole batches only, of the chunks drawn; uniform_records: how many records those are;
-    uniform_payload: (records a batch, whether headers are counted).
+    uniform_payload: (records a batch, whether headers are counted). times: `Source.stream` -> when its records were
+    made.
     """
 
     sources: tuple[Source, ...] = ()
@@ -156,6 +189,7 @@ class Tally:
     uniform: Counter[tuple[int, str]] = field(default_factory=Counter)
     uniform_records: Counter[int] = field(default_factory=Counter)
     uniform_payload: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    times: Mapping[str, Times] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:
         return type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
@@ -175,10 +209,10 @@ def _sum(one: Any, other: Any) -> Any:
         found = Counter(one)
         found.update(other)
         return found
-    drawn = dict(one)
+    both = dict(one)
     for key, each in other.items():
-        drawn[key] = drawn.get(key, Drawn()).plus(each)
-    return drawn
+        both[key] = both[key].plus(each) if key in both else each
+    return both
 
 
 def tally(part: Part, question: Question, run: Run = map) -> Tally:
@@ -210,6 +244,7 @@ class _Reading:
         self._found = Tally()
         self._assumed = Rebatcher(question.assumed) if question.assumed else None
         self._rebatchers = [(batching, Rebatcher(batching)) for batching in question.batchings]
+        self._clock = self._assumed or next((rebatcher for _, rebatcher in self._rebatchers), None)
         self._nothing: Sent | None = None
         self._stretches: Counter[Batching | None] = Counter()
         self._chunks = 0
@@ -217,6 +252,7 @@ class _Reading:
         self._damage: list[Damage] = []
         self._numbers: Counter[str] = Counter()
         self._first_ms, self._last_ms = [], []  # type: list[int], list[int]
+        self._times = Times()
 
     def add(self, chunk: Chunk) -> None:
         self._kinds.update(chunk.kinds)
@@ -235,6 +271,7 @@ class _Reading:
         if (known := times[times > NO_TIMESTAMP]).size:
             self._first_ms.append(int(known.min()))
             self._last_ms.append(int(known.max()))
+        self._times = self._times.plus(Times.of(times))
         if chunk.bounds is not None:
             self._recorded(Batches(chunk.records, chunk.bounds, chunk.fields))
         elif self._assumed is None:
@@ -267,8 +304,11 @@ class _Reading:
             damage=tuple(self._damage),
             unit=part.unit,
             unreadable=unreadable,
+            plain_bytes=self._found.sizes()[BASE],
+            ahead=self._clock.ahead if self._clock else 0,
         )
-        return replace(self._found, sources=(source,), sent_records=self._numbers["sent"])
+        times = {source.stream: self._times}
+        return replace(self._found, sources=(source,), sent_records=self._numbers["sent"], times=times)
 
     def _recorded(self, batches: Batches) -> None:
         found, question = self._found, self._question

@@ -8,12 +8,15 @@ from typing import Any, Final
 
 import pandas as pd
 
+from kfbench.broker.migrate import GB
+from kfbench.measure.rebatch import LATEST_MS, Batching
 from kfbench.report import plots
 from kfbench.report.publish import html, place
 from kfbench.report.render import Cell, Column, Table, listed
 from kfbench.report.sections import Figure
 
-GB: Final = 10**9
+MOST_NAMES: Final = 10
+DAY_MS: Final = 86_400_000
 MOST_SOURCES: Final = 50  # rows; more are summed by topic
 
 Answer = Mapping[str, Any]
@@ -46,10 +49,10 @@ def render(found: Answer) -> Iterator[tuple[str, bytes]]:
 
 
 def _what(found: Answer) -> str:
-    topics = [topic for topic in found["topics"] if topic]
+    topics = [Path(topic).name for topic in found["topics"]]
     if len(topics) > 3:
         return f"{len(topics)} topics"
-    return listed(topics) or listed([Path(source["path"]).name for source in found["sources"][:3]])
+    return listed(topics)
 
 
 def lead(found: Answer) -> str:
@@ -64,14 +67,20 @@ def lead(found: Answer) -> str:
 
 def _smallest(found: Answer, arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     lossless = [arm for arm in arms if not found["losses"][arm["format"]]]
-    return min(lossless or arms, key=lambda arm: arm["size_bytes"])
+    told = [arm for arm in lossless or arms if arm["size_bytes"] is not None]
+    return min(told, key=lambda arm: arm["size_bytes"])
 
 
 def _notes(found: Answer) -> Iterator[str]:
     if found["lost_bytes"]:
         yield f"Left out: {100 * found['lost_share']:.2f} % of the bytes, damaged or unreadable; the rest is analysed."
     if found["assumed_batching"]:
-        yield f"The source has no batches; assumed: {_batching(found['assumed_batching'])}."
+        names = [Path(name).name for name in found["assumed_of"]]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        yield f"No batches in {', '.join(names[:MOST_NAMES])}{more}; assumed: {_batching(found['assumed_batching'])}."
+    ahead = sum(source["ahead"] for source in found["sources"])
+    if ahead:
+        yield f"Records far ahead of those that follow: {ahead:,}; their times move no clock in other batches."
     if found["rows_as_records"]:
         yield f"Rows as records: {found['rows_as_records']}."
     sample = found["sample"]
@@ -81,6 +90,12 @@ def _notes(found: Answer) -> Iterator[str]:
             f"Bytes under a codec are estimated from {share:.2f} % of the batches ({sample['plain_bytes']:,} bytes, "
             f"seed {sample['seed']}); sizes without a codec are of everything."
         )
+        errors = [(arm["size_bytes"], arm["error_bytes"]) for arm in (*found["sizes"], *found["rebatched"])]
+        worst = max((error / size for size, error in errors if size and error), default=None)
+        if worst is not None:
+            yield f"Standard error of an estimate: {100 * worst:.2f} % at most."
+        if any(size and error is None for size, error in errors):
+            yield "Where one stretch of batches was drawn, the error is unknown."
     if found["payload_left_out"]:
         yield f"Not the same data: {listed(found['payload_left_out'])} cannot carry headers."
 
@@ -95,7 +110,7 @@ def _saved(arm: Mapping[str, Any]) -> str:
 
 
 def _batching(batching: Mapping[str, Any]) -> str:
-    return f"linger {batching['linger_ms']:g} ms and batch.size {batching['batch_size_bytes']:,}"
+    return Batching(**batching).words
 
 
 def _by_codec(arms: Sequence[Mapping[str, Any]], value: str) -> tuple[list[str], dict[str, dict[str, Any]]]:
@@ -115,14 +130,23 @@ def sizes(found: Answer) -> Table:
     columns += [Column(name=codec, unit="% saved", digits=1) for codec in codecs]
     body: list[tuple[Cell, ...]] = []
     for name, row in rows.items():
-        saved = [None if codec not in row else 100 * savings[name][codec] for codec in codecs]
+        saved = [_percent(savings[name].get(codec)) for codec in codecs]
         body.append((name, *(row.get(codec) for codec in codecs), *saved))
     return Table(
         name="sizes",
-        caption=f"Bytes in each format and codec, batches as they are; {found['base_bytes']:,} now",
+        caption=f"Bytes in each format and codec, {_as_now(found)}; {found['base_bytes']:,} {found['base_words']}",
         columns=tuple(columns),
         rows=tuple(body),
     )
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _as_now(found: Answer) -> str:
+    """Which batches sizes are of."""
+    return _batching(found["assumed_batching"]) if found["assumed_batching"] else "batches as they are"
 
 
 def rebatched(found: Answer) -> Table:
@@ -132,7 +156,7 @@ def rebatched(found: Answer) -> Table:
         a_batch = found["sent_records"] / max(arm["batches"], 1)
         how = arm["batching"]["linger_ms"], arm["batching"]["batch_size_bytes"]
         dollars = arm["saving_a_month"]
-        body.append((arm["format"], arm["codec"], *how, a_batch, arm["size_bytes"], 100 * arm["saving"], dollars))
+        body.append((arm["format"], arm["codec"], *how, a_batch, arm["size_bytes"], _percent(arm["saving"]), dollars))
     return Table(
         name="rebatched",
         caption="In other batches",
@@ -182,9 +206,11 @@ def months(found: Answer) -> Table:
         for arm in arms
     ]
     traffic, prices = found["traffic"], found["prices"]
-    rate = found["rate"] or {"bytes_a_day": 0, "told_by": "nobody"}
+    rate = found["rate"] or {"bytes_a_day": 0, "told_by": "nobody", "streams": []}
     told = "the records' timestamps" if rate["told_by"] == "timestamps" else "the user"
-    at_rate = f"{rate['bytes_a_day'] / GB:,.3f} GB a day now, by {told}; read {traffic['fan_out']:g} times"
+    at_rate = (
+        f"{rate['bytes_a_day'] / GB:,.3f} GB a day {found['base_words']}, by {told}; read {traffic['fan_out']:g} times"
+    )
     kept = f"kept {traffic['replication']} times for {traffic['retention_days']:g} days"
     asked = f"{prices['storage_gb_month']:g} $ a GB and month, {prices['network_gb']:g} $ a GB in or out of a broker"
     return Table(
@@ -199,8 +225,24 @@ def months(found: Answer) -> Table:
             Column(name="saved", unit="US$"),
         ),
         rows=tuple(body),
-        notes=(f"{at_rate}; {kept}.", f"Assumed unless given: {asked}."),
+        notes=(f"{at_rate}; {kept}.", f"Assumed unless given: {asked}.", *map(_stream, rate["streams"][:MOST_NAMES])),
     )
+
+
+def _stream(stream: Mapping[str, Any]) -> str:
+    """What a rate is worked out from."""
+    times = f"times {_moment(stream['first_ms'])} to {_moment(stream['last_ms'])}"
+    bulk = f"{_moment(stream['bulk_first_ms'])} to {_moment(stream['bulk_last_ms'])}"
+    days = (stream["bulk_last_ms"] - stream["bulk_first_ms"]) / DAY_MS
+    name, a_day = Path(stream["name"]).name, stream["bytes_a_day"] / GB
+    strange = f"; {stream['strange']:,} records with a time that no clock shows" if stream["strange"] else ""
+    return f"{name}: {a_day:,.3f} GB a day; {times}; counted, without the ends: {bulk} ({days:,.2f} days){strange}."
+
+
+def _moment(time_ms: int) -> str:
+    if not 0 <= time_ms <= LATEST_MS:
+        return f"{time_ms} ms"
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def fields(found: Answer) -> Table:
@@ -222,7 +264,7 @@ def sources(found: Answer) -> Table:
     many = len(each) > MOST_SOURCES
     rows: dict[str, list[int]] = {}
     for source in each:
-        name = (source["topic"] or "–") if many else source["path"]
+        name = (source["topic"] or source["path"]) if many else source["path"]
         numbers = [1, *(source[column] for column in ("size_bytes", "sound_bytes", "batches", "records"))]
         rows[name] = [a + b for a, b in zip(rows.get(name, [0] * 5), numbers, strict=True)]
     skipped: dict[str, list[int]] = {}
@@ -264,7 +306,7 @@ def _figures(found: Answer) -> Iterator[Figure]:
     if groups:
         yield Figure(
             name="fields",
-            svg=plots.stacked({"batches as they are": pd.DataFrame.from_dict(groups, orient="index")}),
-            alt="Overhead in bytes a record by group of fields, batches as they are.",
-            caption="Where the overhead goes, batches as they are; every field stands in the table beneath.",
+            svg=plots.stacked({_as_now(found): pd.DataFrame.from_dict(groups, orient="index")}),
+            alt=f"Overhead in bytes a record by group of fields, {_as_now(found)}.",
+            caption=f"Where the overhead goes, {_as_now(found)}; every field stands in the table beneath.",
         )

@@ -1,6 +1,6 @@
 """What a month of one's own log costs in storage and network, and what fewer bytes would save of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal
@@ -8,6 +8,7 @@ from typing import Final, Literal
 from kfbench.broker.migrate import DAYS_A_MONTH, Bill, Load, Prices, Traffic, bill
 from kfbench.errors import InvalidConfig
 from kfbench.measure.tally import Source
+from kfbench.measure.times import Times
 
 DAY_MS: Final = 86_400_000
 DAY_S: Final = 86_400
@@ -16,15 +17,36 @@ MB: Final = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rate:
-    """Bytes a day as they lie now, before replication. told_by: the records' timestamps, or the user.
+class Stream:
+    """A topic, or a file or folder that stands for one: its bytes, and over which time they came.
 
-    untold_bytes: of topics that span less than LEAST_SPAN_MS and are not in it.
+    first_ms, last_ms: all times there are; bulk_first_ms, bulk_last_ms: without those at the ends (`Times.bulk`), which
+    the rate is worked out from. strange: records whose time no clock shows.
+    """
+
+    name: str
+    size_bytes: int
+    first_ms: int
+    last_ms: int
+    bulk_first_ms: int
+    bulk_last_ms: int
+    strange: int
+    bytes_a_day: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Bytes a day before replication: as they lie now, or of plain v2 where the source has no batches. told_by: the
+    records' timestamps, or the user.
+
+    streams: what the timestamps say of each, the most bytes a day first. untold_bytes: of those that span less than
+    LEAST_SPAN_MS and are not in it.
     """
 
     bytes_a_day: float
     told_by: Literal["timestamps", "user"]
     untold_bytes: int = 0
+    streams: tuple[Stream, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,22 +63,39 @@ class Month:
         return self.storage + self.network
 
 
-def rate_of(sources: Iterable[Source]) -> Rate | None:
-    """The sum of all topics' rates: the bytes of each over the time from its first record to its last. None where no
-    topic spans LEAST_SPAN_MS."""
-    topics: dict[str, list[Source]] = {}
+def rate_of(sources: Iterable[Source], times: Mapping[str, Times]) -> Rate | None:
+    """The sum over all streams: the bytes of each that are of its bulk, over the time of its bulk. None where none
+    spans LEAST_SPAN_MS. times: `Tally.times`."""
+    each: dict[str, list[Source]] = {}
     for source in sources:
         if source.first_ms >= 0:
-            topics.setdefault(source.topic, []).append(source)
-    bytes_a_day, untold_bytes = 0.0, 0
-    for parts in topics.values():
-        size_bytes = sum(part.sound_bytes for part in parts)
-        span_ms = max(part.last_ms for part in parts) - min(part.first_ms for part in parts)
-        if span_ms >= LEAST_SPAN_MS:
-            bytes_a_day += size_bytes * DAY_MS / span_ms
-        else:
+            each.setdefault(source.stream, []).append(source)
+    streams, untold_bytes = list[Stream](), 0
+    for name, parts in each.items():
+        size_bytes, bulk = sum(part.base_bytes for part in parts), times[name].bulk()
+        if bulk is None or (span_ms := bulk.last_ms - bulk.first_ms) < LEAST_SPAN_MS:
             untold_bytes += size_bytes
-    return Rate(bytes_a_day=bytes_a_day, told_by="timestamps", untold_bytes=untold_bytes) if bytes_a_day else None
+            continue
+        stream = Stream(
+            name=name,
+            size_bytes=size_bytes,
+            first_ms=min(part.first_ms for part in parts),
+            last_ms=max(part.last_ms for part in parts),
+            bulk_first_ms=bulk.first_ms,
+            bulk_last_ms=bulk.last_ms,
+            strange=times[name].strange,
+            bytes_a_day=size_bytes * bulk.share * DAY_MS / span_ms,
+        )
+        streams.append(stream)
+    if not streams:
+        return None
+    streams.sort(key=lambda stream: (-stream.bytes_a_day, stream.name))
+    return Rate(
+        bytes_a_day=sum(stream.bytes_a_day for stream in streams),
+        told_by="timestamps",
+        untold_bytes=untold_bytes,
+        streams=tuple(streams),
+    )
 
 
 def rate_of_user(rate_mb_s: float) -> Rate:

@@ -20,10 +20,10 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.log.inspect import counted
-from kfbench.measure.break_even import BreakEven, break_evens, overhead_bytes
+from kfbench.measure.break_even import Crossing, break_evens, overhead_bytes
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.size import BASE
-from kfbench.measure.tally import UNIFORM, Drawn, Question, Run, Source, Tally, tally
+from kfbench.measure.tally import PAYLOAD, UNIFORM, Drawn, Question, Run, Source, Tally, saving, tally
 from kfbench.sources import Columns, Found, Part, Skipped, find
 from kfbench.sources.tables import Table
 from kfbench.sources.topic import Topic
@@ -35,7 +35,6 @@ from kfbench.sweep.whatif_text import text
 if TYPE_CHECKING:
     from rich.console import Console
 
-PAYLOAD: Final = ("key", "value", "header_key", "header_value")
 # The defaults of Kafka 4, and two steps towards fewer and larger batches.
 BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(100.0, 256 << 10))
 RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are asked for
@@ -48,14 +47,15 @@ TASK_BYTES: Final = 128 << 20  # a few seconds of a worker
 class Arm:
     """The bytes of all sound batches in one format under one codec; batching None: as recorded.
 
-    error_bytes: the standard error of an estimate from a sample; 0: exact; None: the sample is too small to tell.
+    size_bytes None: nothing was drawn that tells. error_bytes: the standard error of an estimate from a sample; 0:
+    exact; None: the sample is too small to tell.
     """
 
     format: str
     codec: str
     level: int | None
     codec_version: str
-    size_bytes: int
+    size_bytes: int | None
     error_bytes: int | None = 0
     batching: Batching | None = None
     batches: int | None = None
@@ -89,7 +89,7 @@ class WhatIf:
     breakdown: Mapping[str, Mapping[str, int]]
     losses: Mapping[str, Mapping[str, int]]
     illegal: tuple[tuple[str, str], ...]
-    break_even: tuple[BreakEven, ...]
+    break_even: tuple[Crossing, ...]
     overhead: Mapping[int, Mapping[str, float]]
     sample: Sample | None
     assumed: Batching | None
@@ -107,10 +107,22 @@ class WhatIf:
 
     @property
     def base_bytes(self) -> int:
-        """What savings are shares of: the bytes now. Of a source that is no log: plain v2's, in the batches assumed."""
-        if self.assumed is not None:
-            return sum(self.breakdown[BASE].values())
-        return self.now_bytes
+        """What savings are shares of: the bytes now. Of sources that are no log: plain v2's, in the batches assumed."""
+        return sum(source.base_bytes for source in self.sources)
+
+    @property
+    def base_words(self) -> str:
+        """What base_bytes are of."""
+        if self.assumed is None:
+            return "now"
+        if all(source.is_assumed for source in self.sources if source.records):
+            return f"of plain {BASE}"
+        return f"now, of plain {BASE} where there are no batches"
+
+    @property
+    def assumed_of(self) -> tuple[str, ...]:
+        """The sources whose batches are assumed."""
+        return tuple(source.path for source in self.sources if source.is_assumed)
 
     @property
     def records(self) -> int:
@@ -134,7 +146,8 @@ class WhatIf:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(source.topic for source in self.sources))
+        """By `Source.stream`."""
+        return tuple(dict.fromkeys(source.stream for source in self.sources))
 
     def size(self, format_name: str, codec: str) -> int | None:
         """The bytes of one arm as recorded; None where the format has no such codec."""
@@ -149,7 +162,7 @@ class WhatIf:
         return "headers" in self.losses[name]
 
     def month(self, size_bytes: int | None = None) -> Month | None:
-        """A month of the log, if all of it took size_bytes; None: as it is now."""
+        """A month of the log, if all of it took size_bytes; None: as base_bytes are."""
         if self.rate is None:
             return None
         share = 1.0 if size_bytes is None else size_bytes / self.base_bytes
@@ -172,6 +185,8 @@ class WhatIf:
             "payload_bytes": self.payload_bytes,
             "topics": list(self.topics),
             "assumed_batching": None if self.assumed is None else asdict(self.assumed),
+            "assumed_of": list(self.assumed_of),
+            "base_words": self.base_words,
             "columns": None if self.columns is None else asdict(self.columns),
             "rows_as_records": None if self.columns is None else self.columns.words,
             "sample": None if self.sample is None else asdict(self.sample),
@@ -183,7 +198,7 @@ class WhatIf:
             "payload_left_out": [name for name in self.breakdown if self.leaves_out(name)],
             "break_even": [asdict(each) for each in self.break_even],
             "overhead_a_record": {str(level): dict(each) for level, each in self.overhead.items()},
-            "rate": None if self.rate is None else asdict(self.rate),
+            "rate": None if self.rate is None else _rate(self.rate),
             "traffic": {name: getattr(self.traffic, name) for name in ("fan_out", "replication", "retention_days")},
             "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
             "month_now": _month(self.month()),
@@ -191,10 +206,11 @@ class WhatIf:
 
     def _arm(self, arm: Arm, others: Iterable[Arm]) -> dict[str, Any]:
         base = next((o for o in others if (o.format, o.codec, o.batching) == (BASE, arm.codec, arm.batching)), None)
-        of_month, now = self.month(arm.size_bytes), self.month()
+        size, against = arm.size_bytes, None if base is None else base.size_bytes
+        of_month, now = None if size is None else self.month(size), self.month()
         return asdict(arm) | {
-            "saving": saving(arm.size_bytes, self.base_bytes),
-            "saving_against_v2": None if base is None else saving(arm.size_bytes, base.size_bytes),
+            "saving": None if size is None else saving(size, self.base_bytes),
+            "saving_against_v2": None if size is None or against is None else saving(size, against),
             "month": _month(of_month),
             "saving_a_month": None if of_month is None or now is None else now.total - of_month.total,
         }
@@ -234,9 +250,10 @@ def what_if(
 
     v2 is always there, as the one to compare with. Damage is left out and listed. columns: of tables. connector: where
     Spark takes its Kafka source from (see `topic_mapped`). batchings: other batches for the same records; tables and
-    topics have none, and the first is assumed. sample_bytes: about how much of the source goes through the
-    codecs, drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes a second as they lie now; None: the timestamps
-    tell. master: a Spark master; None: threads of this process for what is small, else all cores of this machine.
+    topics have none, and the first is assumed. sample_bytes: about how much of the source goes through the codecs,
+    drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes a second as they lie now, of plain v2 where the source has
+    no batches; None: the timestamps tell. master: a Spark master; None: threads of this process for what is small, else
+    all cores of this machine.
     Raises KfbenchError for a path that is not there, and when nothing can be read; InvalidConfig and
     IllegalCombination for what cannot be asked; MissingTool and SweepFailed of Spark.
     """
@@ -339,7 +356,7 @@ def answer(
     """What the sums of all parts say."""
     sizes, names = sums.sizes(), question.formats
     levels = [level for level in UNIFORM if sums.uniform_records[level]]
-    assumed = question.assumed if any(not source.kinds and source.records for source in sums.sources) else None
+    assumed = question.assumed if any(source.is_assumed for source in sums.sources) else None
     return WhatIf(
         sources=sums.sources,
         skipped=found.skipped,
@@ -357,7 +374,7 @@ def answer(
         assumed=assumed,
         sent_records=sums.sent_records,
         uniform_records=sums.uniform_records[1],
-        rate=rate or rate_of(sums.sources),
+        rate=rate or rate_of(sums.sources, sums.times),
         traffic=traffic,
         prices=prices,
     )
@@ -415,7 +432,7 @@ def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
             continue
         plain_bytes, batches = sums.rebatched[batching, name], sums.rebatched_batches[batching]
         arm = _arm(name, codec, plain_bytes, sums.recoded.get((batching, name, codec)), batching, batches)
-        yield replace(arm, size_bytes=arm.size_bytes + sums.control[name])
+        yield replace(arm, size_bytes=None if arm.size_bytes is None else arm.size_bytes + sums.control[name])
 
 
 def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
@@ -431,13 +448,12 @@ def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
     )
 
 
+def _rate(rate: Rate) -> dict[str, Any]:
+    return asdict(rate) | {"streams": [asdict(each) for each in rate.streams]}
+
+
 def _month(found: Month | None) -> dict[str, float] | None:
     return None if found is None else asdict(found) | {"total": found.total}
-
-
-def saving(size: int, base: int) -> float:
-    """Which share of `base` is saved; below 0: it takes more."""
-    return 1 - size / base if base else 0.0
 
 
 def _unreadable(sources: Sequence[Source]) -> str:

@@ -1,22 +1,26 @@
 """The answer of `kfbench what-if` as tables for people."""
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kfbench.broker.migrate import GB, PRICES_ASSUMED
 from kfbench.log.inspect import aligned, counted
+from kfbench.measure.rebatch import AHEAD_MS, LATEST_MS
 from kfbench.measure.size import BASE
-from kfbench.measure.tally import UNIFORM
+from kfbench.measure.tally import PAYLOAD, saving
 
 if TYPE_CHECKING:
     from kfbench.measure.rebatch import Batching
     from kfbench.measure.tally import Source
+    from kfbench.sweep.month import Stream
     from kfbench.sweep.whatif import Arm, WhatIf
 
-PAYLOAD: Final = ("key", "value", "header_key", "header_value")
 OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted in records' items; others are of batches
 MOST_FILES: Final = 20  # one line each; more are summed by topic
 MOST_LINES: Final = 20  # of damage
+UNITS: Final = ((86_400, "days"), (3_600, "hours"))
+MOST_NAMES: Final = 10  # of topics and files in a line
 
 
 def text(found: "WhatIf") -> str:
@@ -28,11 +32,11 @@ def text(found: "WhatIf") -> str:
 def _blocks(found: "WhatIf") -> Iterator[list[str]]:
     yield _read(found)
     base = found.base_bytes
-    held = f"the {base:,} bytes now" if found.assumed is None else f"the {base:,} bytes of plain {BASE}"
+    held = f"the {base:,} bytes {found.base_words}"
     yield _sizes(found)
-    yield [f"saved of {held}", *_matrix(found, lambda size, _: percent(_saving(size, base)))]
+    yield [f"saved of {held}", *_matrix(found, lambda size, _: percent(saving(size, base)))]
     of_base = {arm.codec: arm.size_bytes for arm in found.arms if arm.format == BASE}
-    against_base = _matrix(found, lambda size, codec: percent(_saving(size, of_base[codec])))
+    against_base = _matrix(found, lambda size, codec: _against(size, of_base[codec]))
     if any(found.leaves_out(name) for name in found.breakdown):
         against_base.append("* leaves out a part of the payload (see below): not the same data")
     yield [f"saved of what {BASE} takes with the same codec", *against_base]
@@ -65,17 +69,31 @@ def _read(found: "WhatIf") -> list[str]:
     if reasons:
         words = [f"{len(sizes):,} {why} ({sum(sizes):,} bytes)" for why, sizes in sorted(reasons.items())]
         lines.append(f"not looked at: {', '.join(words)}")
+    if any("other replica" in each.reason for each in found.skipped):
+        lines.append(
+            "segments of other replicas are not read: each partition once, and --replication counts its copies"
+        )
     if len(found.topics) > 1:
-        names = ", ".join(name or "no topic by its folder's name" for name in found.topics[:10])
-        more = f" and {len(found.topics) - 10} more" if len(found.topics) > 10 else ""
-        lines.append(f"{len(found.topics)} topics together: {names}{more}; give one's folders alone for its own answer")
+        what = "topics" if all(source.topic for source in sources) else "topics, files or folders"
+        together = f"{len(found.topics)} {what} together: {_names(found.topics)}"
+        lines.append(f"{together}; give one's folders alone for its own answer")
     if any({"v0 none", "v1 none"} & source.kinds.keys() for source in sources):
         lines.append("plain v0 and v1 messages stand alone: each is a batch of one, as an upgrade writes them")
     if found.assumed is not None:
-        lines.append(f"no batches in the source; assumed: {batching_words(found.assumed)}")
+        lines.append(f"no batches in {_names(found.assumed_of)}; assumed: {found.assumed.words}")
+    ahead = sum(source.ahead for source in sources)
+    if ahead:
+        what = f"{counted(ahead, 'record')} over {AHEAD_MS // 60_000} minutes ahead of most of those that follow"
+        lines.append(f"{what}: their times move no clock in other batches")
     if found.columns is not None:
         lines.append(f"rows as records: {found.columns.words}")
     return lines
+
+
+def _names(names: Iterable[str]) -> str:
+    first = list(names)
+    more = f" and {len(first) - MOST_NAMES} more" if len(first) > MOST_NAMES else ""
+    return f"{', '.join(first[:MOST_NAMES])}{more}"
 
 
 def _by_file(sources: Iterable["Source"]) -> list[str]:
@@ -90,7 +108,7 @@ def _by_file(sources: Iterable["Source"]) -> list[str]:
 def _by_topic(sources: Iterable["Source"]) -> list[str]:
     topics: dict[str, list[Source]] = {}
     for source in sources:
-        topics.setdefault(source.topic, []).append(source)
+        topics.setdefault(source.stream, []).append(source)
     rows = [["topic", "partitions", "files", "bytes now", "batches", "records", "format and codec now"]]
     for topic, parts in topics.items():
         kinds: dict[str, int] = {}
@@ -100,7 +118,7 @@ def _by_topic(sources: Iterable["Source"]) -> list[str]:
         numbers = [len({part.partition for part in parts}), len(parts)]
         numbers += [sum(getattr(part, name) for part in parts) for name in ("sound_bytes", "batches", "records")]
         words = ", ".join(f"{kind} ({batches:,})" for kind, batches in sorted(kinds.items()))
-        rows.append([topic or "-", *(f"{number:,}" for number in numbers), words or "nothing readable"])
+        rows.append([topic, *(f"{number:,}" for number in numbers), words or "nothing readable"])
     return aligned(rows, right=range(1, 6))
 
 
@@ -120,7 +138,7 @@ def _damage(sources: Iterable["Source"]) -> Iterator[str]:
 
 def _sizes(found: "WhatIf") -> list[str]:
     levels = dict.fromkeys(f"{arm.codec} {arm.level}" for arm in found.arms if arm.level is not None)
-    batches = "batches as recorded" if found.assumed is None else batching_words(found.assumed)
+    batches = "batches as recorded" if found.assumed is None else found.assumed.words
     lines = [f"bytes, {batches}" + (f"; levels: {', '.join(levels)}" if levels else "")]
     lines += _matrix(found, lambda size, _: f"{size:,}")
     if found.illegal:
@@ -131,10 +149,24 @@ def _sizes(found: "WhatIf") -> list[str]:
         drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE} ({share})"
         stretches = f"{counted(sample.stretches, 'stretch')} of batches by seed {sample.seed}"
         lines.append(f"codecs: estimated from {drawn}, {stretches}; without a codec: of everything (--all: both)")
-        worst = [arm.error_bytes / arm.size_bytes for arm in found.arms if arm.error_bytes and arm.size_bytes]
-        if worst:
-            lines.append(f"standard error of an estimate: {percent(max(worst), 2)} at most")
+        if any(arm.size_bytes is None for arm in found.arms):
+            lines.append("-: no stretch was drawn that tells (--all: everything)")
+        lines += error_words((arm.size_bytes, arm.error_bytes) for arm in found.arms)
     return lines
+
+
+def error_words(estimates: Iterable[tuple[int | None, int | None]]) -> list[str]:
+    """What is known of the errors of (bytes, their standard error)."""
+    told = [(size, error) for size, error in estimates if size]
+    worst = max((error / size for size, error in told if error), default=None)
+    words = [] if worst is None else [f"standard error of an estimate: {percent(worst, 2)} at most"]
+    if any(error is None for _, error in told):
+        words.append("one stretch: its error is unknown")
+    return words
+
+
+def _against(size: int, base: int | None) -> str:
+    return "-" if base is None else percent(saving(size, base))
 
 
 def _matrix(found: "WhatIf", cell: Callable[[int, str], str]) -> list[str]:
@@ -209,15 +241,15 @@ def _rebatched(found: "WhatIf", held: str) -> list[str]:
     rows = [["linger ms", "batch.size", "records a batch", "format", *codecs]]
     for (batching, name), each in shown.items():
         batches = max(next(iter(each.values())).batches or 0, 1)
-        cells = [
-            f"{arm.size_bytes:,} ({percent(_saving(arm.size_bytes, found.base_bytes))})" if arm else "-"
-            for arm in map(each.get, codecs)
-        ]
+        sizes = [arm.size_bytes if arm else None for arm in map(each.get, codecs)]
+        cells = ["-" if size is None else f"{size:,} ({percent(saving(size, found.base_bytes))})" for size in sizes]
         how = [f"{batching.linger_ms:g}", f"{batching.batch_size_bytes:,}", f"{found.sent_records / batches:.1f}"]
         rows.append([*how, marked(found, name), *cells])
+    errors = error_words((arm.size_bytes, arm.error_bytes) for each in shown.values() for arm in each.values())
     return [
         f"in other batches: bytes, and what is saved of {held}",
         *aligned(rows, right={0, 1, 2, *range(4, 4 + len(codecs))}),
+        *errors,
         "each producer id is a producer, and records without one come from one producer; batch.size counts plain bytes",
     ]
 
@@ -231,7 +263,7 @@ def _break_even(found: "WhatIf") -> list[str]:
     table += [[name, *(row.get(other, "-") for other in others)] for name, row in rows.items()]
     lines = [
         *aligned(table, right=range(1, len(others) + 1)),
-        f"beside the payload, without a codec, all batches alike, up to {UNIFORM[-1]:,}; 11-12: not at 10, at 12",
+        f"beside the payload, no codec, all batches alike, up to {max(found.overhead):,}; 11-12: not at 10, at 12",
     ]
     if found.uniform_records < found.sent_records:
         lines.append(f"of {found.uniform_records:,} of the {found.sent_records:,} records, drawn by the same seed")
@@ -239,7 +271,7 @@ def _break_even(found: "WhatIf") -> list[str]:
 
 
 def at_words(after: int | None, at: int | None) -> str:
-    """A `BreakEven`: 5; 11-12; always; never."""
+    """A `Crossing`: 5; 11-12; always; never."""
     if at is None:
         return "never"
     if after is None:
@@ -251,9 +283,10 @@ def _month(found: "WhatIf") -> list[str]:
     now = found.month()
     if now is None or found.rate is None:
         why = "no topic's timestamps span a minute"
-        return [f"a month: unknown rate ({why}); --rate-mb-s: the megabytes a second as they lie now"]
+        return [f"a month: unknown rate ({why}); --rate-mb-s: the megabytes a second {found.base_words}"]
     rate, traffic, prices = found.rate, found.traffic, found.prices
     told = "by the records' timestamps" if rate.told_by == "timestamps" else "as given"
+    batches = "batches as recorded" if found.assumed is None else found.assumed.words
     kept = f"kept {traffic.replication} times for {traffic.retention_days:g} days, read {traffic.fan_out:g} times"
     asked = f"{prices.storage_gb_month:g} $ a GB and month, {prices.network_gb:g} $ a GB in or out of a broker"
     held = [
@@ -261,21 +294,45 @@ def _month(found: "WhatIf") -> list[str]:
         f"{now.network_bytes / GB:,.3f} GB in and out ({now.network:,.2f} $)",
     ]
     lines = [
-        f"dollars saved a month, batches as recorded: {rate.bytes_a_day / GB:,.3f} GB a day {told}, {kept}",
+        f"dollars saved a month, {batches}: {rate.bytes_a_day / GB:,.3f} GB a day {found.base_words}, {told}, {kept}",
         *_matrix(found, lambda size, _: _dollars(now.total - _total(found, size))),
-        f"now: {', '.join(held)} a month; below 0: costs more",
+        f"{found.base_words}: {', '.join(held)} a month; below 0: costs more",
+        *map(stream_words, rate.streams[:MOST_NAMES]),
         f"prices, assumed ({PRICES_ASSUMED}) unless given: {asked}",
     ]
+    if len(rate.streams) > MOST_NAMES:
+        lines.append(f"and {len(rate.streams) - MOST_NAMES} more (--json has them)")
     if rate.untold_bytes:
         lines.append(f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate")
     lossless = [arm for arm in found.rebatched if not found.losses[arm.format]]
-    best = min(lossless, key=lambda arm: arm.size_bytes, default=None)
+    told_of = [(arm.size_bytes, arm) for arm in lossless if arm.size_bytes is not None]
+    size, best = min(told_of, key=lambda each: each[0], default=(0, None))
     if best is not None and best.batching is not None:
-        saved = _dollars(now.total - _total(found, best.size_bytes))
-        lines.append(
-            f"with {batching_words(best.batching)}, {best.format} and {best.codec}, which lose nothing: {saved} $ saved"
-        )
+        saved = _dollars(now.total - _total(found, size))
+        lines.append(f"with {best.batching.words}, {best.format} and {best.codec}, which lose nothing: {saved} $ saved")
     return lines
+
+
+def stream_words(stream: "Stream") -> str:
+    """What the rate of a stream is worked out from."""
+    words = f"{stream.name}: {stream.bytes_a_day / GB:,.3f} GB a day; times {_span(stream.first_ms, stream.last_ms)}"
+    if (stream.first_ms, stream.last_ms) != (stream.bulk_first_ms, stream.bulk_last_ms):
+        words += f"; counted, without the ends: {_span(stream.bulk_first_ms, stream.bulk_last_ms)}"
+    if stream.strange:
+        words += f"; {counted(stream.strange, 'record')} with a time that no clock shows"
+    return words
+
+
+def _span(first_ms: int, last_ms: int) -> str:
+    seconds = (last_ms - first_ms) / 1000
+    length = next((f"{seconds / unit:,.1f} {name}" for unit, name in UNITS if seconds >= unit), f"{seconds:.1f} s")
+    return f"{_moment(first_ms)} to {_moment(last_ms)} ({length})"
+
+
+def _moment(time_ms: int) -> str:
+    if not 0 <= time_ms <= LATEST_MS:
+        return f"{time_ms} ms"
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _total(found: "WhatIf", size_bytes: int) -> float:
@@ -288,13 +345,5 @@ def _dollars(amount: float) -> str:
     return f"{amount + 0.0:,.2f}".replace("-0.00", "0.00")
 
 
-def batching_words(batching: "Batching") -> str:
-    return f"linger {batching.linger_ms:g} ms and batch.size {batching.batch_size_bytes:,}"
-
-
 def percent(share: float, digits: int = 1) -> str:
     return f"{round(100 * share, digits) + 0.0:.{digits}f} %"  # + 0.0: no "-0.0"
-
-
-def _saving(size: int, base: int) -> float:
-    return 1 - size / base if base else 0.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig
-from kfbench.measure.rebatch import Batches, Batching, Rebatcher, sent
+from kfbench.measure.rebatch import AHEAD_MS, LATEST_MS, Batches, Batching, Rebatcher, sent
 from kfbench.records import Shapes
 
 RECORD_BYTES = 100
@@ -154,8 +154,36 @@ def test_times_that_no_clock_shows() -> None:
     starts = np.zeros(4, np.int64)
     records = Records(shapes=shapes, key_data=nothing, key_starts=starts, value_data=nothing, value_starts=starts)
     [found] = Rebatcher(Batching(1_000, 1 << 20)).add(sent(records, None, BatchFields()), last=True)
-    assert np.diff(found.bounds).tolist() == [1, 3]
+    assert np.diff(found.bounds).tolist() == [4]  # no later record comes near the second time
     assert FORMATS["v2"].size(*found).sum() > 0
+
+
+@pytest.mark.parametrize("cut", [0, 1, 150, 300, 301, 302])
+@pytest.mark.parametrize("wrong_ms", [AHEAD_MS + 5_000, LATEST_MS])
+def test_a_time_far_ahead_moves_no_clock(cut: int, wrong_ms: int) -> None:
+    times = [1_700_000_000_000 + 20 * i for i in range(600)]
+    sound = Records.from_lists([b"a"] * 600, timestamps_ms=times)
+    times[300] = min(times[300] + wrong_ms, LATEST_MS - 1)
+    records, rebatcher = Records.from_lists([b"a"] * 600, timestamps_ms=times), Rebatcher(Batching(100, 1 << 20))
+    pieces = [records.part(0, cut), records.part(cut, 600)]
+    found = [
+        batches
+        for i, piece in enumerate(pieces)
+        for batches in rebatcher.add(sent(piece, None, BatchFields()), last=bool(i))
+    ]
+    [right] = Rebatcher(Batching(100, 1 << 20)).add(sent(sound, None, BatchFields()), last=True)
+    batches = sum(len(each.bounds) - 1 for each in found)
+    assert abs(batches - (len(right.bounds) - 1)) <= 2
+    assert rebatcher.ahead == 1
+
+
+def test_a_quiet_night_and_a_late_record_move_clocks_as_ever() -> None:
+    night = [0, 10, 20, *range(8 * AHEAD_MS, 8 * AHEAD_MS + 1_000, 10)]
+    night[50] = 15
+    records, rebatcher = Records.from_lists([b"a"] * len(night), timestamps_ms=night), Rebatcher(Batching(5, 1 << 20))
+    [found] = rebatcher.add(sent(records, None, BatchFields()), last=True)
+    assert rebatcher.ahead == 0
+    assert len(found.bounds) - 1 == len(night) - 1  # the late record alone joins the one before
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from kfbench import FORMATS, Records, read_log
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.measure.break_even import BreakEven, break_evens
+from kfbench.measure.break_even import Crossing, break_evens
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.tally import UNIFORM_TIMES, Drawn, Question, Tally, tally
 from kfbench.sources import Chunk, Part, find
@@ -144,7 +144,7 @@ def test_an_estimate_is_as_near_as_it_says(sampled: list[Tally]) -> None:
         drawn = each.coded["v2", "lz4"]
         assert 0 < drawn.plain < each.sizes()["v2"]
         size_bytes, error_bytes = drawn.estimate(each.sizes()["v2"])
-        assert error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
+        assert size_bytes is not None and error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
         assert abs(size_bytes - whole.coded["v2", "lz4"].coded) < 5 * error_bytes
     assert samples[0].coded != samples[1].coded
 
@@ -159,7 +159,7 @@ def test_uniform_batches_are_of_more_than_the_codecs() -> None:
 
 def test_one_stretch_says_nothing_of_its_error() -> None:
     assert Drawn.of(100, 60).estimate(1_000) == (600, None)
-    assert Drawn().estimate(1_000) == (1_000, None)
+    assert Drawn().estimate(1_000) == (None, None)
     two = Drawn.of(100, 60).plus(Drawn.of(100, 40))
     # N = 20 stretches, n = 2 of them: residuals +10 and -10; 20 * sqrt((1 - 0.1) / 2 * 200).
     assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
@@ -184,7 +184,7 @@ def test_break_even_by_hand() -> None:
     each = {(e.format, e.other): (e.after, e.at) for e in break_evens(found, QUESTION.formats)}
     assert each == {("v2", "v1"): (2, 3), ("v3", "v1"): (1, 2), ("v3", "v2"): (None, 1)}
     names = tuple(FORMATS)
-    assert all(isinstance(e, BreakEven) and e.other in ("v0", "v1", "v2") for e in break_evens(found, names))
+    assert all(isinstance(e, Crossing) and e.other in ("v0", "v1", "v2") for e in break_evens(found, names))
 
 
 def test_a_format_does_not_win_by_what_it_leaves_out() -> None:

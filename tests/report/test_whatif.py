@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from kfbench.measure.rebatch import Batching
 from kfbench.report import whatif
 from kfbench.report.publish import newest
+from kfbench.sources import Columns
 from kfbench.sweep.whatif import what_if
 from tests.recorded import FOLDER
 
@@ -78,6 +80,32 @@ def test_without_a_rate_there_is_no_month(answer: Answer) -> None:
     assert not whatif.months(answer | without).rows
     page = dict(whatif.render(answer | without))["index.html"].decode()
     assert "A month at this rate" not in page
+
+
+def test_of_tables_it_says_plain_v2_and_which(answer: Answer, tmp_path: Path) -> None:
+    assert whatif.sizes(answer).caption.endswith(f"batches as they are; {answer['base_bytes']:,} now")
+    path = tmp_path / "rows.csv"
+    path.write_text("v,t\n" + "".join(f"{i},{1_700_000_000_000 + 1_000 * i}\n" for i in range(300)))
+    columns = Columns(value="v", timestamp="t")
+    found = what_if(path, ["v2"], ["none"], columns=columns, batchings=[Batching(5, 1_000)])
+    table = json.loads(json.dumps(found.to_dict()))
+    caption = f"linger 5 ms and batch.size 1,000; {table['base_bytes']:,} of plain v2"
+    assert whatif.sizes(table).caption.endswith(caption)
+    page = dict(whatif.render(table))["index.html"].decode()
+    assert "No batches in rows.csv; assumed: linger 5 ms" in page and "batches as they are" not in page
+    assert "GB a day of plain v2" in page and "times 2023-11-14 22:13:20 to 2023-11-14 22:18:19" in page
+
+
+def test_the_page_states_standard_errors(answer: Answer) -> None:
+    def page_of(error_bytes: int | None) -> str:
+        sizes = [arm | {"error_bytes": error_bytes if arm["codec"] == "lz4" else 0} for arm in answer["sizes"]]
+        sample = answer["sample"] | {"plain_bytes": 10, "of_bytes": 1_000}
+        return dict(whatif.render(answer | {"sizes": sizes, "sample": sample}))["index.html"].decode()
+
+    lz4_bytes = min(arm["size_bytes"] for arm in answer["sizes"] if arm["codec"] == "lz4")
+    assert "Standard error of an estimate: 10.00 % at most." in page_of(round(lz4_bytes / 10))
+    assert "error is unknown" not in page_of(5) and "the error is unknown" in page_of(None)
+    assert "Standard error" not in dict(whatif.render(answer))["index.html"].decode()
 
 
 def test_what_was_left_out_is_said(answer: Answer) -> None:

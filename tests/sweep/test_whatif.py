@@ -1,7 +1,9 @@
 """`what_if`: exact bytes for real segments in every format and codec; losses and omissions are stated."""
 
+import gzip
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,10 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.measure.rebatch import Batching
-from kfbench.sources import Columns
+from kfbench.report.whatif import render
+from kfbench.sources import Columns, Skipped
 from kfbench.sweep import spark, whatif
-from kfbench.sweep.whatif import what_if
+from kfbench.sweep.whatif import Sample, what_if
 from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
 
@@ -141,7 +144,7 @@ def test_files_add_up() -> None:
     together, single = what_if([FOLDER / name for name in names]), [what_if(FOLDER / name) for name in names]
     assert together.now_bytes == sum(each.now_bytes for each in single)
     for i, arm in enumerate(together.arms):
-        assert arm.size_bytes == sum(each.arms[i].size_bytes for each in single)
+        assert arm.size_bytes == sum(each.arms[i].size_bytes or 0 for each in single)
     for fmt in FORMATS:
         for field, size in together.breakdown[fmt].items():
             assert size == sum(each.breakdown[fmt].get(field, 0) for each in single)
@@ -220,7 +223,8 @@ def test_text_says_it_all() -> None:
     text = found.to_text()
     blocks = [block.splitlines() for block in text.split("\n\n")]
     read, sizes, _, against_v2, lost, parts, saved, *_ = blocks
-    assert [line.split()[1:] for line in read[1:]] == [
+    assert read[3].startswith(f"2 topics, files or folders together: {FOLDER}/service-headers.log, {FOLDER}/activity-")
+    assert [line.split()[1:] for line in read[1:3]] == [
         ["31,218", "20", "120", "v2", "none"],
         ["60,721", "30", "600", "v2", "lz4"],
     ]
@@ -329,7 +333,7 @@ def test_a_table_of_a_log_takes_what_the_log_would_in_these_batches(tmp_path: Pa
 
 
 def test_tables_of_several_partitions_are_batched_apart(tmp_path: Path) -> None:
-    def rows(partitions: int) -> Path:
+    def table(partitions: int) -> Path:
         path = tmp_path / f"{partitions}.jsonl"
         path.write_text("".join(json.dumps({"p": i % partitions, "t": i}) + "\n" for i in range(600)))
         return path
@@ -337,7 +341,7 @@ def test_tables_of_several_partitions_are_batched_apart(tmp_path: Path) -> None:
     columns = Columns(partition="p", timestamp="t")
     batchings = [Batching(1000, 1 << 20)]
     batches = [
-        what_if(rows(partitions), ["v2"], ["none"], columns=columns, batchings=batchings).sources[0].batches
+        what_if(table(partitions), ["v2"], ["none"], columns=columns, batchings=batchings).sources[0].batches
         for partitions in (1, 2, 3)
     ]
     assert batches == [1, 2, 3]
@@ -360,6 +364,113 @@ def test_what_is_wrong_with_tables_is_said_and_the_rest_analysed(tmp_path: Path)
         what_if(good, columns=asked)
     with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
         what_if(FOLDER / "telemetry.log", columns=asked)
+
+
+def rows(path: Path, name: str = "v", records: int = 400) -> Path:
+    lines = [f"{name}{i % 7},{1_700_000_000_000 + 1_000 * i}\n" for i in range(records)]
+    text = "".join(["v,t\n", *lines]).encode()
+    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    return path
+
+
+def test_a_month_of_a_table_does_not_depend_on_how_it_is_packed(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
+    plain, packed = (what_if(rows(tmp_path / name), ["v2"], ["none"], **asked) for name in ("a.csv", "b.csv.gz"))
+    assert plain.now_bytes > 2 * packed.now_bytes
+    assert plain.rate is not None and packed.rate is not None
+    assert (
+        plain.rate.bytes_a_day
+        == packed.rate.bytes_a_day
+        == pytest.approx((plain.size("v2", "none") or 0) * 86_400 / 400, rel=0.01)
+    )
+    assert plain.month() == packed.month() == packed.month(packed.size("v2", "none"))
+    text = packed.to_text()
+    assert "GB a day of plain v2, by the records' timestamps" in text
+    assert "times 2023-11-14 22:13:20 to 2023-11-14 22:19:59 (399.0 s)" in text
+
+
+def test_tables_stand_for_themselves_and_logs_keep_their_batches(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
+    csv = [rows(tmp_path / "a.csv"), rows(tmp_path / "b.csv", "other")]
+    [one, other, both] = [what_if(paths, ["v2"], ["none"], **asked) for paths in (csv[:1], csv[1:], csv)]
+    assert one.rate and other.rate and both.rate
+    assert both.rate.bytes_a_day == pytest.approx(one.rate.bytes_a_day + other.rate.bytes_a_day)
+    assert len(both.topics) == len(both.rate.streams) == 2 and " together: " in both.to_text()
+    mixed = what_if([csv[0], FOLDER / "activity-lz4.log"], ["v2"], ["none"], **asked)
+    assert mixed.assumed_of == (str(csv[0]),) and f"no batches in {csv[0]}; assumed: " in mixed.to_text()
+    log_bytes = (FOLDER / "activity-lz4.log").stat().st_size
+    assert mixed.base_bytes == one.base_bytes + log_bytes
+    assert f"the {mixed.base_bytes:,} bytes now, of plain v2 where there are no batches" in mixed.to_text()
+
+
+def test_segments_of_a_folder_without_a_topic_follow_one_another(tmp_path: Path) -> None:
+    data = (FOLDER / "telemetry.log").read_bytes()
+    for i in (0, 300):
+        written(tmp_path, data, f"{i:020}.log")
+    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
+    together = what_if(tmp_path, **asked)
+    assert together.topics == (str(tmp_path),)
+    alone = what_if(tmp_path / f"{0:020}.log", **asked)
+    assert together.rate and alone.rate
+    assert together.rate.bytes_a_day == pytest.approx(2 * alone.rate.bytes_a_day, rel=0.01)
+
+
+def test_where_no_stretch_is_drawn_there_is_no_estimate(tmp_path: Path) -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"], batchings=[Batching(5, 1000)])
+    nothing = replace(
+        found,
+        arms=tuple(
+            replace(arm, size_bytes=None, error_bytes=None) if arm.codec == "lz4" else arm for arm in found.arms
+        ),
+        rebatched=tuple(replace(arm, size_bytes=None) if arm.codec == "lz4" else arm for arm in found.rebatched),
+        sample=Sample(share=0.1, seed=0, plain_bytes=0, of_bytes=100, stretches=0),
+    )
+    values = nothing.to_dict()
+    for arm in (*values["sizes"], *values["rebatched"]):
+        missing = arm["codec"] == "lz4"
+        assert (arm["saving"] is None) == (arm["saving_a_month"] is None) == missing
+    row = next(line for line in nothing.to_text().splitlines() if line.startswith("v3 "))
+    assert row.split()[2] == "-" and "-: no stretch was drawn that tells" in nothing.to_text()
+    assert "lz4" in dict(render(json.loads(json.dumps(values))))["index.html"].decode()
+
+
+def test_one_stretch_is_said_to_tell_nothing_of_its_error() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2"], ["none", "lz4"], batchings=[])
+    assert "one stretch: its error is unknown" not in found.to_text()
+    one = replace(
+        found,
+        arms=tuple(replace(arm, error_bytes=None) if arm.codec == "lz4" else arm for arm in found.arms),
+        sample=Sample(share=0.1, seed=0, plain_bytes=10, of_bytes=100, stretches=1),
+    )
+    assert "one stretch: its error is unknown" in one.to_text()
+    page = dict(render(json.loads(json.dumps(one.to_dict()))))["index.html"].decode()
+    assert "Where one stretch of batches was drawn, the error is unknown." in page
+
+
+def test_other_replicas_are_said() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2"], ["none"], batchings=[])
+    other = Skipped(path="b/orders-0", size_bytes=7, reason="segments of other replicas", is_data=False)
+    assert "of other replicas" not in found.to_text()
+    assert "segments of other replicas are not read: each partition once" in replace(found, skipped=(other,)).to_text()
+
+
+def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
+    path = rows(tmp_path / "a.csv")
+    path.write_text(path.read_text().replace("1700000100000", "1900000100000"))
+    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(1500, 1000)]}
+    found, sound = (
+        what_if(path, ["v2"], ["none"], **asked),
+        what_if(rows(tmp_path / "b.csv"), ["v2"], ["none"], **asked),
+    )
+    assert "1 record over 60 minutes ahead of most of those that follow" in found.to_text()
+    assert abs(found.sources[0].batches - sound.sources[0].batches) <= 2
+    assert found.rate and sound.rate and found.rate.bytes_a_day == pytest.approx(sound.rate.bytes_a_day, rel=0.05)
+    assert " minutes ahead " not in sound.to_text()
+
+
+def test_break_even_is_up_to_the_last_that_was_measured() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none"], batchings=[])
+    assert max(found.overhead) == 200 and "all batches alike, up to 200; " in found.to_text()
 
 
 def test_spark_is_for_many_files_where_there_is_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
