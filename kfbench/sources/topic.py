@@ -8,7 +8,7 @@ Streaming + Kafka Integration Guide", batch queries.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, Self
@@ -79,6 +79,12 @@ class Topic:
             if isinstance(offsets, Mapping):
                 return sorted(offsets)
         return None
+
+    def of(self, partitions: Iterable[int]) -> Self:
+        """These of a topic all of which is asked for."""
+        if not isinstance(self.starting, str):
+            return self
+        return replace(self, starting=dict.fromkeys(partitions, NUMBERS[self.starting]))
 
     def source_options(self) -> dict[str, str]:
         """Of Spark's Kafka source, read as a batch."""

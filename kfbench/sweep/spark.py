@@ -143,7 +143,10 @@ def topic_mapped(
     with _session(retrying(master or "local[*]"), settings) as spark, _progress(console) as progress:
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
-            function = function_for(_partition_sizes(spark, topic))
+            sizes = _partition_sizes(spark, topic)
+            function = function_for(sizes)
+            if NO_LEADER in sizes.values():  # Spark would wait for it
+                topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
             found = rows.mapInArrow(partial(_fed, function), f"{RESULT} binary").toArrow()
         except (PySparkException, Py4JError) as error:

@@ -32,6 +32,13 @@ def test_partitions_with_offsets() -> None:
     assert json.loads(options["endingOffsets"]) == {"t": {"3": 7}}
 
 
+def test_some_partitions_of_a_whole_topic() -> None:
+    options = Topic.parse("kafka://a:1/t").of([0, 2]).source_options()
+    assert json.loads(options["assign"]) == {"t": [0, 2]} and "subscribe" not in options
+    assert json.loads(options["startingOffsets"]) == {"t": {"0": -2, "2": -2}}
+    assert json.loads(options["endingOffsets"]) == {"t": {"0": -1, "2": -1}}
+
+
 def test_options_of_the_consumer(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("# of the cluster\nsecurity.protocol = SSL\n\nssl.key.password=a=b\n")

@@ -6,7 +6,12 @@ import pyspark
 import pytest
 
 from kfbench.errors import MissingTool
+from kfbench.measure.rebatch import Batching
+from kfbench.measure.tally import Question
+from kfbench.sources.topic import NO_LEADER, Topic
+from kfbench.sweep import spark
 from kfbench.sweep.spark import connector_settings
+from kfbench.sweep.topic import tallied_topic
 
 
 def test_the_connector_is_sparks_own_unless_given() -> None:
@@ -29,3 +34,13 @@ def test_what_is_no_connector(tmp_path: Path, connector: str) -> None:
         connector_settings(connector)
     with pytest.raises(MissingTool, match=rf"^{tmp_path}: no jar in this folder"):
         connector_settings(str(tmp_path))
+
+
+def test_a_partition_without_a_leader_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {0: 100, 1: NO_LEADER}  # as a broker says it, of which there is none here
+    monkeypatch.setattr(spark, "topic_mapped", lambda topic, function_for, *_: [function_for(sizes)([])])
+    question = Question(arms=(("v2", "none"),), assumed=Batching(5.0, 1000))
+    found, _, sums = tallied_topic(Topic(bootstrap="a:1", name="t"), lambda _: question)
+    assert [part.name for part in found.parts] == [source.path for source in sums.sources] == ["t-0"]
+    [left_out] = found.skipped
+    assert (left_out.path, left_out.reason, left_out.is_data) == ("t-1", "it has no leader", True)
