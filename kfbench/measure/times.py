@@ -6,6 +6,7 @@ gives so few: it follows from the records alone, not from the order in which par
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -17,6 +18,13 @@ from kfbench.measure.rebatch import LATEST_MS
 FIRST_SHIFT: Final = 10  # 1,024 ms: a sixtieth of the shortest span that says anything
 MOST_BINS: Final = 512
 ENDS: Final = 50  # at either end, one in so many records may have any time
+
+
+def moment(time_ms: int) -> str:
+    """A time as people read it, in UTC; what no clock shows as a number."""
+    if not 0 <= time_ms <= LATEST_MS:
+        return f"{time_ms} ms"
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 class Bulk(NamedTuple):

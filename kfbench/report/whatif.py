@@ -9,7 +9,8 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.broker.migrate import GB
-from kfbench.measure.rebatch import LATEST_MS, Batching
+from kfbench.measure.rebatch import Batching
+from kfbench.measure.times import moment
 from kfbench.report import plots
 from kfbench.report.publish import html, place
 from kfbench.report.render import Cell, Column, Table, listed
@@ -231,18 +232,12 @@ def months(found: Answer) -> Table:
 
 def _stream(stream: Mapping[str, Any]) -> str:
     """What a rate is worked out from."""
-    times = f"times {_moment(stream['first_ms'])} to {_moment(stream['last_ms'])}"
-    bulk = f"{_moment(stream['bulk_first_ms'])} to {_moment(stream['bulk_last_ms'])}"
+    times = f"times {moment(stream['first_ms'])} to {moment(stream['last_ms'])}"
+    bulk = f"{moment(stream['bulk_first_ms'])} to {moment(stream['bulk_last_ms'])}"
     days = (stream["bulk_last_ms"] - stream["bulk_first_ms"]) / DAY_MS
     name, a_day = Path(stream["name"]).name, stream["bytes_a_day"] / GB
     strange = f"; {stream['strange']:,} records with a time that no clock shows" if stream["strange"] else ""
     return f"{name}: {a_day:,.3f} GB a day; {times}; counted, without the ends: {bulk} ({days:,.2f} days){strange}."
-
-
-def _moment(time_ms: int) -> str:
-    if not 0 <= time_ms <= LATEST_MS:
-        return f"{time_ms} ms"
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def fields(found: Answer) -> Table:

@@ -1,14 +1,14 @@
 """The answer of `kfbench what-if` as tables for people."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from kfbench.broker.migrate import GB, PRICES_ASSUMED
 from kfbench.log.inspect import aligned, counted
-from kfbench.measure.rebatch import AHEAD_MS, LATEST_MS
+from kfbench.measure.rebatch import AHEAD_MS
 from kfbench.measure.size import BASE
 from kfbench.measure.tally import PAYLOAD, saving
+from kfbench.measure.times import moment
 
 if TYPE_CHECKING:
     from kfbench.measure.rebatch import Batching
@@ -326,13 +326,7 @@ def stream_words(stream: "Stream") -> str:
 def _span(first_ms: int, last_ms: int) -> str:
     seconds = (last_ms - first_ms) / 1000
     length = next((f"{seconds / unit:,.1f} {name}" for unit, name in UNITS if seconds >= unit), f"{seconds:.1f} s")
-    return f"{_moment(first_ms)} to {_moment(last_ms)} ({length})"
-
-
-def _moment(time_ms: int) -> str:
-    if not 0 <= time_ms <= LATEST_MS:
-        return f"{time_ms} ms"
-    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{moment(first_ms)} to {moment(last_ms)} ({length})"
 
 
 def _total(found: "WhatIf", size_bytes: int) -> float:

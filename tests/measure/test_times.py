@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.measure.times import MOST_BINS, Times
+from kfbench.measure.times import MOST_BINS, Times, moment
 
 DAY_MS = 86_400_000
 NOW_MS = 1_700_000_000_000
@@ -40,3 +40,8 @@ def test_records_without_a_time_are_nowhere() -> None:
     times = Times.of(np.array([-1, -1, 5]))
     assert (times.strange, times.bulk()) == (0, (5, 5, 1.0))
     assert Times.of(np.array([-1, 0, -7])) == Times(strange=2) and Times(strange=2).bulk() is None
+
+
+def test_a_moment_in_words() -> None:
+    assert moment(1_700_000_000_999) == "2023-11-14 22:13:20"
+    assert (moment(-5), moment(2**62)) == ("-5 ms", f"{2**62} ms")
