@@ -419,7 +419,7 @@ def test_whole_batches_of_any_workload() -> None:
     assert whole_batches(CATALOGUE["omb-100b"], 5, 1_024) == bounds[1] > 1_024
 
 
-@pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 500))])
+@pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 400))])
 def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     profile = load_profile(name)
     kinds = Counter(cell.kind for cell in profile.cells)
