@@ -13,7 +13,7 @@ from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy: no deadline.
 # Plain-Python kernels are slow: their branches want fewer examples.
-EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 30
+EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 20
 settings.register_profile("kfbench", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
 

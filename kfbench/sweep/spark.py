@@ -49,6 +49,7 @@ from kfbench.sweep.java import java_home
 
 TASK_S: Final = 3.0  # long enough to hide a task's 30 ms, short enough to keep all cores busy to the end
 TASK_ATTEMPTS: Final = 4
+COMPILING_S: Final = 30.0  # about what it takes at worst: a sweep that is shorter compiles what it meets
 LOGGING: Final = """\
 status = error
 rootLogger.level = error
@@ -93,7 +94,8 @@ def run_sweep(
         hosts: set[str] = set()
         cores = int(spark.sparkContext.defaultParallelism)
         with _progress(console) as progress:
-            for calls in compilations(profile.cells) if asked.startswith("local") else ():
+            worth = asked.startswith("local") and sum(map(estimate_s, profile.cells)) > COMPILING_S
+            for calls in compilations(profile.cells) if worth else ():
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
                 for _ in _done(spark, calls, cores, _call, f"{RESULT} binary"):
                     progress.update(bar, advance=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, Records
@@ -565,6 +565,7 @@ class TestRefuses:
 
 @pytest.mark.parametrize("codec", ["none", "snappy"])
 @pytest.mark.parametrize("name", NAMES)
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(data=st.data())
 def test_the_same_records_at_new_offsets(name: str, codec: str, data: st.DataObject) -> None:
     case: Case = data.draw(cases_of(name))
