@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PAYLOAD: Final = ("key", "value", "header_key", "header_value")
 _ABSENT: Any = None
 
 
@@ -172,7 +173,7 @@ class Records:
             else:
                 value = as_bytes(field.name, np.zeros(0, np.uint8) if value is None else value)
             object.__setattr__(self, field.name, value)
-        for name in ("key", "value", "header_key", "header_value"):
+        for name in PAYLOAD:
             self._items(name).check(name)
 
     def _items(self, name: str) -> ByteStrings:
@@ -206,7 +207,7 @@ class Records:
     def packed(self) -> Self:
         """The same records in buffers of their own, which hold nothing else."""
         buffers: dict[str, NDArray[Any]] = {}
-        for name in ("key", "value", "header_key", "header_value"):
+        for name in PAYLOAD:
             items = self._items(name).packed()
             buffers |= {f"{name}_data": items.data, f"{name}_starts": items.starts}
         return type(self).trusted(self.shapes, **buffers)
@@ -417,9 +418,7 @@ class Records:
             return NotImplemented
         if self.shapes != other.shapes:
             return False
-        return all(
-            self._items(name).same(other._items(name)) for name in ("key", "value", "header_key", "header_value")
-        )
+        return all(self._items(name).same(other._items(name)) for name in PAYLOAD)
 
     __hash__ = None  # type: ignore[assignment]
 

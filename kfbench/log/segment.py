@@ -19,7 +19,7 @@ from kfbench.formats import BY_MAGIC, FORMATS, Entries
 from kfbench.formats._damage import OnError
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
-from kfbench.records import Records, Shapes
+from kfbench.records import PAYLOAD, Records, Shapes
 
 
 def read_log(
@@ -103,7 +103,7 @@ def joined(parts: Sequence[Records]) -> Records:
     places = dict(zip(distinct, np.cumsum([0, *map(len, distinct.values())]).tolist(), strict=False))
     buffers = list(distinct.values())
     joined = buffers[0] if len(buffers) == 1 else np.concatenate([np.zeros(0, np.uint8), *buffers])
-    for name in ("key", "value", "header_key", "header_value"):
+    for name in PAYLOAD:
         starts = [
             getattr(part, f"{name}_starts") + places.get(_place(getattr(part, f"{name}_data")), 0) for part in parts
         ]

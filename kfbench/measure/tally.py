@@ -26,7 +26,6 @@ from kfbench.measure.size import BASE
 from kfbench.measure.times import Times
 from kfbench.sources import Chunk, Part
 
-PAYLOAD: Final = ("key", "value", "header_key", "header_value")
 STRETCH_BYTES: Final = 512 << 10  # of plain v2: what is drawn, or not, as a whole
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 UNIFORM_TIMES: Final = 64  # so many times the codecs' share goes into uniform batches: a size is quicker than a codec

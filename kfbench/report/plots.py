@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
+from kfbench.records import PAYLOAD
 from kfbench.report.render import number, slug
 from kfbench.report.results import Frame, in_order
 
@@ -297,7 +298,7 @@ def steps(table: Frame, boundaries: Mapping[float, str], xlabel: str) -> str:
 
 def group_of(field: str) -> str | None:
     """The group that a field of a breakdown is drawn in; None for payload."""
-    if field in ("key", "value", "header_key", "header_value"):
+    if field in PAYLOAD:
         return None
     for words, group in (
         (("batch_header",), "batch header"),

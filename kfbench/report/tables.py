@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kfbench.measure.prefix import LOST
+from kfbench.records import PAYLOAD
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import (
     AXES,
@@ -32,7 +33,6 @@ LARGE_PAYLOAD_BYTES = 10_000  # a record that is nearly all payload: the negativ
 CHECKSUM = {"v0": "CRC-32", "v1": "CRC-32"}  # the others pay CRC-32C, which the processor computes faster
 ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
 SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
-PAYLOAD_FIELDS = ("key", "value", "header_key", "header_value")
 
 
 # --- Tables
@@ -333,7 +333,7 @@ def breakdown(results: Results, batch_size: int) -> Frame | None:
         row.format: pd.Series(json.loads(row.field_bytes), dtype=float) / row.records for row in rows.itertuples()
     }
     table = pd.concat(fields, axis=1, sort=False)
-    table = table[in_order(table.columns)].drop(index=[f for f in PAYLOAD_FIELDS if f in table.index])
+    table = table[in_order(table.columns)].drop(index=[f for f in PAYLOAD if f in table.index])
     return table.replace(0.0, np.nan).dropna(how="all")  # no bytes: the format has no such field there
 
 

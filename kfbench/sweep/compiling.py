@@ -30,12 +30,15 @@ def compilations(cells: Sequence[Cell]) -> list[list[Call]]:
     families: dict[type, list[str]] = defaultdict(list)
     for name in dict.fromkeys(name for cell in cells for name in (*cell.formats, cell.to) if name):
         families[type(FORMATS[name])].append(name)
-    paths = dict.fromkeys((cell.path, cell.formats) for cell in cells if cell.path)
+    paths: dict[str, dict[str, None]] = defaultdict(dict)
+    for cell in cells:
+        if cell.path:
+            paths[cell.path].update(dict.fromkeys(cell.formats))
     workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
     return [
         [(compile_formats, tuple(names)) for names in families.values()]
         + ([(compile_payloads, workloads)] if workloads else []),
-        [(compile_path, each) for each in paths],
+        [(compile_path, (path, tuple(names))) for path, names in paths.items()],
     ]
 
 

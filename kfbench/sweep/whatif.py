@@ -23,7 +23,8 @@ from kfbench.log.inspect import counted
 from kfbench.measure.break_even import Crossing, break_evens, overhead_bytes
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.size import BASE
-from kfbench.measure.tally import PAYLOAD, UNIFORM, Drawn, Question, Run, Source, Tally, saving, tally
+from kfbench.measure.tally import UNIFORM, Drawn, Question, Run, Source, Tally, saving, tally
+from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Found, Part, Skipped, find
 from kfbench.sources.tables import Table
 from kfbench.sources.topic import Topic

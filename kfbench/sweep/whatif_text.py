@@ -7,8 +7,9 @@ from kfbench.broker.migrate import GB, PRICES_ASSUMED
 from kfbench.log.inspect import aligned, counted
 from kfbench.measure.rebatch import AHEAD_MS
 from kfbench.measure.size import BASE
-from kfbench.measure.tally import PAYLOAD, saving
+from kfbench.measure.tally import saving
 from kfbench.measure.times import moment
+from kfbench.records import PAYLOAD
 
 if TYPE_CHECKING:
     from kfbench.measure.rebatch import Batching

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64
 from kfbench.batches import NO_FIELDS, BatchFields
-from kfbench.errors import InvalidConfig
 from kfbench.kernels import draws
 from kfbench.kernels.kinds import DRAWN, pairs, places, settle
 from kfbench.layouts import (
@@ -33,7 +32,7 @@ from kfbench.workloads._batching import Batching, Linger, Plan, Survivors, Trans
 from kfbench.workloads._distributions import QUANTILES, Distribution, draw_lengths, lengths_table, require
 from kfbench.workloads._keys import Keys
 from kfbench.workloads._templates import Template
-from kfbench.workloads._workload import BLOCK_RECORDS, Sample, block_slices
+from kfbench.workloads._workload import BLOCK_RECORDS, Sample, block_slices, check_slice
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
 
 Band = tuple[float, float]
@@ -186,8 +185,7 @@ class Model(_Table, frozen=True, kw_only=True):
 
     def sample(self, *, records: int, seed: int, start: int = 0) -> Sample:
         """The records start ... start + records - 1; a slice may begin and end inside a batch. Raises InvalidConfig."""
-        if records < 0 or start < 0 or seed < 0:
-            raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
+        check_slice(records, seed, start)
         self._check_reach(records, start)
         _keep_freed_memory()
         columns = self._columns(records)

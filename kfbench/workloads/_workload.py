@@ -83,6 +83,12 @@ class Workload(Protocol):
         ...
 
 
+def check_slice(records: int, seed: int, start: int) -> None:
+    """Raises InvalidConfig."""
+    if records < 0 or start < 0 or seed < 0:
+        raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
+
+
 def block_slices(start: int, records: int) -> Iterator[tuple[int, int, int]]:
     """(block, first record in the block, how many) of each block that the slice touches."""
     stop = start + records

@@ -17,7 +17,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
 from kfbench.workloads._payload import PAYLOADS, Part, names, pattern
-from kfbench.workloads._workload import Description, NoSuchPoint, Parameter, Sample, draw_words
+from kfbench.workloads._workload import Description, NoSuchPoint, Parameter, Sample, check_slice, draw_words
 
 TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream each: axes do not disturb each other
 START_OF_2026_MS: Final = 1_767_225_600_000
@@ -103,8 +103,7 @@ class GridPoint:
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         """The records start ... start + records - 1; a slice may begin and end inside a batch."""
-        if records < 0 or start < 0 or seed < 0:
-            raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
+        check_slice(records, seed, start)
         number = np.arange(start, start + records)
         value_lengths = np.full(records, self.value_bytes, np.int32)
         if self.null_share:

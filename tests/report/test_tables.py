@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from kfbench.records import PAYLOAD
 from kfbench.report import tables
 from kfbench.report.render import Interval, Table
 from kfbench.report.results import BASE, Results, in_order
@@ -114,7 +115,7 @@ def test_a_breakdown_adds_up_to_the_overhead(results: Results) -> None:
     assert part is not None
     overhead = part.pivot("overhead_per_record").loc[100]
     assert frame.sum().to_dict() == pytest.approx(overhead[frame.columns].to_dict())
-    assert not set(tables.PAYLOAD_FIELDS) & set(frame.index)
+    assert not set(PAYLOAD) & set(frame.index)
     table = tables.breakdown_table(frame, 100)
     assert table.rows[-1][0] == "all overhead"
     assert tables.breakdown(results, 77) is None
