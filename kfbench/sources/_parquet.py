@@ -1,0 +1,124 @@
+"""Parquet: row groups, of which only the named columns are read."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kfbench.log.inspect import Damage
+from kfbench.sources._columns import Columns, check_columns
+from kfbench.sources._read import Read, first_line, lost, reads, runs, share
+from kfbench.sources.part import CHUNK_BYTES
+
+PART_BYTES: Final = 256 << 20  # of row groups, as they lie there: what one worker reads of a large Parquet file
+MOST_ROWS: Final = 65_536  # of a Parquet file, decoded at a time
+# A dictionary's entry stands for any number of rows: what these may come to, if each is as large as its whole page.
+DECODED_BYTES: Final = 256 << 20
+# Of a page: type and uncompressed size, the first two fields of Thrift's compact protocol, at most 2 * (1 + 5) bytes.
+PAGE_START: Final = 12
+I32: Final = rb"\x15([\x80-\xff]{0,4}[\x00-\x7f])"
+PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
+DICTIONARY_PAGE: Final = 2
+
+
+def split(path: Path, columns: Columns) -> list[tuple[tuple[int, int] | None, int]]:
+    """A file as parts of about PART_BYTES, each its row groups, None for all, and their bytes.
+
+    Raises KfbenchError for a column that is not there, OSError, ArrowException.
+    """
+    with pq.ParquetFile(path) as file:
+        check_columns(columns, file.schema_arrow.names)
+        sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
+    if sum(sizes) <= PART_BYTES:
+        return [(None, sum(sizes))]
+    return [((first, end), sum(sizes[first:end])) for first, end in runs(np.array(sizes), PART_BYTES)]
+
+
+def _group_bytes(group: Any) -> int:
+    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
+
+
+def read(path: str, columns: Columns, groups: tuple[int, int] | None) -> Iterator[Read]:
+    """groups: the first and the one after the last; None: all. Raises KfbenchError, OSError, ArrowException."""
+    # Buffered and not read ahead: a row group may be larger than memory.
+    with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+        there = file.schema_arrow.names
+        check_columns(columns, there)
+        wanted = columns.names if columns.value is not None else there
+        first, end = groups or (0, file.num_row_groups)
+        row = 1 + sum(file.metadata.row_group(i).num_rows for i in range(first))
+        for i in range(first, end):
+            yield from _row_group(path, file, i, wanted, columns, row)
+            row += file.metadata.row_group(i).num_rows
+
+
+def _row_group(
+    path: str, file: pq.ParquetFile, i: int, wanted: list[str], columns: Columns, row: int
+) -> Iterator[Read]:
+    group = file.metadata.row_group(i)
+    size_bytes, rows, done = _group_bytes(group), group.num_rows, 0
+    try:
+        at_once = _rows_at_once(group, wanted, path)
+        batches = file.iter_batches(at_once, row_groups=[i], columns=wanted, use_threads=False)
+        for batch in _gathered(batches):
+            end = done + batch.num_rows
+            numbers = np.arange(row + done, row + end)
+            yield from reads(batch, numbers, columns, share(size_bytes, end, rows) - share(size_bytes, done, rows))
+            done = end
+    except (pa.ArrowException, OSError) as error:
+        lost_bytes = size_bytes - share(size_bytes, done, rows)
+        promise = f"{first_line(error)} ({rows - done:,} rows)"
+        yield lost([Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise)])
+
+
+def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:
+    columns = [group.column(i) for i in range(group.num_columns)]
+    columns = [column for column in columns if column.path_in_schema.split(".")[0] in wanted]
+    mean_bytes = sum(column.total_uncompressed_size for column in columns) / max(group.num_rows, 1)
+    largest_bytes = sum(_entry_bytes(column, path) for column in columns)
+    return int(max(1, min(CHUNK_BYTES / max(mean_bytes, 1), DECODED_BYTES / max(largest_bytes, 1), MOST_ROWS)))
+
+
+def _entry_bytes(column: Any, path: str) -> int:
+    """What an entry of a column's dictionary may take: its page, uncompressed, or where that cannot be told the whole
+    column. Without a dictionary, rows take in memory what they take there."""
+    if not column.has_dictionary_page:
+        return 0
+    with Path(path).open("rb") as file:
+        file.seek(column.dictionary_page_offset)
+        start = file.read(PAGE_START)
+    told = _page_bytes(start)
+    whole = int(column.total_uncompressed_size)
+    return whole if told is None else min(told, whole)
+
+
+def _page_bytes(start: bytes) -> int | None:
+    """The uncompressed size in a page's header (parquet.thrift's PageHeader); None: it is not one."""
+    found = PAGE_HEADER.match(start)
+    if found is None:
+        return None
+    numbers = [sum((byte & 0x7F) << (7 * i) for i, byte in enumerate(text)) for text in found.groups()]
+    kind, size_bytes = ((number >> 1) ^ -(number & 1) for number in numbers)
+    return size_bytes if kind == DICTIONARY_PAGE and size_bytes >= 0 else None
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches as larger ones, so that what is done for each is worth it."""
+    held: list[pa.RecordBatch] = []
+    held_bytes = 0
+    for batch in batches:
+        held.append(batch)
+        held_bytes += batch.nbytes
+        if held_bytes >= CHUNK_BYTES // 4:
+            yield _one(held)
+            held, held_bytes = [], 0
+    if held:
+        yield _one(held)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

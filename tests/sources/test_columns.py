@@ -1,0 +1,164 @@
+"""Columns of tables as parts of records: types, times, headers; what does not fit is named."""
+
+import json
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.errors import KfbenchError
+from kfbench.sources._columns import Columns, parts_of, rows_as_json, times_of
+from tests.sources.rows import chunks, damage_of, lines, messages, parquet
+from tests.strategies import NOW_MS
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def test_what_json_has_no_type_for() -> None:
+    noon = datetime(2026, 1, 2, 12, 0, 0, 6000, tzinfo=UTC)
+    row = {
+        "when": pa.array([noon], pa.timestamp("ms", "Europe/Berlin")),
+        "local": pa.array([noon.replace(tzinfo=None)], pa.timestamp("ms")),
+        "day": pa.array([date(2026, 1, 2)]),
+        "price": pa.array([Decimal("1.50")]),
+        "map": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8())),
+        "kind": pa.array(["x"]).dictionary_encode(),
+        "nan": pa.array([float("nan")]),
+        "pair": pa.array([[1, 2]], pa.list_(pa.int8(), 2)),
+        "nothing": pa.array([None]),
+        "took": pa.array([timedelta(seconds=1)], pa.duration("ms")),
+        "half": pa.array([0.5], pa.float16()),
+        "none": pa.array([{}], pa.struct([])),
+        "view": pa.array(["v"], pa.string_view()),
+    }
+    assert json.loads(rows_as_json(pa.RecordBatch.from_pydict(row))[0].as_py(), parse_float=str) == {
+        "when": "2026-01-02T12:00:00.006Z", "local": "2026-01-02T12:00:00.006", "day": "2026-01-02", "price": "1.50",
+        "map": {"a": 1}, "kind": "x", "nan": None, "pair": [1, 2], "nothing": None, "took": 1000, "half": "0.5",
+        "none": {}, "view": "v",
+    }  # fmt: skip
+
+
+def test_binary_and_numbers_as_keys_and_values(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "t.parquet", {"k": [1, None, -3], "v": [b"\xff\0", None, b""]})
+    found = messages(chunks(path, Columns(key="k", value="v")))
+    assert [(each.key, each.value) for each in found] == [(b"1", b"\xff\0"), (None, None), (b"-3", b"")]
+
+
+def test_a_column_of_one_chunk_is_not_copied() -> None:
+    batch = pa.RecordBatch.from_pydict({"v": [b"abc", None, b"d"] * 100})
+    parts = parts_of(batch, Columns(value="v"))
+    assert parts.value.data.ctypes.data == batch.column(0).buffers()[2].address
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [[{"key": "a", "value": b"1"}, {"key": "a", "value": None}], None, []],
+        [[("a", b"1"), ("a", None)], None, []],
+        ['[{"key": "a", "value": "1"}, {"key": "a"}]', None, ""],
+        ['[{"key": "a", "value": 1}, {"key": "a", "value": null}]', "null", "{}"],
+    ],
+    ids=["structs", "map", "text", "numbers"],
+)
+def test_headers(tmp_path: Path, cells: list[Any]) -> None:
+    kind = pa.map_(pa.string(), pa.binary()) if isinstance((cells[0] or [""])[0], tuple) else None
+    path = parquet(tmp_path / "t.parquet", {"v": ["x"] * 3, "h": pa.array(cells, kind)})
+    found = messages(chunks(path, Columns(value="v", headers="h")))
+    assert [each.headers for each in found] == [(("a", b"1"), ("a", None)), (), ()]
+
+
+ISO = [
+    ("2026-01-02", "2026-01-02T00:00:00+00:00"),
+    ("2026-01-02T03:04", "2026-01-02T03:04:00+00:00"),
+    ("2026-01-02 03:04:05", "2026-01-02T03:04:05+00:00"),
+    ("2026-01-02T03:04:05.6", "2026-01-02T03:04:05.600+00:00"),
+    ("2026-01-02T03:04:05,006789123Z", "2026-01-02T03:04:05.006+00:00"),
+    ("2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05+00:00"),
+    ("2026-01-02T03:04:05.5-0130", "2026-01-02T04:34:05.500+00:00"),
+    ("2026-01-02T03:04:05+05", "2026-01-01T22:04:05+00:00"),
+    ("2024-02-29T23:59:59Z", "2024-02-29T23:59:59+00:00"),
+]
+
+
+NO_TIMES = [
+    "", "soon", "2026-13-01", "2026-02-30T00:00:00Z", "2026-01-02T25:00:00", "1969-12-31T23:59:59Z", "-5", "1.5",
+    "2026-01-02T03:04:05+25:00", "12345678901234567890", "2026-1-2", "\u0663",
+]  # fmt: skip
+
+
+def test_text_as_times() -> None:
+    texts = [text for text, _ in ISO] + ["0", str(NOW_MS)] + NO_TIMES
+    times_ms, bad = times_of(pa.array(texts), "t")
+    for text, iso in ISO:
+        wanted = (datetime.fromisoformat(iso) - EPOCH) // timedelta(milliseconds=1)
+        assert times_ms[texts.index(text)] == wanted and not bad[texts.index(text)], text
+    assert times_ms[texts.index("0")] == 0 and times_ms[texts.index(str(NOW_MS))] == NOW_MS
+    assert [text for text, is_bad in zip(texts, bad, strict=True) if is_bad] == NO_TIMES
+
+
+MOMENTS = st.datetimes(datetime.fromisoformat("1970-01-02"), datetime.fromisoformat("9000-01-01"))
+
+
+ZONES = st.none() | st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+
+@given(st.lists(st.tuples(MOMENTS, ZONES), min_size=1, max_size=5))
+def test_any_moment_as_text(given: list[tuple[datetime, timezone | None]]) -> None:
+    texts = [moment.replace(tzinfo=zone).isoformat() for moment, zone in given]
+    times_ms, bad = times_of(pa.array(texts), "t")
+    known = [moment.replace(tzinfo=zone or UTC) for moment, zone in given]
+    assert times_ms.tolist() == [(moment - EPOCH) // timedelta(milliseconds=1) for moment in known] and not bad.any()
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([NOW_MS, 5], pa.int64()),
+        pa.array([NOW_MS, 5], pa.uint64()),
+        pa.array([NOW_MS, 5], pa.float64()),
+        pa.array([NOW_MS * 1000 + 999, 5000], pa.timestamp("us")),
+        pa.array([NOW_MS * 10**6, 5 * 10**6], pa.timestamp("ns", "Asia/Tokyo")),
+        pa.array([str(NOW_MS), "5"]).dictionary_encode(),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_types_of_times(tmp_path: Path, cells: pa.Array) -> None:
+    path = parquet(tmp_path / "t.parquet", {"t": cells, "v": ["a", "b"]})
+    found = messages(chunks(path, Columns(value="v", timestamp="t")))
+    assert [each.timestamp_ms for each in found] == [NOW_MS, 5]
+
+
+def test_other_rows_that_are_no_records(tmp_path: Path) -> None:
+    rows = [
+        {"p": 0, "h": {}}, {"p": -1, "h": {}}, {"p": "x", "h": {}}, {"p": 2**31, "h": {}}, {"p": 1, "h": [1]},
+        {"p": 2, "h": "no"}, {"p": None, "h": {}}, {"p": 3, "h": None},
+    ]  # fmt: skip
+    found = chunks(lines(tmp_path / "t.jsonl", rows), Columns(partition="p", headers="h"))
+    assert [number for each in found if each.partitions is not None for number in each.partitions] == [0, 3]
+    assert [(each.position, each.field) for each in damage_of(found)] == [(2, "column `p`"), (5, "column `h`")]
+    nameless = pa.array([[{"key": "a", "value": "1"}], [{"key": None, "value": "1"}]])
+    found = chunks(parquet(tmp_path / "t.parquet", {"h": nameless, "v": ["a", "b"]}), Columns(value="v", headers="h"))
+    assert [each.value for each in messages(found)] == [b"a"]
+    assert [each.position for each in damage_of(found)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (Columns(), "the whole row as a value: bytes: JSON cannot hold binary: name one column as the value"),
+        (Columns(value="text", timestamp="flag"), "column `flag`: integers, text or times are wanted, not bool"),
+        (Columns(value="text", headers="number"), "column `number`: list<struct<key, value>>, a map or text is wanted"),
+        (Columns(value="text", headers="list"), "column `list`: list<struct<key, value>>, a map or text is wanted"),
+    ],
+)
+def test_types_that_do_not_fit(tmp_path: Path, columns: Columns, said: str) -> None:
+    rows = {"bytes": [b"x"], "text": ["x"], "flag": [True], "number": [1], "list": [["x"]]}
+    path = parquet(tmp_path / "t.parquet", rows)
+    with pytest.raises(KfbenchError) as raised:
+        chunks(path, columns)
+    assert str(raised.value).startswith(f"{path}: {said}")

@@ -1,0 +1,68 @@
+"""CSV: cells stand as they are, whatever their bytes; a row of another width is named with its number."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kfbench.sources import _csv
+from kfbench.sources._columns import Columns
+from kfbench.sources._text import TEXT_BYTES
+from tests.sources.rows import chunks, count, damage_of, messages, only, until_error, values, written
+
+
+def test_cells_of_csv_in_a_row_as_json(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", 'id,"a ""name""",x\n7,007,\n-1.5e3,true,""\n"1,2","say ""hi""\nyou",+1\n')
+    assert values(path, Columns()) == [
+        b'{"id":7,"a \\"name\\"":"007","x":null}',
+        b'{"id":-1.5e3,"a \\"name\\"":true,"x":""}',
+        b'{"id":"1,2","a \\"name\\"":"say \\"hi\\"\\nyou","x":"+1"}',
+    ]
+
+
+def test_bytes_of_csv_stand_as_they_are_whatever_they_are(tmp_path: Path) -> None:
+    every = bytes(set(range(256)) - set(b'\n\r,"'))
+    path = written(tmp_path / "t.csv", b"\xef\xbb\xbf\xd0\xba,b\n" + every + b",\n\xff,x,\xfe\n\xc3\xa9,\xe9\n")
+    found = chunks(path, Columns(key="к", value="b"))
+    assert [(each.key, each.value) for each in messages(found)] == [(every, None), (b"\xc3\xa9", b"\xe9")]
+    [damage] = damage_of(found)
+    assert (damage.position, damage.size_bytes) == (2, 6)
+
+
+def test_rows_of_another_width_are_left_out_each_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = {3, 4, 57, 300}
+    rows = [f"{i},x" if i not in bad else f"{i}" if i % 2 else f"{i},x,y" for i in range(1, 301)]
+    path = written(tmp_path / "t.csv", "\n".join(["a,b", *rows]) + "\n")
+    for block in (TEXT_BYTES, 100):
+        monkeypatch.setattr(_csv, "TEXT_BYTES", block)
+        found = chunks(path, Columns(value="a"))
+        assert [int(each.value or b"") for each in messages(found)] == [i for i in range(1, 301) if i not in bad]
+        damage = damage_of(found)
+        assert {each.position for each in damage} == bad
+        assert damage[1].promise == "3 cells, 2 are wanted" and damage[0].promise == "1 cells, 2 are wanted"
+    assert sum(each.size_bytes for each in found) + sum(each.size_bytes for each in damage) == path.stat().st_size
+
+
+def test_rows_of_another_width_alone_leave_no_byte_unaccounted(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", "a,b\n1\n2\n")
+    [found] = chunks(path, Columns())
+    assert count([found]) == 0 and [each.position for each in found.damage] == [1, 2]
+    assert found.size_bytes + sum(each.size_bytes for each in found.damage) == path.stat().st_size
+
+
+def test_cells_that_are_not_utf8_are_left_out_of_rows_as_json(tmp_path: Path) -> None:
+    path = written(tmp_path / "t.csv", b"a,b\n1,x\n2,\xff\n3,y\n")
+    found = chunks(path, Columns())
+    assert [each.value for each in messages(found)] == [b'{"a":1,"b":"x"}', b'{"a":3,"b":"y"}']
+    assert [(each.position, each.promise) for each in damage_of(found)] == [(2, "Invalid UTF8 payload")]
+    assert values(path, Columns(value="b")) == [b"x", b"\xff", b"y"]
+
+
+def test_a_quote_that_stays_open_ends_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_csv, "TEXT_BYTES", 1 << 10)
+    path = written(tmp_path / "t.csv", "a,b\n" + "1,2\n" * 500 + '1,"2\n' + "1,2\n" * 2000)
+    found, error = until_error(only(path, Columns(value="a")))
+    assert re.fullmatch(r"\S+t\.csv: row [45]\d\d has no end within 0 MiB: is a quote left open\?", str(error))
+    assert 0 < count(found) <= 500

@@ -1,0 +1,51 @@
+"""JSON lines: values stand as they are; a line that is none is named with its number."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kfbench.errors import KfbenchError
+from kfbench.sources import _json_lines
+from kfbench.sources._columns import Columns
+from kfbench.sources._text import TEXT_BYTES
+from tests.sources.rows import chunks, damage_of, messages, values, written
+
+
+def test_values_of_json_lines_stand_as_they_are(tmp_path: Path) -> None:
+    text = (
+        '{"k":7,"v":{"b": [1, 2], "a":"\\u00e9"}}\n\n{"v":"\\u00e9\\n","k":"007"}\n{"k":null,"v":1.50,"z":1}\n{"k":"x"}'
+    )
+    found = messages(chunks(written(tmp_path / "t.jsonl", text), Columns(key="k", value="v")))
+    assert [(each.key, each.value) for each in found] == [
+        (b"7", b'{"b": [1, 2], "a":"\\u00e9"}'), (b"007", "é\n".encode()), (None, b"1.50"), (b"x", None),
+    ]  # fmt: skip
+    assert {each.timestamp_ms for each in found} == {-1}
+
+
+def test_lines_that_are_no_json_are_left_out_each_with_its_number(tmp_path: Path) -> None:
+    text = '{"v":"a"}\n[1]\n\n{"v":"b"}\nnot json\n{"v":\n"c"}\n{"v":"d"}\n{"v":"e'
+    path = written(tmp_path / "t.jsonl", text)
+    found = chunks(path, Columns(value="v"))
+    assert [each.value for each in messages(found)] == [b"a", b"b", b"d"]
+    damage = damage_of(found)
+    assert [each.position for each in damage] == [2, 5, 6, 7, 9] and {each.field for each in damage} == {"JSON"}
+    assert damage[-1].promise == "Input data was truncated" and damage[1].size_bytes == len("not json\n")
+    assert sum(each.size_bytes for each in found) + sum(each.size_bytes for each in damage) == len(text)
+
+
+def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_json_lines, "LONGEST_ROW", 100)
+    monkeypatch.setattr(_json_lines, "TEXT_BYTES", 50)
+    path = written(tmp_path / "t.json", "{}\n" + "[" * 300)
+    with pytest.raises(KfbenchError, match=r"^\S+t\.json: a line of more than 0 MiB: are these JSON lines\?$"):
+        chunks(path, Columns())
+
+
+def test_a_column_may_come_late_in_json_lines(tmp_path: Path) -> None:
+    text = json.dumps({"id": "x" * 1000}) + "\n"
+    path = written(tmp_path / "t.jsonl", text * 5000 + '{"id": "y", "v": 1}\n')
+    assert path.stat().st_size > TEXT_BYTES
+    assert values(path, Columns(value="v")) == [None] * 5000 + [b"1"]
+    with pytest.raises(KfbenchError, match=rf"^{path}: no column `w` in lines 1 to 5,001$"):
+        chunks(path, Columns(value="v", key="w"))
