@@ -43,6 +43,13 @@ def ranges(starts: Int64, lengths: Int64) -> Int64:
     return numbers
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written through: kernels that read are compiled once, for these."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def check_buffer(out: Any, size_bytes: int = 0) -> None:
     """Whether `out` can be written into, and holds `size_bytes`. Raises InvalidRecords."""
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.ndim != 1:
@@ -61,6 +68,4 @@ def as_bytes(name: str, data: Any) -> Bytes:
         raise InvalidRecords(f"{name}: a contiguous buffer of bytes is wanted ({error})") from None
     if not view.flags.c_contiguous:
         raise InvalidRecords(f"{name}: a contiguous buffer of bytes is wanted")
-    view = view.view()
-    view.flags.writeable = False
-    return view
+    return read_only(view)

@@ -38,7 +38,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, DecodedLog, EncodedLog
 from kfbench.broker._headers import NOT_SAID, dialect_of, headers
 from kfbench.broker._source import bytes_of, find
@@ -339,11 +339,11 @@ class _Source:
         positions = np.zeros(len(batches) + 1, np.int64)
         np.cumsum(rows["size_bytes"], out=positions[1:])
         if len(batches) == len(self.rows):
-            return self.data[: positions[-1]], positions
+            return read_only(self.data[: positions[-1]]), positions
         picked = np.empty(positions[-1], np.uint8)
         starts = np.ascontiguousarray(rows["position"])
         frames.scatter(self.data, starts, starts + rows["size_bytes"], positions[:-1], picked)
-        return picked, positions
+        return read_only(picked), positions
 
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
         ends = np.cumsum(self.rows["size_bytes"][batches])

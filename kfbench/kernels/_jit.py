@@ -20,6 +20,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 
 from kfbench.kernels import _twins
 
@@ -83,7 +84,7 @@ def cached_in_our_folder() -> Iterator[None]:
 
 # Without _nrt=False Numba leaves atomic reference counts inside the loops (5-10 % on v2 encode, 25x on a bit-packing
 # helper). It is a private option, so a test counts NRT_incref in the assembly.
-_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "_nrt": False, "no_cfunc_wrapper": True}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -103,5 +104,19 @@ def variant(function: Callable[..., Any], name: str, **constants: bool) -> Any:
 
 
 def leaf(function: Callable[..., Any]) -> Any:
-    """A helper that costs nothing inside a kernel: LLVM's alwaysinline (inline="always" measured up to 10x slower)."""
-    return njit(**_OPTIONS, forceinline=True)(function) if COMPILED else function
+    """A helper that costs nothing inside a kernel: LLVM's alwaysinline (inline="always" measured up to 10x slower).
+
+    Kernels alone can call it: an entry from Python is a fifth of what it takes to compile, and few are ever used.
+    """
+    if not COMPILED:
+        return function
+    made = njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True)(function)
+    made.__class__ = _Leaf
+    return made
+
+
+class _Leaf(Dispatcher):
+    """Without an entry from Python a call is a jump to address 0."""
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} has no entry from Python: call it from a kernel")

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker import Work
 from kfbench.broker.append import Appended, append
@@ -199,7 +199,7 @@ def _prepared(path: Path, given: Given, source: Bytes) -> tuple[Arm, dict[str, A
     before()
     work = first.work
     if not work.batches:  # nobody looked at them, so nobody counted what was handed on
-        work = replace(work, untouched=len(Entries.of(source).magics))
+        work = replace(work, untouched=len(Entries.of(read_only(source)).magics))
     columns = (
         {
             "batches": work.batches,

@@ -48,6 +48,7 @@ from kfbench.kernels import (
     shared_headers,
     strata,
     templates,
+    varint,
     waits,
 )
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
@@ -153,6 +154,12 @@ def test_no_reference_counts_in_the_assembly() -> None:
         "templates.fill",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name
+
+
+def test_a_leaf_has_no_entry_from_python() -> None:
+    """Numba's own would jump to address 0."""
+    with pytest.raises(TypeError, match="put_varint has no entry from Python"):
+        varint.put_varint(np.zeros(10, np.uint8), 0, 5)
 
 
 def test_the_option_is_what_keeps_them_out() -> None:
