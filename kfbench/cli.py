@@ -247,7 +247,7 @@ def what_if(
     as_json: AsJson = False,
 ) -> None:
     """One's own log in every format, codec and other batches: what would be saved, field by field, and a month."""
-    from kfbench.broker.migrate import Prices, Traffic
+    from kfbench.broker.bills import Prices, Traffic
     from kfbench.codecs import CODECS
     from kfbench.errors import InvalidConfig
     from kfbench.formats import FORMATS
@@ -327,7 +327,8 @@ def migrate(
     as_json: AsJson = False,
 ) -> None:
     """A rollout of a new format, phase by phase: who is converted for or refused, what it costs, where it pays."""
-    from kfbench.broker.migrate import PLANS, Prices, Traffic, check_codec
+    from kfbench.broker.bills import Prices, Traffic
+    from kfbench.broker.plans import PLANS, check_codec
     from kfbench.codecs import CODECS
     from kfbench.errors import IllegalCombination, InvalidConfig
 

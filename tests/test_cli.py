@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kfbench.broker.migrate import Prices, Traffic
+from kfbench.broker.bills import Prices, Traffic
 from kfbench.cli import _without_home, app, main, migrate, what_if
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS

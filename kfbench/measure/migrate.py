@@ -13,9 +13,10 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
 from kfbench.broker.append import append
+from kfbench.broker.bills import Cost, Costs
 from kfbench.broker.convert import convert
 from kfbench.broker.fetch import Fetched, fetch
-from kfbench.broker.migrate import Cost, Costs, Operation, PathName, Plan, operations
+from kfbench.broker.plans import Operation, PathName, Plan, operations
 from kfbench.formats import FORMATS
 from kfbench.log.writing import chained
 from kfbench.measure.cpu import Arm, measure, paired_ratio

@@ -1,7 +1,7 @@
 """Migrations at this run's own costs: what each phase makes brokers do, and when a new format stops to pay.
 
-The rules, shares and prices are kfbench.broker.migrate's; the costs are the run's rows. Every path of a cell was timed
-on one host, but paths were timed apart: these are sums of medians, and carry no interval.
+The rules, shares and prices are those of kfbench.broker.plans and bills; the costs are the run's rows. Every path of a
+cell was timed on one host, but paths were timed apart: these are sums of medians, and carry no interval.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from kfbench.broker import migrate
-from kfbench.broker.migrate import BreakEven, Cost, Costs, Operation, Plan, Prices, Traffic
+from kfbench.broker import bills, plans
+from kfbench.broker.bills import BreakEven, Cost, Costs, Prices, Traffic
+from kfbench.broker.plans import Operation, Plan
 from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.report.broker import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.proposals import Claim, Found
@@ -31,12 +32,12 @@ def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str
     """What the run knows of the plan's operations on the records of one cell. Raises IllegalCombination."""
     found: dict[Operation, Cost] = {}
     sizes: dict[str, int] = {}
-    for operation in migrate.operations(plan, codec):
+    for operation in plans.operations(plan, codec):
         row = paths.find(cell_id, with_codec, *_measured_as(operation))
         if row is not None:
             found[operation] = _cost(row)
             sizes[operation.source] = int(row.source_bytes)
-    for operation in migrate.operations(plan, codec):
+    for operation in plans.operations(plan, codec):
         if operation.path == "zero-copy" and operation not in found and operation.source in sizes:
             found |= _handed_on(paths, operation, sizes[operation.source])
     return Costs(codec=codec, size_bytes=sizes, operations=found)
@@ -75,15 +76,15 @@ def phases(paths: Paths, plan: Plan) -> Table | None:
             continue
         try:
             costs = costs_of(paths, plan, row.cell_id, row.with_codec, row.codec)
-            loads = migrate.loads(plan, costs, TRAFFIC)
-            loads[plan.before] = migrate.load(plan, plan.phase(plan.before), costs, ALL_OLD)
+            loads = bills.loads(plan, costs, TRAFFIC)
+            loads[plan.before] = bills.load(plan, plan.phase(plan.before), costs, ALL_OLD)
         except (InvalidConfig, IllegalCombination, KeyError) as error:
             body.append((None, row.with_codec, *[None] * 8, _reason(error)))
             continue
         for name, load in loads.items():
-            total = migrate.bill(load, TRAFFIC, PRICES).total * TIB_IN_GIB
+            total = bills.bill(load, TRAFFIC, PRICES).total * TIB_IN_GIB
             share = load.zero_copy_share
-            gib = (load.out_bytes / migrate.GIB, load.disk_bytes / migrate.GIB)
+            gib = (load.out_bytes / bills.GIB, load.disk_bytes / bills.GIB)
             refused = (100 * load.refused_produced, 100 * load.refused_fetched)
             zero_copy = None if share is None else 100 * share
             body.append(
@@ -120,7 +121,7 @@ def assumed() -> str:
         f"{_percent(shares.pop('old_consumers'))}, data from before {_percent(shares.pop('old_data'))}, leaders on the "
         f"canary {_percent(shares.pop('canary_leaders'))}; "
         + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in shares.items())
-        + f"; prices of {migrate.PRICES_ASSUMED} in US$: "
+        + f"; prices of {bills.PRICES_ASSUMED} in US$: "
         + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in prices.items())
         + ". Before the migration all clients are old. A fetch that converts costs what its conversion does, and "
         "zero-copy its call, whatever is handed on. kfbench migrate answers for other shares and prices."
@@ -136,8 +137,8 @@ def actions(plan: Plan) -> Table:
     rows = []
     for phase in plan.phases:
         clients = (plan.old,) if phase.only_old else (plan.old, plan.new)
-        produced = {name: migrate.on_produce(phase, name, "none") for name in clients}
-        fetched = {name: migrate.on_fetch(phase, phase.writes, name, "none") for name in clients}
+        produced = {name: plans.on_produce(phase, name, "none") for name in clients}
+        fetched = {name: plans.on_fetch(phase, phase.writes, name, "none") for name in clients}
         cells = [
             (found[name].error or found[name].action) if name in found else None
             for found in (produced, fetched)
@@ -175,7 +176,7 @@ def break_evens(paths: Paths, plan: Plan) -> list[tuple[Any, BreakEven | str]]:
     for row in _cells(paths):
         try:
             costs = costs_of(paths, plan, row.cell_id, row.with_codec, row.codec)
-            found.append((row, migrate.break_even(plan, costs, TRAFFIC, PRICES)))
+            found.append((row, bills.break_even(plan, costs, TRAFFIC, PRICES)))
         except (InvalidConfig, IllegalCombination, KeyError) as error:
             found.append((row, _reason(error)))
     return found
@@ -217,7 +218,7 @@ def _side(found: BreakEven) -> str:
 def sentence(paths: Paths) -> str:
     """The span of the break-even shares of each plan."""
     said = []
-    for plan in migrate.PLANS.values():
+    for plan in plans.PLANS.values():
         found = [each for _, each in break_evens(paths, plan) if not isinstance(each, str)]
         if found:
             said.append(f"{plan.old} to {plan.new}: {_shares(found)}")
@@ -241,7 +242,7 @@ def _shares(found: list[BreakEven]) -> str:
 
 
 def _kip931_last_word(paths: Paths) -> Found | None:
-    found = [each for _, each in break_evens(paths, migrate.find("v3")) if not isinstance(each, str)]
+    found = [each for _, each in break_evens(paths, plans.find("v3")) if not isinstance(each, str)]
     if not found or not paths.one_host:
         return None
     return Found(measured=f"v3 pays {_shares(found)}", truths=[each.pays == "always" for each in found])
@@ -260,7 +261,7 @@ def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
     if not paths.one_host:
         return [], []
     shown, folded = [], []
-    for plan in migrate.PLANS.values():
+    for plan in plans.PLANS.values():
         found = [table for table in (break_even(paths, plan), phases(paths, plan)) if table is not None]
         if found:
             shown += found

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from kfbench.broker.migrate import GB
+from kfbench.broker.bills import GB
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.times import moment
 from kfbench.report import plots

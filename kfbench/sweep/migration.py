@@ -1,7 +1,7 @@
 """What a migration to another record format costs, phase by phase. The answer of `kfbench migrate`.
 
 Costs are measured on this machine, on records of several shapes or on a log of one's own; shares and prices turn them
-into loads and bills (`broker.migrate`).
+into loads and bills (`broker.bills`).
 """
 
 import os
@@ -15,25 +15,27 @@ import numpy as np
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import NO_FIELDS, BatchFields
-from kfbench.broker.migrate import (
-    FETCH_API,
+from kfbench.broker.bills import (
     GIB,
     ONLY_CPU,
     PRICES_ASSUMED,
-    PRODUCE_API,
     BreakEven,
-    Cell,
     Costs,
     Load,
+    Prices,
+    Traffic,
+    break_even,
+    loads,
+)
+from kfbench.broker.plans import (
+    FETCH_API,
+    PRODUCE_API,
+    Cell,
     Operation,
     Phase,
     Plan,
-    Prices,
     Row,
-    Traffic,
-    break_even,
     check_codec,
-    loads,
     lost,
     matrix,
     on_fetch,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Final, Literal
 
-from kfbench.broker.migrate import DAYS_A_MONTH, Bill, Load, Prices, Traffic, bill
+from kfbench.broker.bills import DAYS_A_MONTH, Bill, Load, Prices, Traffic, bill
 from kfbench.errors import InvalidConfig
 from kfbench.measure.tally import Source
 from kfbench.measure.times import Times
@@ -106,7 +106,7 @@ def rate_of_user(rate_mb_s: float) -> Rate:
 
 
 def month(bytes_a_day: float, traffic: Traffic, prices: Prices) -> Month:
-    """As `broker.migrate.load` counts: bytes in come from producers to leaders and from them to followers, bytes out go
+    """As `broker.bills.load` counts: bytes in come from producers to leaders and from them to followers, bytes out go
     to consumers and followers; each replica keeps what it gets for the retention."""
     produced = bytes_a_day * DAYS_A_MONTH
     copies = produced * (traffic.replication - 1)

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
-from kfbench.broker.migrate import Prices, Traffic
+from kfbench.broker.bills import Prices, Traffic
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from kfbench.broker.migrate import GB, PRICES_ASSUMED
+from kfbench.broker.bills import GB, PRICES_ASSUMED
 from kfbench.log.inspect import aligned, counted
 from kfbench.measure.rebatch import AHEAD_MS
 from kfbench.measure.size import BASE

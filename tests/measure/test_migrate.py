@@ -11,9 +11,10 @@ import pytest
 from kfbench import Records
 from kfbench.batches import NO_FIELDS, EncodedLog, plan
 from kfbench.broker.append import append
+from kfbench.broker.bills import Traffic, loads
 from kfbench.broker.convert import Converted, convert
 from kfbench.broker.fetch import Fetched, fetch
-from kfbench.broker.migrate import PLANS, Operation, Traffic, loads, operations
+from kfbench.broker.plans import PLANS, Operation, operations
 from kfbench.broker.work import Work
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS

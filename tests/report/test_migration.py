@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kfbench.broker import migrate
+from kfbench.broker import bills, plans
 from kfbench.report import migration
 from kfbench.report.broker import Paths
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
@@ -14,16 +14,16 @@ from tests.report.broker_rows import SIZES, broker_rows, paths_of
 Row = dict[str, Any]
 
 
-def costs(paths: Paths, plan: str) -> migrate.Costs:
-    return migration.costs_of(paths, migrate.find(plan), "broker-100", "none", "none")
+def costs(paths: Paths, plan: str) -> bills.Costs:
+    return migration.costs_of(paths, plans.find(plan), "broker-100", "none", "none")
 
 
 def test_costs_are_those_of_the_rows(paths: Paths) -> None:
     found = costs(paths, "v3")
-    down = found.of(migrate.Operation("down-convert", "v3", "v2"))
+    down = found.of(plans.Operation("down-convert", "v3", "v2"))
     assert (down.source_bytes, down.target_bytes) == (SIZES["v3"], SIZES["v2"])
     assert down.cpu_ns == pytest.approx(5 * 20 * 1000, rel=0.02)
-    append = found.of(migrate.Operation("append", "v2", "v2"))
+    append = found.of(plans.Operation("append", "v2", "v2"))
     assert append.cpu_ns == pytest.approx(20 * 1000, rel=0.02)
     assert found.size_bytes == {"v2": SIZES["v2"], "v3": SIZES["v3"]}
 
@@ -31,24 +31,24 @@ def test_costs_are_those_of_the_rows(paths: Paths) -> None:
 def test_an_append_that_converts_has_rows_of_its_own(paths: Paths) -> None:
     """A request of plain messages becomes one batch on disk; an upgrade makes one of each message."""
     found = costs(paths, "kip724")
-    append = found.of(migrate.Operation("append", "v1", "v2"))
+    append = found.of(plans.Operation("append", "v1", "v2"))
     assert append.target_bytes == SIZES["v2"] and append.cpu_ns == pytest.approx(6 * 20 * 1000, rel=0.02)
-    upgrade = found.of(migrate.Operation("upgrade", "v1", "v2"))
+    upgrade = found.of(plans.Operation("upgrade", "v1", "v2"))
     assert upgrade.target_bytes == SIZES["v2"] * 3 // 2 and upgrade.cpu_ns == pytest.approx(4 * 20 * 1000, rel=0.02)
-    plan = migrate.find("kip724")
-    stored = migrate.load(plan, plan.phase("3.0"), found, migration.ALL_OLD).disk_bytes / migration.TRAFFIC.replication
-    assert stored == pytest.approx(migrate.GIB * SIZES["v2"] / SIZES["v1"])
+    plan = plans.find("kip724")
+    stored = bills.load(plan, plan.phase("3.0"), found, migration.ALL_OLD).disk_bytes / migration.TRAFFIC.replication
+    assert stored == pytest.approx(bills.GIB * SIZES["v2"] / SIZES["v1"])
 
 
 def test_a_conversion_does_not_stand_in_for_an_append(tmp_path: Path) -> None:
     rows = [row for row in broker_rows() if row["operation"] != "append-convert"]
-    found = migration.break_evens(paths_of(tmp_path, rows), migrate.find("kip724"))
+    found = migration.break_evens(paths_of(tmp_path, rows), plans.find("kip724"))
     assert found and all("no cost of append" in str(each) for _, each in found if _.codec != "zstd")
 
 
 def test_a_break_even_is_that_of_the_rules_at_these_costs(paths: Paths) -> None:
-    plan = migrate.find("v3")
-    expected = migrate.break_even(plan, costs(paths, "v3"), migration.TRAFFIC, migration.PRICES)
+    plan = plans.find("v3")
+    expected = bills.break_even(plan, costs(paths, "v3"), migration.TRAFFIC, migration.PRICES)
     found = {(row.cell_id, row.with_codec): each for row, each in migration.break_evens(paths, plan)}
     assert found["broker-100", "none"] == expected
 
@@ -59,7 +59,7 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
         if row["operation"] == "convert" and row["status"] == "ok":
             row["cpu_ns"] = [each * 200 for each in row["cpu_ns"]]
     found = paths_of(tmp_path, rows)
-    plan = migrate.find("v3")
+    plan = plans.find("v3")
     table = migration.break_even(found, plan)
     assert table is not None
     (cells,) = [cells for cells in table.rows if cells[:2] == (100, "none")]
@@ -68,11 +68,11 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
     assert cells[3] == f"below {share:.1f} %"
     at = replace(migration.TRAFFIC, old_consumers=share / 100)
 
-    def asked(phase: str, traffic: migrate.Traffic) -> float:
+    def asked(phase: str, traffic: bills.Traffic) -> float:
         """Of down-conversion, storage and network."""
-        load = migrate.load(plan, plan.phase(phase), costs(found, "v3"), traffic)
+        load = bills.load(plan, plan.phase(phase), costs(found, "v3"), traffic)
         counted = replace(load, append_cpu_s=0.0, fetch_cpu_s=load.down_convert_cpu_s)
-        return migrate.bill(counted, traffic, migration.PRICES).total
+        return bills.bill(counted, traffic, migration.PRICES).total
 
     assert asked(plan.goal, at) == pytest.approx(asked(plan.before, migration.ALL_OLD))
     assert "below" in migration.sentence(found)
@@ -82,11 +82,11 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
 
 
 def test_a_codec_that_a_format_lacks_is_named(paths: Paths) -> None:
-    table = migration.break_even(paths, migrate.find("kip31"))
+    table = migration.break_even(paths, plans.find("kip31"))
     assert table is not None
     (row,) = [row for row in table.rows if row[:2] == (100, "zstd 3")]
     assert row[2] is None and "zstd" in str(row[3])
-    phases = migration.phases(paths, migrate.find("kip31"))
+    phases = migration.phases(paths, plans.find("kip31"))
     assert phases is not None
     assert any(row[1] == "zstd 3" and "zstd" in str(row[-1]) for row in phases.rows)
 
@@ -94,7 +94,7 @@ def test_a_codec_that_a_format_lacks_is_named(paths: Paths) -> None:
 def test_a_cost_that_the_run_lacks_is_named_and_no_number_is_made_up(tmp_path: Path) -> None:
     rows = [row for row in broker_rows() if row["operation"] != "fetch"]
     found = paths_of(tmp_path, rows)
-    assert all("zero-copy" in str(each) for _, each in migration.break_evens(found, migrate.find("v3")))
+    assert all("zero-copy" in str(each) for _, each in migration.break_evens(found, plans.find("v3")))
     assert migration.tables(found) == ([], [])
     assert migration.sentence(found) == ""
     assert migration.LAST_WORD.find(found) is None
@@ -103,15 +103,15 @@ def test_a_cost_that_the_run_lacks_is_named_and_no_number_is_made_up(tmp_path: P
 def test_zero_copy_costs_its_call_whatever_is_handed_on(tmp_path: Path) -> None:
     rows = [row for row in broker_rows() if row["operation"] != "fetch" or row["codec"] == "none"]
     found = paths_of(tmp_path, rows)
-    plan = migrate.find("v3")
-    gzip = migration.costs_of(found, plan, "broker-10", "gzip 6", "gzip").of(migrate.Operation("zero-copy", "v3", "v3"))
-    none = migration.costs_of(found, plan, "broker-10", "none", "none").of(migrate.Operation("zero-copy", "v3", "v3"))
+    plan = plans.find("v3")
+    gzip = migration.costs_of(found, plan, "broker-10", "gzip 6", "gzip").of(plans.Operation("zero-copy", "v3", "v3"))
+    none = migration.costs_of(found, plan, "broker-10", "none", "none").of(plans.Operation("zero-copy", "v3", "v3"))
     assert gzip.cpu_ns == pytest.approx(none.cpu_ns, rel=0.05)
     assert gzip.source_bytes == gzip.target_bytes == SIZES["v3"]
 
 
 def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) -> None:
-    table = migration.phases(paths, migrate.find("kip31"))
+    table = migration.phases(paths, plans.find("kip31"))
     assert table is not None
     labels = [column.label for column in table.columns]
     before = dict(zip(labels, table.rows[0], strict=True))
@@ -126,7 +126,7 @@ def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) ->
 
 
 def test_actions_are_those_of_the_matrix() -> None:
-    table = migration.actions(migrate.find("kip31"))
+    table = migration.actions(plans.find("kip31"))
     by = {row[0]: row[2:6] for row in table.rows}
     assert by["phase 2"] == ("up-convert", "in place", "down-convert", "zero-copy")
     assert by["canary"] == ("up-convert", None, "down-convert", None)
@@ -136,7 +136,7 @@ def test_assumptions_name_every_share_and_price() -> None:
     said = migration.assumed()
     for name in (*vars(migration.TRAFFIC), *vars(migration.PRICES)):
         assert name.partition("_")[0] in said, name
-    assert migrate.PRICES_ASSUMED in said
+    assert bills.PRICES_ASSUMED in said
 
 
 def test_costs_of_two_hosts_make_no_bill(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from kfbench import Records, read_log
 from kfbench.batches import BatchFields
-from kfbench.broker.migrate import ONLY_CPU, PLANS, Plan, Prices, Traffic, bill, load, matrix
+from kfbench.broker.bills import ONLY_CPU, Prices, Traffic, bill, load
+from kfbench.broker.plans import PLANS, Plan, matrix
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.sweep import migration

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kfbench.broker.migrate import DAYS_A_MONTH, GIB, Cost, Costs, Prices, Traffic, bill, find, load, operations
+from kfbench.broker.bills import DAYS_A_MONTH, GIB, Cost, Costs, Prices, Traffic, bill, load
+from kfbench.broker.plans import find, operations
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.tally import Source
