@@ -33,7 +33,7 @@ _MB_PER_S: Final = {
 _OTHER_MB_PER_S: Final = 250
 _US_A_BATCH: Final = {"none": 0, "gzip": 25}
 _OTHER_US_A_BATCH: Final = 18
-_BROKER_BYTES_PER_S: Final = 300e6
+_BROKER_BYTES_PER_S: Final = 1e9
 _BROKER_S: Final = 0.1
 _BROKER_CALLS: Final = 10  # that are not timed
 

@@ -47,7 +47,8 @@ from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
 from kfbench.sweep.java import java_home
 
-TASK_S: Final = 3.0  # long enough to hide a task's 30 ms, short enough to keep all cores busy to the end
+TASK_S: Final = 3.0  # long enough to hide the 0.2 s that Spark plans a task, short enough to keep all cores busy to the end
+ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
 TASK_ATTEMPTS: Final = 4
 COMPILING_S: Final = 30.0  # about what it takes at worst: a sweep that is shorter compiles what it meets
 LOGGING: Final = """\
@@ -95,16 +96,18 @@ def run_sweep(
         cores = int(spark.sparkContext.defaultParallelism)
         with _progress(console) as progress:
             worth = asked.startswith("local") and sum(map(estimate_s, profile.cells)) > COMPILING_S
-            for calls in compilations(profile.cells) if worth else ():
+            if worth:
+                calls = compilations(profile.cells)
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
                 for _ in _done(spark, calls, cores, _call, f"{RESULT} binary"):
                     progress.update(bar, advance=1)
             for kind, workers in (("bytes", cores), ("cpu", 1), ("prefix", 1), ("broker", 1)):
-                tasks = grouped([cell for cell in profile.cells if cell.kind == kind])
+                cells = [cell for cell in profile.cells if cell.kind == kind]
+                tasks = grouped(cells, ALONE_TASK_S if workers == 1 else TASK_S)
                 bar = progress.add_task(kind, total=sum(map(len, tasks)), unit="cells", failed="0 failed rows")
-                for cells, rows in _done(spark, tasks, workers, measure_recipes, from_arrow_schema(SCHEMA)):
+                for task, rows in _done(spark, tasks, workers, measure_recipes, from_arrow_schema(SCHEMA)):
                     _store(rows, writer, counts, hosts)
-                    progress.update(bar, advance=len(cells), failed=f"{counts['error']} failed rows")
+                    progress.update(bar, advance=len(task), failed=f"{counts['error']} failed rows")
     return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
 
 
@@ -214,13 +217,13 @@ def _call(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(task))], pa.binary())], [RESULT])
 
 
-def grouped(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Neighbouring cells together, about TASK_S of work each; the longest first."""
+def grouped(cells: Sequence[Cell], task_s: float = TASK_S) -> list[list[Cell]]:
+    """Neighbouring cells together, about task_s of work each; the longest first."""
     tasks: list[list[Cell]] = []
-    spent = TASK_S
+    spent = task_s
     for cell in cells:
         cost = estimate_s(cell)
-        if spent + cost > TASK_S:
+        if spent + cost > task_s:
             tasks.append([])
             spent = 0.0
         tasks[-1].append(cell)
