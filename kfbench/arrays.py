@@ -1,5 +1,6 @@
 """The arrays that everything here is made of: read-only, contiguous, one-dimensional."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,12 @@ def ranges(starts: Int64, lengths: Int64) -> Int64:
     ends = np.cumsum(lengths, dtype=np.int64)
     numbers: Int64 = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
     return numbers
+
+
+def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
+    """Rows of one structured type, from at least one part, one after another in an array of their own."""
+    # As bytes: NumPy's own concatenate, copy and index go field by field, 10 times slower; its take does not.
+    return np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

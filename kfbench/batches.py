@@ -202,7 +202,7 @@ class BatchFields:
 
     def take(self, batches: ArrayLike) -> Self:
         """The fields of the batches of these numbers, in this order."""
-        return self if len(self.rows) == 1 else self._with(self.rows[np.asarray(batches, np.int64)])
+        return self if len(self.rows) == 1 else self._with(self.rows.take(np.asarray(batches, np.int64)))
 
     def replace(self, **columns: ArrayLike) -> Self:
         """These fields with other columns in place of theirs; tagged fields stay. Raises InvalidRecords."""
@@ -212,8 +212,8 @@ class BatchFields:
         batches = sizes.pop() if sizes else 1
         given = {name: self.rows[name] for name in FIELD_DEFAULTS} | columns
         whole: dict[str, Any] = {name: np.broadcast_to(values, batches) for name, values in given.items()}
-        changed = type(self)(**whole)
-        rows = changed.rows.copy()
+        rows = type(self)(**whole).rows
+        rows.flags.writeable = True  # nobody else has them
         for name in ("tags_start", "tags_bytes", "tags_count"):
             rows[name] = self.rows[name]
         return self._with(rows)

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes
+from kfbench.arrays import Bytes, rows_joined
 from kfbench.broker._source import is_told_by_magic
 from kfbench.errors import CorruptLog
 from kfbench.formats import Format
@@ -58,7 +58,7 @@ def headers(
     elif to_ms is not None:
         stop, target = scan.AT_TIME, to_ms
     parts = list(_parts(data, fmt, position, stop, target, from_offset))
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return parts[0] if len(parts) == 1 else rows_joined(parts)
 
 
 def _parts(

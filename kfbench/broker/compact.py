@@ -6,7 +6,6 @@ parameter but the first: keys are told apart by their bytes and not by an MD5; `
 together ("Kafka Enriched Message Metadata"); `to` writes another format (KIP-724).
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -211,7 +210,7 @@ class _Rewriting:
 
     def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
         """Where in `kept` a batch of the result begins, and the end."""
-        rows, shapes = self.rows[kept], self.log.records.shapes
+        rows, shapes = self.rows.take(kept), self.log.records.shapes
         plain_messages = _of_kinds([kind.codec == "none" and kind.fmt.magic < 2 for kind in self.kinds], self.number)
         alone = (rows["producer_id"] != NO_PRODUCER_ID) | rows["is_transactional"] | rows["is_control"]
         alone |= (self.survivors[kept] == 0) | plain_messages[kept]
@@ -225,17 +224,15 @@ class _Rewriting:
         headers = np.append(0, np.cumsum(shapes.header_key_lengths + np.maximum(shapes.header_value_lengths, 0)))
         payload += np.diff(headers[shapes.header_bounds])
         totals = np.append(0, np.cumsum(payload * self.keep))
-        sizes = np.append(0, np.cumsum(np.diff(totals[self.log.bounds])[kept])).tolist()
-        ends, last_offsets = np.append(np.flatnonzero(~alike) + 1, len(kept)).tolist(), rows["last_offset"].tolist()
-        starts, at, run = [0], 0, 0
-        while at < len(kept):
-            while ends[run] <= at:
-                run += 1
-            end = min(ends[run], bisect_right(sizes, sizes[at] + merge_bytes, at, ends[run] + 1) - 1)
-            reach = int(rows["base_offset"][at]) + LARGEST_DELTA
-            at = max(at + 1, bisect_right(last_offsets, reach, at, end))
-            starts.append(at)
-        return np.array(starts, np.int64)
+        sizes = np.append(0, np.cumsum(np.diff(totals[self.log.bounds])[kept]))
+        ends = np.append(np.flatnonzero(~alike) + 1, len(kept))  # of runs of batches that are alike
+        end = np.repeat(ends, np.diff(ends, prepend=0))
+        fits = np.searchsorted(sizes, sizes[:-1] + merge_bytes, side="right") - 1
+        # Offsets of a log rise; where they do not, fewer batches are merged than could be.
+        farthest = np.maximum.accumulate(_last_offsets(self.log)[kept]) - LARGEST_DELTA
+        reaches = np.searchsorted(farthest, rows["base_offset"], side="right")
+        following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
+        return _reached(np.append(0, ends[:-1]), np.append(following, len(kept)))
 
     def _written(
         self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool
@@ -243,7 +240,7 @@ class _Rewriting:
         """These batches built anew, each from a leader to a follower, and how many plain bytes went into codecs."""
         if not len(leaders):
             return EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0
-        of_leader = self.rows[leaders]
+        of_leader = self.rows.take(leaders)
         held = self.survivors[leaders] > 0
         before = np.append(0, np.cumsum(self.survivors[batches]))
         bounds = before[np.append(np.searchsorted(batches, leaders), len(batches))]
@@ -269,6 +266,19 @@ class _Rewriting:
         )
         made = write_batches(records, bounds, fields, number, kinds, lossy)
         return made, codec_bytes(records, bounds, fields, number, kinds)
+
+
+def _reached(starts: Int64, following: Int64) -> Int64:
+    """The numbers that one comes to from these on, each followed by a greater one, but the last, which is its own."""
+    is_reached = np.zeros(len(following), np.bool_)
+    is_reached[starts] = True
+    # Twice as far each time: after k rounds all that is less than 2**k steps away is known.
+    while True:
+        known = np.flatnonzero(is_reached)
+        is_reached[following[known]] = True
+        if np.count_nonzero(is_reached) == len(known):
+            return known
+        following = following[following]
 
 
 def _spliced(

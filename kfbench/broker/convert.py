@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench import layouts
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker._source import bytes_of, find, is_told_by_magic
 from kfbench.broker.work import Work
@@ -359,7 +359,7 @@ def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
     """What of these fields holds in the other format, the rest to be derived from the records."""
     if fields is NO_FIELDS:
         return fields
-    rows = fields.rows.copy()
+    rows = rows_joined([fields.rows])
     if min(magic, to.magic) < 2:
         for name in ("base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms"):
             rows[name] = layouts.UNSET

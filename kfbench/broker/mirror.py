@@ -335,14 +335,13 @@ class _Source:
     def _picked(self, batches: Int64) -> tuple[Bytes, Int64]:
         """These batches one after another; the log itself where that is all of them."""
         self.whole[batches] = True
-        rows = self.rows[batches]
+        starts, sizes = self.rows["position"][batches], self.rows["size_bytes"][batches]
         positions = np.zeros(len(batches) + 1, np.int64)
-        np.cumsum(rows["size_bytes"], out=positions[1:])
+        np.cumsum(sizes, out=positions[1:])
         if len(batches) == len(self.rows):
             return read_only(self.data[: positions[-1]]), positions
         picked = np.empty(positions[-1], np.uint8)
-        starts = np.ascontiguousarray(rows["position"])
-        frames.scatter(self.data, starts, starts + rows["size_bytes"], positions[:-1], picked)
+        frames.scatter(self.data, starts, starts + sizes, positions[:-1], picked)
         return read_only(picked), positions
 
     def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:

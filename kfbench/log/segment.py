@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, as_bytes
+from kfbench.arrays import Bytes, as_bytes, rows_joined
 from kfbench.batches import BATCH, DecodedLog, EncodedLog
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, KfbenchError
@@ -85,7 +85,7 @@ def _together(parts: list[DecodedLog]) -> DecodedLog:
 
 
 def _joined_rows(parts: list[DecodedLog]) -> NDArray[np.void]:
-    return np.concatenate([part.batch_rows for part in parts]) if parts else np.zeros(0, BATCH)
+    return rows_joined([part.batch_rows for part in parts]) if parts else np.zeros(0, BATCH)
 
 
 def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:

@@ -292,6 +292,16 @@ def test_merge_bytes_count_headers_and_what_survives_alone(headers: tuple[tuple[
     assert [batches_left(merge_bytes) for merge_bytes in (33, 32, 22, 21)] == [[3], [2, 1], [2, 1], [1, 1, 1]]
 
 
+def test_a_merged_batch_reaches_as_far_as_an_offset_delta() -> None:
+    """32 bits with a sign, from the base offset."""
+    offsets = [0, 2**31 - 1, 2**31, 2**31 + 5, 2**40, 2**40 + 2**31]
+    source = encoded("v2", [batch((offset, b"%d" % offset, b"v")) for offset in offsets])
+    done = compact(source, now_ms=NOW_MS, merge_bytes=1_000)
+    back = kfbench.read_log(done.encoded)
+    assert back.records.offsets.tolist() == offsets
+    assert back.batches["count"].tolist() == [2, 2, 1, 1]
+
+
 def test_an_empty_batch_is_not_merged() -> None:
     """Its offsets are what it is kept for."""
     source = encoded("v2", [batch((0, b"a", b"v")), batch(base_offset=1, last_offset=4, base_timestamp_ms=-1)])
