@@ -324,7 +324,11 @@ def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> De
 def _kinds(log: DecodedLog, fmt: Format | str | None) -> tuple[Int64, list[Kind]]:
     """What a batch says does not tell which format it is of where that shares headers, and there are none to share."""
     number, kinds = kinds_of(log)
-    return number, kinds if fmt is None else [replace(kind, fmt=find(fmt)) for kind in kinds]
+    if fmt is None:
+        return number, kinds
+    kinds = [replace(kind, fmt=find(fmt)) for kind in kinds]
+    distinct = list(dict.fromkeys(kinds))
+    return np.array([distinct.index(kind) for kind in kinds], np.int64)[number], distinct
 
 
 def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:

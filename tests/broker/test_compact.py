@@ -302,6 +302,13 @@ def test_a_merged_batch_reaches_as_far_as_an_offset_delta() -> None:
     assert back.batches["count"].tolist() == [2, 2, 1, 1]
 
 
+def test_batches_of_one_format_are_merged_whether_or_not_they_have_headers_to_share() -> None:
+    messages = [Message(offset=i, timestamp_ms=NOW_MS, key=b"%d" % i, value=b"v", headers=()) for i in range(2)]
+    messages[1] = replace(messages[1], headers=(("h", b"1"),))
+    source = encoded("v3-full", [Written(messages=(each,), fields=Fields(), codec="none") for each in messages])
+    assert len(compact(source, fmt="v3-full", now_ms=NOW_MS, merge_bytes=100).encoded) == 1
+
+
 def test_an_empty_batch_is_not_merged() -> None:
     """Its offsets are what it is kept for."""
     source = encoded("v2", [batch((0, b"a", b"v")), batch(base_offset=1, last_offset=4, base_timestamp_ms=-1)])
