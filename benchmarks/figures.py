@@ -62,7 +62,7 @@ FILLED_BYTES = 200
 TEMPLATES = {
     "a JSON event": '{"id":"<8x>","time":"<time iso>","type":"<page_view|item_list|check_out>","user":"u-<$u key:6d>",'
     '"path":"/<items|carts>/<$ of 99:4d>","ms":<int 3..900 low>,"note":"<text>"}',
-    "a log line": "<time log> <INFO |WARN > [http-8080-<$ of 12:2d>] <orders.Orders|web.Cart>: <$ of 24:text> took "
+    "a log line": "<time iso> <INFO |WARN > [http-8080-<$ of 12:2d>] <orders.Orders|web.Cart>: <$ of 24:text> took "
     "<int 1..2000 low> ms, trace <16x>",
     "upper-case letters": "<A>",
 }

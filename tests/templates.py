@@ -13,7 +13,7 @@ EVENT = (
     '<$ of 120:4d>","duration_ms":<int 3..900 low>,"session":"<$ every 8 of 5000:6w>","note":"<$ of 90:text>"}'
 )
 LOG_LINE = (
-    "<time log> <INFO |INFO |INFO |DEBUG|WARN |ERROR> [<$task of 12:http-8080-exec-|scheduling-|consumer-><$task:2d>] "
+    "<time iso> <INFO |INFO |INFO |DEBUG|WARN |ERROR> [<$task of 12:http-8080-exec-|scheduling-|consumer-><$task:2d>] "
     "c.e.shop.<$ of 20:orders.Orders|payments.Gateway|stock.Warehouse|web.Controller>: <$ of 24:text>; order <5d> "
     "took <int 1..2000 low> ms"
 )
@@ -50,7 +50,7 @@ EVERY_SLOT = (
     "<|one|three and thirty characters, and some more>/<$ even:a|b|c>/<text 0..70>/<$ of 3:text 5..5>/"
     "<int -5..5>/<int 0..4611686018427387903>/<int 7..99 low>/<int -40..60 drift>/<$ key:int 0..999 drift>/"
     "<count 999998>/<$ key:count 5>/<$ every 3:count 7 step 90>/"
-    "<time iso>/<time log>/<time clf>/<time s>/<time ms -50>/<time us>/<time ns>/<<end>"
+    "<time iso>/<time clf>/<time s>/<time ms -50>/<<end>"
 )
 EXAMPLES = {
     "event": EVENT,

@@ -55,3 +55,13 @@ def settle(kinds, same, null_shares, chances, out):
         length = same[kind]
         length = out[i] if length == DRAWN else length
         out[i] = NULL_LENGTH if chances[i] < null_shares[kind] else length
+
+
+@kernel
+def has_null(lengths, bounds, out):
+    """Fills out bool[batches]: whether one of the lengths between bounds[b] and bounds[b + 1] is a null's."""
+    for b in range(len(out)):
+        nulls = np.int64(0)
+        for length in lengths[bounds[b] : bounds[b + 1]]:
+            nulls += length == NULL_LENGTH
+        out[b] = nulls > 0

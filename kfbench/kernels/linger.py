@@ -4,7 +4,7 @@ partition, in v2."""
 import numpy as np
 
 from kfbench.kernels._jit import kernel, leaf
-from kfbench.kernels.lengths import header_bytes, length_bytes
+from kfbench.kernels.lengths import count_bytes, header_bytes, length_bytes
 from kfbench.kernels.varint import varint_bytes
 from kfbench.layouts import MAX_HEADER_OVERHEAD, MAX_RECORD_OVERHEAD, V2_HEADER
 
@@ -16,13 +16,57 @@ ONE, NO_HEADERS = np.int64(1), np.int64(1)
 
 
 @leaf
+def _payload_bytes(key, value):
+    """Of a record without headers, wherever it stands: all but its length and its two deltas."""
+    key, value = np.int64(key), np.int64(value)
+    return ONE + length_bytes(key, False) + max(key, 0) + length_bytes(value, False) + max(value, 0) + NO_HEADERS
+
+
+@leaf
 def _fixed_bytes(columns, i):
-    """What record i takes wherever it stands: all but its length and its two deltas."""
-    key, value, bounds = np.int64(columns[2][i]), np.int64(columns[3][i]), columns[4]
-    size = ONE + length_bytes(key, False) + max(key, 0) + length_bytes(value, False) + max(value, 0)
+    """As `_payload_bytes`, with the headers of record i."""
+    bounds, size = columns[4], _payload_bytes(columns[2][i], columns[3][i])
     if bounds[i] == bounds[i + 1]:
-        return size + NO_HEADERS
-    return size + header_bytes(bounds, columns[5], columns[6], i, 0, False)
+        return size
+    return size - NO_HEADERS + header_bytes(bounds, columns[5], columns[6], i, 0, False)
+
+
+@leaf
+def _placed(fixed, time_delta, offset_delta):
+    """What a record takes with its deltas and its length."""
+    size = fixed + varint_bytes(time_delta) + count_bytes(offset_delta, False)
+    return size + count_bytes(size, False)
+
+
+@leaf
+def _written(columns, first, end):
+    """What records first to end - 1 take in one batch: loops that become vectors wherever they can."""
+    times, keys, values = columns[0][first:end], columns[2][first:end], columns[3][first:end]
+    bounds, written = columns[4], np.int64(0)
+    if bounds[first] == bounds[end]:
+        for i in range(len(times)):
+            written += _placed(_payload_bytes(keys[i], values[i]), times[i] - times[0], i)
+        return written
+    # Records and headers apart, which is right where a record's own length takes the same bytes with no header and with
+    # all of the batch's.
+    begins, ends = bounds[first:end], bounds[first + 1 : end + 1]
+    names, contents = columns[5][bounds[first] : bounds[end]], columns[6][bounds[first] : bounds[end]]
+    headers, longer = np.int64(0), np.int64(0)
+    for h in range(len(names)):
+        name, content = np.int64(names[h]), np.int64(contents[h])
+        headers += count_bytes(name, False) + name + length_bytes(content, False) + max(content, 0)
+    for i in range(len(times)):
+        size = _payload_bytes(keys[i], values[i]) - NO_HEADERS
+        size += count_bytes(np.int64(ends[i]) - np.int64(begins[i]), False)
+        size += varint_bytes(times[i] - times[0]) + count_bytes(i, False)
+        written += size + count_bytes(size, False)
+        longer += np.int64(count_bytes(size + headers, False) != count_bytes(size, False))
+    if longer == 0:
+        return written + headers
+    written = np.int64(0)
+    for i in range(len(times)):
+        written += _placed(_fixed_bytes(columns, first + i), times[i] - times[0], i)
+    return written
 
 
 @leaf
@@ -36,27 +80,19 @@ def _most_bytes(columns, i):
 
 
 @leaf
-def _in_time(times_us, columns, first, linger_us, room, most):
-    """(where the records end that come in time, whether they are sure to fit): a look at lengths only."""
-    opened, i = times_us[first], first + 1
-    while i < len(times_us) and times_us[i] - opened < linger_us:
-        most += _most_bytes(columns, i)
-        if most > room:
-            return i, False
-        i += 1
-    return i, True
-
-
-@leaf
-def _that_fit(times_us, columns, first, linger_us, room, compressed_share):
-    """Where the records end that come in time and fit, as the client counts."""
-    timestamps, opened, written = columns[0], times_us[first], np.int64(0)
-    for i in range(first, len(times_us)):
-        size = _fixed_bytes(columns, i) + varint_bytes(timestamps[i] - timestamps[first])
-        size += varint_bytes(np.int64(i - first))
-        size += varint_bytes(size)
-        late = times_us[i] - opened >= linger_us
-        if i > first and (late or HEADER_BYTES + np.int64(written * compressed_share) + size > room):
+def _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share):
+    """Where the records end that come in time and fit, as the client counts; those before `sure` do."""
+    room = np.int64(batch_size_bytes)
+    if HEADER_BYTES + _most_bytes(columns, first) > room:
+        room = max(room, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
+    written = _written(columns, first, sure)
+    for i in range(sure, len(times_us)):
+        taken = HEADER_BYTES + np.int64(written * compressed_share)
+        least = max(np.int64(columns[2][i]), 0) + max(np.int64(columns[3][i]), 0)
+        if times_us[i] - times_us[first] >= linger_us or taken + least > room:
+            return np.int64(i)
+        size = _placed(_fixed_bytes(columns, i), columns[0][i] - columns[0][first], i - first)
+        if taken + size > room:
             return np.int64(i)
         written += size
     return np.int64(len(times_us))
@@ -73,15 +109,22 @@ def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bou
     believes to be left of the bytes written so far, its margin of 1.05 included; 1 without a codec. The next record
     counts in full. No batch waits for the sender, for memory or for an acknowledgement.
     """
-    batches, first = np.int64(0), np.int64(0)
+    batches, first, most, i, n = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(len(times_us))
     bounds[0] = 0
-    while first < len(times_us):
-        most, room = _most_bytes(columns, first), np.int64(batch_size_bytes)
-        if HEADER_BYTES + most > room:
-            room = max(room, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
-        end, fits = _in_time(times_us, columns, first, linger_us, room - HEADER_BYTES, most)
-        if not fits:
-            end = _that_fit(times_us, columns, first, linger_us, room, compressed_share)
-        batches += 1
-        bounds[batches] = first = end
+    if n:
+        opened = times_us[0] - linger_us
+    while i < n:
+        # Selections, no branches: where a batch ends is hardly ever foreseen.
+        late = times_us[i] - opened >= linger_us
+        batches += np.int64(late)
+        first = i if late else first
+        opened = times_us[i] if late else opened
+        most = (np.int64(0) if late else most) + _most_bytes(columns, i)
+        i += 1
+        if HEADER_BYTES + most > batch_size_bytes:
+            sure = i - 1 if compressed_share <= 1 and i - 1 > first else first + 1
+            i = _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share)
+            if i < n:
+                opened = times_us[i] - linger_us
+        bounds[batches] = i
     return batches

@@ -5,6 +5,8 @@ that a record's bytes depend on nothing else: any slice, in any order, on any ma
 end of what they write, over what is written next; the last record needs SLACK_BYTES behind it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kfbench.kernels._jit import kernel, leaf
@@ -23,14 +25,11 @@ from kfbench.kernels.intrinsics import get_u8, leading_zeros, move32, put_i64, p
     ID,
     TEXT,
     ISO,
-    LOG,
     CLF,
     SECONDS,
     MILLIS,
-    MICROS,
-    NANOS,
     END,
-) = range(18)
+) = range(15)
 
 OPERATION = np.dtype([  # what stands before a slot, and the slot
     ("literal_at", np.int64),  # in the text
@@ -38,9 +37,9 @@ OPERATION = np.dtype([  # what stands before a slot, and the slot
     ("kind", np.int64),
     ("elastic", np.int64),  # 1: takes what the record has to spare
     ("width", np.int64),  # of characters, digits and raw bytes
-    ("at", np.int64),  # the alphabet in the text; the first word; the first of 256 picks is at 256 times `picks`
-    ("size", np.int64),  # of the alphabet; what an id is reduced by
-    ("picks", np.int64),
+    ("at", np.int64),  # the alphabet in the text; the first word; a number's first step
+    ("size", np.int64),  # of the alphabet; what an id is reduced by; how many steps, 0 where there are none
+    ("picks", np.int64),  # the first of 256 is at 256 times this
     ("low", np.int64),
     ("span", np.int64),  # a number is low ... low + span - 1
     ("step", np.int64),
@@ -54,23 +53,22 @@ OPERATION = np.dtype([  # what stands before a slot, and the slot
 # What every program's text begins with.
 PRELUDE = (
     b"2026-01-01T00:00:00.000Z".ljust(32)
-    + b"2026-01-01 00:00:00,000".ljust(32)
     + b"01/Jan/2026:00:00:00 +0000".ljust(32)
     + b"JanFebMarAprMayJunJulAugSepOctNovDec"
 )
-ISO_AT, LOG_AT, CLF_AT, MONTHS_AT = 0, 32, 64, 96
+ISO_AT, CLF_AT, MONTHS_AT = 0, 32, 64
 SLACK_BYTES = 32
 LAST_MS = 9_999_999_999_999  # 2286: the last of 13 digits
 
-# What is no field of an operation: WORD is one that WORDS choose from, or a phrase of TEXT.
+# What is no field of an operation: WORD is one that WORDS choose from, or a phrase of TEXT; STEP says from which draw
+# on a number has so many characters more.
 WORD = np.dtype([("at", np.int64), ("length", np.int64)])
+STEP = np.dtype([("least", np.uint64), ("more", np.int64)])
 
 KEYS_PURPOSE = 2**40  # draws that follow a key: the same whatever they are for
 BITS_4, BITS_6, BITS_8, BITS_16, BITS_32, BITS_56 = (np.uint64(bits) for bits in (4, 6, 8, 16, 32, 56))
 LOW_16, LOW_32 = np.uint64(2**16 - 1), np.uint64(2**32 - 1)
-ZERO, ONE, TEN, FIFTEEN, SIXTY_FOUR, THOUSAND, MILLION = (
-    np.uint64(number) for number in (0, 1, 10, 15, 64, 1_000, 1_000_000)
-)
+ZERO, ONE, TEN, FIFTEEN, SIXTY_FOUR, THOUSAND = (np.uint64(number) for number in (0, 1, 10, 15, 64, 1_000))
 ID_FACTOR = np.uint64(618_033_989)  # has no factor in common with a power of ten
 POWERS = np.array([0, *(10**k for k in range(1, 20))], np.uint64)  # 0 has a digit too
 DIGIT_0, MINUS = 48, 45
@@ -97,10 +95,36 @@ def _states(streams, number, key):
     return word(streams[0], number), word(streams[1], key)
 
 
+class Slot(NamedTuple):
+    """What a slot draws by, out of memory: every write may change what an array holds, and costs a look."""
+
+    kind: int
+    low: int
+    span: int
+    step: int
+    by_key: int
+    every: int
+    of: int
+    channel: int
+    pick: int
+
+
 @leaf
 def _run(op, number):
     """The number of a run of neighbours; most slots spare the division."""
     return number if op.every == 1 else number // op.every
+
+
+@leaf
+def _one_of(op, state):
+    """Which of `of` values, as uint64."""
+    drawn = mixed(state ^ op.pick)
+    # An octave of 1, 2, 4 … numbers, each octave as likely: the k-th is about 1/k as likely as the first.
+    octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
+    chosen = (ONE << octave) - ONE
+    chosen += drawn & chosen
+    # The last octave ends before twice as many. Whichever does not wrap, for a branch would be mispredicted.
+    return min(chosen, chosen - np.uint64(op.of))
 
 
 @leaf
@@ -111,13 +135,7 @@ def state_of(op, streams, states, number):
     else:
         base, state = streams[0], states[0] if op.every == 1 else word(streams[0], number // op.every)
     if op.of:
-        drawn = mixed(state ^ op.pick)
-        # An octave of 1, 2, 4 … numbers, each octave as likely: the k-th is about 1/k as likely as the first.
-        octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
-        chosen = (ONE << octave) - ONE
-        chosen += drawn & chosen
-        # The last octave ends before twice as many. Whichever does not wrap, for a branch would be mispredicted.
-        state = word(base, min(chosen, chosen - np.uint64(op.of)))
+        state = word(base, _one_of(op, state))
     return state ^ op.channel
 
 
@@ -154,30 +172,73 @@ def decimal_width(value):
 
 
 @leaf
-def width_of(op, words, picks, streams, states, number, key):
-    """Of a slot whose width is drawn."""
+def _draw(slot, streams, states, numbers, keys, known, drawn):
+    """Fills drawn uint64[n] with what a slot draws for each record; states: of the records' own draws."""
+    if slot.of == 0 and not slot.by_key and slot.every == 1:
+        for i in range(len(drawn)):
+            drawn[i] = mixed(states[i] ^ slot.channel)
+    elif 0 < slot.of <= len(known):  # each of these few once
+        base = streams[1] if slot.by_key else streams[0]
+        for k in range(slot.of):
+            known[k] = mixed(word(base, k) ^ slot.channel)
+        for i in range(len(drawn)):
+            state = word(base, keys[i]) if slot.by_key else states[i]
+            if slot.every != 1:
+                state = word(base, numbers[i] // slot.every)
+            drawn[i] = known[_one_of(slot, state)]
+    else:
+        for i in range(len(drawn)):
+            own = states[i], word(streams[1], keys[i])
+            drawn[i] = mixed(state_of(slot, streams, own, numbers[i]))
+
+
+@leaf
+def _add_widths(op, widths, steps, drawn, out):
+    """To out int32[n], what a slot takes that draws its words, its number or the length of its text."""
     if op.kind == WORDS:
-        drawn = mixed(state_of(op, streams, states, number)) >> BITS_56
-        return np.int64(words[op.at + picks[op.picks * 256 + np.int64(drawn)]].length)
-    if op.kind == TEXT:
-        drawn = mixed(state_of(op, streams, states, number)) >> BITS_32
-        return op.low + np.int64(drawn * np.uint64(op.span) >> BITS_32)
-    return decimal_width(number_of(op, streams, states, number, key))
+        row = np.uint64(op.picks * 256)
+        for i in range(len(out)):
+            out[i] += widths[row + (drawn[i] >> BITS_56)]
+    elif op.kind == TEXT:
+        low, span = np.int32(op.low), np.uint64(op.span)
+        for i in range(len(out)):
+            out[i] += low + np.int32((drawn[i] >> BITS_32) * span >> BITS_32)
+    else:
+        for s in range(op.at, op.at + op.size):
+            least, more = steps[s].least, np.int32(steps[s].more)
+            for i in range(len(out)):
+                out[i] += more if drawn[i] >= least else np.int32(0)
 
 
 @kernel
-def natural(ops, varying, words, picks, seed, purpose, fixed, numbers, keys, out):
+def natural(ops, varying, widths, steps, seed, purpose, fixed, numbers, keys, scratch, out):
     """Fills out int32[n]: a record's length while nothing is put into its elastic slots.
 
-    varying int64: which ops have a drawn width; fixed: the bytes of everything else. The rest is as `fill` has it.
+    varying int64: which ops have a drawn width; widths int32[256 a row of `picks`]: of the word that a random byte
+    picks; steps: how the digits of a number follow from what is drawn; fixed: the bytes of everything else, and those
+    of numbers before their first step; scratch uint64[3 a]: what `a` records at a time need. The rest is as `fill` has
+    it. Slot by slot: what a slot is asks no question of each record, and the loops become vectors.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
-    for i in range(len(numbers)):
-        number, key, length = numbers[i], keys[i], fixed
-        states = _states(streams, number, key)
+    room = len(scratch) // 3
+    for first in range(0, len(out), room):
+        own_numbers, own_keys = numbers[first : first + room], keys[first : first + room]
+        own = out[first : first + room]
+        states, drawn, known = scratch[: len(own)], scratch[room : room + len(own)], scratch[2 * room :]
+        for i in range(len(own)):
+            states[i] = word(streams[0], own_numbers[i])
+            own[i] = fixed
         for v in range(len(varying)):
-            length += width_of(ops[varying[v]], words, picks, streams, states, number, key)
-        out[i] = length
+            op = ops[varying[v]]
+            slot = Slot(op.kind, op.low, op.span, op.step, op.by_key, op.every, op.of, op.channel, op.pick)
+            if op.kind == WORDS or op.kind == TEXT or op.size:
+                _draw(slot, streams, states, own_numbers, own_keys, known, drawn)
+                _add_widths(op, widths, steps, drawn, own)
+            else:
+                for i in range(len(own)):
+                    number, key = own_numbers[i], own_keys[i]
+                    value = number_of(slot, streams, _states(streams, number, key), number, key)
+                    own[i] += decimal_width(value)
 
 
 @leaf
@@ -236,7 +297,7 @@ def _put_time(out, at, kind, text, ms, date):
         put_digits(out, at + 7, 4, np.uint64(year))
         clock = at + 12
     else:
-        move32(out, at, text, ISO_AT if kind == ISO else LOG_AT)
+        move32(out, at, text, ISO_AT)
         put_digits(out, at, 4, np.uint64(year))
         put_digits(out, at + 5, 2, np.uint64(month))
         put_digits(out, at + 8, 2, np.uint64(day))
@@ -246,7 +307,7 @@ def _put_time(out, at, kind, text, ms, date):
     put_digits(out, clock, 2, np.uint64(second // 3600 % 24))
     put_digits(out, clock + 3, 2, np.uint64(second // 60 % 60))
     put_digits(out, clock + 6, 2, np.uint64(second % 60))
-    return 26 if kind == CLF else 24 if kind == ISO else 23
+    return 26 if kind == CLF else 24
 
 
 @kernel
@@ -312,12 +373,5 @@ def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_m
                         date = _date(known_day)
                     width = _put_time(out, at, kind, text, ms, date)
                 else:
-                    value = np.uint64(ms)
-                    if kind == SECONDS:
-                        value //= THOUSAND
-                    elif kind == MICROS:
-                        value = value * THOUSAND + ((drawn >> BITS_32) * THOUSAND >> BITS_32)
-                    elif kind == NANOS:
-                        value = value * MILLION + ((drawn >> BITS_32) * MILLION >> BITS_32)
-                    put_digits(out, at, width, value)
+                    put_digits(out, at, width, np.uint64(ms) // THOUSAND if kind == SECONDS else np.uint64(ms))
             at += width

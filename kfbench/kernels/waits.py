@@ -4,6 +4,8 @@ import numpy as np
 
 from kfbench.kernels._jit import kernel
 
+THOUSAND = np.uint64(1_000)
+
 
 @kernel
 def add_up(gaps):
@@ -47,3 +49,19 @@ def scale(waited, factor, first, out):
     """Fills out int64[n], which may be the memory of waited float64[n], with whole times from `first` on."""
     for i in range(len(waited)):
         out[i] = first + np.int64(waited[i] * factor)
+
+
+@kernel
+def milliseconds(times_us, first_ms, out):
+    """Fills out int64[n] with times_us int64[n], none negative, in whole milliseconds from first_ms on."""
+    for i in range(len(out)):
+        out[i] = first_ms + np.int64(np.uint64(times_us[i]) // THOUSAND)
+
+
+@kernel
+def follow(gaps, before, out):
+    """Fills out int64[n]: each one is its gap int32[n] after the one before it, the first after `before`."""
+    at = np.int64(before)
+    for i in range(len(out)):
+        at += np.int64(gaps[i])
+        out[i] = at

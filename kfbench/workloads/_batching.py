@@ -15,7 +15,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int32, Int64
-from kfbench.kernels import draws
+from kfbench.kernels import draws, waits
 from kfbench.kernels.linger import linger
 from kfbench.records import Shapes
 from kfbench.workloads._distributions import (
@@ -108,8 +108,8 @@ class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
         """int64[65_536] of the block's records."""
         gaps = np.empty(BLOCK_RECORDS, np.int32)
         draws.pick(seed, BATCHES, block * BLOCK_RECORDS, _geometric(self.survival), gaps)
-        offsets = np.cumsum(gaps, dtype=np.int64)
-        offsets += block * self.block_offsets - 1
+        offsets = np.empty(BLOCK_RECORDS, np.int64)
+        waits.follow(gaps, block * self.block_offsets - 1, offsets)
         return offsets
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int32, Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.kernels import draws
-from kfbench.kernels.kinds import DRAWN, pairs, places, settle
+from kfbench.kernels.kinds import DRAWN, has_null, pairs, places, settle
+from kfbench.kernels.waits import milliseconds
 from kfbench.layouts import (
     CONTROL_ABORT,
     CONTROL_COMMIT,
@@ -58,6 +59,7 @@ MARKERS: Final = (  # what a marker's key may be, and its value: version 0, of t
     np.array([(0, CONTROL_COMMIT), (0, CONTROL_ABORT)], CONTROL_KEY).tobytes(),
     np.array([(0, 0)], END_TRANSACTION_MARKER).tobytes(),
 )
+ROWS: Final = 8_192
 NO_BYTES: Final = np.zeros(0, np.uint8)
 NUMBERS: Final = np.arange(BLOCK_RECORDS)
 ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
@@ -309,8 +311,7 @@ class Model(_Table, frozen=True, kw_only=True):
         return starts[: pairs(drawn, followed, TOMBSTONE, PLAIN, kinds, starts)]
 
     def _fill_timestamps(self, seed: int, first: int, arrived_us: Int64, planned: Plan | None, out: Int64) -> None:
-        np.floor_divide(arrived_us, 1000, out=out)
-        out += START_OF_2026_MS
+        milliseconds(arrived_us, START_OF_2026_MS, out)
         time = self.time
         if planned is not None and time.same_in_batch:
             out[:] = np.repeat(out[planned.bounds[:-1]], np.diff(planned.bounds))
@@ -380,7 +381,8 @@ class Model(_Table, frozen=True, kw_only=True):
             first = columns["offsets"][bounds[:-1]] // of_records * of_records
             found = {"base_offset": first, "last_offset": first + (of_records - 1)}
             if self.batching.delete_retention_ms is not None:
-                tombstones = np.add.reduceat(columns["value_lengths"] == NULL_LENGTH, bounds[:-1], dtype=np.int64)
+                tombstones = np.empty(batches, np.bool_)
+                has_null(columns["value_lengths"], bounds, tombstones)
                 last_ms = columns["timestamps_ms"][bounds[1:] - 1]
                 after_ms = self.batching.cleaned_after_ms + self.batching.delete_retention_ms
                 found["delete_horizon_ms"] = np.where(tombstones, last_ms + after_ms, NO_TIMESTAMP)
@@ -407,9 +409,11 @@ class Model(_Table, frozen=True, kw_only=True):
         row["is_transactional"] = isinstance(self.batching, Transactions)
         row["timestamp_type"] = self.time.append_time
         rows = np.empty(len(next(iter(found.values()))), row.dtype)
-        _repeat(row, rows)
-        for name, column in found.items():
-            rows[name] = column
+        for first in range(0, len(rows), ROWS):  # as many as stay in a cache until all columns are written
+            part = rows[first : first + ROWS]
+            _repeat(row, part)
+            for name, column in found.items():
+                part[name] = column[first : first + ROWS]
         return BatchFields.trusted(rows)
 
     def _ids(self, key: Key | None, seed: int, numbers: Int64, kinds: Kinds | None) -> Int64:

@@ -13,8 +13,8 @@ payloads can show. A template is literal text with slots in angle brackets (`<<`
                       records, with a sixteenth of the range as noise
     <count 1000>      rises by 1 with the record number; `<count 1000 step 40>`: by 40 on average
     <id 6>            six digits of the key; keys below 10**6 have digits of their own
-    <time iso>        2026-01-01T00:00:00.000Z; log: 2026-01-01 00:00:00,000; clf: 01/Jan/2026:00:00:00 +0000; s, ms,
-                      us, ns: numbers; `<time ms -50>`: up to 50 ms before the record's time, drawn
+    <time iso>        2026-01-01T00:00:00.000Z; clf: 01/Jan/2026:00:00:00 +0000; s, ms: numbers; `<time ms -50>`: up to
+                      50 ms before the record's time, drawn
     <text>            phrases of a skewed vocabulary, elastic; `<text 20..80>`: of a length in this range
 
 A head before the slot, `<$NAME HOW:SLOT>`, gives it a name and says whom its draws follow:
@@ -34,6 +34,7 @@ length leaves (several share it evenly); below the length of all the rest, a rec
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -52,6 +53,7 @@ MAX_WIDTH: Final = 1 << 20
 MAX_NUMBER: Final = 1 << 62
 MAX_SCALED: Final = 1 << 31  # a range that is scaled with 32 bits
 MAX_WORDS: Final = 256  # a byte draws one
+SCRATCH: Final = 1_024  # records at a time: 24 KiB
 
 _DIGITS, _LOWER, _UPPER = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ALPHABETS: Final = {
@@ -65,12 +67,9 @@ _ALPHABETS: Final = {
 }
 _TIMES: Final = {
     "iso": (kernels.ISO, 24),
-    "log": (kernels.LOG, 23),
     "clf": (kernels.CLF, 26),
     "s": (kernels.SECONDS, 10),
     "ms": (kernels.MILLIS, 13),
-    "us": (kernels.MICROS, 16),
-    "ns": (kernels.NANOS, 19),
 }
 _UUID: Final = (("", 8, "x"), ("-", 4, "x"), ("-4", 3, "x"), ("-", 1, "variant"), ("", 3, "x"), ("-", 12, "x"))
 _HOW: Final = ("key", "every", "of", "even")
@@ -118,6 +117,8 @@ class Template:
     _bytes: Bytes = field(repr=False)
     _words: NDArray[Any] = field(repr=False)
     _picks: Bytes = field(repr=False)
+    _widths: Int32 = field(repr=False)
+    _steps: NDArray[Any] = field(repr=False)
     _fixed_bytes: int = field(repr=False)
 
     @classmethod
@@ -142,8 +143,8 @@ class Template:
             return np.full(len(numbers), self.least_bytes, np.int32)
         lengths = np.empty(len(numbers), np.int32)
         kernels.natural(
-            self._ops, self._varying, self._words, self._picks, seed, purpose, self._fixed_bytes,
-            numbers, numbers if keys is None else _column(keys, np.int64), lengths,
+            self._ops, self._varying, self._widths, self._steps, seed, purpose, self._fixed_bytes,
+            numbers, numbers if keys is None else _column(keys, np.int64), np.empty(3 * SCRATCH, np.uint64), lengths,
         )  # fmt: skip
         return lengths
 
@@ -230,6 +231,8 @@ class _Parser:
         self.ops: list[dict[str, int]] = []
         self.words: list[tuple[int, int]] = []
         self.picks: list[Bytes] = []
+        self.widths: list[Int32] = []  # of what the picks choose
+        self.steps: list[tuple[int, int]] = []
         self.named: dict[str, tuple[_Head, list[str]]] = {}  # the slots of a name, the first of them its own
         self.literal = b""
         self.least = self.most = self.fixed = 0
@@ -270,6 +273,8 @@ class _Parser:
             "_bytes": _column(np.frombuffer(bytes(self.bytes) + bytes(kernels.SLACK_BYTES), np.uint8), np.uint8),
             "_words": _column(np.array(self.words, kernels.WORD), kernels.WORD),
             "_picks": _column(np.concatenate([np.zeros(0, np.uint8), *self.picks]), np.uint8),
+            "_widths": _column(np.concatenate([np.zeros(0, np.int32), *self.widths]), np.int32),
+            "_steps": _column(np.array(self.steps, kernels.STEP), kernels.STEP),
             "_fixed_bytes": self.fixed,
         }
 
@@ -326,8 +331,21 @@ class _Parser:
             self.bytes += word
         # One pick each, so that none is missing, and the rest by their shares.
         until = np.rint(np.cumsum(1 + (256 - len(words)) * share / share.sum()))
-        self.picks.append(np.searchsorted(until, np.arange(256), side="right").astype(np.uint8))
+        chosen = np.searchsorted(until, np.arange(256), side="right")
+        self.picks.append(chosen.astype(np.uint8))
+        self.widths.append(np.array([len(word) for word in words], np.int32)[chosen])
         return {"at": first, "picks": row}
+
+    def add_steps(self, kind: int, low: int, span: int) -> dict[str, int]:
+        """Fields of a number, after `kernels.number_of`: a larger draw is never a smaller number."""
+        first = len(self.steps)
+        self.fixed += len(str(low))
+        for number in sorted({0} | {sign for k in range(1, 20) for sign in (10**k, 1 - 10**k)}):
+            if low < number < low + span:
+                least = _least_draw(kind, number - low, span)
+                if least < 2**32:
+                    self.steps.append((least << 32, len(str(number)) - len(str(number - 1))))
+        return {"at": first, "size": len(self.steps) - first}
 
     def add_text(self, text: str) -> int:
         """Where it is."""
@@ -365,12 +383,12 @@ def _parts(body: str, head: _Head, parser: _Parser) -> Iterator[tuple[bytes, dic
             raise _Unreadable(f"1 to {MAX_WIDTH} characters are possible")
         yield b"", _characters(width, found[2], parser)
     elif found := re.fullmatch(r"int (-?\d{1,19})\.\.(-?\d{1,19})(?: (low|drift))?", body):
-        yield b"", _integer(int(found[1]), int(found[2]), found[3], head)
+        yield b"", _integer(int(found[1]), int(found[2]), found[3], head, parser)
     elif found := re.fullmatch(r"count (\d{1,19})(?: step (\d{1,19}))?", body):
         yield b"", _count(int(found[1]), int(found[2] or 1), head)
     elif found := re.fullmatch(r"id (\d{1,19})", body):
         yield b"", _id(int(found[1]), head)
-    elif found := re.fullmatch(r"time (iso|log|clf|s|ms|us|ns)(?: -(\d{1,19}))?", body):
+    elif found := re.fullmatch(r"time (iso|clf|s|ms)(?: -(\d{1,19}))?", body):
         yield b"", _time(found[1], int(found[2] or 0), head)
     elif found := re.fullmatch(r"text(?: (\d{1,19})\.\.(\d{1,19}))?", body):
         yield b"", _text(found[1], found[2], parser)
@@ -399,7 +417,7 @@ def _characters(width: int | None, alphabet: str, parser: _Parser) -> dict[str, 
     return {"kind": kernels.CHARACTERS, "at": parser.add_text(letters), "size": len(letters), **room}
 
 
-def _integer(low: int, high: int, kind: str | None, head: _Head) -> dict[str, int]:
+def _integer(low: int, high: int, kind: str | None, head: _Head, parser: _Parser) -> dict[str, int]:
     most = MAX_SCALED if kind else MAX_NUMBER
     if high < low:
         raise _Unreadable("the range ends before it begins")
@@ -409,8 +427,20 @@ def _integer(low: int, high: int, kind: str | None, head: _Head) -> dict[str, in
         raise _Unreadable("drift and of do not go together")
     widths = [len(str(number)) for number in (low, high)] + [1] * (low <= 0 <= high)
     kinds = {None: kernels.INT, "low": kernels.LOW, "drift": kernels.DRIFT}
-    span = {"low": low, "span": high - low + 1}
-    return {"kind": kinds[kind], **span} | _width(min(widths), max(widths))
+    fields = {"kind": kinds[kind], "low": low, "span": high - low + 1} | _width(min(widths), max(widths))
+    if fields["width"] < 0 and kind != "drift" and fields["span"] < 2**32:
+        fields |= parser.add_steps(fields["kind"], low, fields["span"])
+    return fields
+
+
+def _least_draw(kind: int, above: int, span: int) -> int:
+    """The least of 32 bits that draw a number so much above the lowest one; 2**32 if none does."""
+
+    def number(drawn: int) -> int:
+        share = (drawn * drawn >> 32) * drawn >> 32 if kind == kernels.LOW else drawn
+        return share * span >> 32
+
+    return bisect_left(range(2**32), above, key=number)
 
 
 def _count(first: int, step: int, head: _Head) -> dict[str, int]:

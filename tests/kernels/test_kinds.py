@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.kernels.kinds import DRAWN, pairs, places, settle
+from kfbench.kernels.kinds import DRAWN, has_null, pairs, places, settle
 
 PLAIN, FOLLOWER = 0, 254
 
@@ -48,3 +48,9 @@ def test_a_kind_s_length_is_drawn_or_the_same_for_all_and_some_are_null() -> Non
     lengths = np.arange(10, 19, dtype=np.int32)
     settle(kinds, same, null_shares, chances, lengths)
     assert lengths.tolist() == [-1, -1, -1, 13, 40, -1, 16, 40, -1]
+
+
+def test_which_batches_hold_a_null() -> None:
+    out = np.empty(4, np.bool_)
+    has_null(np.array([-1, 0, 5, 7, 3, -1, -1], np.int32), np.array([0, 1, 4, 6, 7]), out)
+    assert out.tolist() == [True, False, True, True]

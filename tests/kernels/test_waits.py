@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kfbench.kernels.waits import add_up, begin, pause, scale
+from kfbench.kernels.waits import add_up, begin, follow, milliseconds, pause, scale
 
 
 def test_gaps_add_up_to_times_in_the_same_memory() -> None:
@@ -35,3 +35,16 @@ def test_pauses_take_what_gaps_leave(length: float, stretch: float) -> None:
     expected = np.ones(22)
     expected[starts] = pauses * stretch
     assert gaps.tolist() == expected.tolist()
+
+
+def test_microseconds_are_cut_to_milliseconds() -> None:
+    times_us = np.array([0, 999, 1_000, 1_999, 2**62])
+    out = np.empty(5, np.int64)
+    milliseconds(times_us, 70, out)
+    assert out.tolist() == [70, 70, 71, 71, 70 + 2**62 // 1000]
+
+
+def test_each_offset_follows_the_one_before() -> None:
+    out = np.empty(4, np.int64)
+    follow(np.array([1, 1, 2**31 - 1, 5], np.int32), 2**40 - 1, out)
+    assert out.tolist() == [2**40, 2**40 + 1, 2**40 + 2**31, 2**40 + 2**31 + 5]
