@@ -14,6 +14,7 @@ from kfbench.formats import Entries
 from kfbench.kernels.frames import LENGTH_AT, START
 
 PIECE_BYTES: Final = 8 << 20
+HEADERS_BYTES: Final = 256 << 10  # read at a time where batches are skipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +32,25 @@ class Piece:
 
 
 def pieces(
-    source: str | os.PathLike[str] | int, piece_bytes: int = PIECE_BYTES, most_bytes: int | None = None
+    source: str | os.PathLike[str] | int,
+    piece_bytes: int = PIECE_BYTES,
+    most_bytes: int | None = None,
+    start: int = 0,
+    end: int | None = None,
 ) -> Iterator[Piece]:
-    """The batches of a file, or of an open descriptor from its beginning, about `piece_bytes` at a time.
+    """The batches of a file, or of an open descriptor whatever its position, about `piece_bytes` at a time.
 
-    A batch that is larger is a piece of its own, up to most_bytes; None: whatever it says it takes. A file whose first
-    batch claims more has no batch, all its bytes are trailing ones. The last piece may be empty. Raises CorruptLog for
-    a length that cannot be skipped or is above most_bytes, once all batches before it were given; InvalidRecords,
+    start: where one begins (see `first_batch`); end: no batch that begins there or behind it is given. A batch that is
+    larger than a piece is one of its own, up to most_bytes; None: whatever it says it takes. A file whose first batch
+    claims more has no batch, all its bytes are trailing ones. The last piece may be empty. Raises CorruptLog for a
+    length that cannot be skipped or is above most_bytes, once all batches before it were given; InvalidRecords,
     OSError.
     """
     if piece_bytes < START:
         raise InvalidRecords(f"piece_bytes: {piece_bytes} is below {START}")
     with open(source, "rb", buffering=0, closefd=not isinstance(source, int)) as file:
-        size, at = os.fstat(file.fileno()).st_size, 0
-        file.seek(0)
+        size, at = os.fstat(file.fileno()).st_size, start
+        file.seek(start)
         kept = np.zeros(0, np.uint8)  # the beginning of a batch that did not end in the piece before
         while True:
             room = min(max(piece_bytes, _wanted(kept)), size - at)
@@ -55,16 +61,26 @@ def pieces(
                 held += read
             is_last = held < len(data) or at + held >= size
             entries = Entries.of(data[:held])
+            if end is not None and at + int(entries.positions[-1]) >= end:
+                batches = int(np.searchsorted(entries.positions, end - at))
+                yield Piece(
+                    data=data[: entries.positions[batches]],
+                    positions=entries.positions[: batches + 1],
+                    magics=entries.magics[:batches],
+                    at=at,
+                    trailing_bytes=0,
+                )
+                return
             if entries.broken:
                 raise CorruptLog(at + entries.broken.position, entries.broken.field, entries.broken.promise)
-            end = int(entries.positions[-1])
-            claimed_bytes = _wanted(data[end:held])
+            whole = int(entries.positions[-1])
+            claimed_bytes = _wanted(data[whole:held])
             is_too_long = most_bytes is not None and claimed_bytes > most_bytes
-            is_no_log = is_too_long and not at + end
-            if end or (is_last and not is_too_long) or is_no_log:
-                trailing_bytes = size if is_no_log else held - end if is_last and not is_too_long else 0
+            is_no_log = is_too_long and not at + whole
+            if whole or (is_last and not is_too_long) or is_no_log:
+                trailing_bytes = size if is_no_log else held - whole if is_last and not is_too_long else 0
                 yield Piece(
-                    data=data[:end],
+                    data=data[:whole],
                     positions=entries.positions,
                     magics=entries.magics,
                     at=at,
@@ -72,10 +88,27 @@ def pieces(
                 )
             if is_too_long and not is_no_log:
                 promise = f"{claimed_bytes:,} bytes, where a batch may take {most_bytes:,}"
-                raise CorruptLog(at + end, "length", promise)
+                raise CorruptLog(at + whole, "length", promise)
             if is_last or is_no_log:
                 return
-            kept, at = data[end:held].copy(), at + end
+            kept, at = data[whole:held].copy(), at + whole
+
+
+def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
+    """Where the first batch at byte `wanted` or behind it begins, or the file ends; None: one before it is incomplete,
+    or has a length that cannot be skipped or is above most_bytes. From length to length: bytes are read over."""
+    at, size = 0, os.fstat(descriptor).st_size
+    while at < wanted:
+        data = np.frombuffer(os.pread(descriptor, HEADERS_BYTES, at), np.uint8)
+        entries = Entries.of(data)
+        if at + int(entries.positions[-1]) >= wanted:
+            return at + int(entries.positions[np.searchsorted(entries.positions, wanted - at)])
+        whole = int(entries.positions[-1])
+        claimed_bytes = _wanted(data[whole:])
+        at += whole + claimed_bytes
+        if entries.broken or claimed_bytes > most_bytes or at > size or not (whole or claimed_bytes):
+            return None
+    return at
 
 
 def _wanted(start: Bytes) -> int:

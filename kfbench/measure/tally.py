@@ -29,7 +29,7 @@ from kfbench.sources import Chunk, Part
 STRETCH_BYTES: Final = 512 << 10  # of plain v2: what is drawn, or not, as a whole
 UNIFORM: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000)
 UNIFORM_TIMES: Final = 64  # so many times the codecs' share goes into uniform batches: a size is quicker than a codec
-MOST_DAMAGE: Final = 1000  # places listed of one part; all are counted
+MOST_DAMAGE: Final = 1000  # places that are listed; all are counted
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
@@ -79,8 +79,8 @@ class Source:
 
     payload_bytes: keys, values and headers. plain_bytes: plain v2 in these batches, assumed where there are none.
     first_ms, last_ms: the earliest and latest time of a client, -1 without. ahead: see `Rebatcher`.
-    damage: the first MOST_DAMAGE places in the part's unit; damaged_bytes: of all of them. unreadable: why the rest
-    was not read.
+    damage: places in the part's unit, MOST_DAMAGE of all sources together at most; damaged_bytes: of all of
+    them. unreadable: why the rest was not read.
     """
 
     path: str
@@ -102,6 +102,20 @@ class Source:
     unreadable: str | None = None
     plain_bytes: int = 0
     ahead: int = 0
+
+    def plus(self, other: Self) -> Self:
+        """Two shares of one file."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in SUMMED}
+        known = [time_ms for time_ms in (self.first_ms, other.first_ms) if time_ms != NO_TIMESTAMP]
+        return replace(
+            self,
+            **sums,
+            first_ms=min(known, default=NO_TIMESTAMP),
+            last_ms=max(self.last_ms, other.last_ms),
+            kinds=dict(sorted((Counter(self.kinds) + Counter(other.kinds)).items())),
+            damage=tuple(sorted((*self.damage, *other.damage), key=lambda each: each.position)),
+            unreadable=min(filter(None, (self.unreadable, other.unreadable)), default=None),
+        )
 
     @property
     def stream(self) -> str:
@@ -191,7 +205,16 @@ class Tally:
     times: Mapping[str, Times] = field(default_factory=dict)
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
+        both = type(self)(**{name: _sum(value, getattr(other, name)) for name, value in vars(self).items()})
+        is_damaged = any(source.damage for source in other.sources)
+        return replace(both, sources=_listed(both.sources)) if is_damaged else both
+
+    def by_file(self) -> Self:
+        """Shares of one file as one source, where its first one stands."""
+        files: dict[str, Source] = {}
+        for source in self.sources:
+            files[source.path] = files[source.path].plus(source) if source.path in files else source
+        return replace(self, sources=tuple(files.values()))
 
     def sizes(self) -> Counter[str]:
         """The bytes of each format as recorded, without a codec."""
@@ -199,6 +222,16 @@ class Tally:
         for (name, _), size_bytes in self.breakdown.items():
             sizes[name] += size_bytes
         return sizes
+
+
+def _listed(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    """With MOST_DAMAGE places of damage at most: the first of every source, then the second, and so on, so that it does
+    not matter in which order sources are added."""
+    if sum(len(source.damage) for source in sources) <= MOST_DAMAGE:
+        return sources
+    places = [(i, s.path, s.damage[i].position, at) for at, s in enumerate(sources) for i in range(len(s.damage))]
+    kept = Counter(at for *_, at in sorted(places)[:MOST_DAMAGE])
+    return tuple(replace(source, damage=source.damage[: kept[at]]) for at, source in enumerate(sources))
 
 
 def _sum(one: Any, other: Any) -> Any:
@@ -214,13 +247,14 @@ def _sum(one: Any, other: Any) -> Any:
     return both
 
 
-def tally(part: Part, question: Question, run: Run = map) -> Tally:
-    """What one part takes. run: how the codecs are run, as `map`; a thread pool's keeps several cores busy.
+def tally(part: Part, question: Question, run: Run = map, advance: Callable[[int], None] = lambda _: None) -> Tally:
+    """What one part takes. run: how the codecs are run, as `map`; a thread pool's keeps several cores busy. advance: is
+    called with the bytes that were read, chunk by chunk, in all with the part's.
 
     Damage is left out and listed; what makes the rest of the part unreadable is `Source.unreadable`. Raises
     InvalidConfig for a part without batches when none are assumed.
     """
-    reading, chunks, unreadable = _Reading(part, question, run), iter(part.chunks()), None
+    reading, chunks, unreadable, left_bytes = _Reading(part, question, run), iter(part.chunks()), None, part.size_bytes
     while True:
         try:
             chunk = next(chunks, None)
@@ -232,6 +266,10 @@ def tally(part: Part, question: Question, run: Run = map) -> Tally:
         if chunk is None:
             break
         reading.add(chunk)
+        read_bytes = chunk.size_bytes + sum(each.size_bytes for each in chunk.damage)
+        advance(read_bytes)
+        left_bytes -= read_bytes
+    advance(left_bytes)
     return reading.done(unreadable)
 
 
@@ -364,6 +402,7 @@ class _Reading:
 NUMBERS: Final = (
     "sound_bytes", "batches", "records", "payload_bytes", "damaged_places", "damaged_bytes", "trailing_bytes"
 )  # fmt: skip
+SUMMED: Final = (*NUMBERS, "size_bytes", "plain_bytes", "ahead")
 
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:

@@ -19,16 +19,17 @@ REPLICAS: Final = "segments of other replicas"
 
 
 def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None) -> Found:
-    """The parts of all sources, in the order given, each once.
+    """The parts of all sources, in the order given, each once; large files as several, one after the other.
 
     Files are tables by their names, else segments; a folder is one of segments if it has any, else one of tables, whose
     rows are records by `columns`. Tables beside segments, a folder with neither and a table that cannot be read are
     left out where there is more, and said; so are segments of a partition that were found already, which are another
     replica's. Raises KfbenchError where no source has a part, and for a path that is not there.
     """
-    parts: dict[str, Part] = {}
+    parts: list[Part] = []
     skipped: dict[str, Skipped] = {}
     refused: list[KfbenchError] = []
+    places: set[str] = set()
     keys: set[str] = set()
     for path in paths:
         try:
@@ -45,18 +46,19 @@ def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None
             )
             continue
         skipped |= {each.path: each for each in found.skipped}
+        given = {part.name: os.path.realpath(part.name) for part in found.parts}
         for part in found.parts:
-            place = os.path.realpath(part.name)
-            if place in parts:
+            if given[part.name] in places:
                 continue
             if part.partition is not None and isinstance(part, log.Segment):
                 if part.key in keys:
                     skipped[part.name] = Skipped(path=part.name, size_bytes=part.size_bytes, reason=REPLICAS)
                     continue
                 keys.add(part.key)
-            parts[place] = part
+            parts += part.shares() if isinstance(part, log.Segment) else [part]
+        places.update(given.values())
     if parts:
-        return Found(parts=tuple(parts.values()), skipped=tuple(skipped.values()))
+        return Found(parts=tuple(parts), skipped=tuple(skipped.values()))
     if refused:
         raise refused[0]
     for each in skipped.values():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -20,12 +21,17 @@ from kfbench.sources._text import TEXT_BYTES, opened
 LONGEST_ROW: Final = 64 << 20
 
 
-def read(path: str, columns: Columns) -> Iterator[Read]:
-    """Raises InvalidRecords for a column that no line has, OSError."""
+def read(path: str, columns: Columns, span: tuple[int, int | None] | None = None) -> Iterator[Read]:
+    """span: the lines that begin from that byte on and before the other, None: up to the end; of text that is not
+    compressed. Raises InvalidRecords for a column that no line has, OSError."""
     names = columns.names
     decoder = _decoder(names)
-    line, unseen = 1, names
-    for data, size_bytes in _lines(path):
+    start, end = span or (0, None)
+    at, line = _first_line(path, start) or (None, 1)
+    if at is None or (end is not None and at >= end):
+        return
+    unseen = names
+    for data, size_bytes in _lines(path, at, end):
         lines, numbers, line = _split(data, line)
         rows, good, bad = _decoded(decoder, lines)
         found = {name: list(map(attrgetter(f"c{i}"), rows)) for i, name in enumerate(names)}
@@ -118,20 +124,42 @@ def _parts_of_items(items: dict[str, ByteStrings], lines: ByteStrings, columns: 
     )
 
 
-def _lines(path: str) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Whole lines, uint8[n], and what they take in the file. Raises InvalidRecords, OSError."""
+def _first_line(path: str, start: int) -> tuple[int, int] | None:
+    """Where the first line that begins at byte `start` or behind it does, and its number. None: there is none, or it
+    follows one that is too long, which whoever reads that says."""
+    if not start:
+        return 0, 1
+    feeds, at = 0, start - 1
+    with Path(path).open("rb", buffering=0) as file:
+        while (left := at - file.tell()) and (data := file.read(min(left, TEXT_BYTES))):
+            feeds += data.count(b"\n")
+        while at < start + LONGEST_ROW and (data := file.read(TEXT_BYTES)):
+            if (feed := data.find(b"\n")) >= 0:
+                return at + feed + 1, feeds + 2
+            at += len(data)
+    return None
+
+
+def _lines(path: str, start: int = 0, end: int | None = None) -> Iterator[tuple[NDArray[np.uint8], int]]:
+    """Whole lines, uint8[n], and what they take in the file: from the one that begins at byte `start` to the last that
+    begins before byte `end`. Raises InvalidRecords, OSError."""
     with opened(path) as (stream, told):
-        kept, at = b"", 0
+        kept, at = b"", start
+        if start:
+            stream.seek(start)
         while True:
             fresh = stream.read(TEXT_BYTES)
             data = kept + fresh
-            end = data.rfind(b"\n") + 1 if fresh else len(data)
-            kept = data[end:]
+            if end is not None and (feed := data.find(b"\n", end - 1 - at)) >= 0:
+                yield np.frombuffer(data, np.uint8, feed + 1), feed + 1
+                return
+            whole = data.rfind(b"\n") + 1 if fresh else len(data)
+            kept = data[whole:]
             if len(kept) > LONGEST_ROW:
                 raise InvalidRecords(f"a line of more than {LONGEST_ROW >> 20} MiB: are these JSON lines?")
-            if end:
+            if whole:
                 here = told(len(kept))
-                yield np.frombuffer(data, np.uint8, end), here - at
+                yield np.frombuffer(data, np.uint8, whole), here - at
                 at = here
             if not fresh:
                 return

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 from kfbench.log.inspect import Damage
 from kfbench.sources._columns import Columns, check_columns
 from kfbench.sources._read import Read, first_line, lost, reads, runs, share
-from kfbench.sources.part import CHUNK_BYTES
+from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES
 
-PART_BYTES: Final = 256 << 20  # of row groups, as they lie there: what one worker reads of a large Parquet file
 MOST_ROWS: Final = 65_536  # of a Parquet file, decoded at a time
 # A dictionary's entry stands for any number of rows: what these may come to, if each is as large as its whole page.
 DECODED_BYTES: Final = 256 << 20
@@ -26,16 +25,16 @@ DICTIONARY_PAGE: Final = 2
 
 
 def split(path: Path, columns: Columns) -> list[tuple[tuple[int, int] | None, int]]:
-    """A file as parts of about PART_BYTES, each its row groups, None for all, and their bytes.
+    """A file as parts of about SHARE_BYTES, each its row groups, None for all, and their bytes.
 
     Raises KfbenchError for a column that is not there, OSError, ArrowException.
     """
     with pq.ParquetFile(path) as file:
         check_columns(columns, file.schema_arrow.names)
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
-    if sum(sizes) <= PART_BYTES:
+    if sum(sizes) <= SHARE_BYTES:
         return [(None, sum(sizes))]
-    return [((first, end), sum(sizes[first:end])) for first, end in runs(np.array(sizes), PART_BYTES)]
+    return [((first, end), sum(sizes[first:end])) for first, end in runs(np.array(sizes), SHARE_BYTES)]
 
 
 def _group_bytes(group: Any) -> int:

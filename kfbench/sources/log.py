@@ -23,9 +23,9 @@ from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size
-from kfbench.log.pieces import pieces
+from kfbench.log.pieces import first_batch, pieces
 from kfbench.sources._folder import GONE, OTHER_FILES, unreadable, walk
-from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped
+from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
 PIECE_BYTES: Final = 8 << 20  # read at a time
 COLUMN_BYTES: Final = 48  # of a record or a header in memory, beside its bytes
@@ -66,23 +66,35 @@ PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """One segment file, a `Part`. topic "" and partition None where its folder is no partition's.
+    """One segment file, or the batches of it that begin from byte `start` on and before byte `end`, a `Part`. topic ""
+    and partition None where its folder is no partition's.
 
-    size_bytes: without zeros that a broker allocated ahead. is_last: of its folder, so that a broker may be writing it.
+    written_bytes: the file's, without zeros that a broker allocated ahead. is_last: of its folder, so that a broker may
+    be writing it. end None: to the file's end, wherever that is by then.
     """
 
     name: str
-    size_bytes: int
+    written_bytes: int
     topic: str = ""
     partition: int | None = None
     is_last: bool = True
+    start: int = 0
+    end: int | None = None
     unit: str = "byte"
+
+    @property
+    def size_bytes(self) -> int:
+        return (self.written_bytes if self.end is None else self.end) - self.start
 
     @property
     def key(self) -> str:
         path = Path(self.name).absolute()
         folder = path.parent.name if self.partition is None else f"{self.topic}-{self.partition}"
-        return f"{folder}/{path.name}"
+        return f"{folder}/{path.name}" + (f"@{self.start}" if self.start else "")
+
+    def shares(self) -> list["Segment"]:
+        """The segment as several of about SHARE_BYTES, whoever reads them."""
+        return [replace(self, start=start, end=end) for start, end in spans(self.written_bytes)]
 
     def chunks(self) -> Iterator[Chunk]:
         """Raises OSError; KfbenchError where a broker deleted or renamed it meanwhile, whose text is GONE."""
@@ -90,10 +102,13 @@ class Segment:
             descriptor = os.open(self.name, os.O_RDONLY)
         except FileNotFoundError:
             raise KfbenchError(GONE) from None
-        end, budget = 0, FIRST_BYTES
+        budget = FIRST_BYTES
         with FileIO(descriptor) as file:
+            end = first_batch(file.fileno(), self.start, LIMITS.batch_bytes)
+            if end is None:  # the share that it lies in says so
+                return
             try:
-                for piece in pieces(file.fileno(), PIECE_BYTES, LIMITS.batch_bytes):
+                for piece in pieces(file.fileno(), PIECE_BYTES, LIMITS.batch_bytes, end, self.end):
                     end = piece.at + len(piece.data)
                     budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
                     if piece.trailing_bytes:
@@ -107,10 +122,10 @@ class Segment:
             return
         may_be_written = self.is_last and trailing_bytes <= TAIL_BYTES
         if not end or (may_be_written and not _has_batch(_read(file, end, trailing_bytes))):
-            yield _nothing(end, trailing_bytes=min(trailing_bytes, self.size_bytes))
+            yield _nothing(trailing_bytes=min(trailing_bytes, self.written_bytes))
             return
         lost = Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)
-        yield _nothing(end, damage=(lost,))
+        yield _nothing(damage=(lost,))
 
     def _before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
         """The batches from byte `start` to the length that cannot be skipped; what follows is lost."""
@@ -125,7 +140,7 @@ class Segment:
             field=error.field,
             promise=error.promise,
         )
-        yield _nothing(error.position, damage=(lost,))
+        yield _nothing(damage=(lost,))
 
 
 def _read(file: FileIO, start: int, size_bytes: int) -> Bytes:
@@ -161,16 +176,9 @@ def _has_batch(tail: Bytes) -> bool:
     )
 
 
-def _nothing(position: int, damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
+def _nothing(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
     log = read_log(b"")
-    return Chunk(
-        records=log.records,
-        bounds=log.bounds,
-        position=position,
-        size_bytes=0,
-        damage=damage,
-        trailing_bytes=trailing_bytes,
-    )
+    return Chunk(records=log.records, bounds=log.bounds, size_bytes=0, damage=damage, trailing_bytes=trailing_bytes)
 
 
 def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Chunk, None, int]:
@@ -215,7 +223,6 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
         records=log.source_records,
         bounds=log.bounds,
         fields=log.batch_fields,
-        position=start,
         size_bytes=int(rows["size_bytes"].sum()),
         kinds=Counter(f"v{magic} {codec}" for magic, codec in zip(frame["magic"], frame["codec"], strict=True)),
         damage=tuple(
@@ -304,7 +311,7 @@ def _segment(path: Path, is_last: bool) -> Segment:
     size_bytes = segment_size(path)
     return Segment(
         name=os.fspath(path),
-        size_bytes=_written_bytes(path, size_bytes),
+        written_bytes=_written_bytes(path, size_bytes),
         topic=topic,
         partition=partition,
         is_last=is_last,

@@ -1,6 +1,7 @@
 """What a source of records gives: parts, each read by one worker from beginning to end, in chunks.
 
-1. A part is a recipe, small enough to travel to a worker by pickle: a path or offsets, never records.
+1. A part is a recipe, small enough to travel to a worker by pickle: a path or offsets, never records. A large file is
+   several, of one name, wherever it can be cut.
 2. `chunks` gives the same chunks every time and on every host, in the source's order: what is drawn of them for a
    sample must not depend on who reads.
 3. A chunk's keys, values and headers take about CHUNK_BYTES at most, so that memory stays bounded whatever the source's
@@ -22,6 +23,7 @@ from kfbench.log.inspect import Damage
 from kfbench.records import Records
 
 CHUNK_BYTES: Final = 16 << 20
+SHARE_BYTES: Final = 64 << 20  # of a file that is cut: a few seconds of a worker, and its start is not far to find
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +31,12 @@ class Chunk:
     """Records of a part, in its order, with the timestamps that their producer gave.
 
     bounds int64[batches + 1], fields: their batches; None: the source has none, and a batching has to be assumed.
-    position: where it begins, in the part's unit, and rising from chunk to chunk. size_bytes: what these records take
-    in the source now. kinds: how they lie there, "v2 lz4" -> batches. damage: what was left out since the chunk before,
-    in the part's unit. trailing_bytes: an incomplete batch at the end of a log, which is no damage.
+    size_bytes: what these records take in the source now. kinds: how they lie there, "v2 lz4" -> batches. damage: what
+    was left out since the chunk before, in the part's unit. trailing_bytes: an incomplete batch at the end of a log,
+    which is no damage.
     """
 
     records: Records
-    position: int
     size_bytes: int
     bounds: Int64 | None = None
     fields: BatchFields = NO_FIELDS
@@ -46,11 +47,12 @@ class Chunk:
 
 
 class Part(Protocol):
-    """One file, or one partition of a topic.
+    """One file, a share of it, or one partition of a topic.
 
-    name: as the user knows it, such as a path; topic and partition: whose records these are, where that is known;
-    size_bytes: all of it as it lies there; unit: what positions count ("byte", "row", "line", "offset"); key: tells it
-    from others wherever the source lies, so that the same stretches are drawn of a copy.
+    name: as the user knows it, such as a path, which the shares of a file have in common; topic and partition: whose
+    records these are, where that is known; size_bytes: all of it as it lies there; unit: what positions count ("byte",
+    "row", "line", "offset"), from the beginning of the file also in a share; key: tells it from others wherever the
+    source lies, so that the same stretches are drawn of a copy.
     """
 
     @property
@@ -91,3 +93,9 @@ class Found:
 
     parts: tuple[Part, ...]
     skipped: tuple[Skipped, ...] = ()
+
+
+def spans(size_bytes: int) -> list[tuple[int, int | None]]:
+    """Where the shares of a file begin and end; None: with the file. They do not depend on who reads them."""
+    starts = range(0, max(size_bytes - SHARE_BYTES // 2, 1), SHARE_BYTES)
+    return list(zip(starts, [*starts[1:], None], strict=True))

@@ -26,7 +26,7 @@ from kfbench.sources._columns import Columns, rows_of
 from kfbench.sources._folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources._read import UNREADABLE, Read, first_line, runs, share
 from kfbench.sources._text import COMPRESSED
-from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped
+from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
 Kind = Literal["parquet", "json", "csv"]
 KINDS: Final[dict[str, Kind]] = {
@@ -44,19 +44,21 @@ PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # as Spa
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One file, or some row groups of a Parquet file, a `Part`. groups: the first and the one after the last."""
+    """One file or a share of it, a `Part`. groups: of a Parquet file, the first and the one after the last; span: of
+    JSON lines, see `_json_lines.read`. None: all."""
 
     path: str
     kind: Kind
     columns: Columns
     size_bytes: int
     groups: tuple[int, int] | None = None
+    span: tuple[int, int | None] | None = None
     topic: str = ""
     partition: int | None = None
 
     @property
     def name(self) -> str:
-        return self.path + (f" (row groups {self.groups[0]} to {self.groups[1] - 1})" if self.groups else "")
+        return self.path
 
     @property
     def unit(self) -> str:
@@ -64,7 +66,8 @@ class Table:
 
     @property
     def key(self) -> str:
-        return "/".join(Path(self.name).absolute().parts[-2:])
+        start, _ = self.groups or self.span or (0, None)
+        return "/".join(Path(self.name).absolute().parts[-2:]) + (f"@{start}" if start else "")
 
     def chunks(self) -> Iterator[Chunk]:
         """Raises KfbenchError for a column that is not there and where the rest of the file cannot be read."""
@@ -76,8 +79,9 @@ class Table:
     def _reads(self) -> Iterator[Read]:
         if self.kind == "parquet":
             return _parquet.read(self.path, self.columns, self.groups)
-        read = _json_lines.read if self.kind == "json" else _csv.read
-        return read(self.path, self.columns)
+        if self.kind == "json":
+            return _json_lines.read(self.path, self.columns, self.span)
+        return _csv.read(self.path, self.columns)
 
 
 def find(path: str | os.PathLike[str], columns: Columns) -> Found:
@@ -135,13 +139,19 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
 
 
 def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
-    """A file as one part, or a large Parquet file as several."""
+    """A file as one part, or a large one as several. Where a row of CSV ends depends on all quotes before it, and
+    where a line of compressed text does is not known: these stay whole."""
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
     whole = Table(path=os.fspath(path), kind=kind, columns=columns, size_bytes=size_bytes, topic=_topic(path))
-    if kind != "parquet":
+    if kind == "csv" or path.suffix.lower() in COMPRESSED:
         return [whole]
+    if kind == "json":
+        return [
+            replace(whole, span=(start, end), size_bytes=(size_bytes if end is None else end) - start)
+            for start, end in spans(size_bytes)
+        ]
     try:
         split = _parquet.split(path, columns)
     except UNREADABLE as error:
@@ -161,7 +171,7 @@ def _topic(path: Path) -> str:
 
 def _chunks(reads: Iterator[Read], columns: Columns) -> Iterator[Chunk]:
     """Rows as chunks of about CHUNK_BYTES, with what was left out of them."""
-    offset, position = 0, 0
+    offset = 0
     for read in reads:
         rows, n = rows_of(read.parts, columns), len(read.numbers)
         damage = list(read.damage)
@@ -175,14 +185,11 @@ def _chunks(reads: Iterator[Read], columns: Columns) -> Iterator[Chunk]:
                 Damage(position=number, size_bytes=lost_bytes, field=fault.field, promise=fault.promise + more)
             )
         damage.sort(key=lambda each: each.position)
-        records, numbers = rows.records, read.numbers[rows.kept]
-        n = len(records)
+        records, n = rows.records, len(rows.records)
         for first, end in runs(_weights(records), CHUNK_BYTES):
             part = records.part(first, end)
-            position = int(numbers[first]) if end > first else damage[0].position if damage else position
             yield Chunk(
                 records=part.at_offsets(np.arange(offset, offset + len(part))),
-                position=position,
                 size_bytes=share(left_bytes, end, n) - share(left_bytes, first, n) if n else left_bytes,
                 damage=() if first else tuple(damage),
                 partitions=None if columns.partition is None else rows.partitions[first:end],

@@ -159,7 +159,6 @@ class TopicPartition:
             records = Records.from_arrow(batch.select(list(COLUMNS)).rename_columns(list(COLUMNS.values())))
             yield Chunk(
                 records=records,
-                position=int(records.offsets[0]),
                 size_bytes=records.shapes.payload_bytes,  # what they take in the broker's batches, nobody says
             )
 

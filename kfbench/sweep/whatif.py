@@ -7,7 +7,7 @@ codec.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -26,10 +26,12 @@ from kfbench.measure.size import BASE
 from kfbench.measure.tally import UNIFORM, Drawn, Question, Run, Source, Tally, saving, tally
 from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Found, Part, Skipped, find
+from kfbench.sources.part import SHARE_BYTES
 from kfbench.sources.tables import Table
 from kfbench.sources.topic import Topic
 from kfbench.sweep.java import java_home
 from kfbench.sweep.month import Month, Rate, month, rate_of, rate_of_user
+from kfbench.sweep.progress import reading
 from kfbench.sweep.topic import tallied_topic
 from kfbench.sweep.whatif_text import text
 
@@ -41,7 +43,7 @@ BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(
 RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are asked for
 SAMPLE_BYTES: Final = 16 << 20  # of the source, through all formats and codecs: a minute or less
 LOCAL_BYTES: Final = 64 << 20  # below it Spark would take longer to start than to help
-TASK_BYTES: Final = 128 << 20  # a few seconds of a worker
+TASK_BYTES: Final = SHARE_BYTES  # of small files together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,20 +313,23 @@ def tallied(
     """The tally of all parts, its sources in their order: the same whoever works it out."""
     size_bytes = sum(part.size_bytes for part in parts)
     if master is None and (size_bytes < LOCAL_BYTES or len(parts) == 1 or java_home() is None):
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # codecs and kernels do not hold the interpreter
-            found = _tallied(parts, question, pool.map)
+        pools = ThreadPoolExecutor(os.cpu_count())  # codecs and kernels do not hold the interpreter
+        with pools as pool, reading(size_bytes, "read", console) as advance:
+            found = _tallied(parts, question, pool.map, advance)
     else:
-        from kfbench.sweep.spark import mapped
+        from kfbench.sweep.spark.tasks import mapped
 
         tallies = mapped(partial(_tallied, question=question), _grouped(parts), "what-if", master, console)
         found = sum(tallies, Tally())
     order = {part.name: i for i, part in enumerate(parts)}
     sources = tuple(sorted(found.sources, key=lambda source: order[source.path]))
-    return Tally(**{**vars(found), "sources": sources})
+    return replace(found, sources=sources).by_file()
 
 
-def _tallied(parts: Sequence[Part], question: Question, run: Run = map) -> Tally:
-    return sum((tally(part, question, run) for part in parts), Tally())
+def _tallied(
+    parts: Sequence[Part], question: Question, run: Run = map, advance: Callable[[int], None] = lambda _: None
+) -> Tally:
+    return sum((tally(part, question, run, advance) for part in parts), Tally())
 
 
 def _grouped(parts: Sequence[Part]) -> list[list[Part]]:

@@ -14,7 +14,8 @@ import pytest
 from kfbench import FORMATS, BatchFields
 from kfbench.measure.rebatch import Batching
 from kfbench.sources.topic import Topic, by_partition
-from kfbench.sweep.spark import BATCH_BYTES, SweepFailed, topic_mapped
+from kfbench.sweep.spark.session import SweepFailed
+from kfbench.sweep.spark.topic import BATCH_BYTES, topic_mapped
 from kfbench.sweep.whatif import what_if
 from tests.common import messages_of, records_of
 from tests.live.wire import Wire
@@ -51,7 +52,8 @@ def read(topic: str, rows: Iterable[pa.RecordBatch]) -> Read | None:
     if part is None:
         return None
     chunks = list(part.chunks())
-    assert [each.position for each in chunks] == sorted(int(each.records.offsets[0]) for each in chunks)
+    firsts = [int(each.records.offsets[0]) for each in chunks]
+    assert firsts == sorted(firsts)
     return part.partition, [message for each in chunks for message in messages_of(each.records)]
 
 

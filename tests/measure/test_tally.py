@@ -11,6 +11,7 @@ import pytest
 
 from kfbench import FORMATS, Records, read_log
 from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.log.inspect import Damage
 from kfbench.measure.break_even import Crossing, break_evens
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.tally import UNIFORM_TIMES, Drawn, Question, Tally, tally
@@ -56,7 +57,7 @@ def chunk(records: int, at: int = 0, value_bytes: int = 200) -> Chunk:
     draws = np.random.default_rng(at)
     values = [draws.integers(97, 105, draws.integers(1, value_bytes), np.uint8).tobytes() for _ in range(records)]
     times = np.arange(at, at + records) * 20
-    return Chunk(records=Records.from_lists(values, timestamps_ms=times), position=at, size_bytes=sum(map(len, values)))
+    return Chunk(records=Records.from_lists(values, timestamps_ms=times), size_bytes=sum(map(len, values)))
 
 
 def test_a_sum_does_not_depend_on_the_order() -> None:
@@ -67,6 +68,41 @@ def test_a_sum_does_not_depend_on_the_order() -> None:
         assert replace(found, sources=()) == replace(whole, sources=())
         assert sorted(source.path for source in found.sources) == sorted(source.path for source in whole.sources)
     assert pickle.loads(pickle.dumps((QUESTION, whole))) == (QUESTION, whole)
+
+
+def test_listed_damage_is_of_all_sources_whatever_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.measure.tally.MOST_DAMAGE", 5)
+
+    def damaged(name: str, places: int) -> Tally:
+        damage = tuple(Damage(position=at, size_bytes=1, field="crc", promise="is wrong") for at in range(places))
+        each = replace(chunk(1), damage=damage)
+        return tally(InMemory((each,), name=name), replace(QUESTION, assumed=BATCHING))
+
+    each = [damaged("a", 4), damaged("b", 0), damaged("c", 1), damaged("d", 9)]
+    for order in permutations(each):
+        sources = {source.path: source for source in sum(order, Tally()).sources}
+        listed = {name: [place.position for place in source.damage] for name, source in sources.items()}
+        assert listed == {"a": [0, 1], "b": [], "c": [0], "d": [0, 1]}
+        assert [sources[name].damaged_places for name in "abcd"] == [4, 0, 1, 9]
+
+
+def test_shares_of_a_file_are_one_source() -> None:
+    one, other = InMemory((chunk(30), chunk(20, 30))), InMemory((chunk(10, 80),), fails="memory: the disk is gone")
+    question = replace(QUESTION, assumed=BATCHING)
+    of_other = replace(other, name="other")
+    for order in ((one, other, of_other), (other, one, of_other)):
+        whole, beside = sum((tally(part, question) for part in order), Tally()).by_file().sources
+        assert (whole.path, beside.path) == ("memory", "other")
+        assert (whole.records, whole.size_bytes) == (60, one.size_bytes + other.size_bytes)
+        assert (whole.first_ms, whole.last_ms, whole.unreadable) == (0, 89 * 20, "the disk is gone")
+        assert whole.plain_bytes == sum(tally(part, question).sources[0].plain_bytes for part in (one, other))
+
+
+def test_what_was_read_is_told_as_it_is_read() -> None:
+    told: list[int] = []
+    part = InMemory((chunk(30), chunk(20, 30)), fails="memory: the disk is gone")
+    tally(part, replace(QUESTION, assumed=BATCHING), advance=told.append)
+    assert told == [*(each.size_bytes for each in part.given), 0]
 
 
 def test_sums_are_those_of_one_log() -> None:
@@ -180,7 +216,7 @@ def test_break_even_by_hand() -> None:
     """Without keys, headers and time between records, a record of v2 takes 7 bytes and a batch 61; of v1 34 a record:
     61 + 7 n < 34 n from 3 on. A record of v3 saves its attributes, and its batch some more."""
     records = Records.from_lists([b"a" * 20] * 60, timestamps_ms=[1_700_000_000_000] * 60)
-    log = Chunk(records=records, position=0, size_bytes=1)
+    log = Chunk(records=records, size_bytes=1)
     found = tally(InMemory((log,)), replace(QUESTION, assumed=BATCHING))
     each = {(e.format, e.other): (e.after, e.at) for e in break_evens(found, QUESTION.formats)}
     assert each == {("v2", "v1"): (2, 3), ("v3", "v1"): (1, 2), ("v3", "v2"): (None, 1)}
@@ -191,8 +227,6 @@ def test_break_even_by_hand() -> None:
 def test_a_format_does_not_win_by_what_it_leaves_out() -> None:
     headers = [[("trace", bytes(500))]] * 20
     records = Records.from_lists([b"a"] * 20, headers=headers)
-    with_headers = tally(
-        InMemory((Chunk(records=records, position=0, size_bytes=1),)), replace(QUESTION, assumed=BATCHING)
-    )
+    with_headers = tally(InMemory((Chunk(records=records, size_bytes=1),)), replace(QUESTION, assumed=BATCHING))
     assert with_headers.uniform[20, "v1"] < with_headers.uniform[20, "v2"]
     assert any(e.at and (e.format, e.other) == ("v2", "v1") for e in break_evens(with_headers, QUESTION.formats))

@@ -1,12 +1,13 @@
 """JSON lines: values stand as they are; a line that is none is named with its number."""
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from kfbench.errors import KfbenchError
-from kfbench.sources import _json_lines
+from kfbench.sources import _json_lines, find, part
 from kfbench.sources._columns import Columns
 from kfbench.sources._text import TEXT_BYTES
 from tests.sources.rows import chunks, damage_of, messages, values, written
@@ -49,3 +50,30 @@ def test_a_column_may_come_late_in_json_lines(tmp_path: Path) -> None:
     assert values(path, Columns(value="v")) == [None] * 5000 + [b"1"]
     with pytest.raises(KfbenchError, match=rf"^{path}: no column `w` in lines 1 to 5,001$"):
         chunks(path, Columns(value="v", key="w"))
+
+
+@pytest.mark.parametrize("share_bytes", [1, 40, 333])
+def test_shares_of_json_lines_have_every_line_once_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int
+) -> None:
+    asked = Columns(value="v")
+    text = "".join(f'{{"v": "{"x" * (i % 7)}{i}"}}\n' + "\n" * (i % 3) + "no\n" * (i % 11 == 0) for i in range(90))
+    for ending in ("", '{"v": "' + "y" * 400 + '"}'):  # longer than shares and than what is read at a time
+        path = written(tmp_path / "t.jsonl", text + ending)
+        whole = chunks(path, asked)
+        with monkeypatch.context() as patched:
+            patched.setattr(part, "SHARE_BYTES", share_bytes)
+            patched.setattr(_json_lines, "TEXT_BYTES", 60)
+            shares = find([path], asked).parts
+            found = [chunk for each in shares for chunk in each.chunks()]
+        assert len(shares) > 3 and sum(each.size_bytes for each in shares) == path.stat().st_size
+        assert len({each.key for each in shares}) == len(shares) and {each.name for each in shares} == {str(path)}
+        assert [each.value for each in messages(found)] == [each.value for each in messages(whole)]
+        assert damage_of(found) == damage_of(whole) and len(damage_of(whole)) == 9
+        assert sum(each.size_bytes for each in found) == sum(each.size_bytes for each in whole)
+
+
+def test_compressed_text_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part, "SHARE_BYTES", 10)
+    path = written(tmp_path / "t.jsonl.gz", gzip.compress(b'{"v": 1}\n' * 20))
+    assert [each.value for each in messages(chunks(path, Columns(value="v")))] == [b"1"] * 20

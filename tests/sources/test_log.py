@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from kfbench import FORMATS, Limits, Records, read_log
 from kfbench.errors import KfbenchError
-from kfbench.sources import GONE, Chunk, find, log
+from kfbench.sources import GONE, Chunk, find, log, part
 from kfbench.sources.log import Segment
 from tests.recorded import FOLDER, facts
 
@@ -28,7 +27,8 @@ def peak_bytes():
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 
 def read(path):
-    return tally(Segment(name=path, size_bytes=Path(path).stat().st_size), Question(arms=(("v2", "none"),), share=1e-9))
+    whole = Segment(name=path, written_bytes=Path(path).stat().st_size)
+    return tally(whole, Question(arms=(("v2", "none"),), share=1e-9))
 
 read(sys.argv[1])
 before = peak_bytes()
@@ -44,7 +44,11 @@ def written(path: Path, *names: str) -> Path:
 
 
 def chunks_of(path: Path) -> list[Chunk]:
-    return list(Segment(name=str(path), size_bytes=path.stat().st_size).chunks())
+    return list(Segment(name=str(path), written_bytes=path.stat().st_size).chunks())
+
+
+def chunks_of_shares(path: Path) -> list[Chunk]:
+    return [chunk for each in find([path]).parts for chunk in each.chunks()]
 
 
 def check(chunks: list[Chunk], data: bytes) -> None:
@@ -59,7 +63,6 @@ def check(chunks: list[Chunk], data: bytes) -> None:
     assert sum(chunk.size_bytes for chunk in chunks) == whole.batch_rows["size_bytes"].sum()
     assert [each.position for chunk in chunks for each in chunk.damage] == [error.position for error in whole.errors]
     assert sum(chunk.trailing_bytes for chunk in chunks) == whole.trailing_bytes
-    assert all(one.position <= other.position for one, other in pairwise(chunks))
     lost = sum(each.size_bytes for chunk in chunks for each in chunk.damage)
     assert sum(chunk.size_bytes + chunk.trailing_bytes for chunk in chunks) + lost == len(data)
 
@@ -74,6 +77,35 @@ def test_every_sound_batch_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     data[facts("transactions.log").positions[3] + 70] ^= 8
     path.write_bytes(data[:-11])
     check(chunks_of(path), bytes(data[:-11]))
+
+
+@pytest.mark.parametrize("share_bytes", [3_000, 20_000, 60_000])
+def test_shares_of_a_segment_have_every_sound_batch_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int
+) -> None:
+    monkeypatch.setattr(part, "SHARE_BYTES", share_bytes)
+    monkeypatch.setattr("kfbench.log.pieces.HEADERS_BYTES", 900)
+    monkeypatch.setattr(log, "PIECE_BYTES", 5_000)
+    path = written(tmp_path / "a.log", "transactions.log", "activity-zstd.log", "changelog.log", "edges.log")
+    sound = bytearray(path.read_bytes())
+    assert len(find([path]).parts) > 1
+    check(chunks_of_shares(path), bytes(sound))
+    damaged = sound.copy()
+    damaged[facts("transactions.log").positions[3] + 70] ^= 8
+    at = len(sound) - 90_000
+    at = next(int(position) for position in read_log(sound).batches["position"] if position >= at)
+    for broken_length in (bytes(4), b"\x7f\xff\xff\xff"):  # cannot be skipped; more than a batch may take
+        data = damaged.copy()
+        data[at + 8 : at + 12] = broken_length
+        path.write_bytes(data)
+        found = chunks_of_shares(path)
+        said = [(each.position, each.size_bytes, each.field) for chunk in found for each in chunk.damage]
+        assert said == [(each.position, each.size_bytes, each.field) for c in chunks_of(path) for each in c.damage]
+        assert said[-1] == (at, len(data) - at, "length")
+        whole = read_log(bytes(data[:at]), on_error="skip")
+        assert [each for chunk in found for each in chunk.records.offsets] == whole.records.offsets.tolist()
+    path.write_bytes(damaged[:-11])
+    check(chunks_of_shares(path), bytes(damaged[:-11]))
 
 
 def test_what_follows_a_length_that_cannot_be_skipped_is_lost(tmp_path: Path) -> None:

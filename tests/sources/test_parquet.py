@@ -67,12 +67,12 @@ def test_a_large_parquet_file_is_several_parts(tmp_path: Path, monkeypatch: pyte
     path = parquet(tmp_path / "t.parquet", {"v": list(range(1000))}, row_group_size=100)
     whole = messages(chunks(path, Columns(value="v")))
     size = pq.read_metadata(path).row_group(0).column(0).total_compressed_size
-    monkeypatch.setattr(_parquet, "PART_BYTES", 3 * size)
+    monkeypatch.setattr(_parquet, "SHARE_BYTES", 3 * size)
     parts = find(path, Columns(value="v")).parts
-    assert 3 <= len(parts) <= 5 and len({part.name for part in parts}) == len(parts)
+    assert 3 <= len(parts) <= 5 and len({part.key for part in parts}) == len(parts)
+    assert {part.name for part in parts} == {str(path)}
     found = [chunk for part in parts for chunk in pickle.loads(pickle.dumps(part)).chunks()]
     assert [each.value for each in messages(found)] == [each.value for each in whole]
-    assert [each.position for each in found] == sorted({each.position for each in found})
 
 
 def test_rows_of_a_dictionary_are_few_at_a_time_whatever_an_entry_takes(tmp_path: Path) -> None:

@@ -103,5 +103,5 @@ def test_rows_of_spark_are_records() -> None:
     assert part is not None and (part.name, part.partition, part.unit) == ("t-4", 4, "offset")
     found = list(part.chunks())
     assert [message for each in found for message in messages_of(each.records)] == sent
-    assert [each.position for each in found] == [7, 12] and all(each.bounds is None for each in found)
+    assert [int(each.records.offsets[0]) for each in found] == [7, 12] and all(each.bounds is None for each in found)
     assert by_partition("t", batches[:1]) is None

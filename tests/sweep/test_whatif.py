@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -17,8 +19,9 @@ from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.measure.rebatch import Batching
 from kfbench.report.whatif import render
-from kfbench.sources import Columns, Skipped
-from kfbench.sweep import spark, whatif
+from kfbench.sources import Columns, Skipped, find
+from kfbench.sweep import whatif
+from kfbench.sweep.spark import tasks
 from kfbench.sweep.whatif import Sample, what_if
 from tests.common import MESSAGES
 from tests.recorded import FOLDER, NAMES, facts
@@ -40,6 +43,19 @@ def written(folder: Path, data: bytes | bytearray, name: str = "0000000000000000
     path = folder / name
     path.write_bytes(data)
     return path
+
+
+# Peaks by the kernel's count of this process alone: rusage would show what it was forked from.
+PEAKS = """\
+import sys
+from pathlib import Path
+from kfbench.sweep.whatif import what_if
+
+for path in sys.argv[1:]:
+    records = what_if(path).records
+    lines = Path("/proc/self/status").read_text().splitlines()
+    print(records, next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")))
+"""
 
 
 ONE_MAGIC = [name for name in NAMES if len(set(facts(name).batches["magic"])) == 1]
@@ -163,6 +179,20 @@ def test_a_segment_that_is_read_in_chunks_adds_up(tmp_path: Path, monkeypatch: p
     assert found.sample and whole.sample and found.sample.stretches > whole.sample.stretches
     assert (found.sources, found.breakdown, found.losses) == (whole.sources, whole.breakdown, whole.losses)
     assert (found.arms, found.rebatched) == (whole.arms, whole.rebatched)
+
+
+def test_a_large_segment_is_read_in_shares_and_shown_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("telemetry.log", "transactions.log", "service-headers.log")
+    data = bytearray(b"".join((FOLDER / name).read_bytes() for name in names))
+    data[facts("telemetry.log").positions[200] + 70] ^= 8
+    path = written(tmp_path, data[:-11])
+    whole = what_if(path, batchings=[])
+    monkeypatch.setattr("kfbench.sources.part.SHARE_BYTES", 5_000)
+    assert len(find([path]).parts) > 10
+    found = what_if(path, batchings=[])
+    assert (found.sources, found.arms, found.breakdown) == (whole.sources, whole.arms, whole.breakdown)
+    assert (found.losses, found.sent_records, found.rate) == (whole.losses, whole.sent_records, whole.rate)
+    assert found.to_text().splitlines()[:5] == whole.to_text().splitlines()[:5]
 
 
 def test_a_damaged_batch_is_left_out_and_stated(tmp_path: Path) -> None:
@@ -481,7 +511,7 @@ def test_spark_is_for_many_files_where_there_is_java(tmp_path: Path, monkeypatch
         written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
     asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
     small = what_if(tmp_path, **asked)
-    monkeypatch.setattr(spark, "mapped", refused)
+    monkeypatch.setattr(tasks, "mapped", refused)
     monkeypatch.setattr(whatif, "LOCAL_BYTES", 1)
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked)
@@ -507,3 +537,18 @@ def test_a_table_without_a_record_is_refused_in_one_line(tmp_path: Path, name: s
     with pytest.raises(KfbenchError) as raised:
         what_if(path, ["v2"], ["none"], columns=Columns(timestamp="v"), batchings=[Batching(5, 1000)])
     assert str(raised.value).startswith(f"{path}: {said}") and "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
+    value_bytes, a_batch = 1_000, 16
+    values = [bytes(value_bytes)] * a_batch
+    batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(a_batch)), a_batch))
+    times = (1_000, 4_000)
+    logs = [written(tmp_path, batch * each, f"{each:020}.log") for each in times]
+    command = [sys.executable, "-c", PEAKS, *map(str, logs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    (few, peak_bytes), (many, later_peak_bytes) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert (few, many) == tuple(a_batch * each for each in times)
+    assert later_peak_bytes < 768 << 20  # a worker may have 1 GiB
+    assert later_peak_bytes - peak_bytes < (many - few) * value_bytes // 2
