@@ -76,6 +76,12 @@ def grouped(seed, purpose, start, bits, table, firsts, widths, out):
     2**-53 of how many there are. Two words a draw.
     """
     stream = stream_of(seed, purpose)
+    if len(firsts) == 1:  # no choice: the second word alone
+        low, width = firsts[0], widths[0]
+        for i in range(len(out)):
+            number = np.uint64(start + i) << ONE | ONE
+            out[i] = low + np.int64(np.int64(word(stream, number) >> BITS_11) * width)
+        return
     up = np.uint64(bits)
     down = np.uint64(64) - up
     for i in range(len(out)):

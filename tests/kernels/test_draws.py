@@ -71,6 +71,14 @@ def test_grouped_stays_or_goes(seed: int, start: int, bits: int, rng: random.Ran
         assert got == firsts[group] + (more >> 11) * widths[group] // 2**53
 
 
+@given(SEEDS, STARTS.map(lambda start: start // 2), st.integers(1, 2**40))
+def test_one_group_takes_the_second_word_alone(seed: int, start: int, width: int) -> None:
+    out, stream, table = np.empty(8, np.int64), stream_of(seed, 7), np.array([2**32 << 31, 0], np.uint64)
+    draws.grouped(seed, 7, start, 1, table, np.array([5]), np.array([width]) * 2.0**-53, out)
+    second = [splitmix64(stream, 2 * (start + i) + 1) >> 11 for i in range(8)]
+    assert out.tolist() == [5 + each * width // 2**53 for each in second]
+
+
 def bits_of(seed: int, purpose: int, start: int) -> NDArray[np.uint8]:
     """uint8[16_384, 16]: the bits of as many draws."""
     drawn = np.empty(16_384, np.int32)
