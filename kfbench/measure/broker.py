@@ -326,8 +326,9 @@ def _compact_merge(given: Given) -> Task:
 
 def _compacting(given: Given, merge_bytes: int = 0) -> Task:
     records = _read_back(given)
-    last = {records.key(i): i for i in range(len(records))}
-    expected = records.take(sorted(last.values()))
+    keys = records.to_arrow()["key"].combine_chunks().dictionary_encode().indices.to_numpy()
+    _, ages = np.unique(keys[::-1], return_index=True)  # of the last record of each key, counted from the end
+    expected = records.take(np.sort(len(keys) - 1 - ages))
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
     return Task(
         call=lambda: compact(given.log, fmt=given.fmt, now_ms=now_ms, merge_bytes=merge_bytes),
