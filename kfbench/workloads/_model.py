@@ -59,7 +59,7 @@ MARKERS: Final = (  # what a marker's key may be, and its value: version 0, of t
     np.array([(0, CONTROL_COMMIT), (0, CONTROL_ABORT)], CONTROL_KEY).tobytes(),
     np.array([(0, 0)], END_TRANSACTION_MARKER).tobytes(),
 )
-ROWS: Final = 8_192
+ROWS: Final = 2_048
 NO_BYTES: Final = np.zeros(0, np.uint8)
 NUMBERS: Final = np.arange(BLOCK_RECORDS)
 ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
@@ -209,7 +209,7 @@ class Model(_Table, frozen=True, kw_only=True):
         return Sample(
             shapes=shapes,
             bounds=np.concatenate(bounds),
-            batch_fields=self._batch_fields({name: np.concatenate([each[name] for each in fields]) for name in names}),
+            batch_fields=self._batch_fields({name: _joined([each[name] for each in fields]) for name in names}),
             payload=lambda: self._records(shapes, kinds, seed, start),
         )
 
@@ -356,7 +356,8 @@ class Model(_Table, frozen=True, kw_only=True):
         if null_shares.any():
             chances = np.empty(BLOCK_RECORDS, np.int32)
             draws.pick(ids.seed, NULLS, ids.first, ALL_CHANCES, chances)
-        settle(ALL_PLAIN if kinds is None else kinds, same, null_shares, chances, out)
+        if null_shares.any() or (same != DRAWN).any():
+            settle(ALL_PLAIN if kinds is None else kinds, same, null_shares, chances, out)
         if kinds is not None and self._has_tombstones and column == KEY and same[TOMBSTONE] == DRAWN:
             after = np.flatnonzero(kinds == TOMBSTONE)
             out[after] = out[after - 1]
@@ -409,9 +410,11 @@ class Model(_Table, frozen=True, kw_only=True):
         row["is_transactional"] = isinstance(self.batching, Transactions)
         row["timestamp_type"] = self.time.append_time
         rows = np.empty(len(next(iter(found.values()))), row.dtype)
+        alike = np.empty(min(len(rows), ROWS), row.dtype)
+        _repeat(row, alike)
         for first in range(0, len(rows), ROWS):  # as many as stay in a cache until all columns are written
             part = rows[first : first + ROWS]
-            _repeat(row, part)
+            part.view(np.uint8)[:] = alike.view(np.uint8)[: part.nbytes]
             for name, column in found.items():
                 part[name] = column[first : first + ROWS]
         return BatchFields.trusted(rows)
@@ -551,6 +554,8 @@ class _Batches:
 
     def cut(self, first: int, records: int) -> tuple[Int64, Columns]:
         """Bounds and fields of the batches of so many records from `first` on, counted from there."""
+        if records == BLOCK_RECORDS:
+            return self.bounds, self.fields
         begin = int(np.searchsorted(self.bounds, first, side="right")) - 1
         end = int(np.searchsorted(self.bounds, first + records, side="left"))
         fields = {name: column[begin:end] for name, column in self.fields.items()}
@@ -558,6 +563,10 @@ class _Batches:
             fields["base_sequence"] = fields["base_sequence"].copy()
             fields["base_sequence"][0] += first - self.bounds[begin]
         return np.clip(self.bounds[begin : end + 1] - first, 0, records), fields
+
+
+def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
