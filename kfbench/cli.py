@@ -151,7 +151,7 @@ def _swept(profile: str, out: Path, master: str | None) -> Path:
 
     from rich.console import Console
 
-    from kfbench.sweep.spark import run_sweep
+    from kfbench.sweep.runner import run_sweep
 
     command = shlex.join(["kfbench", *map(_without_home, sys.argv[1:])])
     return run_sweep(loaded, out, master, command, Console(stderr=True))

@@ -645,7 +645,7 @@ def test_the_command_that_is_published_does_not_say_where_home_is(
 def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the_rest(
     kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path, command: str
 ) -> None:
-    from kfbench.sweep import spark
+    from kfbench.sweep import runner
 
     def swept(profile: Profile, *_: object) -> Path:
         """The cells of the sweep, without the Spark around them; one of them broken."""
@@ -656,7 +656,7 @@ def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the
         return writer.complete({"counts": {"error": sum(row["status"] == "error" for row in rows)}}).path
 
     out = tmp_path / ("a folder with a name that is longer than eighty columns are wide, " + "and [brackets] " * 3)
-    monkeypatch.setattr(spark, "run_sweep", swept)
+    monkeypatch.setattr(runner, "run_sweep", swept)
     done = kfbench(command, two_cells, "--out", out)
     (run,) = (out / "runs").iterdir()
     assert done.status == 3

@@ -28,7 +28,7 @@ def tallied_topic(
     question_for: what to ask of partitions of these sizes. Raises InvalidConfig for a partition that the topic does not
     have, MissingTool, SweepFailed.
     """
-    from kfbench.sweep.spark import topic_mapped
+    from kfbench.sweep.spark.topic import topic_mapped
 
     skipped: list[Skipped] = []
     asked: list[tuple[tuple[TopicPartition, ...], Question]] = []

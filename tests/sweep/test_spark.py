@@ -16,10 +16,12 @@ from rich.console import Console
 from kfbench.errors import KfbenchError, RunError
 from kfbench.measure.schema import DETERMINISTIC
 from kfbench.store import open_run
-from kfbench.sweep import spark, whatif
+from kfbench.sweep import runner, whatif
 from kfbench.sweep.cell import estimate_s, measure_recipes
 from kfbench.sweep.grid import Profile, load_profile
-from kfbench.sweep.spark import SweepFailed, grouped, retrying, run_sweep
+from kfbench.sweep.progress import counting
+from kfbench.sweep.runner import grouped, run_sweep
+from kfbench.sweep.spark.session import SweepFailed, retrying
 from tests.recorded import FOLDER
 
 TINY = """\
@@ -68,7 +70,7 @@ def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = run_sweep(profile, tmp_path, "local[1]")
-    monkeypatch.setattr(spark, "TASK_S", 1e-9)  # every cell a task of its own
+    monkeypatch.setattr(runner, "TASK_S", 1e-9)  # every cell a task of its own
     two = run_sweep(profile, tmp_path, "local[2]")
     assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
     assert deterministic(one).equals(deterministic(two))
@@ -109,8 +111,8 @@ def test_a_run_is_whole_and_says_how_it_came_about(
 def test_an_interrupted_run_says_so_and_what_it_has_is_sound(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark, "TASK_S", 1e-9)
-    store, stored = spark._store, []
+    monkeypatch.setattr(runner, "TASK_S", 1e-9)
+    store, stored = runner._store, []
 
     def interrupted(*args: object) -> None:
         store(*args)  # type: ignore[arg-type]
@@ -118,7 +120,7 @@ def test_an_interrupted_run_says_so_and_what_it_has_is_sound(
         if len(stored) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(spark, "_store", interrupted)
+    monkeypatch.setattr(runner, "_store", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run_sweep(profile, tmp_path, "local[1]")
     (run,) = (tmp_path / "runs").iterdir()
@@ -139,7 +141,7 @@ def test_a_killed_worker_costs_nothing(profile: Profile, tmp_path: Path, monkeyp
         yield from measure_recipes(batches)
 
     whole = run_sweep(profile, tmp_path, "local[1]")
-    monkeypatch.setattr(spark, "measure_recipes", once_fatal)
+    monkeypatch.setattr(runner, "measure_recipes", once_fatal)
     assert deterministic(run_sweep(profile, tmp_path, "local[1]")).equals(deterministic(whole))
     assert died.exists()
 
@@ -157,7 +159,7 @@ def test_cells_that_fail_are_rows_and_are_counted(
         with unittest.mock.patch.object(cell, "FORMATS", few):
             yield from measure_recipes(batches)
 
-    monkeypatch.setattr(spark, "measure_recipes", without_v1)
+    monkeypatch.setattr(runner, "measure_recipes", without_v1)
     run = open_run(run_sweep(profile, tmp_path, "local[1]"))
     failed = run.table.filter(pc.equal(run.table["status"], "error"))
     assert set(failed["format"].to_pylist()) == {"v1"} and len(failed) == run.manifest["counts"]["error"] == 5
@@ -176,7 +178,7 @@ def test_when_spark_gives_up_it_is_one_line_and_half_a_run(
         os._exit(9)
 
     for task, said in ((broken, "ZeroDivisionError: no way"), (fatal, "Python worker exited unexpectedly")):
-        monkeypatch.setattr(spark, "measure_recipes", task)
+        monkeypatch.setattr(runner, "measure_recipes", task)
         with pytest.raises(SweepFailed, match=said) as caught:
             run_sweep(profile, tmp_path, "local[1]")
         assert "\n" not in str(caught.value)
@@ -202,7 +204,7 @@ def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path
 
 def test_progress_is_quiet_when_nobody_watches() -> None:
     file = io.StringIO()
-    with spark._progress(Console(file=file)) as progress:
+    with counting(Console(file=file)) as progress:
         bar = progress.add_task("bytes", total=3, failed=0)
         progress.update(bar, advance=3)
     assert file.getvalue() == ""
@@ -214,7 +216,7 @@ def test_tasks_are_alike_and_the_longest_come_first() -> None:
     assert sorted(cell.title for task in tasks for cell in task) == sorted(cell.title for cell in cells)
     costs = [sum(map(estimate_s, task)) for task in tasks]
     assert costs == sorted(costs, reverse=True)
-    assert all(cost <= spark.TASK_S or len(task) == 1 for cost, task in zip(costs, tasks, strict=True))
+    assert all(cost <= runner.TASK_S or len(task) == 1 for cost, task in zip(costs, tasks, strict=True))
     assert grouped([]) == []
 
 

@@ -9,8 +9,8 @@ from kfbench.errors import MissingTool
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.tally import Question
 from kfbench.sources.topic import NO_LEADER, Topic
-from kfbench.sweep import spark
-from kfbench.sweep.spark import connector_settings
+from kfbench.sweep.spark import topic as spark
+from kfbench.sweep.spark.topic import connector_settings
 from kfbench.sweep.topic import tallied_topic
 
 

@@ -1,0 +1,1 @@
+"""Everything that knows Spark. Recipes and results travel by pickle and Arrow."""

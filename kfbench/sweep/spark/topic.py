@@ -1,0 +1,107 @@
+"""Spark's Kafka source: a function applied to the rows of every partition, where they are read."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from kfbench.errors import MissingTool
+from kfbench.sources.topic import NO_LEADER, Topic
+from kfbench.sweep.progress import counting
+from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session
+from kfbench.sweep.spark.tasks import RESULT
+
+MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+ADMIN_WAITS: Final = {"request.timeout.ms": "10000", "default.api.timeout.ms": "15000"}
+UNKNOWN_SIZE: Final = -1
+BATCH_BYTES: Final = 4 << 20  # of rows that a Python worker is given at a time
+
+R = TypeVar("R")
+
+
+def topic_mapped(
+    topic: Topic,
+    function_for: Callable[[Mapping[int, int]], Callable[[Iterable[pa.RecordBatch]], R]],
+    connector: str | None = None,
+    master: str | None = None,
+    console: Console | None = None,
+) -> list[R]:
+    """A function applied to the rows of every partition that Spark's Kafka source gives, also to none; in no order.
+
+    function_for: gives it, once it is told what each partition takes on the broker (bytes of its leader's log; -1
+    where the broker does not say, NO_LEADER where there is nobody to ask). connector: a folder with the source's jars,
+    or its Maven coordinates; None: Spark's own, of this version. Raises MissingTool, SweepFailed.
+    """
+    settings = connector_settings(connector) | {"spark.sql.session.timeZone": "UTC", MOST_BYTES: str(BATCH_BYTES)}
+    console = console or Console(stderr=True)
+    with session(retrying(master or "local[*]"), settings) as spark, counting(console) as progress:
+        bar = progress.add_task("topic", total=1, unit="topics", failed="")
+        try:
+            sizes = _partition_sizes(spark, topic)
+            function = function_for(sizes)
+            if NO_LEADER in sizes.values():  # Spark would wait for it
+                topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
+            rows = spark.read.format("kafka").options(**topic.source_options()).load()
+            found = rows.mapInArrow(partial(_fed, function), f"{RESULT} binary").toArrow()
+        except (PySparkException, Py4JError) as error:
+            raise SweepFailed(f"{topic.bootstrap}/{topic.name}: {cause(error)}") from error
+        progress.update(bar, advance=1)
+        return [pickle.loads(each.as_py()) for each in found[RESULT]]
+
+
+def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
+    """Of all partitions that are read. Raises Py4JError for a topic or a broker that is not there."""
+    jvm: Any = spark._jvm
+    properties, names, brokers = jvm.java.util.HashMap(), jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+    for name, value in {**ADMIN_WAITS, **topic.properties}.items():
+        properties.put(name, value)
+    names.add(topic.name)
+    admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+    try:
+        description = admin.describeTopics(names).allTopicNames().get().get(topic.name)
+        leaders = {each.partition(): each.leader().id() for each in description.partitions() if each.leader()}
+        leaderless = [each.partition() for each in description.partitions() if not each.leader()]
+        for broker in sorted(set(leaders.values())):
+            brokers.add(broker)
+        sizes = dict.fromkeys(sorted(leaders) if topic.partitions is None else topic.partitions, UNKNOWN_SIZE)
+        if absent := sizes.keys() - leaders.keys():
+            raise SweepFailed(f"{topic.bootstrap}/{topic.name}: no partition {min(absent)}, or it has no leader")
+        with suppress(Py4JError):  # it may be forbidden: then nobody knows
+            folders = admin.describeLogDirs(brokers).allDescriptions().get()
+            for partition in sizes:
+                key = jvm.org.apache.kafka.common.TopicPartition(topic.name, partition)
+                replicas = [folder.replicaInfos().get(key) for folder in folders.get(leaders[partition]).values()]
+                sizes[partition] = sum(replica.size() for replica in replicas if replica is not None)
+        return sizes if topic.partitions is not None else sizes | dict.fromkeys(leaderless, NO_LEADER)
+    finally:
+        admin.close()
+
+
+def connector_settings(connector: str | None) -> dict[str, str]:
+    """Where Spark takes its Kafka source from. Raises MissingTool for a folder without jars."""
+    if connector is None:
+        connector = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
+    elif Path(connector).is_dir():
+        jars = sorted(Path(connector).glob("*.jar"))
+        if not jars:
+            raise MissingTool(f"{connector}: no jar in this folder: spark-sql-kafka-0-10 and what it needs are wanted")
+        return {"spark.jars": ",".join(jar.resolve().as_uri() for jar in jars)}
+    if connector.count(":") != 2:
+        raise MissingTool(f"{connector}: no folder, and no GROUP:ARTIFACT:VERSION")
+    return {JARS_FROM: connector}
+
+
+def _fed(
+    function: Callable[[Iterable[pa.RecordBatch]], R], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What a Spark task of `topic_mapped` runs."""
+    yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(batches))], pa.binary())], [RESULT])
