@@ -24,6 +24,15 @@ class Crossing:
     after: int | None
     at: int | None
 
+    @property
+    def words(self) -> str:
+        """5; 11-12; always; never."""
+        if self.at is None:
+            return "never"
+        if self.after is None:
+            return "always" if self.at == 1 else f"{self.at:,} or before"
+        return f"{self.at:,}" if self.at == self.after + 1 else f"{self.after + 1:,}-{self.at:,}"
+
 
 def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
     """Each batched format against v0, v1 and v2, as far as they are among the formats."""

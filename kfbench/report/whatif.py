@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.broker.bills import GB
+from kfbench.measure.break_even import Crossing
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.times import moment
 from kfbench.report import plots
@@ -40,8 +41,17 @@ def render(found: Answer) -> Iterator[tuple[str, bytes]]:
         "notes": list(_notes(found)),
         "head_table": sizes(found),
         "figures": figures,
-        "tables": [table for table in (rebatched(found), break_even(found), months(found), fields(found)) if table.rows]
-        + [sources(found)],
+        "tables": [
+            (title, table)
+            for title, table in (
+                ("In other batches", rebatched(found)),
+                ("Break-even", break_even(found)),
+                ("A month at this rate", months(found)),
+                ("Where each byte goes", fields(found)),
+                ("What was read", sources(found)),
+            )
+            if table.rows
+        ],
     }
     yield "index.html", html(page, names, "what-if.html").encode()
     yield "what-if.json", (json.dumps(found, indent=2) + "\n").encode()
@@ -151,60 +161,66 @@ def _as_now(found: Answer) -> str:
 
 
 def rebatched(found: Answer) -> Table:
-    """The same records in other batches."""
-    body: list[tuple[Cell, ...]] = []
+    """The same records in other batches: formats that were put through the codecs; the JSON has all others."""
+    codecs = list(dict.fromkeys(arm["codec"] for arm in found["rebatched"]))
+    rows: dict[tuple[float, int, str], dict[str, Mapping[str, Any]]] = {}
     for arm in found["rebatched"]:
-        a_batch = found["sent_records"] / max(arm["batches"], 1)
-        how = arm["batching"]["linger_ms"], arm["batching"]["batch_size_bytes"]
-        dollars = arm["saving_a_month"]
-        body.append((arm["format"], arm["codec"], *how, a_batch, arm["size_bytes"], _percent(arm["saving"]), dollars))
+        key = arm["batching"]["linger_ms"], arm["batching"]["batch_size_bytes"], arm["format"]
+        rows.setdefault(key, {})[arm["codec"]] = arm
+    body: list[tuple[Cell, ...]] = []
+    for (linger_ms, size_bytes, name), arms in rows.items():
+        if len(arms) == 1 < len(codecs):
+            continue
+        a_batch = found["sent_records"] / max(next(iter(arms.values()))["batches"], 1)
+        sizes = [arms[codec]["size_bytes"] if codec in arms else None for codec in codecs]
+        saved = [_percent(arms[codec]["saving"]) if codec in arms else None for codec in codecs]
+        body.append((name, linger_ms, size_bytes, a_batch, *sizes, *saved))
     return Table(
         name="rebatched",
-        caption="In other batches",
+        caption=f"Bytes in batches that other producers would make; {found['base_bytes']:,} {found['base_words']}",
         columns=(
             Column(name="format", swatch=True),
-            Column(name="codec"),
             Column(name="linger", unit="ms", digits=0),
             Column(name="batch.size", unit="bytes"),
-            Column(name="records a batch", digits=1),
-            Column(name="size", unit="bytes"),
-            Column(name="saved", unit="%", digits=1),
-            Column(name="saved a month", unit="US$"),
+            Column(name="records", unit="a batch", digits=1),
+            *(Column(name=codec, unit="bytes") for codec in codecs),
+            *(Column(name=codec, unit="% saved", digits=1) for codec in codecs),
         ),
         rows=tuple(body),
+        notes=(
+            "batch.size counts uncompressed bytes: a producer that compresses fits more into a batch.",
+            "Each producer id is a producer; records without one come from one.",
+        ),
     )
 
 
 def break_even(found: Answer) -> Table:
     """From how many records a batch on a format takes fewer bytes than another."""
-    body = tuple((each["format"], each["other"], each["at"], each["after"]) for each in found["break_even"])
+    rows: dict[str, dict[str, str]] = {}
+    for each in found["break_even"]:
+        rows.setdefault(each["format"], {})[each["other"]] = Crossing(**each).words
+    others = list(dict.fromkeys(other for row in rows.values() for other in row))
+    last = max(map(int, found["overhead_a_record"]), default=0)
     return Table(
         name="break-even",
-        caption="Records a batch from which a format takes fewer bytes, without a codec",
-        columns=(
-            Column(name="format", swatch=True),
-            Column(name="fewer than", swatch=True),
-            Column(name="from, records a batch"),
-            Column(name="not yet at"),
-        ),
-        rows=body,
-        notes=("On these records, all batches alike. No number in the third column: never, up to the last measured.",),
+        caption="Records a batch from which a format takes fewer bytes beside the payload, without a codec",
+        columns=(Column(name="format", swatch=True), *(Column(name=f"than {other}") for other in others)),
+        rows=tuple((name, *(row.get(other) for other in others)) for name, row in rows.items()),
+        notes=(f"On these records, all batches alike, up to {last:,}; 11-12: not at 10, at 12.",),
     )
 
 
 def months(found: Answer) -> Table:
-    """What a month costs in each format and codec."""
-    arms = [arm for arm in found["sizes"] if arm["month"]]
+    """What a month costs in each format and codec, and what is saved; the JSON has the bytes too."""
+    codecs, costs = _by_codec([arm for arm in found["sizes"] if arm["month"]], "month")
+    _, savings = _by_codec(found["sizes"], "saving_a_month")
     body = [
         (
-            arm["format"],
-            arm["codec"],
-            arm["month"]["stored_bytes"] / GB,
-            arm["month"]["network_bytes"] / GB,
-            arm["month"]["total"],
-            arm["saving_a_month"],
+            name,
+            *(row[codec]["total"] if codec in row else None for codec in codecs),
+            *(savings[name].get(codec) for codec in codecs),
         )
-        for arm in arms
+        for name, row in costs.items()
     ]
     traffic, prices = found["traffic"], found["prices"]
     rate = found["rate"] or {"bytes_a_day": 0, "told_by": "nobody", "streams": []}
@@ -216,14 +232,11 @@ def months(found: Answer) -> Table:
     asked = f"{prices['storage_gb_month']:g} $ a GB and month, {prices['network_gb']:g} $ a GB in or out of a broker"
     return Table(
         name="month",
-        caption="A month at this rate",
+        caption="Storage and network a month, and what is saved; below 0: costs more",
         columns=(
             Column(name="format", swatch=True),
-            Column(name="codec"),
-            Column(name="on disk", unit="GB"),
-            Column(name="network", unit="GB"),
-            Column(name="cost", unit="US$"),
-            Column(name="saved", unit="US$"),
+            *(Column(name=codec, unit="US$") for codec in codecs),
+            *(Column(name=codec, unit="US$ saved") for codec in codecs),
         ),
         rows=tuple(body),
         notes=(f"{at_rate}; {kept}.", f"Assumed unless given: {asked}.", *map(_stream, rate["streams"][:MOST_NAMES])),
@@ -247,7 +260,7 @@ def fields(found: Answer) -> Table:
     rows = [(part, *(found["breakdown"][name].get(part) or None for name in names)) for part in every]
     return Table(
         name="fields",
-        caption="Where each byte goes, without a codec",
+        caption=f"Bytes without a codec, {_as_now(found)}",
         columns=(Column(name="field"), *(Column(name=name, unit="bytes") for name in names)),
         rows=tuple(row for row in rows if any(row[1:])),
     )
@@ -267,7 +280,7 @@ def sources(found: Answer) -> Table:
         skipped.setdefault(other["reason"], []).append(other["size_bytes"])
     return Table(
         name="sources",
-        caption="What was read",
+        caption="By topic" if many else "By file",
         columns=(
             Column(name="topic" if many else "file"),
             Column(name="files"),

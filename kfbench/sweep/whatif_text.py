@@ -14,6 +14,7 @@ from kfbench.records import PAYLOAD
 if TYPE_CHECKING:
     from kfbench.measure.rebatch import Batching
     from kfbench.measure.tally import Source
+    from kfbench.sources import Skipped
     from kfbench.sweep.month import Stream
     from kfbench.sweep.whatif import Arm, WhatIf
 
@@ -59,7 +60,7 @@ def _read(found: "WhatIf") -> list[str]:
     lines += damage[:MOST_LINES]
     if len(damage) > MOST_LINES:
         lines.append(f"and {counted(len(damage) - MOST_LINES, 'line')} more of damage (--json has them)")
-    lines += [f"{each.path}: not read: {each.reason}" for each in found.skipped if each.is_data]
+    lines += _unread(found.skipped)
     if found.lost_bytes:
         share = percent(found.lost_bytes / found.data_bytes, 2)
         lines.append(f"left out: {share} of {found.data_bytes:,} bytes; the result is about the rest")
@@ -68,8 +69,8 @@ def _read(found: "WhatIf") -> list[str]:
         if not each.is_data:
             reasons.setdefault(each.reason, []).append(each.size_bytes)
     if reasons:
-        words = [f"{len(sizes):,} {why} ({sum(sizes):,} bytes)" for why, sizes in sorted(reasons.items())]
-        lines.append(f"not looked at: {', '.join(words)}")
+        words = [f"{why}: {len(sizes):,} ({counted(sum(sizes), 'byte')})" for why, sizes in sorted(reasons.items())]
+        lines.append(f"not looked at: {'; '.join(words)}")
     if any("other replica" in each.reason for each in found.skipped):
         lines.append(
             "segments of other replicas are not read: each partition once, and --replication counts its copies"
@@ -89,6 +90,19 @@ def _read(found: "WhatIf") -> list[str]:
     if found.columns is not None:
         lines.append(f"rows as records: {found.columns.words}")
     return lines
+
+
+def _unread(skipped: Iterable["Skipped"]) -> Iterator[str]:
+    """A line each, or one for many of one reason."""
+    paths: dict[str, list[str]] = {}
+    for each in skipped:
+        if each.is_data:
+            paths.setdefault(each.reason, []).append(each.path)
+    for reason, of_reason in paths.items():
+        if len(of_reason) > MOST_NAMES:
+            yield f"{len(of_reason):,} not read: {reason}: {_names(of_reason)}"
+        else:
+            yield from (f"{path}: not read: {reason}" for path in of_reason)
 
 
 def _names(names: Iterable[str]) -> str:
@@ -251,14 +265,15 @@ def _rebatched(found: "WhatIf", held: str) -> list[str]:
         f"in other batches: bytes, and what is saved of {held}",
         *aligned(rows, right={0, 1, 2, *range(4, 4 + len(codecs))}),
         *errors,
-        "each producer id is a producer, and records without one come from one producer; batch.size counts plain bytes",
+        "batch.size counts uncompressed bytes: a producer that compresses fits more into a batch",
+        "each producer id is a producer, and records without one come from one producer",
     ]
 
 
 def _break_even(found: "WhatIf") -> list[str]:
     rows: dict[str, dict[str, str]] = {}
     for each in found.break_even:
-        rows.setdefault(each.format, {})[each.other] = at_words(each.after, each.at)
+        rows.setdefault(each.format, {})[each.other] = each.words
     others = list(dict.fromkeys(other for row in rows.values() for other in row))
     table = [["fewer bytes from so many records a batch on", *(f"than {other}" for other in others)]]
     table += [[name, *(row.get(other, "-") for other in others)] for name, row in rows.items()]
@@ -269,15 +284,6 @@ def _break_even(found: "WhatIf") -> list[str]:
     if found.uniform_records < found.sent_records:
         lines.append(f"of {found.uniform_records:,} of the {found.sent_records:,} records, drawn by the same seed")
     return lines
-
-
-def at_words(after: int | None, at: int | None) -> str:
-    """A `Crossing`: 5; 11-12; always; never."""
-    if at is None:
-        return "never"
-    if after is None:
-        return "always" if at == 1 else f"{at:,} or before"
-    return f"{at:,}" if at == after + 1 else f"{after + 1:,}-{at:,}"
 
 
 def _month(found: "WhatIf") -> list[str]:

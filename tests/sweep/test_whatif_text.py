@@ -1,13 +1,15 @@
 """What a what-if says of a data dir: topics, what was left out and how much, samples, other batches, a month."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kfbench.measure.break_even import Crossing
 from kfbench.measure.rebatch import Batching
+from kfbench.sources import Skipped
 from kfbench.sweep import whatif_text
 from kfbench.sweep.whatif import BATCHINGS, WhatIf, batchings_of, what_if
-from kfbench.sweep.whatif_text import at_words
 from tests.recorded import FOLDER
 
 GARBAGE = b"no log at all\n" * 40
@@ -50,7 +52,8 @@ def test_what_was_left_out_is_a_share_of_the_bytes(found: WhatIf, data_dir: Path
     assert f"left out: {100 * len(GARBAGE) / total:.2f} % of {total:,} bytes; the result is about the rest" in read
     edges_bytes = (FOLDER / "edges.log").stat().st_size
     assert (
-        f"not looked at: 1 deleted partitions ({edges_bytes:,} bytes), 1 offset indexes ({edges_bytes:,} bytes)" in read
+        f"not looked at: deleted partitions: 1 ({edges_bytes:,} bytes); offset indexes: 1 ({edges_bytes:,} bytes)"
+        in read
     )
     assert any(line.startswith("2 topics together: orders, payments; ") for line in read)
     assert any("payments-1" in line and line.endswith("nothing readable") for line in read)
@@ -105,7 +108,7 @@ def test_the_same_stretches_are_drawn_of_a_copy(found: WhatIf, data_dir: Path, m
 def test_other_batches(found: WhatIf) -> None:
     assert {arm.batching for arm in found.rebatched} == set(BATCHINGS)
     lines = blocks(found)["in"]
-    assert len([line for line in lines if " error " not in line]) == 2 + len(BATCHINGS) * 3 + 1
+    assert len([line for line in lines if " error " not in line]) == 2 + len(BATCHINGS) * 3 + 2
     assert any(line.startswith("standard error of an estimate: ") for line in lines)
     by_hand = {(arm.batching, arm.codec): arm for arm in found.rebatched if arm.format == "v3"}
     sizes = [by_hand[batching, "none"].size_bytes or 0 for batching in BATCHINGS]
@@ -142,11 +145,19 @@ def test_a_month(found: WhatIf) -> None:
     assert without.to_text().splitlines()[-1].startswith("a month: unknown rate")
 
 
-def test_words_for_break_even() -> None:
-    assert at_words(None, 1) == "always"
-    assert at_words(1_000, None) == "never"
-    assert at_words(4, 5) == "5"
-    assert at_words(20, 30) == "21-30"
+@pytest.mark.parametrize(
+    ("after", "at", "words"), [(None, 1, "always"), (1_000, None, "never"), (4, 5, "5"), (20, 30, "21-30")]
+)
+def test_words_for_break_even(after: int | None, at: int | None, words: str) -> None:
+    assert Crossing(format="v3", other="v2", after=after, at=at).words == words
+
+
+def test_many_files_that_are_not_read_for_one_reason_are_one_line(found: WhatIf) -> None:
+    skipped = [Skipped(path=f"{i}.json", size_bytes=1, reason="a table", is_data=True) for i in range(12)]
+    text = replace(found, skipped=(*skipped, Skipped(path="x", size_bytes=1, reason="odd", is_data=True))).to_text()
+    assert "12 not read: a table: 0.json, 1.json, 2.json" in text and "9.json and 2 more\n" in text
+    assert "x: not read: odd" in text
+    assert "0.json: not read: a table" in replace(found, skipped=tuple(skipped[:2])).to_text()
 
 
 def test_batchings_are_all_pairs() -> None:
