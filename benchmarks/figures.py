@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,9 @@ from kfbench.layouts import V2_HEADER, position
 from kfbench.measure.broker import measure_path
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
+from kfbench.measure.tally import Question, tally
+from kfbench.sources import find as find_sources
+from kfbench.sweep.whatif import BATCHINGS, RECODED, SAMPLE_BYTES
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads._arrivals import Poisson, Sine, times_us
 from kfbench.workloads._distributions import GeneralisedPareto, draw_lengths
@@ -66,6 +70,9 @@ TEMPLATES = {
     "<int 1..2000 low> ms, trace <16x>",
     "upper-case letters": "<A>",
 }
+RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
+ASKED_LOGS = ("service-headers.log", "activity-lz4.log", "activity-none.log", "transactions.log")
+ASKED_BYTES = 8 << 20
 NOW_MS = 1_700_000_000_000
 ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
 MISSED = "MISSED"
@@ -461,6 +468,32 @@ def workload_figures(rounds: int) -> Iterator[Figure]:
     )
 
 
+def what_if_figures(rounds: int) -> Iterator[Figure]:
+    """Recorded batches, read, sized in every format and batching, and a stretch of them put through every codec, beside
+    a plain read of the file into memory. What a share of a segment of 1 GiB is asked by default."""
+    data = b"".join((RECORDED / name).read_bytes() for name in ASKED_LOGS)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "00000000000000000000.log")
+        path.write_bytes(data * (ASKED_BYTES // len(data)))
+        [part] = find_sources([path]).parts
+        every = tuple((fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs)
+        whole = Question(
+            arms=every, batchings=BATCHINGS, recoded=RECODED, share=SAMPLE_BYTES / (1 << 30), always=part.key
+        )
+        plain = replace(whole, arms=tuple(arm for arm in every if arm[1] == "none"))
+        if tally(part, plain).sources[0].sound_bytes != part.size_bytes:
+            sys.exit("what-if: a batch was left out")
+        arms: dict[str, Arm] = {
+            "bytes alone": partial(tally, part, plain),
+            "with a sample of codecs": partial(tally, part, whole),
+            "read": path.read_bytes,
+        }
+        spent = interleaved(arms, part.size_bytes, rounds)
+    read = f"a plain read: {1e3 / statistics.median(spent.pop('read')):,.0f} MB/s"
+    for name, times in spent.items():
+        yield Figure(name=f"what-if, {name}", measured=1e3 / statistics.median(times), unit="MB/s", detail=read)
+
+
 def command_figures(rounds: int) -> Iterator[Figure]:
     """Wall time of the installed command, after one run that is not counted."""
     command = Path(sysconfig.get_path("scripts"), "kfbench")
@@ -508,6 +541,7 @@ def main() -> int:
         *draw_figures(options.rounds),
         *template_figures(few),
         *workload_figures(few),
+        *what_if_figures(max(3, few // 3)),
         *command_figures(few),
     ]
     if options.json:

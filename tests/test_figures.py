@@ -53,6 +53,13 @@ def test_a_broker_s_figures_are_there_for_each_codec() -> None:
     assert [(figure.measured, figure.target, figure.verdict) for figure in in_place] == [(12, 61, "met")] * len(CODECS)
 
 
+def test_figures_of_what_if_stand_beside_a_plain_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "ASKED_BYTES", 300_000)
+    plain, with_codecs = figures.what_if_figures(2)
+    assert plain.measured > with_codecs.measured > 0 and plain.target is with_codecs.target is None
+    assert plain.detail == with_codecs.detail and plain.detail.startswith("a plain read: ")
+
+
 def test_figures_of_draws_have_their_targets() -> None:
     found = list(figures.draw_figures(2))
     assert all(figure.measured > 0 for figure in found)
