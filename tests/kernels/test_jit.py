@@ -100,7 +100,14 @@ def exercise() -> None:
         append_requests(FORMATS["v2"].encode(records, batch_fields=BatchFields(producer_id=1)), "v2")
     for _, template, numbers, lengths, template_keys in cases():
         template.fill(1, 2, numbers, lengths, keys=template_keys)
-    for workload in ("kv-etc", "kv-mixgraph", "cluster-metadata", "connect-internal", "cdc-debezium"):
+    for workload in (
+        "kv-etc",
+        "kv-mixgraph",
+        "cluster-metadata",
+        "connect-internal",
+        "cdc-debezium",
+        "compacted-changelog",
+    ):
         WORKLOADS[workload].generate(records=1, seed=0)
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
@@ -151,7 +158,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
     for name in (
         "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
         "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
-        "templates.fill",
+        "templates.fill", "templates.natural", "linger.linger",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name
 
