@@ -13,7 +13,7 @@ import pyarrow as pa
 # Version history: a reader refuses a run of another version.
 # 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
 #              run from before: such a run says no less, and is still read; then kind broker with to_format to
-#              extra_bytes, likewise; then variant, likewise
+#              extra_bytes, likewise; then variant, likewise; then cache to yardstick_ns, likewise
 SCHEMA_VERSION: Final = 1
 
 
@@ -126,6 +126,19 @@ COLUMNS: Final = (
         "thread CPU time of inner_loops calls, one item a round; round i of all arms belongs together",
     ),
     _column("wall_ns", pa.list_(pa.int64()), "ns", "wall time of the same calls"),
+    _column(
+        "cache",
+        pa.string(),
+        "",
+        "cpu: resident, the working set stays in the caches; or cold, it goes round through more memory than they hold",
+    ),
+    _column("rotated_bytes", pa.int64(), "bytes", "cold: the memory that calls go through before they come round"),
+    _column("warm_up_calls", pa.int32(), "", "calls of the arm before any counted, until they got no faster"),
+    # what the host did meanwhile; the same for all rows of a measurement, null where the host does not say
+    _column("watched_ns", pa.int64(), "ns", "wall time of the measurement, warm-up and rounds"),
+    _column("others_cpu_ns", pa.int64(), "ns", "CPU time of other processes on the host meanwhile, all cores together"),
+    _column("stolen_ns", pa.int64(), "ns", "time that the hypervisor gave to others meanwhile, all cores together"),
+    _column("yardstick_ns", pa.int64(), "ns", "fastest pass over a fixed piece of work just before: the host's speed"),
 )
 
 SCHEMA: Final = pa.schema(
@@ -136,8 +149,12 @@ SCHEMA: Final = pa.schema(
     {"kfbench_schema_version": str(SCHEMA_VERSION)},
 )
 
+MEASURED: Final = (
+    "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
+    "stolen_ns", "yardstick_ns",
+)  # fmt: skip
 # What is the same on any master, any partitioning and any day, given the same codec libraries.
-DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in {"host", "inner_loops", "cpu_ns", "wall_ns"})
+DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
 
 Row = Mapping[str, Any]
 
