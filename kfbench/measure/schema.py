@@ -13,7 +13,8 @@ import pyarrow as pa
 # Version history: a reader refuses a run of another version.
 # 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
 #              run from before: such a run says no less, and is still read; then kind broker with to_format to
-#              extra_bytes, likewise; then variant, likewise; then cache to yardstick_ns, likewise
+#              extra_bytes, likewise; then variant, likewise; then cache to yardstick_ns, likewise; then kind
+#              model with start, generate_ns and resident_bytes, likewise
 SCHEMA_VERSION: Final = 1
 
 
@@ -47,7 +48,7 @@ WORKLOAD_COLUMNS: Final = (
 )
 
 COLUMNS: Final = (
-    _column("kind", pa.string(), "", "bytes, cpu, prefix or broker", nullable=False),
+    _column("kind", pa.string(), "", "bytes, cpu, prefix, broker or model", nullable=False),
     _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
     _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
     _column("error", pa.string(), "", "why there is no measurement"),
@@ -63,6 +64,7 @@ COLUMNS: Final = (
     _column(
         "host", pa.string(), "", "hash of the name of the host that measured; CPU times of several never share a table"
     ),
+    _column("start", pa.int64(), "records", "model: number of the first record in its workload; the cells add up"),
     _column("records", pa.int64(), "records", "records measured"),
     # bytes
     _column("batches", pa.int64(), "batches", "batches they make; broker: that the path met"),
@@ -123,7 +125,8 @@ COLUMNS: Final = (
         "cpu_ns",
         pa.list_(pa.int64()),
         "ns",
-        "thread CPU time of inner_loops calls, one item a round; round i of all arms belongs together",
+        "thread CPU time of inner_loops calls, one item a round; round i of all arms belongs together; model: of "
+        "sizing the records, one item",
     ),
     _column("wall_ns", pa.list_(pa.int64()), "ns", "wall time of the same calls"),
     _column(
@@ -134,6 +137,9 @@ COLUMNS: Final = (
     ),
     _column("rotated_bytes", pa.int64(), "bytes", "cold: the memory that calls go through before they come round"),
     _column("warm_up_calls", pa.int32(), "", "calls of the arm before any counted, until they got no faster"),
+    # model
+    _column("generate_ns", pa.int64(), "ns", "thread CPU time of making the shapes, once for all formats of the cell"),
+    _column("resident_bytes", pa.int64(), "bytes", "most memory that the worker has held so far, the whole process"),
     # what the host did meanwhile; the same for all rows of a measurement, null where the host does not say
     _column("watched_ns", pa.int64(), "ns", "wall time of the measurement, warm-up and rounds"),
     _column("others_cpu_ns", pa.int64(), "ns", "CPU time of other processes on the host meanwhile, all cores together"),
@@ -151,7 +157,7 @@ SCHEMA: Final = pa.schema(
 
 MEASURED: Final = (
     "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
-    "stolen_ns", "yardstick_ns",
+    "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
 )  # fmt: skip
 # What is the same on any master, any partitioning and any day, given the same codec libraries.
 DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
