@@ -212,6 +212,12 @@ class Records:
             buffers |= {f"{name}_data": items.data, f"{name}_starts": items.starts}
         return type(self).trusted(self.shapes, **buffers)
 
+    def copied(self) -> Self:
+        """The same records, no array of which shares memory with these. What is known of these is known of the copy."""
+        shapes = Shapes.trusted(**{name: getattr(self.shapes, name).copy() for name in _SHAPE_FIELDS})
+        shapes.__dict__.update((name, known) for name, known in self.shapes.__dict__.items() if isinstance(known, int))
+        return type(self).trusted(shapes, **{name: getattr(self, name).copy() for name in _RECORD_FIELDS[1:]})
+
     def part(self, first: int, end: int) -> Self:
         """The records first to end - 1; no array is copied."""
         if first == 0 and end == len(self):

@@ -24,7 +24,11 @@ from kfbench.records import Records
 
 Operation = Literal["encode", "decode"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
-WARM_UP_CALLS: Final = 3
+CACHES: Final = ("resident", "cold")
+LEAST_WARM_UP_CALLS: Final = 3
+MOST_WARM_UP_CALLS: Final = 30
+MOST_WARM_UP_NS: Final = 200_000_000
+STILL_FASTER: Final = 0.02
 MAX_INNER_LOOPS: Final = 10_000
 RESAMPLES: Final = 2_000
 ROOM_AN_ITEM: Final = 128
@@ -67,9 +71,7 @@ def prepare(
     All arms work in one and the same buffer: where each has its own, its place in the caches stays with it through
     every round, and an A/A arm reads a few percent off.
     """
-    items = len(records) + records.shapes.header_count + len(bounds)
-    # Room for any varint at its longest: encode then need not work out the exact size first.
-    buffer = np.empty(max(map(len, logs)) + ROOM_AN_ITEM * items, np.uint8)
+    buffer = np.empty(output_room(logs, records, bounds), np.uint8)
 
     def encode(fmt: Format, log: Bytes) -> Arm:
         def call() -> EncodedLog:
@@ -95,12 +97,28 @@ def prepare(
     return [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
 
 
-def warm_up(arm: Arm) -> None:
-    """Calls that nobody counts, and one look at what they did. Raises Unverified."""
+def output_room(logs: Sequence[Bytes], records: Records, bounds: Int64) -> int:
+    """Bytes that hold any of the logs with every varint at its longest: encode then need not work its size out."""
+    return max(map(len, logs)) + ROOM_AN_ITEM * (len(records) + records.shapes.header_count + len(bounds))
+
+
+def warm_up(arm: Arm) -> int:
+    """Calls that nobody counts, until they get no faster, and one look at what they did; how many. Raises Unverified.
+
+    They get no faster when neither of the last two took STILL_FASTER less than the fastest before them.
+    """
     arm.before()
-    for _ in range(WARM_UP_CALLS):
-        arm.call()
+    times_ns: list[int] = []
+    while len(times_ns) < LEAST_WARM_UP_CALLS or _still_faster(times_ns):
+        times_ns.append(_time(arm.call, 1)[0])
     arm.verify()
+    return len(times_ns)
+
+
+def _still_faster(times_ns: Sequence[int]) -> bool:
+    if len(times_ns) == MOST_WARM_UP_CALLS or sum(times_ns) > MOST_WARM_UP_NS:
+        return False
+    return min(times_ns[-2:]) < (1 - STILL_FASTER) * min(times_ns[:-2])
 
 
 def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:

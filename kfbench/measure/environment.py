@@ -91,6 +91,13 @@ def _caches() -> dict[str, str]:
     return found
 
 
+def last_level_cache_bytes() -> int | None:
+    """The largest cache that a core has, which it may share with others; None where the system does not say."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    sizes = [size for size in _caches().values() if size[:-1].isdigit() and size[-1] in units]
+    return max((int(size[:-1]) * units[size[-1]] for size in sizes), default=None)
+
+
 @lru_cache(maxsize=1)
 def _cpu_name() -> str | None:
     for line in (_text(Path("/proc/cpuinfo")) or "").splitlines():

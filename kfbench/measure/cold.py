@@ -1,0 +1,156 @@
+"""CPU on cold data: calls go round through more memory than the caches hold, so that each waits for its data.
+
+Between two calls that meet the same memory, calls of all arms have gone through TIMES the last-level cache. A sample is
+one call: more of them would let an arm come round before the others have pushed its data out. What a call allocates for
+itself (positions, the columns of a decoded log, a codec's state) does not go round, nor do the fields of batches.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+import psutil
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
+from kfbench.errors import MissingTool
+from kfbench.formats import Format
+from kfbench.measure.cpu import Arm, Operation, output_room
+from kfbench.measure.environment import last_level_cache_bytes
+from kfbench.measure.verify import Unverified
+from kfbench.records import Records
+
+TIMES: Final = 2
+UNKNOWN_CACHE_BYTES: Final = 64 << 20
+ONE_CALL: Final = 1  # the sample_ns of cpu.measure
+_LINE_BYTES: Final = 64
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotating:
+    """Arms that share a round of `rotated_bytes`. Take one call a sample."""
+
+    arms: list[Arm]
+    rotated_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    records: Records
+    bounds: Int64
+    out: Bytes
+
+
+class _Ring(Generic[T]):
+    """Places that calls take in turn."""
+
+    def __init__(self, places: Sequence[T]) -> None:
+        self.places = places
+        self._at = 0
+
+    @property
+    def following(self) -> T:
+        return self.places[self._at]
+
+    def take(self) -> T:
+        place = self.places[self._at]
+        self._at = (self._at + 1) % len(self.places)
+        return place
+
+
+def prepare_cold(
+    formats: Sequence[Format],
+    logs: Sequence[Bytes],
+    operation: Operation,
+    records: Records,
+    bounds: Int64,
+    codec: str = "none",
+    level: int | None = None,
+    batch_fields: BatchFields = NO_FIELDS,
+    least_bytes: int | None = None,
+) -> Rotating:
+    """As cpu.prepare, through at least `least_bytes` of memory: TIMES the last-level cache unless given.
+
+    Raises MissingTool where that would be more than half of the memory that the host has left.
+    """
+    if least_bytes is None:
+        least_bytes = TIMES * (last_level_cache_bytes() or UNKNOWN_CACHE_BYTES)
+    free_bytes = psutil.virtual_memory().available
+    if least_bytes > free_bytes // 2:
+        raise MissingTool(
+            f"cold caches need {least_bytes >> 20} MiB of memory, and this host has {free_bytes >> 20} MiB left, of "
+            "which half may go: free some, or measure resident caches alone"
+        )
+    if operation == "decode":
+        return _decoding(formats, logs, least_bytes)
+    given = codec, level, batch_fields
+    return _encoding(formats, logs, records, bounds, given, least_bytes)
+
+
+def _encoding(
+    formats: Sequence[Format],
+    logs: Sequence[Bytes],
+    records: Records,
+    bounds: Int64,
+    given: tuple[str, int | None, BatchFields],
+    least_bytes: int,
+) -> Rotating:
+    """All arms take from one ring: of records, and of buffers that they are written into."""
+    records = records.packed()
+    room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
+    place_bytes = sum(column.nbytes for column in (*records.columns, bounds)) + min(written_bytes)
+    places = max(2, -(-least_bytes // place_bytes))
+    ring = _Ring([_place(records, bounds, room, max(written_bytes)) for _ in range(places)])
+
+    def arm(fmt: Format, log: Bytes) -> Arm:
+        def call() -> EncodedLog:
+            place = ring.take()
+            return fmt.encode(place.records, place.bounds, *given, lossy=True, out=place.out)
+
+        def verify() -> None:
+            out = ring.following.out
+            out.fill(0)
+            if call().positions[-1] != len(log) or not np.array_equal(out[: len(log)], log):
+                raise Unverified("encode into the timed buffers wrote other bytes than were verified")
+
+        return Arm(call=call, before=_nothing, verify=verify)
+
+    arms = [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
+    return Rotating(arms=arms, rotated_bytes=len(ring.places) * place_bytes)
+
+
+def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _Place:
+    place = _Place(records=records.copied(), bounds=bounds.copy(), out=np.empty(room, np.uint8))
+    place.out[:written_bytes] = 0  # its pages are there before anything is timed
+    _ = place.records.columns
+    return place
+
+
+def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:
+    """Each arm has copies of its own log, one behind the other arms' in each lap of one buffer: none has a better
+    place. All arms do a lap in the same number of rounds."""
+    starts = np.zeros(len(logs) + 1, np.int64)
+    np.cumsum([-(-len(log) // _LINE_BYTES) * _LINE_BYTES for log in logs], out=starts[1:])
+    lap_bytes = int(starts[-1])
+    laps = np.empty((max(2, -(-least_bytes // lap_bytes)), lap_bytes), np.uint8)
+
+    def arm(fmt: Format, log: Bytes, start: int) -> Arm:
+        copies = laps[:, start : start + len(log)]
+        copies[:] = log
+        ring = _Ring(list(copies))
+
+        def verify() -> None:
+            if not np.array_equal(copies, np.broadcast_to(log, copies.shape)):
+                raise Unverified("decode changed the bytes that it reads")
+
+        return Arm(call=lambda: fmt.decode(ring.take()), before=_nothing, verify=verify)
+
+    arms = [arm(fmt, log, start) for fmt, log, start in zip(formats, logs, starts[:-1].tolist(), strict=True)]
+    return Rotating(arms=arms, rotated_bytes=laps.nbytes)
+
+
+def _nothing() -> None:
+    pass
