@@ -1,14 +1,19 @@
 """Sessions: a JVM and Python workers that suit us, whatever the environment says, and silence from them."""
 
+import atexit
 import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Final
+from shutil import rmtree
+from typing import Any, Final
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from kfbench.errors import KfbenchError, MissingTool
@@ -16,6 +21,10 @@ from kfbench.sweep.java import java_home
 
 TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"
+UNPACKED: Final = "kfbench"  # the folder of an archive, beside the executor
+EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
+SETTLED_S: Final = 1.0  # nobody else comes
+LOOPBACK: Final = "127.0.0.1"
 LOGGING: Final = """\
 status = error
 rootLogger.level = error
@@ -33,8 +42,12 @@ class SweepFailed(KfbenchError):
 
 
 @contextmanager
-def session(master: str, more: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    local = master.startswith("local")
+def session(master: str, more: Mapping[str, str] | None = None, archive: Path | None = None) -> Iterator[SparkSession]:
+    """A session whose executors are there. archive: what `pack` wrote; Spark brings it to every executor of a cluster.
+
+    Raises MissingTool, SweepFailed.
+    """
+    here = _on_this_machine(master)
     with tempfile.TemporaryDirectory(prefix="kfbench-spark-") as folder:
         logging = Path(folder, "log4j2.properties")
         logging.write_text(LOGGING)
@@ -49,10 +62,14 @@ def session(master: str, more: Mapping[str, str] | None = None) -> Iterator[Spar
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": str(Path(folder, "warehouse")),
         }
-        if local:
-            settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        if here:
+            settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+        if is_cluster(master):  # CPU is measured on one host, and none may come later that nobody has looked at
+            settings["spark.dynamicAllocation.enabled"] = "false"
+        if archive is not None:
+            settings["spark.archives"] = f"{archive.resolve().as_uri()}#{UNPACKED}"
         settings |= more or {}
-        with _environ(local), _stderr_to(log):
+        with _environ(master, archive is not None), _stderr_to(log):
             try:
                 builder = SparkSession.builder
                 for key, value in settings.items():
@@ -64,9 +81,48 @@ def session(master: str, more: Mapping[str, str] | None = None) -> Iterator[Spar
                     reason += " (--connector takes a folder of jars, or other coordinates)"
                 raise SweepFailed(f"Spark did not start on {master}: {reason}") from error
         try:
+            if is_cluster(master):
+                _await_executors(spark, master)
             yield spark
         finally:
             spark.stop()
+
+
+def is_cluster(master: str) -> bool:
+    """Whether executors are processes of their own: everything but local[N]."""
+    return re.match(r"local(\[|$)", master) is None
+
+
+def slots(spark: SparkSession) -> int:
+    """Tasks that run at a time, on all executors that are there."""
+    context: Any = spark.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
+
+
+def _on_this_machine(master: str) -> bool:
+    """Whether drivers and executors meet on loopback."""
+    return master.startswith("local") or re.match(r"spark://(127\.[\d.]+|localhost|\[::1\]):", master) is not None
+
+
+def _await_executors(spark: SparkSession, master: str) -> None:
+    """Until their number stands still. A cluster without room would have us wait for ever, and say nothing."""
+    context: Any = spark.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    began = changed = time.monotonic()
+    before = 0
+    while True:
+        found = context.getExecutorMemoryStatus().size() - 1  # one is the driver
+        now = time.monotonic()
+        if found != before:
+            before, changed = found, now
+        if found and now - changed > SETTLED_S:
+            return
+        if not found and now - began > EXECUTORS_S:
+            memory = context.executorMemory()
+            raise SweepFailed(
+                f"{master}: no executor in {EXECUTORS_S:.0f} s: it has no worker with a free core and {memory} MiB, "
+                "or its workers do not reach this machine (spark.driver.host)"
+            )
+        time.sleep(0.05)
 
 
 def retrying(master: str) -> str:
@@ -98,25 +154,40 @@ def _reason(error: Exception, log: Path) -> str:
 
 
 @contextmanager
-def _environ(local: bool) -> Iterator[None]:
-    """JAVA_HOME for the JVM, our own interpreter for its Python workers; as before afterwards."""
+def _environ(master: str, archive: bool) -> Iterator[None]:
+    """JAVA_HOME for the JVM, an interpreter that has kfbench for its Python workers; as before afterwards."""
     home = java_home()
     if home is None:
         raise MissingTool("Spark needs Java 17 or newer: run `make setup`, which brings one, or set JAVA_HOME")
-    wanted: dict[str, str | None] = {"JAVA_HOME": str(home)}
-    if local:
-        wanted |= {
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",  # a host need not know its own name
-            "SPARK_HOME": None,  # another Spark's JVM would not understand our PySpark
-        }
+    wanted: dict[str, str | None] = {
+        "JAVA_HOME": str(home),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_HOME": None,  # another Spark's JVM would not understand our PySpark
+    }
+    if _on_this_machine(master):
+        wanted |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}  # a host need not know its own name
+    if master.startswith("local-cluster"):
+        wanted["SPARK_HOME"] = str(_own_spark_home())
+    elif is_cluster(master) and (other := os.environ.get("SPARK_HOME")):
+        wanted["SPARK_CONF_DIR"] = os.environ.get("SPARK_CONF_DIR", f"{other}/conf")  # what it says of the cluster
+    if archive:
+        wanted["PYSPARK_PYTHON"] = f"./{UNPACKED}/bin/python"
     before = {name: os.environ.get(name) for name in wanted}
     _set(wanted)
     try:
         yield
     finally:
         _set(before)
+
+
+@cache
+def _own_spark_home() -> Path:
+    """PySpark's, in a folder of ours: a local cluster keeps what its workers write in SPARK_HOME/work."""
+    home = Path(tempfile.mkdtemp(prefix="kfbench-spark-home-"))
+    atexit.register(rmtree, home, ignore_errors=True)
+    for each in Path(pyspark.__file__).parent.iterdir():
+        (home / each.name).symlink_to(each)
+    return home
 
 
 def _set(variables: dict[str, str | None]) -> None:
