@@ -1,0 +1,24 @@
+"""One cluster of real processes and one archive for all tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kfbench.sweep.packing import pack
+from tools import cluster as spark
+from tools.cluster import Cluster
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two workers of one core, which Spark takes for two hosts."""
+    with spark.running(tmp_path_factory.mktemp("cluster"), workers=2) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("archive") / "environment.tar.gz"
+    pack(path)
+    return path

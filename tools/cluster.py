@@ -1,0 +1,135 @@
+"""A standalone Spark cluster on loopback: a master and workers from PySpark's own jars, each a process.
+
+python -m tools.cluster [--workers 2] [--cores 1]       # prints its URL, runs until it is interrupted
+"""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyspark
+
+from kfbench.sweep.java import java_home
+
+SPARK_HOME = Path(pyspark.__file__).parent
+MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
+LOOPBACK = "127.0.0.1"
+WAIT_S = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """workers: the process of each; folder: its work folders, and what its processes say (NAME.out)."""
+
+    url: str
+    folder: Path
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+
+@contextmanager
+def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> Iterator[Cluster]:
+    """From when every worker is registered, until all these processes have ended, executors included.
+
+    Each worker has an address of its own, and so is a host of its own to Spark.
+    """
+    home = java_home()
+    if home is None:
+        raise RuntimeError("Spark needs Java: see kfbench doctor")
+    port = _free_port()
+    cluster = Cluster(url=f"spark://{LOOPBACK}:{port}", folder=folder)
+    shared = {"JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
+    quiet = ["--webui-port", "0"]
+    with ExitStack() as stack:
+        stack.enter_context(
+            _process(folder, "master", [MASTER, "--host", LOOPBACK, "--port", str(port), *quiet], shared)
+        )
+        _await("the master's port", lambda: _answers(port))
+        for i in range(workers):
+            own = folder / f"worker-{i}"
+            room = ["--cores", str(cores), "--memory", f"{memory_mb}m", "--work-dir", str(own)]
+            host = f"127.0.0.{i + 1}"
+            apart = {"SPARK_LOCAL_DIRS": str(own / "local"), "SPARK_LOCAL_IP": host}
+            command = [WORKER, "--host", host, *quiet, *room, cluster.url]
+            cluster.workers.append(stack.enter_context(_process(folder, own.name, command, shared | apart)))
+        said = folder / "master.out"
+        _await("its workers", lambda: said.read_text().count("Registering worker") >= workers)
+        yield cluster
+
+
+@contextmanager
+def _process(
+    folder: Path, name: str, arguments: list[str], more: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process group of its own, as a worker's executors are in the worker's; all of it ends here."""
+    with (folder / f"{name}.out").open("wb") as out:
+        process = subprocess.Popen(
+            [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
+            env={**os.environ, **more},
+            cwd=folder,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        _signal(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        _signal(process, signal.SIGKILL)  # executors that their worker has left behind
+        process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def _await(what: str, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not there after {WAIT_S} s")
+        time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--cores", type=int, default=1, help="of each worker")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with (
+        tempfile.TemporaryDirectory(prefix="kfbench-cluster-") as folder,
+        running(Path(folder), asked.workers, asked.cores) as cluster,
+    ):
+        print(cluster.url, flush=True)
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
