@@ -9,7 +9,16 @@ import pytest
 
 from kfbench.arrays import Bytes
 from kfbench.formats import FORMATS
-from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, measure, paired_ratio, prepare, warm_up
+from kfbench.measure.cpu import (
+    LEAST_WARM_UP_CALLS,
+    MOST_WARM_UP_CALLS,
+    OPERATIONS,
+    Arm,
+    measure,
+    paired_ratio,
+    prepare,
+    warm_up,
+)
 from kfbench.measure.verify import Unverified
 from kfbench.workloads import Sample
 from kfbench.workloads.grid import GridPoint
@@ -50,13 +59,28 @@ def test_samples_are_integers_and_loops_fill_the_time_asked_for() -> None:
 def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
     calls: list[int] = []
     arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
-    for each in arms:
-        warm_up(each)
     measure(arms, 0, ROUNDS, 1, seed=1)
-    rounds = np.array(calls[-4 * ROUNDS :]).reshape(ROUNDS, 4)
+    rounds = np.array(calls).reshape(ROUNDS, 4)
     assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * ROUNDS
     assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
-    assert calls[: 4 * WARM_UP_CALLS] == [i for i in range(4) for _ in range(WARM_UP_CALLS)]
+
+
+@pytest.mark.parametrize(
+    ("times", "calls"),
+    [
+        ([5, 5, 5], LEAST_WARM_UP_CALLS),
+        ([9, 5, 5, 5, 5], 4),  # the first was slow, and none of two was faster than the second
+        ([9, 8, 7, 6, 5, 5, 5], 7),
+        ([9, 5, 5, 3, 3, 3, 3], 6),  # a jump when it already looked warm comes in time
+        ([*range(60, 0, -1)], MOST_WARM_UP_CALLS),  # faster and faster, which has to end somewhere
+        ([1500, 1000, 100, 100], LEAST_WARM_UP_CALLS),  # too long for more
+    ],
+)
+def test_warm_up_ends_when_calls_get_no_faster(monkeypatch: pytest.MonkeyPatch, times: list[int], calls: int) -> None:
+    done: list[int] = []
+    left = iter(times)
+    monkeypatch.setattr("kfbench.measure.cpu._time", lambda call, loops: (next(left) * 100_000, call()))
+    assert warm_up(arm(lambda: done.append(1))) == len(done) == calls
 
 
 def test_what_comes_before_a_sample_is_not_timed() -> None:

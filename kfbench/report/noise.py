@@ -1,0 +1,57 @@
+"""What a run says of its own noise, as its manifest has it (kfbench.measure.noise). Runs from before have nothing."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kfbench.report.render import Column, Table
+
+Facts = Mapping[str, Any]
+SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  # the others are cores
+
+
+def head(facts: Facts | None) -> str:
+    """The sentence that stands above all CPU times of a noisy run; nothing for a quiet one."""
+    if not facts or not facts["noisy"]:
+        return ""
+    return f"Noisy: {'; '.join(facts['seen'])}. Take the CPU times of this run with that in mind."
+
+
+def sentence(facts: Facts | None) -> str:
+    """How many checks were passed, for the section on noise."""
+    if not facts or not facts["hosts"]:
+        return ""
+    found = [check["passed"] for checks in facts["hosts"].values() for check in checks]
+    if all(found):
+        return f"All {len(found)} checks of the host and of the samples were passed."
+    return f"{len(found) - sum(found)} of {len(found)} checks of the host and of the samples were not passed."
+
+
+def table(facts: Facts | None) -> Table | None:
+    if not facts or not facts["hosts"]:
+        return None
+    body = [
+        (
+            host,
+            check["name"],
+            _shown(check["name"], check["seen"]),
+            f"{'≥' if check['at_least'] else '≤'} {_shown(check['name'], check['limit'])}",
+            "passed" if check["passed"] else "NO",
+        )
+        for host, checks in facts["hosts"].items()
+        for check in checks
+    ]
+    note = (
+        "Others are all processes of the host but the one that measures, the sweep's own JVM among them. The speed is "
+        "that of one piece of work, the same before each cell."
+    )
+    return Table(
+        name="checks",
+        caption="What was looked at while CPU times were taken",
+        columns=tuple(Column(name=name) for name in ("host", "check", "seen", "limit", "verdict")),
+        rows=tuple(body),
+        notes=(note,),
+    )
+
+
+def _shown(name: str, value: float) -> str:
+    return f"{value:.1%}" if any(word in name for word in SHARES) else f"{value:.3f}"

@@ -1,0 +1,137 @@
+"""What others do is seen, and a run that they disturb is called noisy; each check fails on rows that break it alone."""
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kfbench.measure.noise import Check, base_pairs, checks, glance, noise_facts, since, yardstick_ns
+from kfbench.measure.schema import table
+
+CELLS = 60
+QUIET = {"watched_ns": 300_000_000, "others_cpu_ns": 3_000_000, "stolen_ns": 0, "yardstick_ns": 70_000}
+
+
+def rows(cells: int = CELLS, noise: float = 0.01, again: float = 1.0, **watched: Any) -> pa.Table:
+    """CPU cells of v2, v3 and v2 again, which takes `again` times as long; watched: in place of QUIET."""
+    random = np.random.default_rng(1)
+    common: dict[str, Any] = {
+        "kind": "cpu",
+        "status": "ok",
+        "grid": "g",
+        "workload": "grid",
+        "seed": 1,
+        "codec": "none",
+    }
+    found = []
+    for i in range(cells):
+        for name, arm, times in (("v2", "measure", 1.0), ("v3", "measure", 0.9), ("v2", "aa", again)):
+            cpu_ns = 1e6 * times * random.lognormal(0, noise, 19)
+            row = common | {"cell_id": f"c{i}", "operation": "encode", "format": name, "arm": arm, "cache": "resident"}
+            row |= {"cpu_ns": cpu_ns.astype(np.int64).tolist(), "wall_ns": (cpu_ns * 1.01).astype(np.int64).tolist()}
+            found.append(row | {"host": "h"} | QUIET | watched)
+    return table(found)
+
+
+def failed(found: pa.Table) -> list[str]:
+    return [check.name for check in checks(found) if not check.passed]
+
+
+def test_a_quiet_run_passes_all() -> None:
+    assert len(checks(rows())) == 7 and failed(rows()) == []
+    facts = noise_facts(rows())
+    assert facts["noisy"] is False and facts["seen"] == [] and len(facts["hosts"]["h"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("broken", "name", "words"),
+    [
+        ({"others_cpu_ns": 90_000_000}, "cores that others used", "0.30 cores"),
+        ({"stolen_ns": 6_000_000}, "cores that the hypervisor took", "0.020 cores"),
+        ({"again": 1.03}, "A/A intervals that hold 1.0", "of 60 nominal 95 % intervals"),
+        ({"noise": 0.08}, "A/A half-width", "1 ± "),
+    ],
+)
+def test_each_check_sees_what_breaks_it(broken: dict[str, Any], name: str, words: str) -> None:
+    assert failed(rows(**broken)) == [name]
+    facts = noise_facts(rows(**broken))
+    assert (
+        facts["noisy"] and len(facts["seen"]) == 1 and words in facts["seen"][0] and facts["seen"][0].startswith("h: ")
+    )
+
+
+def changed(found: pa.Table, name: str, change: Any) -> pa.Table:
+    column = pa.array(
+        [change(i, value) for i, value in enumerate(found[name].to_pylist())], found.schema.field(name).type
+    )
+    return found.set_column(found.schema.get_field_index(name), found.schema.field(name), column)
+
+
+def test_a_clock_that_falls_is_seen() -> None:
+    slower = changed(rows(), "yardstick_ns", lambda i, ns: ns * 2 if i > 100 else ns)
+    assert failed(slower) == ["swing of the host's speed"]
+
+
+def test_samples_that_wait_are_seen() -> None:
+    waiting = changed(rows(), "wall_ns", lambda i, ns: [2 * each if j % 10 == 0 else each for j, each in enumerate(ns)])
+    assert failed(waiting) == ["samples that waited"]
+
+
+def test_a_short_warm_up_is_seen() -> None:
+    cold = changed(rows(), "cpu_ns", lambda i, ns: [int(ns[0] * 1.05), *ns[1:]])
+    cold = changed(cold, "wall_ns", lambda i, ns: [int(ns[0] * 1.05), *ns[1:]])
+    assert failed(cold) == ["first rounds above the rest"]
+
+
+def test_few_cells_say_nothing_of_intervals_and_old_rows_nothing_of_the_host() -> None:
+    names = [check.name for check in checks(rows(cells=3))]
+    assert "A/A half-width" not in names and "samples that waited" in names
+    old = rows(watched_ns=None, others_cpu_ns=None, stolen_ns=None, yardstick_ns=None)
+    assert [check.name for check in checks(old)][2:] == ["samples that waited", "first rounds above the rest"]
+    unknown = rows(stolen_ns=None)
+    assert len(checks(unknown)) == 6 and failed(unknown) == []
+
+
+def test_a_cell_of_two_blocks_and_the_other_kinds_of_cell() -> None:
+    once = rows(cells=2)
+    twice = pa.concat_tables([once, changed(once, "grid", lambda i, _: "other")])
+    assert len(base_pairs(once)) == len(base_pairs(twice)) == 2
+    cold = pa.concat_tables([once, changed(once, "cache", lambda i, _: "cold")])
+    assert len(base_pairs(cold)) == 4
+    assert checks(changed(once, "kind", lambda i, _: "bytes")) == []
+    assert noise_facts(changed(once, "kind", lambda i, _: "bytes")) == {"noisy": False, "seen": [], "hosts": {}}
+
+
+def test_another_process_is_seen_and_our_own_work_is_not() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        before = glance()
+        time.sleep(0.4)
+        seen = since(before)
+        other.kill()
+    assert seen["watched_ns"] is not None and seen["watched_ns"] >= 0.4e9
+    assert seen["others_cpu_ns"] is not None and seen["others_cpu_ns"] > 0.1e9
+    before, until = glance(), time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    now = glance()
+    assert now.own_cpu_ns - before.own_cpu_ns >= 0.1e9 and now.host_cpu_ns - before.host_cpu_ns >= 0.05e9
+
+
+def test_the_yardstick_is_the_fastest_of_its_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert yardstick_ns() > 1_000
+    ticks = iter([0, 9, 10, 14, 20, 27, 30, 36, 40, 48])
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(ticks))
+    assert yardstick_ns() == 4
+
+
+def test_a_limit_is_passed_on_its_side() -> None:
+    assert Check(name="n", seen=0.92, limit=0.92, words="", at_least=True).passed
+    assert not Check(name="n", seen=0.9, limit=0.92, words="", at_least=True).passed
+    assert (
+        Check(name="n", seen=0.0, limit=0.0, words="").passed
+        and not Check(name="n", seen=1.0, limit=0.0, words="").passed
+    )
