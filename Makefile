@@ -5,15 +5,17 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test coverage fuzz oracle golden lint bench figures broker notebooks readme workloads lock clean
+.PHONY: help setup report test coverage faults fuzz oracle golden java-cpu lint bench figures broker notebooks readme workloads results lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
 	@echo "make test       set up, lint, check types and imports, run the tests"
+	@echo "make faults     kill workers, executors and drivers of sweeps, fill their disks, run them on a cluster of processes"
 	@echo "make coverage   branch coverage of readers and writers, kernels as plain Python; fails below 95 %"
 	@echo "make fuzz       10 million damaged batches and 200,000 coverage-guided inputs on all cores; writes docs/fuzzing.md"
 	@echo "make oracle     the tests that ask Apache Kafka's own classes (needs a JDK, Maven and its registry)"
 	@echo "make golden     write datasets/golden anew with them"
+	@echo "make java-cpu   time Kafka's own writer beside ours; writes datasets/java/cpu.json"
 	@echo "make lint       ruff, mypy and the import contracts alone"
 	@echo "make figures    print the speed figures beside their targets"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
@@ -21,6 +23,7 @@ help:
 	@echo "make notebooks  run the notebooks on the newest report and store what they show"
 	@echo "make readme     put the newest published table and picture into README.md"
 	@echo "make workloads  write docs/workloads.md and its figures anew from the catalogue"
+	@echo "make results    write the columns of a run into docs/results.md anew"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
@@ -37,7 +40,7 @@ lint: setup
 	.venv/bin/lint-imports --no-logo
 
 test: lint
-	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not compiles" $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not compiles and not cluster and not faults" $(PYTEST_ARGS)
 
 # Compiled kernels show no branches: NUMBA_DISABLE_JIT is Numba's own switch. Each part has to reach the figure.
 TWINS_ARE_SLOW = flipped_bit_costs or 1048575 or 1048576 or every_kind_in_one_call or stand_for_no_more or than_its_blocks \
@@ -49,6 +52,9 @@ coverage: setup
 	    -m "not slow" -k "not ($(TWINS_ARE_SLOW))" -n 2 -q --cov --cov-report= $(PYTEST_ARGS)
 	$(PY) tools/branch_coverage.py
 
+faults: setup
+	$(PY) -m pytest -m "faults or cluster" $(PYTEST_ARGS)
+
 fuzz: setup
 	$(PY) -m tests.fuzz.run --write
 
@@ -57,6 +63,9 @@ oracle: setup
 
 golden: setup
 	$(PY) -m tests.oracle.golden
+
+java-cpu: setup
+	$(PY) -m tools.java_cpu
 
 bench: setup
 	$(PY) -m asv run --quick --show-stderr --python=same
@@ -75,6 +84,9 @@ readme: setup
 
 workloads: setup
 	$(PY) tools/workloads_page.py
+
+results: setup
+	$(PY) tools/results_page.py
 
 # Universal: one lock for every platform and Python from 3.11; pip checks the hashes.
 lock:
