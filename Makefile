@@ -40,7 +40,7 @@ lint: setup
 	.venv/bin/lint-imports --no-logo
 
 test: lint
-	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not compiles and not cluster and not faults" $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not thorough and not cluster and not faults" $(PYTEST_ARGS)
 
 # Compiled kernels show no branches: NUMBA_DISABLE_JIT is Numba's own switch. Each part has to reach the figure.
 TWINS_ARE_SLOW = flipped_bit_costs or 1048575 or 1048576 or every_kind_in_one_call or stand_for_no_more or than_its_blocks \

@@ -27,7 +27,7 @@ from kfbench.store import create_run
 from kfbench.sweep import cell, whatif
 from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
-from tests.runs import MANIFEST
+from tests.runs import MANIFEST, stored
 from tests.vectors import write_vectors
 
 HEAVY = {"cramjam", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich", "scipy"}
@@ -35,6 +35,7 @@ COMMANDS = {
     "run",
     "sweep",
     "report",
+    "compare",
     "what-if",
     "migrate",
     "inspect",
@@ -44,6 +45,7 @@ COMMANDS = {
     "workloads",
     "codecs",
     "doctor",
+    "pack",
 }
 
 
@@ -596,6 +598,40 @@ def test_verify_names_a_vector_that_it_cannot_read(kfbench: Run, tmp_path: Path,
     assert "nothing.bin: No such file" in kfbench("verify", two_cells, "--golden", golden).err
 
 
+@pytest.fixture
+def sizes(tmp_path: Path) -> Callable[[int], Path]:
+    """A finished run of one row, which is of that many bytes."""
+
+    def finished(size_bytes: int) -> Path:
+        row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}
+        result = {"status": "ok", "format": "v3", "codec": "none", "size_bytes": size_bytes}
+        return stored(tmp_path, [row | result]).path
+
+    return finished
+
+
+def test_compare_ends_with_status_3_where_bytes_changed(kfbench: Run, sizes: Callable[[int], Path]) -> None:
+    first, same, other = sizes(700), sizes(700), sizes(699)
+    done = kfbench("compare", first, same)
+    assert (done.status, done.err) == (0, "") and done.out.endswith("No regression.\n")
+    done = kfbench("compare", first, other)
+    assert (done.status, done.err) == (3, "") and "Regression: exact columns" in done.out
+    done = kfbench("compare", first, other, "--json")
+    found = json.loads(done.out)
+    assert done.status == 3 and found["is_regression"] is True
+    assert [(each["column"], each["before"], each["after"]) for each in found["changed"]] == [("size_bytes", 700, 699)]
+
+
+@pytest.mark.parametrize("threshold", ["0", "1", "-0.1", "nan", "x"])
+def test_compare_wants_a_threshold_that_is_a_share(kfbench: Run, sizes: Callable[[int], Path], threshold: str) -> None:
+    assert "--threshold" in kfbench("compare", sizes(1), sizes(1), f"--threshold={threshold}").refused(status=2)
+
+
+def test_compare_names_the_run_that_it_cannot_use(kfbench: Run, sizes: Callable[[int], Path], tmp_path: Path) -> None:
+    assert "nowhere: no such file or folder" in kfbench("compare", sizes(1), tmp_path / "nowhere").refused()
+    assert f"{tmp_path}: not a run" in kfbench("compare", tmp_path, sizes(1)).refused()
+
+
 def test_verify_needs_a_folder_of_vectors(kfbench: Run, tmp_path: Path, two_cells: Path) -> None:
     assert "nowhere" in kfbench("verify", two_cells, "--golden", tmp_path / "nowhere").refused()
 
@@ -642,12 +678,53 @@ def test_the_command_that_is_published_does_not_say_where_home_is(
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_cells: Path, command: str) -> None:
+    out = two_cells.parent / "reports"
+    text = kfbench(command, two_cells, "--out", out, "--dry-run")
+    assert (text.status, text.err) == (0, "") and "2 cells, about 0 s on" in text.out
+    data = json.loads(kfbench(command, two_cells, "--out", out, "--dry-run", "--json").out)
+    (stage,) = data["stages"]
+    assert (stage["kind"], stage["cells"], stage["tasks"], stage["skipped"]) == ("bytes", 2, 1, [])
+    assert data["cores"] > 0 and {"alone_s", "here_s", "longest_task_s"} <= stage.keys()
+    few = kfbench(command, two_cells, "--dry-run", "--json", "--filter", "batch_size>5", "--cell-budget-s", "1e-6")
+    (stage,) = json.loads(few.out)["stages"]
+    assert stage["tasks"] == 0 and all("budget of a cell is 1e-06 s" in each["reason"] for each in stage["skipped"])
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--filter", "size=3"], "--filter: 'size=3': no column 'size' (columns: grid, kind, workload, codec, "),
+        (["--filter", "kind=bytes", "--filter", "batch_size=7"], "kind=bytes and batch_size=7: none of the 2 cells"),
+        (["--filter", "batch_size"], "--filter: 'batch_size': COLUMN=VALUE"),
+        (["--cell-budget-s", "0"], "--cell-budget-s: 0.0 is not above 0"),
+        (["--cell-budget-s", "nan"], "--cell-budget-s: nan is not above 0"),
+        (["--json"], "--json: only with --dry-run"),
+    ],
+)
+def test_a_sweep_refuses_options_that_cannot_be(kfbench: Run, two_cells: Path, options: list[str], said: str) -> None:
+    assert said in kfbench("sweep", two_cells, *options).refused(status=2)
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_sweep_resumes_no_run_of_another(kfbench: Run, two_cells: Path, tmp_path: Path, options: list[str]) -> None:
+    with create_run(tmp_path, MANIFEST | {"profile_text": "another"}) as writer:
+        pass
+    before = {each: each.read_bytes() for each in writer.path.rglob("*") if each.is_file()}
+    done = kfbench("sweep", two_cells, "--resume", writer.path, *options)
+    assert "profile_text: the text of the profile is not the same; a run is resumed by" in done.refused()
+    assert {each: each.read_bytes() for each in writer.path.rglob("*") if each.is_file()} == before
+    assert "not a run" in kfbench("sweep", two_cells, "--resume", tmp_path, *options).refused()
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
 def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the_rest(
     kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path, command: str
 ) -> None:
     from kfbench.sweep import runner
 
-    def swept(profile: Profile, *_: object) -> Path:
+    def swept(profile: Profile, *_: object, **__: object) -> Path:
         """The cells of the sweep, without the Spark around them; one of them broken."""
         with unittest.mock.patch.object(cell, "FORMATS", {k: v for k, v in FORMATS.items() if k != "v1"}):
             rows = [row for each in profile.cells for row in cell.measure_cell(each)]
@@ -666,7 +743,7 @@ def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.faults
 def test_an_interrupted_sweep_is_no_run_to_report_on(two_cells: Path, kfbench: Run) -> None:
     many = SWEEP.replace("[1, 10]", str(list(range(1, 400)))).replace('"bytes"', '"bytes", "cpu"')
     two_cells.write_text(many)

@@ -30,6 +30,7 @@ def test_damaged_batches_of_every_format() -> None:
         assert found["refused"]["crc"] < SHORT / 2 and len(found["refused"]) > 6, name
 
 
+@pytest.mark.thorough
 def test_coverage_guided_inputs(tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris has no wheel for this machine")
     names = ["v1", "v2", "v3-full", "enriched", "read_log"]

@@ -23,12 +23,13 @@ def run(**environment: str) -> None:
     assert done.stdout.splitlines() == [f"within bounds: {name}" for name in names]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_guarded_memory() -> None:
     run(KFBENCH_PORTABLE="0")
 
 
-@pytest.mark.compiles
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_every_array_index(pytestconfig: pytest.Config) -> None:
     """Portable kernels, compiled with Numba's bounds checks, which have a cache of their own.

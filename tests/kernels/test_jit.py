@@ -222,7 +222,7 @@ def digests() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("portable", ["1", "0"])
+@pytest.mark.parametrize("portable", [pytest.param("1", marks=pytest.mark.thorough), "0"])
 def test_the_portable_kernels_write_the_same(portable: str) -> None:
     """KFBENCH_PORTABLE is read at import: another process. Its kernels have a cache of their own."""
     root = Path(__file__).parents[2]

@@ -27,6 +27,7 @@ def results(disable_jit: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves")
 def test_twins_write_and_read_what_compiled_kernels_do() -> None:
     compiled, plain = results("0"), results("1")

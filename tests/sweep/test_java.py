@@ -101,7 +101,7 @@ def test_a_java_home_that_names_nothing_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_spark_runs_on_the_packaged_jre_alone(path_without_java: Path) -> None:
     environ = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PATH": str(path_without_java)}
     done = subprocess.run(
