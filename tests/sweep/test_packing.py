@@ -11,10 +11,10 @@ from kfbench.sweep.packing import DRIVER_ONLY, SHIPPED, CannotPack, code_digest,
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_datasets_are_those_of_a_wheel() -> None:
+def test_the_datasets_are_among_those_of_a_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert {f"datasets/{name}" for name in SHIPPED} == set(included)
+    assert {f"datasets/{name}" for name in SHIPPED} <= set(included)
 
 
 def test_executors_get_what_they_import_and_nothing_of_the_driver() -> None:

@@ -60,7 +60,7 @@ def stay_on_one_host(spark: SparkSession) -> None:
     for executor, host in on.items():
         if host != kept:
             others.add(executor)
-    context.killExecutors(jvm.scala.jdk.javaapi.CollectionConverters.asScala(others).toSeq())
+    context.killExecutors(jvm.org.apache.spark.api.python.PythonUtils.toSeq(others))
     # Spark counts from the executors that were asked for one by one, which is none: it would not replace a lost one.
     context.requestExecutors(len(on) - len(others))
 
