@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
-from kfbench.report import plots, tables
+from kfbench.report import noise, plots, tables
 from kfbench.report.render import listed
 from kfbench.report.results import Results
 from kfbench.report.sections import Block, Figure, head_figures, sections
@@ -103,14 +103,15 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     results = Results(run.measurements())
     if results.ok.empty:
         raise RunError(f"{run.path}: no row of this run is a number: nothing to report")
-    head, rest = head_figures(results), sections(results, blocks(manifest))
+    noisy = manifest.get("noise")
+    head, rest = head_figures(results), sections(results, blocks(manifest), noisy)
     page = {
         "title": "Kafka record formats " + listed([name for name in results.formats if "-" not in name]),
         "subtitle": subtitle(manifest),
         "lead": tables.verdict_sentence(results),
         "head_table": tables.verdict(results),
         "head_figures": head,
-        "aa": tables.aa_sentence(results),
+        "aa": " ".join(filter(None, [noise.head(noisy), tables.aa_sentence(results)])),
         "prose": str(manifest.get("analysis", "")).strip(),
         "sections": rest,
         "command": manifest["command"],
@@ -153,7 +154,12 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     environment = manifest["environment"]
     names = ("profile", "seed", "schema_version", "started", "finished", "master", "spark", "counts", "hosts")
     own = {name: manifest[name] for name in names if name in manifest}
-    return [(name.replace("_", " "), _words(value)) for name, value in {**own, **environment}.items()]
+    hosts = {
+        f"measured on {host}": {name: facts.get(name) for name in ("cpu", "cores", "cache", "system", "python")}
+        for host, facts in manifest.get("host_facts", {}).items()
+        if host != environment.get("host")
+    }
+    return [(name.replace("_", " "), _words(value)) for name, value in {**own, **hosts, **environment}.items()]
 
 
 def _words(value: Any) -> str:
@@ -206,6 +212,6 @@ def _markdown(page: Mapping[str, Any]) -> str:
 def _parquet(run: Run) -> bytes:
     """All rows as one file, small enough to commit."""
     sink = pa.BufferOutputStream()
-    pq.write_table(run.table, sink, compression="zstd", compression_level=19)
+    pq.write_table(run.table, sink, compression="zstd", compression_level=12)
     data: bytes = sink.getvalue().to_pybytes()
     return data
