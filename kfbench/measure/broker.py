@@ -27,7 +27,7 @@ from kfbench.broker.seek import Found, seek_offset, seek_time
 from kfbench.broker.time_index import INTERVAL_BYTES
 from kfbench.formats import Entries, Format
 from kfbench.layouts import NULL_LENGTH
-from kfbench.measure.cpu import WARM_UP_CALLS, Arm, Samples, measure
+from kfbench.measure.cpu import LEAST_WARM_UP_CALLS, Arm, Samples, measure
 from kfbench.measure.schema import counts_text
 from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
 from kfbench.records import Records, Shapes
@@ -194,7 +194,7 @@ def _prepared(path: Path, given: Given, source: Bytes) -> tuple[Arm, dict[str, A
         if not path.changes_input and not np.array_equal(view, source):
             raise Unverified(f"{given.fmt.name}: the path changed the bytes that it reads")
 
-    for _ in range(WARM_UP_CALLS):
+    for _ in range(LEAST_WARM_UP_CALLS):
         verify()
     before()
     work = first.work
