@@ -27,7 +27,7 @@ from kfbench.broker.seek import Found, seek_offset, seek_time
 from kfbench.broker.time_index import INTERVAL_BYTES
 from kfbench.formats import Entries, Format
 from kfbench.layouts import NULL_LENGTH
-from kfbench.measure.cpu import LEAST_WARM_UP_CALLS, Arm, Samples, measure
+from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.schema import counts_text
 from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
 from kfbench.records import Records, Shapes
@@ -194,8 +194,8 @@ def _prepared(path: Path, given: Given, source: Bytes) -> tuple[Arm, dict[str, A
         if not path.changes_input and not np.array_equal(view, source):
             raise Unverified(f"{given.fmt.name}: the path changed the bytes that it reads")
 
-    for _ in range(LEAST_WARM_UP_CALLS):
-        verify()
+    arm = Arm(call=task.call, before=before, verify=verify)
+    calls = warm_up(arm)
     before()
     work = first.work
     if not work.batches:  # nobody looked at them, so nobody counted what was handed on
@@ -208,11 +208,12 @@ def _prepared(path: Path, given: Given, source: Bytes) -> tuple[Arm, dict[str, A
             "extra_bytes": _extra_bytes(task.call, view),
             "converted_records": getattr(first, "converted_records", 0),
             "losses": counts_text(work.losses),
+            "warm_up_calls": calls,
         }
         | {f"batches_{name}": getattr(work, name) for name in BATCHES}
         | {name: getattr(work, name) for name in BYTES}
     )
-    return Arm(call=task.call, before=before, verify=verify), columns
+    return arm, columns
 
 
 def _output(task: Task, result: Result) -> object:

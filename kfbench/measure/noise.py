@@ -6,7 +6,7 @@ before. `checks` holds them, and what the samples themselves show, against limit
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ _YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 50  # of fewer, a share says nothing
 WAITED: Final = 1.1  # a sample whose wall time is so many times its CPU time has waited for something
 _PAIR: Final = ("kind", "cell_id", "cache", "codec", "level", "operation", "to_format", "format")
+_WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +154,8 @@ def _ints(values: Sequence[int]) -> NDArray[np.int64]:
 def _of_host(timed: pa.Table) -> list[Check]:
     """What others did, cell by cell, and how steady the host's speed was. Runs from before these columns: nothing."""
     watched = timed.filter(pc.is_valid(timed["watched_ns"]))
-    cells = _once(watched.select([*_PAIR[:5], "operation", "to_format", *_WATCHED]).to_pylist())
+    rows = watched.select(["cell_id", *_WATCHED]).to_pylist()
+    cells = list({tuple(row.values()): row for row in rows}.values())  # all rows of a measurement say the same
     if not cells:
         return []
     total_ns = sum(cell["watched_ns"] for cell in cells)
@@ -187,14 +189,6 @@ def _of_host(timed: pa.Table) -> list[Check]:
         )
     )
     return found
-
-
-_WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
-
-
-def _once(cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows of one measurement have one and the same watch."""
-    return list({(cell["cell_id"], *(cell[name] for name in _WATCHED)): cell for cell in cells}.values())
 
 
 def _of_samples(timed: pa.Table) -> list[Check]:
