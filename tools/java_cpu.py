@@ -38,7 +38,7 @@ BLOCK: Final = "cpu-value"
 MAGICS: Final = ("v0", "v1", "v2")
 ROUNDS: Final = 49
 SAMPLE_US: Final = 1_000
-LEAST_WARM_UP_S, MOST_WARM_UP_S = 1.0, 5.0  # of Java: an operation of a cell
+LEAST_WARM_UP_S, MOST_WARM_UP_S = 2.0, 8.0  # of Java: an operation of a cell
 KEPT: Final = ("operation", "format", "arm", "inner_loops", "cpu_ns", "wall_ns")
 
 

@@ -35,7 +35,7 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
 final class KafkaCpu {
     private static final byte[] MAGICS = {0, 1, 2, 2}; // the last is v2 against itself
     private static final int BASE = 2;
-    private static final int NO_FASTER = 20; // rounds in a row, after which an arm counts as warm
+    private static final int NO_FASTER = 100; // rounds in a row, after which an arm counts as warm
     private static final double STILL_FASTER = 0.02;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 

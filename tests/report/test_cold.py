@@ -1,0 +1,61 @@
+"""Cold cells stand apart from resident ones: in a section of their own, in no other ratio."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.report import cold
+from kfbench.report.results import Results
+from kfbench.report.sections import Block, sections
+from tests.runs import stored
+
+
+@pytest.fixture
+def with_cold(rows: list[dict[str, Any]], tmp_path: Path) -> Results:
+    """The run's CPU cells of the batch grid once more, three times as slow and, for v3, half as slow again."""
+    slow = [
+        row
+        | {"grid": "cold", "cache": "cold", "rotated_bytes": 210_000_000}
+        | {"cpu_ns": [ns * (9 if row["format"] == "v3" else 6) // 2 for ns in row["cpu_ns"]]}
+        for row in rows
+        if row["kind"] == "cpu" and row["grid"] == "batch"
+    ]
+    return Results(stored(tmp_path, [*rows, *slow]).measurements())
+
+
+def test_resident_ratios_are_what_they_were(results: Results, with_cold: Results) -> None:
+    assert len(with_cold.cold) == len(results.cpu[results.cpu["grid"] == "batch"]) > 0
+    for name in ("cpu", "aa"):
+        before, after = getattr(results, name), getattr(with_cold, name)
+        assert before["together"].tolist() == after["together"].tolist()
+    assert with_cold.noise == results.noise
+
+
+def test_cold_stands_beside_resident(with_cold: Results) -> None:
+    table = cold.table(with_cold, "encode")
+    assert table is not None and [row[0] for row in table.rows] == [1, 2, 3, 5, 10, 100]
+    labels = [column.label for column in table.columns]
+    for row in table.rows:
+        by = dict(zip(labels, row, strict=True))
+        there, here = by["v3, resident (×)"], by["v3, cold (×)"]
+        assert here.median == pytest.approx(1.5 * there.median, rel=1e-3)  # type: ignore[union-attr]
+        assert by["v2, cold (ns a record)"] == pytest.approx(3 * by["v2, resident (ns a record)"])  # type: ignore[operator]
+        assert by["v2 again, cold (×)"] is not None
+    assert table.notes == ("Calls went round through 210 MB or more.",)
+
+
+def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Results) -> None:
+    block = Block(name="cold", title="t", analysis="Cold prose.")
+    built = {section.name: section for section in sections(with_cold, [block])}
+    section = built["cpu-cold"]
+    assert section.prose == ("Cold prose.",) and len(section.tables) == 2
+    assert section.means.startswith("On data that no cache holds") and "v3 takes" in section.means
+    assert "cpu-cold" not in {each.name for each in sections(results, [])}
+
+
+def test_a_run_that_is_cold_alone(with_cold: Results, tmp_path: Path) -> None:
+    rows = with_cold.all[with_cold.all["cache"] == "cold"]
+    alone = Results(rows)
+    table = cold.table(alone, "decode")
+    assert alone.cpu.empty and table is not None and all(row[-1] is None for row in table.rows)
