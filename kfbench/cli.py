@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kfbench.log.inspect import Inspection
     from kfbench.measure.tally import Source
     from kfbench.report.render import Table
+    from kfbench.sweep.plan import Stage
 
 app = typer.Typer(
     help="What a Kafka record format costs, in bytes and in CPU, and what a better one would save.",
@@ -39,7 +40,28 @@ Profile = Annotated[
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where reports go; runs go to DIR/runs.")]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")]
+Archive = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="For a cluster's executors: what `kfbench pack` wrote.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter",
+        metavar="COLUMN=VALUE[,...]",
+        help="Only such cells; also != < <= > >=, and * in names. Repeated: all must hold. Columns: grid, kind, "
+        "workload, variant, codec, level, path, to, axes.",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN", help="Continue this run, which the same sweep began, in place of a new one."),
+]
+CellBudget = Annotated[
+    float, typer.Option(metavar="SECONDS", help="A cell that would take longer is split by format, or skipped.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and how long it takes; do nothing.")]
+DryJson = Annotated[bool, typer.Option("--json", help="With --dry-run: JSON instead of text.")]
 REPORTS = Path("reports")
 
 
@@ -127,34 +149,131 @@ def _options(
 
 
 @app.command()
-def run(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
+def run(
+    profile: Profile,
+    out: Out = REPORTS,
+    master: Master = None,
+    archive: Archive = None,
+    filters: Filters = None,
+    resume: Resume = None,
+    cell_budget_s: CellBudget = 120.0,
+    dry_run: DryRun = False,
+    as_json: DryJson = False,
+) -> None:
     """Sweep, then report: the main job."""
     from kfbench.report.publish import publish
 
-    path = _swept(profile, out, master)
+    path = _swept(profile, out, master, archive, filters, resume, cell_budget_s, dry_run, as_json)
     _print(publish(path, out))
     _refuse_errors(path)
 
 
 @app.command()
-def sweep(profile: Profile, out: Out = REPORTS, master: Master = None) -> None:
+def sweep(
+    profile: Profile,
+    out: Out = REPORTS,
+    master: Master = None,
+    archive: Archive = None,
+    filters: Filters = None,
+    resume: Resume = None,
+    cell_budget_s: CellBudget = 120.0,
+    dry_run: DryRun = False,
+    as_json: DryJson = False,
+) -> None:
     """Measure bytes and CPU of every cell of a profile; print the path of the stored run."""
-    path = _swept(profile, out, master)
+    path = _swept(profile, out, master, archive, filters, resume, cell_budget_s, dry_run, as_json)
     _print(path)
     _refuse_errors(path)
 
 
-def _swept(profile: str, out: Path, master: str | None) -> Path:
+def _swept(
+    profile: str,
+    out: Path,
+    master: str | None,
+    archive: Path | None,
+    filters: list[str] | None,
+    resume: Path | None,
+    cell_budget_s: float,
+    dry_run: bool,
+    as_json: bool,
+) -> Path:
+    """The path of the run. Exits after a dry run."""
+    from kfbench.errors import InvalidConfig
+    from kfbench.sweep.filter import filtered
     from kfbench.sweep.grid import load_profile
 
+    _check_archive(archive, master)
+    if as_json and not dry_run:
+        raise typer.BadParameter("only with --dry-run", param_hint="--json")
+    if not cell_budget_s > 0:
+        raise typer.BadParameter(f"{cell_budget_s} is not above 0", param_hint="--cell-budget-s")
     loaded = load_profile(profile)  # what is wrong with it is said before anything starts
+    if filters:
+        try:
+            loaded = filtered(loaded, filters)
+        except InvalidConfig as error:
+            raise typer.BadParameter(str(error), param_hint="--filter") from None
 
     from rich.console import Console
 
-    from kfbench.sweep.runner import run_sweep
+    from kfbench.sweep.runner import plan_sweep, run_sweep
 
+    if dry_run:
+        _print_plan(plan_sweep(loaded, cell_budget_s, resume), as_json)
+        raise typer.Exit
     command = shlex.join(["kfbench", *map(_without_home, sys.argv[1:])])
-    return run_sweep(loaded, out, master, command, Console(stderr=True))
+    return run_sweep(
+        loaded, out, master, command, Console(stderr=True), budget_s=cell_budget_s, resume=resume, archive=archive
+    )
+
+
+def _check_archive(archive: Path | None, master: str | None) -> None:
+    if archive is None:
+        return
+    if master is None or master == "local" or master.startswith("local["):
+        raise typer.BadParameter("only a cluster's executors need one (--master)", param_hint="--archive")
+    if not archive.is_file():
+        raise KfbenchError(f"{archive}: no such file: write it with `kfbench pack {archive}`")
+
+
+@app.command()
+def pack(
+    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="Replaced where it is there already.")],
+) -> None:
+    """Write what a cluster's executors need (Python, packages, kfbench) as one archive, for --archive."""
+    from kfbench.sweep.packing import pack
+
+    _print(pack(file, _tracked).to_text())
+
+
+def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
+    from kfbench.measure.environment import cores
+
+    here = cores() or 1
+    found = [stage.to_dict(here) for stage in stages]
+    if as_json:
+        _print(_json({"cores": here, "stages": found}))
+        return
+    rows = [
+        {
+            "stage": each["kind"],
+            "cells": each["cells"],
+            "tasks": each["tasks"],
+            "alone (s)": each["alone_s"],
+            "here (s)": each["here_s"],
+            "longest task (s)": each["longest_task_s"],
+            "split by format": len(each["split"]),
+            "skipped": len(each["skipped"]),
+        }
+        for each in found
+    ]
+    total = sum(each["here_s"] for each in found)
+    notes = [
+        f"{sum(each['cells'] for each in found):,} cells, about {total:,.0f} s on {here} cores, Spark's start apart"
+    ]
+    notes += [f"split by format: {title}" for each in found for title in each["split"]]
+    notes += [f"skipped: {lost['cell']}: {lost['reason']}" for each in found for lost in each["skipped"]]
+    _print(replace(_table("plan", rows), notes=("", *notes)).to_text() if rows else "nothing is left to be measured")
 
 
 def _without_home(argument: str) -> str:
@@ -186,6 +305,32 @@ def report(
     from kfbench.report.publish import publish
 
     _print(publish(_existing(run), out))
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="A finished run, or a report: what is held against.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another: the one that may have regressed.")],
+    threshold: Annotated[
+        float, typer.Option(metavar="SHARE", help="By how much a CPU ratio may grow; .03 is 3 %.")
+    ] = 0.03,
+    as_json: AsJson = False,
+) -> None:
+    """Hold two runs against each other: bytes exactly, CPU by interval; status 3 where the second regressed."""
+    if not 0 < threshold < 1:
+        raise typer.BadParameter(f"{threshold:g} does not lie between 0 and 1", param_hint="--threshold")
+
+    from kfbench.report.compare import compare
+
+    found = compare(_existing(run_a), _existing(run_b), threshold)
+    if as_json:
+        _print(_json(found.to_dict()))
+    else:
+        from kfbench.report.compare_text import text
+
+        _print(text(found))
+    if found.is_regression:
+        raise typer.Exit(3)
 
 
 @app.command(name="what-if")
@@ -244,6 +389,7 @@ def what_if(
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="A Spark master; for little, threads here unless given.")
     ] = None,
+    archive: Archive = None,
     as_json: AsJson = False,
 ) -> None:
     """One's own log in every format, codec and other batches: what would be saved, field by field, and a month."""
@@ -259,6 +405,7 @@ def what_if(
 
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
+    _check_archive(archive, master)
     if value_json and value is not None:
         raise typer.BadParameter("not together with --value", param_hint="--value-json")
     topics = [source for source in sources if source.startswith(SCHEME)]
@@ -297,6 +444,7 @@ def what_if(
         rate_mb_s=rate_mb_s,
         master=master,
         console=Console(stderr=True),
+        archive=archive,
     )
     _print(_json(found.to_dict()) if as_json else found.to_text())
     if out is not None:

@@ -1,18 +1,22 @@
 """Runs on disk: `measurements/*.parquet` and `manifest.json`, written once and never overwritten.
 
 A run says `running` in its manifest until everything is there; the manifest is replaced in one step at the end. A run
-that was interrupted therefore says so, and nothing reports on it.
+that was interrupted therefore says so, and nothing reports on it; `resume_run` continues it. Each part of the
+measurements is there in whole or not at all, and the checksums of its pages tell what became of it since.
 """
 
+import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 import pyarrow as pa
@@ -26,9 +30,23 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "manifest.json"
 MEASUREMENTS: Final = "measurements"
+LOCK: Final = "lock"  # held by the process that writes the run; the kernel lets it go when that process dies
 RUNNING, COMPLETE = "running", "complete"
-# Rows come back in this order, whatever order they were measured in.
-ORDER: Final = ("kind", "grid", "cell_id", "codec", "level", "operation", "to_format", "format", "arm")
+# What tells a row from every other. Rows come back in this order, whatever order they were measured in.
+ORDER: Final = (
+    "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
+)  # fmt: skip
+
+# A run is continued by the sweep that began it: what must be the same of its facts, and how a user calls it.
+SAME: Final = {
+    "profile_text": "the text of the profile",
+    "seed": "the seed",
+    "filter": "the filter",
+    "cell_budget_s": "the time budget of a cell",
+    "kfbench": "the version of kfbench",
+    "git_revision": "the revision of kfbench",
+    "codecs": "the codecs' libraries",
+}
 
 
 class _Grid(msgspec.Struct):
@@ -65,12 +83,17 @@ class Run:
     def table(self) -> pa.Table:
         """All rows, kfbench.measure.schema.SCHEMA, in a fixed order."""
         try:
-            table = pa.concat_tables([pq.read_table(part, schema=SCHEMA) for part in _parts(self.path)])
+            table = pa.concat_tables([_read(part) for part in _parts(self.path)])
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{self.path}: measurements cannot be read: {error}") from None
         if len(table) != self.manifest["rows"]:
             raise RunError(f"{self.path}: measurements: {len(table)} rows, {MANIFEST} says {self.manifest['rows']}")
         return table.sort_by([(name, "ascending") for name in ORDER])
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """What its files hold; the other columns of the table are younger than the run, and null."""
+        return frozenset(pq.read_schema(_parts(self.path)[0]).names)
 
     def measurements(self) -> "pd.DataFrame":
         """All rows as a pandas frame. level is Int32; other integers that some rows lack are float64 with NaN."""
@@ -79,29 +102,78 @@ class Run:
 
 
 class RunWriter:
-    """A run that is being written; `create_run` makes one, `complete` ends it."""
+    """A run that is being written; `create_run` or `resume_run` makes one, `complete` ends it.
 
-    def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
+    A context manager: at its end another process may write the run. found: the rows that were there when it was
+    resumed; damaged: the parts that could not be read, as they are called now; counts: rows by status.
+    """
+
+    def __init__(
+        self, path: Path, manifest: Mapping[str, Any], lock: int, found: pa.Table, damaged: list[Path]
+    ) -> None:
         self.path = path
+        self.found = found
+        self.damaged = damaged
+        self.counts: Counter[str] = Counter()
+        self.hosts: set[str] = set()
         self._manifest: dict[str, Any] = dict(manifest)
-        self._parts = self._rows = 0
+        self._lock: int | None = lock
+        self._keys: set[int] = set()
+        names = [part.stem.removeprefix("part-") for part in (path / MEASUREMENTS).iterdir()]
+        self._parts = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
         self._started = time.monotonic()
+        self._count(found, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def add(self, rows: pa.Table) -> None:
-        """One part of the measurements, in whole or not at all."""
+        """One part of the measurements, in whole or not at all. Raises RunError for a row that the run has already, and
+        where it cannot be written."""
         part = self.path / MEASUREMENTS / f"part-{self._parts:05d}.parquet"
-        beside = part.with_suffix(".tmp")
-        pq.write_table(rows.cast(SCHEMA), beside, compression="zstd")
-        _settle(beside, part)
+        rows = rows.cast(SCHEMA)
+        self._count(rows, part)
+        with self._writing(part) as beside:
+            pq.write_table(rows, beside, compression="zstd", write_page_checksum=True)
         self._parts += 1
-        self._rows += len(rows)
 
     def complete(self, facts: Mapping[str, Any]) -> Run:
-        """End the run: `facts` join the manifest, which then says complete."""
-        facts = {**facts, "rows": self._rows, "duration_s": round(time.monotonic() - self._started, 1)}
+        """End the run: `facts` join the manifest, which then says complete. Raises RunError where it cannot be
+        written."""
+        facts = {**facts, "rows": self.counts.total(), "duration_s": round(time.monotonic() - self._started, 1)}
         manifest = {**self._manifest, **facts, "state": COMPLETE, "finished": _now()}
-        _write_json(self.path / MANIFEST, manifest)
+        with self._writing(self.path / MANIFEST) as beside:
+            beside.write_text(_json(manifest), encoding="utf-8")
+        with suppress(OSError):
+            (self.path / LOCK).unlink()
+        self.__exit__()
         return Run(path=self.path, manifest=manifest)
+
+    def _count(self, rows: pa.Table, part: Path) -> None:
+        keys = [hash(key) for key in zip(*(rows[name].to_pylist() for name in ORDER), strict=True)]
+        if len(set(keys)) < len(keys) or not self._keys.isdisjoint(keys):
+            raise RunError(f"{part}: a row is there already: the run would have it twice")
+        self._keys.update(keys)
+        self.counts.update(rows["status"].to_pylist())
+        self.hosts.update(host for host in rows["host"].to_pylist() if host is not None)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[Path]:
+        """A file beside the one that is wanted, which takes its place."""
+        beside = path.with_suffix(".tmp")
+        try:
+            yield beside
+            _settle(beside, path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            why = os.strerror(error.errno) if error.errno else error
+            raise RunError(f"{path}: cannot be written: {why}; --resume {self.path} continues the run") from None
 
 
 def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
@@ -115,16 +187,100 @@ def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
         runs.mkdir(parents=True, exist_ok=True)
         path = _new_folder(runs, started[:10])
         (path / MEASUREMENTS).mkdir()
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        fcntl.flock(lock, fcntl.LOCK_EX)
         manifest = {"schema_version": SCHEMA_VERSION, "state": RUNNING, "started": started, **facts}
         _write_json(path / MANIFEST, manifest)
     except OSError as error:
         raise RunError(f"{runs}: no run can be written here: {error.strerror}") from None
-    return RunWriter(path, manifest)
+    return RunWriter(path, manifest, lock, SCHEMA.empty_table(), [])
+
+
+def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, Any]) -> RunWriter:
+    """A run that was interrupted, to be continued by a sweep of the same facts.
+
+    again: what its manifest says of this continuation, one item more of `resumed`. Parts that cannot be read are set
+    aside, files that were half written go. Raises RunError, and touches nothing, for a run that is complete, of another
+    schema, of another sweep (see SAME), or still being written.
+    """
+    path = Path(path)
+    check_resumable(path, facts)
+    try:
+        lock = os.open(path / LOCK, os.O_RDWR)
+    except OSError as error:
+        raise RunError(f"{path / LOCK}: cannot be opened: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        manifest = check_resumable(path, facts)  # it may have been completed since
+        found, damaged = _set_aside(path)
+        manifest["resumed"] = [*manifest.get("resumed", []), {"at": _now(), **again}]
+        _write_json(path / MANIFEST, manifest)
+        return RunWriter(path, manifest, lock, found, damaged)
+    except BaseException as error:
+        os.close(lock)
+        if isinstance(error, BlockingIOError):
+            raise RunError(f"{path}: another process is writing this run") from None
+        if isinstance(error, OSError):
+            raise RunError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
+        raise
+
+
+def check_resumable(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest of a run that a sweep of these facts may continue. Raises RunError for any other."""
+    file = path / MANIFEST
+    manifest = _read_manifest(path)
+    if manifest.get("state") != RUNNING:
+        raise RunError(f"{file}: state: {manifest.get('state')}; only a run that was interrupted can be resumed")
+    for key, name in SAME.items():
+        before, now = manifest.get(key), facts.get(key)
+        if before != now:
+            told = "" if key in {"profile_text", "codecs"} else f": {_shown(before)} then, {_shown(now)} now"
+            raise RunError(f"{file}: {key}: {name} is not the same{told}; a run is resumed by the sweep that began it")
+    return manifest
+
+
+def sound_rows(path: Path) -> pa.Table:
+    """The rows of an unfinished run that can be read; nothing is touched."""
+    return _sound(path)[0]
+
+
+def _sound(path: Path) -> tuple[pa.Table, list[Path]]:
+    """Rows of the parts that can be read, and the parts that cannot."""
+    tables, damaged = [SCHEMA.empty_table()], []
+    for part in _parts(path):
+        try:
+            tables.append(_read(part))
+        except (OSError, pa.ArrowException):
+            damaged.append(part)
+    return pa.concat_tables(tables), damaged
+
+
+def _set_aside(path: Path) -> tuple[pa.Table, list[Path]]:
+    found, parts = _sound(path)
+    damaged = [part.rename(part.with_suffix(".damaged")) for part in parts]
+    for half in (*path.glob("*.tmp"), *(path / MEASUREMENTS).glob("*.tmp")):
+        half.unlink()
+    return found, damaged
 
 
 def open_run(path: str | Path) -> Run:
     """A run, or a published report's copy of one. Raises RunError unless it is complete and of our schema."""
     path = Path(path)
+    file = path / MANIFEST
+    manifest = _read_manifest(path)
+    if manifest.get("state") != COMPLETE:
+        raise RunError(f"{file}: state: {manifest.get('state')}; the run was interrupted and is not reported on")
+    try:
+        msgspec.convert(manifest, _Manifest)
+    except msgspec.ValidationError as error:
+        raise RunError(f"{file}: {error}") from None
+    if not _parts(path):
+        raise RunError(f"{path}: measurements: missing")
+    return Run(path=path, manifest=manifest)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Of a run of our schema, in whatever state. Raises RunError for anything else."""
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())
@@ -139,15 +295,16 @@ def open_run(path: str | Path) -> Run:
             f"{file}: schema_version: {manifest['schema_version']}, this kfbench reads {SCHEMA_VERSION}; "
             "measure again, or use the kfbench that wrote it"
         )
-    if manifest.get("state") != COMPLETE:
-        raise RunError(f"{file}: state: {manifest.get('state')}; the run was interrupted and is not reported on")
-    try:
-        msgspec.convert(manifest, _Manifest)
-    except msgspec.ValidationError as error:
-        raise RunError(f"{file}: {error}") from None
-    if not _parts(path):
-        raise RunError(f"{path}: measurements: missing")
-    return Run(path=path, manifest=manifest)
+    return manifest
+
+
+def _read(part: Path) -> pa.Table:
+    """Raises OSError or pa.ArrowException for a part that is not as it was written."""
+    return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None or value == [] else str(value)
 
 
 def _parts(path: Path) -> list[Path]:
@@ -171,8 +328,12 @@ def _new_folder(runs: Path, date: str) -> Path:
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     beside = path.with_suffix(".tmp")
-    beside.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.write_text(_json(content), encoding="utf-8")
     _settle(beside, path)
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _settle(beside: Path, path: Path) -> None:

@@ -1,8 +1,12 @@
 """Runs: written once, never overwritten, and never reported on unless they are whole."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -10,11 +14,12 @@ import pytest
 
 from kfbench.errors import RunError
 from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION, table
-from kfbench.store import create_run, open_run
+from kfbench.store import RunWriter, create_run, open_run, resume_run, sound_rows
 
 FACTS = {
     "profile": "tiny", "command": "kfbench sweep tiny", "seed": 0, "environment": {"packages": {"kfbench": "0"}},
-    "grids": [{"name": "g", "title": "t", "analysis": "a"}],
+    "grids": [{"name": "g", "title": "t", "analysis": "a"}], "profile_text": "t", "git_revision": "r", "filter": [],
+    "codecs": {"zstd": "1"}, "cell_budget_s": 120.0, "kfbench": "0.1.0",
 }  # fmt: skip
 
 
@@ -63,6 +68,172 @@ def test_runs_that_start_together_get_a_folder_each(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(set(paths)) == 8
+
+
+def interrupted(out: Path) -> Path:
+    """A run of two parts whose process is gone."""
+    with create_run(out, FACTS) as writer:
+        writer.add(table([row(format="v3", size_bytes=2), row(codec="zstd", level=9, size_bytes=5)]))
+        writer.add(table([row(size_bytes=1)]))
+    return writer.path
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {each.relative_to(path).as_posix(): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+def test_a_run_is_resumed_where_it_was_interrupted(tmp_path: Path) -> None:
+    path = interrupted(tmp_path)
+    assert sound_rows(path).num_rows == 3
+    with resume_run(path, FACTS, {"command": "kfbench sweep tiny --resume it"}) as writer:
+        assert (writer.path, writer.damaged, sorted(writer.found["size_bytes"].to_pylist())) == (path, [], [1, 2, 5])
+        assert writer.counts == {"ok": 3}
+        writer.add(table([row(codec="zstd", level=3, size_bytes=4)]))
+        run = writer.complete({})
+    assert open_run(path).table.equals(run.table) and run.table.equals(open_run(finished(tmp_path)).table)
+    (resumed,) = run.manifest["resumed"]
+    assert resumed["command"] == "kfbench sweep tiny --resume it" and resumed["at"] >= run.manifest["started"]
+
+
+def test_parts_that_cannot_be_read_are_set_aside_and_half_written_files_go(tmp_path: Path) -> None:
+    path = interrupted(tmp_path)
+    first, second = sorted((path / "measurements").iterdir())
+    data = bytearray(first.read_bytes())
+    data[len(data) // 10] ^= 1
+    first.write_bytes(data)
+    (path / "measurements" / "part-00002.tmp").write_bytes(b"PAR1")
+    (path / "manifest.tmp").write_text("{")
+    assert sound_rows(path).num_rows == 1 and first.exists()
+    with resume_run(path, FACTS, {}) as writer:
+        assert writer.damaged == [first.with_suffix(".damaged")] and writer.found["size_bytes"].to_pylist() == [1]
+        writer.add(table([row(format="v3", size_bytes=2), row(codec="zstd", level=9, size_bytes=5)]))
+        assert sorted(each.name for each in (path / "measurements").iterdir()) == [
+            "part-00000.damaged", second.name, "part-00002.parquet",
+        ]  # fmt: skip
+        assert not (path / "manifest.tmp").exists()
+        writer.complete({})
+    assert open_run(path).table.num_rows == 3
+
+
+def test_no_bit_of_a_part_can_turn_unnoticed(tmp_path: Path) -> None:
+    path = interrupted(tmp_path)
+    part = min((path / "measurements").iterdir())
+    sound, whole, random = part.read_bytes(), sound_rows(path), Random(7)
+    found = dict.fromkeys(("refused", "harmless"), 0)
+    for position in random.sample(range(len(sound)), 400):
+        data = bytearray(sound)
+        data[position] ^= 1 << random.randrange(8)
+        part.write_bytes(data)
+        rows = sound_rows(path)
+        assert rows["size_bytes"].to_pylist() == [1] or rows.equals(whole), position
+        found["refused" if rows.num_rows == 1 else "harmless"] += 1
+    assert found["refused"] > 100
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"profile_text": "another"}, "profile_text: the text of the profile is not the same; a run is resumed by"),
+        ({"seed": 1}, "seed: the seed is not the same: 0 then, 1 now"),
+        ({"filter": ["kind=cpu"]}, r"filter: the filter is not the same: none then, \['kind=cpu'\] now"),
+        ({"cell_budget_s": 1.0}, "cell_budget_s: the time budget of a cell is not the same: 120.0 then, 1.0 now"),
+        ({"git_revision": None}, "git_revision: the revision of kfbench is not the same: r then, none now"),
+        ({"kfbench": "0.2.0"}, "kfbench: the version of kfbench is not the same: 0.1.0 then, 0.2.0 now"),
+        ({"codecs": {"zstd": "2"}}, "codecs: the codecs' libraries is not the same"),
+    ],
+)
+def test_another_sweep_does_not_resume_a_run(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    path = interrupted(tmp_path)
+    (path / "measurements" / "part-00002.tmp").write_bytes(b"PAR1")
+    before = files(path)
+    with pytest.raises(RunError, match=said) as caught:
+        resume_run(path, FACTS | changes, {})
+    assert str(path / "manifest.json") in str(caught.value) and "\n" not in str(caught.value)
+    assert files(path) == before
+
+
+def test_what_is_no_interrupted_run_of_ours_is_not_resumed(tmp_path: Path) -> None:
+    path = finished(tmp_path)
+    before = files(path)
+    with pytest.raises(RunError, match="state: complete; only a run that was interrupted can be resumed"):
+        resume_run(path, FACTS, {})
+    assert files(path) == before
+    path = interrupted(tmp_path)
+    rewrite(path, schema_version=99)
+    before = files(path)
+    with pytest.raises(RunError, match="schema_version: 99, this kfbench reads"):
+        resume_run(path, FACTS, {})
+    assert files(path) == before
+    with pytest.raises(RunError, match=r"not a run: it has no manifest\.json"):
+        resume_run(tmp_path, FACTS, {})
+
+
+def test_a_run_that_is_being_written_is_not_resumed(tmp_path: Path) -> None:
+    with create_run(tmp_path, FACTS) as writer:
+        before = files(writer.path)
+        with pytest.raises(RunError, match="another process is writing this run"):
+            resume_run(writer.path, FACTS, {})
+        assert files(writer.path) == before
+    with resume_run(writer.path, FACTS, {}), pytest.raises(RunError, match="another process is writing this run"):
+        resume_run(writer.path, FACTS, {})
+
+
+HOLDS = """\
+import sys
+from pathlib import Path
+from tests.test_store import FACTS
+from kfbench.store import create_run
+writer = create_run(Path(sys.argv[1]), FACTS)
+print(writer.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_that_dies_holds_no_run(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout
+        path = holder.stdout.readline().strip()
+        with pytest.raises(RunError, match="another process is writing this run"):
+            resume_run(path, FACTS, {})
+        holder.kill()
+        holder.wait()
+        with resume_run(path, FACTS, {}) as writer:
+            assert writer.found.num_rows == 0
+
+
+def test_no_row_is_there_twice(tmp_path: Path) -> None:
+    path = interrupted(tmp_path)
+    with resume_run(path, FACTS, {}) as writer:
+        before = files(path)
+        for rows in ([row(format="v3", size_bytes=2)], [row(format="v0"), row(format="v0", size_bytes=1)]):
+            with pytest.raises(RunError, match="a row is there already"):
+                writer.add(table(rows))
+        assert files(path) == before
+        writer.add(table([row(format="v0"), row(format="v0", kind="model", start=5), row(format="v0", seed=2)]))
+
+
+def full(writer: RunWriter, name: str) -> None:
+    (writer.path / name).with_suffix(".tmp").symlink_to("/dev/full")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
+def test_a_full_disk_is_one_line_and_the_run_can_be_resumed(tmp_path: Path) -> None:
+    with create_run(tmp_path, FACTS) as writer:
+        full(writer, "measurements/part-00000.parquet")
+        with pytest.raises(
+            RunError, match=r"part-00000\.parquet: cannot be written: No space left on device"
+        ) as caught:
+            writer.add(table([row()]))
+        assert f"--resume {writer.path} continues the run" in str(caught.value) and "\n" not in str(caught.value)
+        full(writer, "manifest.json")
+        with pytest.raises(RunError, match=r"manifest\.json: cannot be written: No space left on device"):
+            writer.complete({})
+    assert sorted(files(writer.path)) == ["lock", "manifest.json"]
+    with resume_run(writer.path, FACTS, {}) as again:
+        again.add(table([row()]))
+        assert again.complete({}).table.num_rows == 1
 
 
 def test_a_half_written_run_is_refused(tmp_path: Path) -> None:

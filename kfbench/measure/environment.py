@@ -33,7 +33,7 @@ def environment() -> dict[str, Any]:
         "system": platform.platform(),
         "machine": platform.machine(),
         "cpu": _cpu_name(),
-        "cores": _cores(),
+        "cores": cores(),
         "cache": _caches(),
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
         "load_1_min": load,
@@ -77,7 +77,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _cores() -> int | None:
+def cores() -> int | None:
     """Cores that this process may use: a container's may be fewer than the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 

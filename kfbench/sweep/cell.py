@@ -1,29 +1,40 @@
 """One cell: its records in each of its formats, as rows of the result table.
 
-An exception becomes a row with its error: one broken cell must not cost a sweep of hours.
+An exception becomes a row with its error, and so does a cell that takes too long: one broken cell must not cost a sweep
+of hours.
 """
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
+from kfbench.measure.alone import alone
 from kfbench.measure.broker import measure_path
-from kfbench.measure.cpu import OPERATIONS, WARM_UP_CALLS, Arm, Operation, Samples, measure, prepare, warm_up
+from kfbench.measure.cold import ONE_CALL, prepare_cold
+from kfbench.measure.cpu import OPERATIONS, Arm, Operation, Samples, measure, prepare, warm_up
 from kfbench.measure.environment import host
+from kfbench.measure.model import Modelled, resident_bytes, verify_model
+from kfbench.measure.noise import TIMED_KINDS, glance, since, yardstick_ns
 from kfbench.measure.prefix import ARMS, measure_prefixes
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.measure.size import measure_size
 from kfbench.measure.verify import Unverified, verify_records
-from kfbench.sweep.grid import BASE_FORMAT, Cell, Kind, illegal
+from kfbench.sweep.grid import BASE_FORMAT, Cell, Kind, block_records, illegal
+from kfbench.sweep.limit import TookTooLong, time_limit
 from kfbench.workloads import Sample, Workload
 
 Row = dict[str, Any]
+
+LIMIT_ESTIMATES: Final = 20
+LEAST_LIMIT_S: Final = 120.0  # the first cell of a worker may have kernels to compile
 
 # Rough MB/s of compressing and decompressing once, and microseconds a batch: they only decide how cells are grouped.
 _MB_PER_S: Final = {
@@ -36,14 +47,42 @@ _OTHER_US_A_BATCH: Final = 18
 _BROKER_BYTES_PER_S: Final = 1e9
 _BROKER_S: Final = 0.1
 _BROKER_CALLS: Final = 10  # that are not timed
+_WARM_UP_CALLS: Final = 5  # and their verification
+_COLD_S: Final = 0.4
+_MODEL_S: Final = 0.2
+_MODEL_NS, _MODEL_FORMAT_NS = 50, 5  # a record: made, and sized in a format
+_VERIFIED: Final = 2_048  # records of a model's cell that are encoded, too
+_VERIFIED_BYTES: Final = 1 << 20  # of their payload, one record at least
 
 
-def measure_recipes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a Spark task runs: pickled lists of cells in, rows of SCHEMA out."""
-    for batch in batches:
-        for recipe in batch.column("recipe"):
-            cells: list[Cell] = pickle.loads(recipe.as_py())
-            yield from table([row for cell in cells for row in measure_cell(cell)]).to_batches()
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a task gives: rows of SCHEMA, and the time that measuring them took, and waiting until nobody else did."""
+
+    rows: pa.Table
+    busy_s: float
+    waited_s: float = 0.0
+
+
+def measure_task(cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S) -> Measured:
+    """The rows of the cells, one after another.
+
+    A cell that takes LIMIT_ESTIMATES times its estimate, and least_limit_s, is an error; one that hears no signal ends
+    the process (see time_limit).
+    """
+    rows: list[Row] = []
+    waited_s, began = 0.0, time.perf_counter()
+    for cell in cells:
+        waits = time.perf_counter()
+        try:
+            with alone() if cell.kind in TIMED_KINDS else nullcontext():
+                waited_s += time.perf_counter() - waits
+                with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
+                    rows += measure_cell(cell)
+        except (Exception, TookTooLong) as error:
+            rows += failed_rows(cell, "error", f"{cell.title}: {type(error).__name__}: {error}", host())
+    busy_s = time.perf_counter() - began - waited_s
+    return Measured(rows=table(rows), busy_s=busy_s, waited_s=waited_s)
 
 
 def estimate_s(cell: Cell) -> float:
@@ -51,18 +90,44 @@ def estimate_s(cell: Cell) -> float:
     payload = cell.payload_bytes + 30 * cell.records
     speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
     once = 30e-6 + payload / speed + cell.batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
+    if cell.kind == "model":
+        return _MODEL_S + cell.records * (_MODEL_NS + len(cell.formats) * _MODEL_FORMAT_NS) * 1e-9
     if cell.kind == "bytes":
         return 2e-3 + len(cell.formats) * (1e-3 + payload / 300e6 + once)
     if cell.kind == "broker":  # at worst the records are decompressed, and compressed again
         arms, once = len(cell.formats) + 1, 2 * once + payload / _BROKER_BYTES_PER_S
         return _BROKER_S + arms * (cell.rounds + _BROKER_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
     arms = ARMS * len(cell.formats) if cell.kind == "prefix" else len(OPERATIONS) * (len(cell.formats) + 1)
-    return 0.03 + arms * (cell.rounds + WARM_UP_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
+    if cell.cache == "cold":
+        return _COLD_S + arms * (cell.rounds + _WARM_UP_CALLS) * 2 * once
+    return 0.03 + arms * (cell.rounds + _WARM_UP_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
 
 
 def measure_cell(cell: Cell) -> list[Row]:
     """The rows of the cell, under each block that names it. Never raises: see `status` and `error`."""
-    measured = list(_ROWS[cell.kind](cell))
+    if cell.kind not in TIMED_KINDS:
+        return _under_its_grids(cell, _ROWS[cell.kind](cell), host())
+    yardstick, before = {"yardstick_ns": yardstick_ns()}, glance()
+    rows = list(_ROWS[cell.kind](cell))
+    watched = yardstick | since(before)
+    return _under_its_grids(cell, [watched | row for row in rows], host())
+
+
+def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
+    """The rows of a cell of which nothing was measured. on: the host that tried."""
+    parts: list[Row] = [{}]
+    if cell.kind == "cpu":
+        parts = [{"arm": "measure", "operation": operation} for operation in OPERATIONS]
+    elif cell.kind == "broker":
+        parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
+    elif cell.kind == "model":
+        parts = [{"start": cell.start, "records": cell.records}]
+    rows = [{"format": name, "status": status, "error": reason} | part for name in cell.formats for part in parts]
+    return _under_its_grids(cell, rows, on)
+
+
+def _under_its_grids(cell: Cell, rows: Iterable[Row], on: str | None) -> list[Row]:
+    measured = list(rows)
     columns = {name: value for name, value in cell.axes.items() if name in SCHEMA.names}
     common = {
         "kind": cell.kind,
@@ -72,7 +137,8 @@ def measure_cell(cell: Cell) -> list[Row]:
         "codec": cell.codec,
         "level": cell.level,
         "codec_version": CODECS[cell.codec].version,
-        "host": host(),
+        "host": on,
+        "cache": cell.cache if cell.kind == "cpu" else None,
     }
     return [
         columns | common | {"grid": grid} | row
@@ -136,10 +202,16 @@ def _timed_rows(cell: Cell, operation: Operation, logs: Mapping[str, Bytes], giv
     try:
         if BASE_FORMAT not in logs:
             raise Unverified(f"{BASE_FORMAT}, the base of every ratio, failed")
-        arms = prepare([FORMATS[name] for name in names], [logs[name] for name in names], operation, *given)
+        what = [FORMATS[name] for name in names], [logs[name] for name in names], operation, *given
+        sample_ns, rotated = cell.sample_us * 1_000, None
+        if cell.cache == "cold":
+            rotating = prepare_cold(*what)
+            sample_ns, rotated, arms = ONE_CALL, rotating.rotated_bytes, rotating.arms
+        else:
+            arms = prepare(*what)
         for row, arm in zip(rows, arms, strict=True):
             try:
-                warm_up(arm)
+                row |= {"warm_up_calls": warm_up(arm), "rotated_bytes": rotated}
             except Exception as error:
                 if row["format"] == BASE_FORMAT:
                     raise
@@ -147,7 +219,7 @@ def _timed_rows(cell: Cell, operation: Operation, logs: Mapping[str, Bytes], giv
             else:
                 timed.append((row, arm))
         base = next(i for i, (row, _) in enumerate(timed) if row["format"] == BASE_FORMAT)
-        samples = measure([arm for _, arm in timed], base, cell.rounds, cell.sample_us * 1_000, cell.seed)
+        samples = measure([arm for _, arm in timed], base, cell.rounds, sample_ns, cell.seed)
     except Exception as error:
         yield from (_error(cell, row["format"], error) | row for row in rows)  # a row keeps an error of its own
         return
@@ -215,11 +287,52 @@ def _broker_rows(cell: Cell) -> Iterator[Row]:
             yield row | each.columns | _times(cell, each.samples)
 
 
+def _model_rows(cell: Cell) -> Iterator[Row]:
+    """Block by block: memory does not grow with the records. Some are encoded, too, and have to take what was sized."""
+    common: Row = {"start": cell.start, "records": cell.records}
+    formats: dict[str, Modelled] = {}
+    generate_ns, each = 0, block_records(cell.workload)
+    for name in cell.formats:
+        try:
+            if reason := illegal(name, _sample(cell.workload, each, cell.seed), cell.codec):
+                yield common | {"format": name, "status": "skipped", "error": reason}
+                continue
+            some = _sample_of(cell.workload, cell.seed, cell.start, cell.records)
+            verify_model(FORMATS[name], some.records, some.bounds, some.batch_fields)
+            formats[name] = Modelled(fmt=FORMATS[name])
+        except Exception as error:
+            yield common | _error(cell, name, error)
+    try:
+        end = cell.start + cell.records
+        for start in range(cell.start, end, each):
+            since_ns = time.thread_time_ns()
+            block = cell.workload.generate(records=min(each, end - start), seed=cell.seed, start=start)
+            _ = block.shapes.payload_bytes  # which all formats ask for
+            generate_ns += time.thread_time_ns() - since_ns
+            for one in formats.values():
+                one.add(block.shapes, block.bounds, block.batch_fields)
+    except Exception as error:
+        yield from (common | _error(cell, name, error) for name in formats)
+        return
+    common |= {"status": "ok", "generate_ns": generate_ns, "resident_bytes": resident_bytes()}
+    yield from (common | {"format": name} | one.columns for name, one in formats.items())
+
+
+@lru_cache(maxsize=1)
+def _sample_of(workload: Workload, seed: int, start: int, records: int) -> Sample:
+    """The first records of a slice, of about _VERIFIED_BYTES."""
+    wanted = min(records, _VERIFIED)
+    payload = workload.generate(records=wanted, seed=seed, start=start).shapes.payload_bytes
+    fitting = wanted if payload <= _VERIFIED_BYTES else max(1, wanted * _VERIFIED_BYTES // payload)
+    return workload.generate(records=fitting, seed=seed, start=start)
+
+
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows,
     "cpu": _cpu_rows,
     "prefix": _prefix_rows,
     "broker": _broker_rows,
+    "model": _model_rows,
 }
 
 

@@ -1,6 +1,7 @@
 """A sweep from its TOML file: named blocks of axes, each with the prose that the report prints beside its tables.
 
-Everything that can be wrong with a sweep is refused here, before anything runs, with the file and the key.
+Everything that can be wrong with a sweep is refused here, before anything runs, with the file and the key. A sweep may
+extend another one: what it says is laid over what that one says, block by block.
 """
 
 import hashlib
@@ -34,6 +35,7 @@ SWEEPS: Final = DATASETS / "sweeps"
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
+FIRST_MODEL_RECORDS: Final = 1 << 20
 # Without these header fields it is another log to its readers. Others may be lost, and are counted.
 NEEDED: Final = {
     "is_transactional": "transactions",
@@ -42,7 +44,7 @@ NEEDED: Final = {
 }
 NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
 
-Kind = Literal["bytes", "cpu", "prefix", "broker"]
+Kind = Literal["bytes", "cpu", "prefix", "broker", "model"]
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -54,23 +56,32 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """How each CPU, prefix or broker cell is timed: its working set (smaller under a codec, which is so much slower),
-    rounds, and the least time that one sample takes."""
+    rounds, and the least time that one sample takes. cache: of CPU cells alone; "cold" has them wait for memory, one
+    call a sample."""
 
     records: int = 8_192
     payload_bytes: int = 1 << 20
     codec_payload_bytes: int = 1 << 16
     rounds: int = 19
     sample_us: int = 1_000
+    cache: Literal["resident", "cold"] = "resident"
+
+
+class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """How many records of each workload the size model runs over, and how many of them a cell has at most."""
+
+    records: int = 1_000_000_000
+    cell_records: int = 1 << 25
 
 
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
 
     workloads: of the catalogue, in place of workload and axes: "NAME" is its default, "NAME/VARIANT" a variant, and
-    both may be patterns ("*" each default, "*/*" all that there is). bytes and cpu: in place of the file's. paths and
-    to: of broker cells alone; `to` are the formats that a path converts to, if it converts. illegal: what to do where a
-    format cannot have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or "skip" the cell, which leaves a row
-    that says so.
+    both may be patterns ("*" each default, "*/*" all that there is). bytes, cpu, model and seeds: in place of the
+    file's; every cell once with each seed. paths and to: of broker cells alone; `to` are the formats that a path
+    converts to, if it converts. illegal: what to do where a format cannot have a cell (zstd or headers in v0 and v1):
+    "refuse" the sweep, or "skip" the cell, which leaves a row that says so.
     """
 
     name: str
@@ -83,6 +94,8 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     workloads: list[str] = []
     bytes: BytesSettings | None = None
     cpu: CpuSettings | None = None
+    model: ModelSettings | None = None
+    seeds: list[int] = []
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
     to: list[str] = []
@@ -97,6 +110,25 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     bytes: BytesSettings = BytesSettings()
     cpu: CpuSettings = CpuSettings()
     broker: CpuSettings = CpuSettings()
+    model: ModelSettings = ModelSettings()
+
+
+class _Over(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A file that extends another one: a profile by name, or a path beside its own that ends in .toml.
+
+    Its words take the place of the other's, its sections key by key. A block of a name that the other has is laid over
+    that block, key by key; other blocks follow.
+    """
+
+    extends: str
+    title: str | msgspec.UnsetType = msgspec.UNSET
+    analysis: str | msgspec.UnsetType = msgspec.UNSET
+    seed: int | msgspec.UnsetType = msgspec.UNSET
+    grid: list[dict[str, Any]] = []
+    bytes: dict[str, Any] = {}
+    cpu: dict[str, Any] = {}
+    broker: dict[str, Any] = {}
+    model: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +136,8 @@ class Cell:
     """The recipe of one measurement: a workload's records in several formats under one codec. Cheap to ship.
 
     A cell that several blocks name is measured once: `grids` maps each block to the formats that it asked for.
-    batches and payload_bytes: what the records make and hold.
+    batches and payload_bytes: what the records make and hold. A cell of the size model has the records start ...
+    start + records - 1; every other one the first.
     """
 
     kind: Kind
@@ -118,10 +151,12 @@ class Cell:
     grids: Mapping[str, tuple[str, ...]]
     rounds: int = 0
     sample_us: int = 0
+    cache: str = "resident"
     path: str = ""  # broker only
     to: str | None = None
     batches: int = 1
     payload_bytes: int = 0
+    start: int = 0
 
     @cached_property
     def axes(self) -> Mapping[str, Any]:
@@ -132,17 +167,27 @@ class Cell:
         away = ", ".join(f"{name} {value}" for name, value in _away_from_default(self.workload).items())
         codec = self.codec if self.level is None else f"{self.codec} {self.level}"
         path = f"; {self.path}{f' to {self.to}' if self.to else ''}" if self.path else ""
-        return f"{self.kind} cell {self.cell_id} ({self.workload.name}: {away or 'defaults'}; {codec}{path})"
+        start = f"; from record {self.start:,} on" if self.start else ""
+        cache = "; cold caches" if self.cache == "cold" else ""
+        where = f"{self.workload.name}: {away or 'defaults'}; {codec}{path}{cache}{start}"
+        return f"{self.kind} cell {self.cell_id} ({where})"
 
     @property
     def key(self) -> tuple[object, ...]:
         """What makes it another cell than the others of its sweep."""
-        return self.kind, self.cell_id, self.codec, self.level, self.path, self.to
+        slice_ = (self.start, self.records) if self.kind == "model" else None
+        return self.kind, self.cell_id, self.seed, self.codec, self.level, self.path, self.to, self.cache, slice_
+
+    def of(self, grids: Mapping[str, tuple[str, ...]]) -> "Cell":
+        """For these blocks and formats alone, which are some of its own."""
+        asked = {name for formats in grids.values() for name in formats}
+        return replace(self, grids=dict(grids), formats=tuple(name for name in self.formats if name in asked))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """A sweep, checked: its prose, its blocks and its cells. text: the TOML as it was read."""
+    """A sweep, checked: its prose, its blocks and its cells. text: the TOML as it was read, then what it extends;
+    filter: what its cells were chosen by, as it was given."""
 
     name: str
     title: str
@@ -151,20 +196,18 @@ class Profile:
     grids: tuple[Grid, ...]
     cells: tuple[Cell, ...]
     text: str
+    filter: tuple[str, ...] = ()
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
     """The sweep of that name (datasets/sweeps/), or of a TOML file. Raises InvalidConfig."""
     path = _find(name_or_path)
+    tables, text = _tables(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidConfig(f"{path}: cannot be read: {error}") from None
-    try:
-        file = msgspec.toml.decode(text, type=_File)
-    except msgspec.DecodeError as error:
+        file = msgspec.convert(tables, _File)
+    except msgspec.ValidationError as error:
         raise InvalidConfig(f"{path}: {error}") from None
-    _check_settings(f"{path}: $", file, ("bytes", "cpu", "broker"))
+    _check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model"))
     if file.seed < 0:
         raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
     cells: dict[tuple[object, ...], Cell] = {}
@@ -192,6 +235,56 @@ def load_profile(name_or_path: str | Path) -> Profile:
     )
 
 
+def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any], str]:
+    """What a file says, laid over what it extends, and its text before the other's. Raises InvalidConfig."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables: dict[str, Any] = msgspec.toml.decode(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfig(f"{path}: cannot be read: {error}") from None
+    except msgspec.DecodeError as error:
+        raise InvalidConfig(f"{path}: {error}") from None
+    if "extends" not in tables:
+        return tables, text
+    if path.resolve() in extending:
+        raise InvalidConfig(f"{path}: extends: itself, by way of {' and '.join(each.name for each in extending)}")
+    try:
+        own = msgspec.convert(tables, _Over)
+    except msgspec.ValidationError as error:
+        raise InvalidConfig(f"{path}: {error}") from None
+    names = [block.get("name") for block in own.grid]
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InvalidConfig(f"{path}: $.grid[{i}].name: a name is wanted, of a new block or of one to change")
+        if names.count(name) > 1:
+            raise InvalidConfig(f"{path}: grid {name!r} ($.grid[{i}]): name: two blocks have it")
+    try:
+        other = path.parent / own.extends if own.extends.endswith(".toml") else _find(own.extends)
+    except InvalidConfig as error:
+        raise InvalidConfig(f"{path}: extends: {error}") from None
+    below, text_below = _tables(other, (*extending, path.resolve()))
+    try:
+        msgspec.convert(below, _File)
+    except msgspec.ValidationError as error:
+        raise InvalidConfig(f"{other}: {error}") from None
+    return _laid_over(below, own), f"{text}\n# {other.name}, which {path.name} extends:\n{text_below}"
+
+
+def _laid_over(below: Mapping[str, Any], own: _Over) -> dict[str, Any]:
+    found = dict(below)
+    for name in ("title", "analysis", "seed"):
+        if (words := getattr(own, name)) is not msgspec.UNSET:
+            found[name] = words
+    for name in ("bytes", "cpu", "broker", "model"):
+        if section := getattr(own, name):
+            found[name] = {**found.get(name, {}), **section}
+    blocks = {block["name"]: block for block in below["grid"]}
+    for block in own.grid:
+        blocks[block["name"]] = {**blocks.get(block["name"], {}), **block}
+    found["grid"] = list(blocks.values())
+    return found
+
+
 def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if path.suffix == ".toml" or len(path.parts) > 1:
@@ -207,15 +300,17 @@ def _check_settings(where: str, given: _File | Grid, sections: Sequence[str]) ->
     for section in sections:
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():
-            if getattr(settings, key) < 1:
+            if key != "cache" and getattr(settings, key) < 1:
                 raise InvalidConfig(f"{where}.{section}.{key}: {getattr(settings, key)} is below 1")
 
 
 def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
-    codecs = _check_grid(where, grid)
-    for kind, point in product(dict.fromkeys(grid.measure), _points(where, grid)):
+    codecs = _check_grid(where, grid, grid.model or file.model)
+    seeds = dict.fromkeys(grid.seeds or [file.seed])
+    for kind, point, own_seed in product(dict.fromkeys(grid.measure), _points(where, grid), seeds):
         canonical = _canonical(point)
-        seed = int(_digest(canonical | ({"seed": file.seed} if file.seed else {})), 16) >> 1
+        cell_id = _digest(canonical)
+        seed = int(_digest(canonical | ({"seed": own_seed} if own_seed else {})), 16) >> 1
         extents = {codec: _extent(file, grid, kind, codec) for codec, _ in codecs}
         batches = _batches(where, point, seed, max(records for records, _ in extents.values()))
         if batches is None:
@@ -225,15 +320,40 @@ def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
             for name, (path, to) in product(grid.formats, paths):
                 if reason := illegal(name, batches.sample, "none", path, to):
                     raise InvalidConfig(f'{where}: formats: {reason}; give illegal = "skip" to leave such cells out')
-        timing: dict[str, int] = {}
+        if kind == "model":
+            formats, model = tuple(grid.formats), grid.model or file.model
+            try:
+                point.generate(records=1, seed=seed, start=model.records - 1)
+            except InvalidConfig as error:
+                raise InvalidConfig(f"{where}: model.records: {label(point)}: {error}") from None
+            for start, records in _slices(point, model):
+                yield Cell(
+                    kind=kind,
+                    cell_id=cell_id,
+                    seed=seed,
+                    workload=point,
+                    records=records,
+                    codec="none",
+                    level=None,
+                    formats=formats,
+                    grids={grid.name: formats},
+                    start=start,
+                )
+            continue
+        timing: dict[str, Any] = {}
         if kind != "bytes":
             settings = file.broker if kind == "broker" else grid.cpu or file.cpu
             timing = {"rounds": settings.rounds, "sample_us": settings.sample_us}
+            if kind == "cpu":
+                timing["cache"] = settings.cache
+            elif settings.cache == "cold":
+                section = "broker" if kind == "broker" else "cpu"
+                raise InvalidConfig(f"{where}: {section}.cache: {kind} cells have no cold mode")
         for (codec, level), (path, to) in product(codecs, paths):
             formats = tuple(name for name in grid.formats if name != to)
             yield Cell(
                 kind=kind,
-                cell_id=_digest(canonical),
+                cell_id=cell_id,
                 seed=seed,
                 workload=point,
                 codec=codec,
@@ -245,6 +365,24 @@ def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
                 **batches.take(*extents[codec]),
                 **timing,
             )
+
+
+def _slices(point: Workload, settings: ModelSettings) -> Iterator[tuple[int, int]]:
+    """First record and records of each cell: as many as all before it have, from FIRST_MODEL_RECORDS up to
+    cell_records, so that the cost of so many can be told at every doubling. Only the last one may end inside a batch.
+    """
+    unit, start = block_records(point), 0
+    while start < settings.records:
+        wanted = min(max(start, FIRST_MODEL_RECORDS), settings.cell_records)
+        records = min(max(wanted // unit, 1) * unit, settings.records - start)
+        yield start, records
+        start += records
+
+
+def block_records(workload: Workload) -> int:
+    """Records of about a block that no batch reaches out of."""
+    batch = int(axes_of(workload).get("batch_size", 1))
+    return max(BLOCK_RECORDS // batch, 1) * batch
 
 
 def _paths(grid: Grid) -> list[tuple[str, str | None]]:
@@ -271,7 +409,7 @@ def _check_paths(where: str, grid: Grid) -> None:
             raise InvalidConfig(f"{where}: to: {name} is all that there is to convert")
 
 
-def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
+def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str, int | None]]:
     """Names are known, lists have something in them; the codecs and levels of the block."""
     for key in ("measure", "formats"):
         if not getattr(grid, key):
@@ -284,6 +422,11 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
     if "cpu" in grid.measure and BASE_FORMAT not in grid.formats:
         raise InvalidConfig(f"{where}: formats: CPU cells need {BASE_FORMAT}, the base of every ratio")
     _check_paths(where, grid)
+    if "model" in grid.measure:
+        if set(grid.codecs) != {"none"}:
+            raise InvalidConfig(f"{where}: codecs: the size model has none: there is no payload to compress")
+        if unsized := [name for name in grid.formats if not FORMATS[name].capabilities.sizes_from_shapes]:
+            raise InvalidConfig(f"{where}: formats: sizes of {unsized[0]} depend on what is in the headers")
     if "prefix" in grid.measure:
         if without := [name for name in grid.formats if not has_prefix(FORMATS[name])]:
             raise InvalidConfig(f"{where}: formats: {without[0]} has no headers first, and so no prefix to read")
@@ -293,7 +436,9 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
         raise InvalidConfig(f"{where}: workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})")
     if grid.workloads and (grid.axes or grid.workload != "grid"):
         raise InvalidConfig(f"{where}: workloads: they take the place of workload and axes, which are there too")
-    _check_settings(where, grid, ("bytes", "cpu"))
+    _check_settings(where, grid, ("bytes", "cpu", "model"))
+    if negative := [seed for seed in grid.seeds if seed < 0]:
+        raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
     codecs: list[tuple[str, int | None]] = []
     for codec, levels in grid.codecs.items():
         try:
@@ -307,9 +452,10 @@ def _check_grid(where: str, grid: Grid) -> list[tuple[str, int | None]]:
         except IllegalCombination as error:
             raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
     codecs = list(dict.fromkeys(codecs))
-    kinds = len(set(grid.measure) - {"broker"}) + len(_paths(grid))
+    kinds = len(set(grid.measure) - {"broker", "model"}) + len(_paths(grid))
     points = len(_named(where, grid)) if grid.workloads else prod(map(len, grid.axes.values()))
-    cells = points * kinds * len(codecs)
+    slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
+    cells = points * (kinds * len(codecs) + slices) * max(len(set(grid.seeds)), 1)
     if cells > MAX_CELLS:
         raise InvalidConfig(f"{where}: axes: {cells:,} cells, and a block may have {MAX_CELLS:,}: use fewer levels")
     return codecs
@@ -444,6 +590,8 @@ def whole_batches(workload: Workload, seed: int, records: int) -> int:
 
 
 def _extent(file: _File, grid: Grid, kind: Kind, codec: str) -> tuple[int, int]:
+    if kind == "model":
+        return BLOCK_RECORDS, MAX_BATCH_BYTES
     if kind == "bytes":
         counted = grid.bytes or file.bytes
         return counted.records, counted.payload_bytes

@@ -2,86 +2,158 @@
 
 Recipes travel, not data: a cell's seed comes from its axes, so that partitioning, retries and the master cannot change
 a result. The driver stores the rows of each task as they come, in whole or not at all. Bytes are counted on all cores;
-CPU is then measured by one task at a time, with nothing beside it.
+CPU is then measured by one task at a time, with nothing beside it. A task that no worker survives is taken apart, and
+the cell that it is because of is a row with its error.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 from rich.console import Console
+from rich.progress import Progress
 
+from kfbench import __version__
 from kfbench.measure.environment import environment
-from kfbench.measure.schema import SCHEMA
-from kfbench.store import RunWriter, create_run
-from kfbench.sweep.cell import estimate_s, measure_recipes
+from kfbench.measure.noise import noise_facts
+from kfbench.measure.schema import SCHEMA, table
+from kfbench.store import RunWriter, check_resumable, create_run, resume_run, sound_rows
+from kfbench.sweep.cell import LEAST_LIMIT_S, Measured, estimate_s, failed_rows, measure_task
 from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
+from kfbench.sweep.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.progress import counting
-from kfbench.sweep.spark.session import retrying, session, versions
-from kfbench.sweep.spark.tasks import RESULTS, called, done
+from kfbench.sweep.spark.executors import host_facts, prepare_hosts, stay_on_one_host
+from kfbench.sweep.spark.session import is_cluster, retrying, session, slots, versions
+from kfbench.sweep.spark.tasks import Call, Lost, attempted, done
 
-TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
-ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
 COMPILING_S: Final = 30.0  # about what it takes at worst: a sweep that is shorter compiles what it meets
+AHEAD: Final = 1  # tasks that Spark has beyond its cores: when a core is free, the next one is planned
+
+Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
 
 
 def run_sweep(
-    profile: Profile, out: Path, master: str | None = None, command: str = "", console: Console | None = None
+    profile: Profile,
+    out: Path,
+    master: str | None = None,
+    command: str = "",
+    console: Console | None = None,
+    *,
+    budget_s: float = CELL_BUDGET_S,
+    resume: Path | None = None,
+    archive: Path | None = None,
 ) -> Path:
     """Measure every cell of the profile into a new run under OUT/runs/; the path of the finished run.
 
-    master: a Spark master; None: all cores of this machine. command: what the user typed, for the manifest. Progress
-    goes to the console when it is a terminal. How many rows are errors is in the manifest's counts. Raises MissingTool,
-    RunError, SweepFailed.
+    master: a Spark master; None: all cores of this machine. command: what the user typed, for the manifest. budget_s:
+    what a cell may be estimated to take. resume: a run that this sweep began, to be continued in place of a new one.
+    archive: the environment of a cluster's executors (see packing).
+    Progress goes to the console when it is a terminal. How many rows are errors is in the manifest's counts. Raises
+    MissingTool, RunError, SweepFailed.
     """
     console = console or Console(stderr=True)
     asked = retrying(master or "local[*]")
-    with session(asked) as spark:
-        writer = create_run(out, _facts(profile, asked, command, versions(spark)))
-        counts: dict[str, int] = {"cells": len(profile.cells), "ok": 0, "skipped": 0, "error": 0}
-        hosts: set[str] = set()
-        cores = int(spark.sparkContext.defaultParallelism)
+    facts = _facts(profile, asked, command, budget_s)
+    with ExitStack() as stack:
+        if resume:
+            again = {"command": command, "master": asked, "host": facts["environment"]["host"]}
+            writer = stack.enter_context(resume_run(resume, facts, again))
+            for part in writer.damaged:
+                _say(console, f"{part}: damaged, and set aside; its cells are measured again")
+        spark = stack.enter_context(session(asked, archive=archive))
+        if not resume:
+            writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
+        cells = left(profile.cells, writer.found)
+        cores = slots(spark)
         with counting(console) as progress:
-            worth = asked.startswith("local") and sum(map(estimate_s, profile.cells)) > COMPILING_S
-            if worth:
-                calls = compilations(profile.cells)
+            calls = compilations(cells) if sum(map(estimate_s, cells)) > COMPILING_S else []
+            if is_cluster(asked):
+                bar = progress.add_task("kernels", total=cores, unit="slots", failed="")
+                hosts = prepare_hosts(spark, calls)
+                progress.update(bar, advance=cores)
+            else:
+                hosts = {(here := host_facts())["host"]: here}
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
-                for _ in done(spark, calls, cores, called, RESULTS):
+                for _ in done(spark, calls, cores):
                     progress.update(bar, advance=1)
-            for kind, workers in (("bytes", cores), ("cpu", 1), ("prefix", 1), ("broker", 1)):
-                cells = [cell for cell in profile.cells if cell.kind == kind]
-                tasks = grouped(cells, TASK_S if kind == "bytes" else ALONE_TASK_S)
-                bar = progress.add_task(kind, total=sum(map(len, tasks)), unit="cells", failed="0 failed rows")
-                for task, rows in done(spark, tasks, workers, measure_recipes, SCHEMA):
-                    _store(rows, writer, counts, hosts)
-                    progress.update(bar, advance=len(task), failed=f"{counts['error']} failed rows")
-    return writer.complete({"counts": counts, "hosts": sorted(hosts)}).path
+            attempt = partial(attempted, spark, harmless=(measure_task, ()))
+            stages = []
+            for stage in planned(cells, budget_s):
+                if stage.tasks and not stage.parallel and is_cluster(asked):
+                    stay_on_one_host(spark)
+                stages.append(_measure(stage, cores if stage.parallel else 1, attempt, writer, progress))
+            if is_cluster(asked) and writer.hosts - hosts.keys():  # an executor came in the place of a lost one
+                hosts |= prepare_hosts(spark)
+        known = {name: hosts[name] for name in sorted(writer.hosts & hosts.keys())}
+        statuses = {status: writer.counts[status] for status in ("ok", "skipped", "error")}
+        counts = {"cells": len(profile.cells), **statuses}
+        noise = noise_facts(sound_rows(writer.path))
+        about_hosts = {"hosts": sorted(writer.hosts), "host_facts": known, "noise": noise}
+        run = writer.complete({"counts": counts, **about_hosts, "stages": stages})
+    if console.is_terminal:
+        told = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in stages]
+        _say(console, "; ".join(told))
+    return run.path
 
 
-def grouped(cells: Sequence[Cell], task_s: float = TASK_S) -> list[list[Cell]]:
-    """Neighbouring cells together, about task_s of work each; the longest first."""
-    tasks: list[list[Cell]] = []
-    spent = task_s
-    for cell in cells:
-        cost = estimate_s(cell)
-        if spent + cost > task_s:
-            tasks.append([])
-            spent = 0.0
-        tasks[-1].append(cell)
-        spent += cost
-    return sorted(tasks, key=lambda task: sum(map(estimate_s, task)), reverse=True)
+def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path | None = None) -> tuple[Stage, ...]:
+    """What run_sweep would do; nothing is started, and nothing written. Raises RunError for a run that it would
+    refuse."""
+    found = SCHEMA.empty_table()
+    if resume:
+        check_resumable(resume, _facts(profile, "", "", budget_s))
+        found = sound_rows(resume)
+    return planned(left(profile.cells, found), budget_s)
 
 
-def _store(rows: pa.Table, writer: RunWriter, counts: dict[str, int], hosts: set[str]) -> None:
-    writer.add(rows)
-    for each in rows["status"].value_counts().to_pylist():
-        counts[each["values"]] += each["counts"]
-    hosts.update(rows["host"].unique().to_pylist())
+def _measure(stage: Stage, slots: int, attempt: Attempt, writer: RunWriter, progress: Progress) -> dict[str, Any]:
+    """Store the rows of the stage's cells; what it took, for the manifest."""
+    bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
+    measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S)
+    began, busy_s, waited_s = time.monotonic(), 0.0, 0.0
+    if stage.skipped:
+        writer.add(table(row for cell, reason in stage.skipped for row in failed_rows(cell, "skipped", reason)))
+    tasks: Sequence[Task] = stage.tasks
+    while tasks:
+        apart: list[Task] = []
+        for task, found in attempt([(measure, task) for task in tasks], slots + AHEAD if stage.parallel else slots):
+            if isinstance(found, Measured):
+                busy_s += found.busy_s
+                waited_s += found.waited_s
+                writer.add(found.rows)
+            elif len(task) > 1:
+                apart += [(cell,) for cell in task]
+                continue
+            else:
+                writer.add(table(_lost_rows(task[0], found)))
+            progress.update(bar, advance=len(task), failed=f"{writer.counts['error']} failed rows")
+        tasks = apart
+    wall_s = time.monotonic() - began
+    return {
+        "kind": stage.kind,
+        "cells": stage.cells,
+        "tasks": len(stage.tasks),
+        "slots": slots,
+        "wall_s": round(wall_s, 3),
+        "busy_s": round(busy_s, 3),
+        "waited_s": round(waited_s, 3),
+        "overhead_share": round(max(0.0, 1 - (busy_s + waited_s) / (wall_s * slots)), 4),
+    }
 
 
-def _facts(profile: Profile, master: str, command: str, spark: dict[str, str]) -> dict[str, Any]:
+def _lost_rows(cell: Cell, lost: Lost) -> list[dict[str, Any]]:
+    return failed_rows(cell, "error", f"{cell.title}: no worker survived it: {lost.reason}")
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _facts(profile: Profile, master: str, command: str, budget_s: float) -> dict[str, Any]:
     facts = environment()
     return {
         "profile": profile.name,
@@ -93,9 +165,11 @@ def _facts(profile: Profile, master: str, command: str, spark: dict[str, str]) -
         ],
         "profile_text": profile.text,
         "seed": profile.seed,
+        "filter": list(profile.filter),
+        "cell_budget_s": budget_s,
         "command": command,
         "master": master,
-        "spark": spark,
+        "kfbench": __version__,
         "git_revision": facts["git_revision"],
         "codecs": facts["codecs"],
         "environment": facts,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ def tallied_topic(
     connector: str | None = None,
     master: str | None = None,
     console: "Console | None" = None,
+    archive: Path | None = None,
 ) -> tuple[Found, Question, Tally]:
     """The partitions that were read, the question and the tally of all, its sources by partition.
 
@@ -49,7 +51,8 @@ def tallied_topic(
         asked.append((parts, question_for(parts)))
         return partial(_tallied, topic.name, asked[0][1])
 
-    found = [each for each in topic_mapped(topic, function_for, connector, master, console) if each is not None]
+    mapped = topic_mapped(topic, function_for, connector, master, console, archive)
+    found = [each for each in mapped if each is not None]
     [(parts, question)] = asked
     read = {source.partition for each in found for source in each.sources}
     empty = [replace(part, size_bytes=0) for part in parts if part.partition not in read]

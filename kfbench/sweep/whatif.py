@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kfbench.broker.bills import Prices, Traffic
@@ -247,6 +248,7 @@ def what_if(
     rate_mb_s: float | None = None,
     master: str | None = None,
     console: "Console | None" = None,
+    archive: Path | None = None,
 ) -> WhatIf:
     """Reads segments, tables and folders of them, or a topic, and gives their bytes in every format (default: all) and
     codec.
@@ -256,7 +258,7 @@ def what_if(
     topics have none, and the first is assumed. sample_bytes: about how much of the source goes through the codecs,
     drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes a second as they lie now, of plain v2 where the source has
     no batches; None: the timestamps tell. master: a Spark master; None: threads of this process for what is small, else
-    all cores of this machine.
+    all cores of this machine. archive: the environment of a cluster's executors (see packing).
     Raises KfbenchError for a path that is not there, and when nothing can be read; InvalidConfig and
     IllegalCombination for what cannot be asked; MissingTool and SweepFailed of Spark.
     """
@@ -285,7 +287,7 @@ def what_if(
 
     if isinstance(paths, Topic):
         _check_batchings(paths.name, batchings)
-        found, question, sums = tallied_topic(paths, question_for, connector, master, console)
+        found, question, sums = tallied_topic(paths, question_for, connector, master, console, archive)
     else:
         found = find([paths] if isinstance(paths, str | os.PathLike) else paths, columns)
         tables = [part for part in found.parts if isinstance(part, Table)]
@@ -294,7 +296,7 @@ def what_if(
         elif columns and columns.names:
             raise InvalidConfig(f"column `{columns.names[0]}`: no source is a table")
         question = question_for(found.parts)
-        sums = tallied(found.parts, question, master, console)
+        sums = tallied(found.parts, question, master, console, archive)
     if not sums.breakdown or not any(source.batches for source in sums.sources):
         raise KfbenchError(_unreadable(sums.sources))
     told = answer(sums, found, question, illegal, rate, traffic or Traffic(), prices or Prices())
@@ -308,7 +310,11 @@ def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
 
 
 def tallied(
-    parts: Sequence[Part], question: Question, master: str | None = None, console: "Console | None" = None
+    parts: Sequence[Part],
+    question: Question,
+    master: str | None = None,
+    console: "Console | None" = None,
+    archive: Path | None = None,
 ) -> Tally:
     """The tally of all parts, its sources in their order: the same whoever works it out."""
     size_bytes = sum(part.size_bytes for part in parts)
@@ -319,7 +325,7 @@ def tallied(
     else:
         from kfbench.sweep.spark.tasks import mapped
 
-        tallies = mapped(partial(_tallied, question=question), _grouped(parts), "what-if", master, console)
+        tallies = mapped(partial(_tallied, question=question), _grouped(parts), "what-if", master, console, archive)
         found = sum(tallies, Tally())
     order = {part.name: i for i, part in enumerate(parts)}
     sources = tuple(sorted(found.sources, key=lambda source: order[source.path]))

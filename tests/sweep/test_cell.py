@@ -1,20 +1,28 @@
 """One cell: rows that are right, rows that say why not, and never an exception."""
 
 import json
-import pickle
-from typing import Any
+import time
+import tracemalloc
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import SCHEMA, table
+from kfbench.store import ORDER
 from kfbench.sweep import cell as cell_module
-from kfbench.sweep.cell import estimate_s, measure_cell, measure_recipes
-from kfbench.sweep.grid import Cell
+from kfbench.sweep.cell import estimate_s, failed_rows, measure_cell, measure_task
+from kfbench.sweep.grid import Cell, Kind
+from kfbench.sweep.plan import key_of
+from kfbench.workloads import BLOCK_RECORDS, Sample
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from kfbench.workloads.catalogue import NamedWorkload
 from kfbench.workloads.grid import GridPoint
 
 
@@ -50,6 +58,28 @@ def test_cpu_rows_hold_raw_samples_of_every_arm() -> None:
     for row in rows:
         assert row["status"] == "ok" and len(row["cpu_ns"]) == len(row["wall_ns"]) == 5
         assert min(row["cpu_ns"]) > 0 and "size_bytes" not in row
+
+
+def test_timed_rows_say_how_their_host_was_and_how_warm_they_are() -> None:
+    for row in measure_cell(a_cell("cpu")):
+        assert row["cache"] == "resident" and row["rotated_bytes"] is None and 3 <= row["warm_up_calls"] <= 30
+        assert row["watched_ns"] >= sum(row["wall_ns"]) and row["yardstick_ns"] > 0
+        assert isinstance(row["others_cpu_ns"], int)
+    assert not any("watched_ns" in row for row in measure_cell(a_cell()))
+
+
+def test_a_cold_cell_takes_one_call_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.measure.cold.last_level_cache_bytes", lambda: 1 << 20)
+    cell = a_cell("cpu", cache="cold", sample_us=5_000)
+    rows = measure_cell(cell)
+    assert [row["format"] for row in rows] == ["v0", "v2", "v3", "v2"] * 2 and "cold caches" in cell.title
+    for row in rows:
+        assert (row["status"], row["cache"], row["inner_loops"]) == ("ok", "cold", 1) and len(row["cpu_ns"]) == 5
+        assert row["rotated_bytes"] >= 2 << 20
+    assert cell.key != a_cell("cpu", sample_us=5_000).key
+    monkeypatch.setattr("kfbench.measure.cold.last_level_cache_bytes", lambda: 1 << 60)
+    refused = measure_cell(cell)
+    assert len(refused) == 8 and all("cold caches need" in row["error"] for row in refused)
 
 
 def test_prefix_rows_are_the_whole_and_the_prefix_of_each_format() -> None:
@@ -98,10 +128,64 @@ def test_a_path_that_fails_in_one_format_is_an_error_of_that_row_alone(failing: 
     assert rows[2]["operation"] == "append" and rows[2].get("cpu_ns") is None and table(rows).num_rows == 4
 
 
+def model_cell(start: int, records: int, workload: str = "consumer-offsets", **changes: Any) -> Cell:
+    return replace(a_cell("model", **changes), workload=CATALOGUE[workload], start=start, records=records)
+
+
+def test_model_rows_add_up_to_the_bytes_of_encode() -> None:
+    first, second = BLOCK_RECORDS, BLOCK_RECORDS + 4_321
+    rows = [measure_cell(model_cell(0, first)), measure_cell(model_cell(first, second))]
+    sample = CATALOGUE["consumer-offsets"].generate(records=first + second, seed=5)
+    for one, other in zip(*rows, strict=True):
+        log = FORMATS[one["format"]].encode(sample.records, sample.bounds, batch_fields=sample.batch_fields, lossy=True)
+        assert one["size_bytes"] + other["size_bytes"] == len(log.data)
+        assert one["payload_bytes"] + other["payload_bytes"] == sample.shapes.payload_bytes
+        assert (one["start"], other["start"], one["records"] + other["records"]) == (0, first, first + second)
+        losses = [json.loads(row["losses"]) for row in (one, other)]
+        assert {name: sum(each.get(name, 0) for each in losses) for name in log.losses} == log.losses
+        assert one["status"] == "ok" and one["generate_ns"] > 0 and one["resident_bytes"] > 0
+    assert sum(row[-1]["batches"] for row in rows) == len(sample.bounds) - 1
+    assert table([*rows[0], *rows[1]]).num_rows == 6
+
+
+def test_model_memory_does_not_grow_with_the_records() -> None:
+    peaks = []
+    for blocks in (2, 2, 12):  # the first one fills caches
+        tracemalloc.start()
+        rows = measure_cell(model_cell(0, blocks * BLOCK_RECORDS, workload="service-events", formats=("v2", "v3")))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert {row["status"] for row in rows} == {"ok"}
+    assert peaks[2] < 1.1 * peaks[1] < 64 << 20
+
+
+def test_a_model_s_row_says_why_there_is_no_number(failing: str) -> None:
+    rows = measure_cell(model_cell(7 * BLOCK_RECORDS, 500, workload="service-events"))
+    assert [(row["format"], row["status"], row["start"]) for row in rows] == [
+        ("v0", "skipped", 7 * BLOCK_RECORDS), (failing, "error", 7 * BLOCK_RECORDS), ("v2", "ok", 7 * BLOCK_RECORDS)
+    ]  # fmt: skip
+    assert rows[0]["error"] == "v0 has no headers" and rows[1].get("size_bytes") is None
+    assert "from record 458,752 on" in rows[1]["error"] and rows[1]["error"].endswith("RuntimeError: out of ideas")
+
+
+def test_a_model_whose_records_end_is_an_error_in_every_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    generate = NamedWorkload.generate
+
+    def ending(self: NamedWorkload, *, records: int, seed: int, start: int = 0) -> Any:
+        if start >= BLOCK_RECORDS:
+            raise RuntimeError("out of records")
+        return generate(self, records=records, seed=seed, start=start)
+
+    monkeypatch.setattr(NamedWorkload, "generate", ending)
+    rows = measure_cell(model_cell(0, 2 * BLOCK_RECORDS))
+    assert [row["status"] for row in rows] == ["error"] * 3 and all("out of records" in row["error"] for row in rows)
+
+
 def test_rows_fit_the_schema_as_they_come() -> None:
     prefix = a_cell("prefix", formats=("v3-full",), codec="snappy")
     broker = a_cell("broker", path="convert", to="v1")
-    made = table([*measure_cell(a_cell()), *measure_cell(a_cell("cpu")), *measure_cell(prefix), *measure_cell(broker)])
+    each = (a_cell(), a_cell("cpu"), prefix, broker, a_cell("model"))
+    made = table([row for cell in each for row in measure_cell(cell)])
     assert made.schema.equals(SCHEMA)
 
 
@@ -190,10 +274,55 @@ def test_what_is_timed_is_what_was_verified(monkeypatch: pytest.MonkeyPatch, cod
     assert {(row["operation"], row["status"]) for row in rows} == {("encode", "error"), ("decode", "ok")}
 
 
-def test_a_task_measures_the_recipes_that_it_gets() -> None:
-    recipe = pa.record_batch({"recipe": [pickle.dumps([a_cell(), a_cell(formats=("v1",))])]})
-    (batch,) = measure_recipes(iter([recipe]))
-    assert batch.schema.equals(SCHEMA) and batch.column("format").to_pylist() == ["v0", "v2", "v3", "v1"]
+def test_a_task_measures_the_cells_that_it_gets() -> None:
+    found = measure_task([a_cell(), a_cell(formats=("v1",))])
+    assert found.rows.schema.equals(SCHEMA) and found.rows["format"].to_pylist() == ["v0", "v2", "v3", "v1"]
+    assert found.busy_s > 0
+    assert measure_task([]).rows.equals(SCHEMA.empty_table())
+
+
+CELLS_OF_EVERY_KIND = [
+    a_cell(),
+    a_cell(codec="zstd", level=3),
+    a_cell("cpu"),
+    a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
+    a_cell("broker", path="append"),
+    a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
+    a_cell("model", start=300),
+]
+
+
+@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND, ids=lambda cell: f"{cell.kind} {cell.path}")
+def test_a_row_says_which_cell_it_is_of(cell: Cell) -> None:
+    assert {cell.kind for cell in CELLS_OF_EVERY_KIND} == set(get_args(Kind))
+    for rows in (measure_cell(cell), failed_rows(cell, "skipped", "no time")):
+        stored = table(rows).to_pylist()
+        assert {key_of(row) for row in stored} == {cell.key}
+        assert {row["format"] for row in stored} == set(cell.formats)
+        assert len({tuple(row[name] for name in ORDER) for row in stored}) == len(stored)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hanging(GridPoint):
+    """A workload that takes its time; what catches every Exception does not catch the end of it."""
+
+    def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
+        time.sleep(60)
+        return super().generate(records=records, seed=seed, start=start)
+
+
+def test_a_cell_that_takes_too_long_is_rows_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_module, "LIMIT_ESTIMATES", 0)
+    slow = a_cell("cpu", workload=Hanging(), grids={"a": ("v0",), "b": ("v2", "v3")})
+    found = measure_task([slow, a_cell()], least_limit_s=0.5).rows
+    failed = found.filter(pc.equal(found["status"], "error"))
+    assert [(row["grid"], row["format"], row["operation"]) for row in failed.to_pylist()] == [
+        (grid, name, operation) for grid, name in (("a", "v0"), ("b", "v2"), ("b", "v3")) for operation in OPERATIONS
+    ]
+    assert set(failed["error"].to_pylist()) == {
+        "cpu cell c0ffee (grid: defaults; none): TookTooLong: it took longer than 0.5 s"
+    }
+    assert found.num_rows == failed.num_rows + 3
 
 
 def test_estimates_grow_with_the_work() -> None:
@@ -202,6 +331,10 @@ def test_estimates_grow_with_the_work() -> None:
     assert 0 < estimate_s(small) < estimate_s(large) < estimate_s(slow)
     assert estimate_s(a_cell("cpu", rounds=10, sample_us=1_000)) > 10 * 1e-3 * 8
     assert np.isfinite(estimate_s(a_cell(axes={"value_bytes": -1, "key_bytes": -1})))
+
+
+def test_estimates_of_model_cells_grow_with_the_records() -> None:
+    assert 0 < estimate_s(model_cell(0, 10**6)) < estimate_s(model_cell(0, 10**7)) / 3
 
 
 def test_estimates_of_broker_cells_grow_with_the_work() -> None:

@@ -179,6 +179,119 @@ def test_a_broker_cell_has_a_working_set_of_its_own(load: Load) -> None:
     assert [cell.records for cell in cells] == [400, 100]
 
 
+MODEL = {"measure": '["model"]', "formats": '["v2", "v3"]'}
+
+
+def test_the_size_model_is_cut_where_its_cost_can_be_told(load: Load) -> None:
+    cells = load(
+        block('workloads = ["user-activity"]', **MODEL),
+        head=HEAD + "model = { records = 70000000, cell_records = 20000000 }\n",
+    ).cells
+    ends = [cell.start + cell.records for cell in cells]
+    assert [cell.start for cell in cells] == [0, *ends[:-1]]  # one after another, all of them
+    assert ends[:6] == [1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, (1 << 24) + (1 << 24)] and ends[-1] == 70_000_000
+    assert all(end % BLOCK_RECORDS == 0 for end in ends[:-1])
+    assert max(cell.records for cell in cells) <= 20_000_000
+    assert len({cell.key for cell in cells}) == len(cells) and len({cell.seed for cell in cells}) == 1
+    assert {(cell.kind, cell.codec, cell.formats) for cell in cells} == {("model", "none", ("v2", "v3"))}
+    assert cells[1].title.endswith("(user-activity: defaults; none; from record 1,048,576 on)")
+
+
+def test_the_size_model_of_a_point_of_the_grid_has_whole_batches(load: Load) -> None:
+    head = HEAD + "model = { records = 3000001, cell_records = 1 }\n"
+    cells = load(block("axes = { batch_size = [3000] }", **MODEL), head=head).cells
+    assert [cell.records % 3000 for cell in cells] == [0] * (len(cells) - 1) + [1]
+    assert sum(cell.records for cell in cells) == 3_000_001 and cells[0].records == BLOCK_RECORDS // 3000 * 3000
+    one = load(block("model = { records = 5 }\naxes = { batch_size = [10] }", **MODEL)).cells
+    assert [(cell.start, cell.records) for cell in one] == [(0, 5)]
+
+
+def test_a_block_may_have_seeds_of_its_own(load: Load) -> None:
+    text = 'workloads = ["user-activity"]\ncodecs = { none = [], zstd = [3] }\n'
+    cells = load(block(text + "seeds = [0, 1, 1, 7]")).cells
+    assert (
+        len(cells) == 3 * 2 and len({cell.seed for cell in cells}) == 3 and len({cell.cell_id for cell in cells}) == 1
+    )
+    assert {cell.seed for cell in load(block(text)).cells} < {cell.seed for cell in cells}
+    assert load(block(text + "seeds = [7]")).cells == load(block(text), head=HEAD + "seed = 7\n").cells
+
+
+BELOW = 'extends = "below.toml"\n'
+
+
+@pytest.fixture
+def extend(tmp_path: Path) -> Callable[[str, str], Profile]:
+    def loaded(below: str, text: str) -> Profile:
+        (tmp_path / "below.toml").write_text(below)
+        (tmp_path / "sweep.toml").write_text(text)
+        return load_profile(tmp_path / "sweep.toml")
+
+    return loaded
+
+
+Extend = Callable[[str, str], Profile]
+
+
+def test_a_sweep_may_extend_another_one(extend: Extend) -> None:
+    below = HEAD + "seed = 3\nbytes = { records = 50, payload_bytes = 4000 }\n" + block(name="a") + block(name="b")
+    found = extend(
+        below,
+        'extends = "below.toml"\ntitle = "other"\nbytes = { records = 20 }\n'
+        '[[grid]]\nname = "b"\naxes = { batch_size = [5] }\n' + block("axes = { headers = [1] }", name="c"),
+    )
+    assert (found.title, found.analysis, found.seed, found.name) == ("other", "a", 3, "sweep")
+    assert [(grid.name, grid.analysis) for grid in found.grids] == [(name, f"prose of {name}") for name in "abc"]
+    sizes = [(next(iter(cell.grids)), cell.axes["batch_size"], cell.records) for cell in found.cells]
+    assert sizes == [("a", 1, 20), ("a", 10, 20), ("b", 5, 20), ("c", 100, 100)]
+    assert found.text.startswith('extends = "below.toml"') and below in found.text  # what a run has to be continued by
+
+
+def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp_path: Path) -> None:
+    (tmp_path / "between.toml").write_text('extends = "below.toml"\nseed = 5\n')
+    below = HEAD + block()
+    assert (
+        extend(below, 'extends = "between.toml"').cells
+        == extend(HEAD + "seed = 5\n" + block(), 'extends = "below.toml"').cells
+    )
+    (tmp_path / "named.toml").write_text('extends = "smoke"\nbytes = { records = 10 }\n')
+    smoke, named = load_profile("smoke"), load_profile(tmp_path / "named.toml")
+    assert [cell.key for cell in named.cells] == [cell.key for cell in smoke.cells] and named.grids == smoke.grids
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('extends = "nowhere"', r"sweep\.toml: extends: nowhere: no such profile"),
+        ('extends = "none.toml"', r"none\.toml: cannot be read"),
+        ("extends = 3", r"sweep\.toml: .*Expected `str`, got `int` - at `\$\.extends`"),
+        ('extends = "sweep.toml"', r"sweep\.toml: extends: itself, by way of sweep\.toml"),
+        (BELOW + "seeds = 3", r"sweep\.toml: .*unknown field `seeds`"),
+        (BELOW + "[[grid]]\naxes = {}", r"sweep\.toml: \$\.grid\[0\]\.name: a name is wanted"),
+        (
+            'extends = "below.toml"\n[[grid]]\nname = "g"\n[[grid]]\nname = "g"',
+            r"grid 'g' .*: name: two blocks have it",
+        ),
+        (
+            'extends = "below.toml"\n[[grid]]\nname = "new"',
+            r"sweep\.toml: .*missing required field .* at `\$\.grid\[1\]`",
+        ),
+        (BELOW + "bytes = { record = 3 }", r"sweep\.toml: .*unknown field `record` - at `\$\.bytes`"),
+        (
+            'extends = "below.toml"\n[[grid]]\nname = "g"\naxes = { colour = [1] }',
+            r"grid 'g' .*grid has no axis 'colour'",
+        ),
+    ],
+)
+def test_what_extends_badly_is_refused(extend: Extend, text: str, said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said):
+        extend(HEAD + block(), text)
+
+
+def test_what_is_wrong_below_is_said_of_that_file(extend: Extend) -> None:
+    with pytest.raises(InvalidConfig, match=r"below\.toml: .*missing required field `analysis`"):
+        extend('title = "t"\n', 'extends = "below.toml"')
+
+
 def test_default_levels_are_resolved(load: Load) -> None:
     cells = load(block("codecs = { none = [], gzip = [], snappy = [], zstd = [3] }\naxes = {}")).cells
     assert [(cell.codec, cell.level) for cell in cells] == [("none", None), ("gzip", 6), ("snappy", None), ("zstd", 3)]
@@ -221,6 +334,11 @@ BAD = {
     "zstd in v1": (block("codecs = { zstd = [] }", formats='["v1", "v2"]'), "codecs.zstd: v1 has no zstd"),
     "headers in v0": (block("axes = { headers = [1] }", formats='["v0", "v2"]'), "formats: v0 has no headers"),
     "cpu without base": (block(formats='["v3"]', measure='["cpu"]'), "CPU cells need v2"),
+    "a cold prefix": (
+        block('cpu = { cache = "cold" }\ncodecs = { gzip = [] }', formats='["v3-full"]', measure='["prefix"]'),
+        "cpu.cache: prefix cells have no cold mode",
+    ),
+    "a cache of no kind": (block('cpu = { cache = "warm" }'), "'warm'"),
     "no prefix": (block(measure='["prefix"]'), "formats: v2 has no headers first"),
     "no codec for a prefix": (
         block(formats='["v3-full"]', measure='["prefix"]'), "codecs.none: prefix cells compare how much is decompressed"
@@ -270,6 +388,25 @@ BAD = {
     "compaction without keys": (
         block('paths = ["compact"]\naxes = { key_bytes = ["null"] }', **BROKER), "formats: records without a key "
     ),
+    "a codec for the model": (
+        block("codecs = { none = [], zstd = [3] }", **MODEL), "codecs: the size model has none"
+    ),
+    "sizes that shapes do not tell": (
+        block(formats='["v2", "v3-full"]', measure='["model"]'), "formats: sizes of v3-full depend on what is in"
+    ),
+    "records beyond all times": (
+        block('model = { records = 1000000000000000 }\nworkloads = ["iot-telemetry"]', **MODEL),
+        "axes: 29,802,323 cells",
+    ),
+    "records beyond the times of a workload": (
+        block(f'model = {{ records = {10**15}, cell_records = {10**15} }}\nworkloads = ["iot-telemetry"]', **MODEL),
+        "model.records: iot-telemetry: records 1 from start 999999999999999 on take .* microseconds",
+    ),
+    "no records for the model": (block("model = { records = 0 }", **MODEL), "grid 'g' .*model.records: 0 is below 1"),
+    "a seed below 0": (block("seeds = [1, -1]"), "grid 'g' .*seeds: -1 is negative"),
+    "too many cells by seeds": (
+        block(f"axes = {{ key_bytes = {list(range(1_001))} }}\nseeds = {list(range(100))}"), "axes: 100,100 cells"
+    ),
     "unknown illegal": (block('illegal = "maybe"'), "'maybe'"),
 }  # fmt: skip
 
@@ -288,8 +425,10 @@ def test_a_bad_block_is_refused_with_file_and_key(load: Load, tmp_path: Path, ca
         ('title = "t"\n', "missing required field `analysis`"),
         (HEAD + "seeds = 3\n", "unknown field `seeds`"),
         (HEAD + "seed = -1\n", r"\$\.seed: -1 is negative"),
+        (HEAD + '[broker]\ncache = "warm"\n', "cache"),
         (HEAD + "[cpu]\nrounds = 0\n", r"\$\.cpu\.rounds: 0 is below 1"),
         (HEAD + "[broker]\nrecords = 0\n", r"\$\.broker\.records: 0 is below 1"),
+        (HEAD + "[model]\ncell_records = 0\n", r"\$\.model\.cell_records: 0 is below 1"),
         (HEAD + "[bytes]\nrecord = 1\n", r"unknown field `record` - at `\$\.bytes`"),
         ("title = \n", "line 1"),
     ],
@@ -305,7 +444,7 @@ def test_illegal_combinations_may_be_skipped_by_name(load: Load) -> None:
 
 
 def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match=r"nowhere: no such profile \(profiles: default, smoke"):
+    with pytest.raises(InvalidConfig, match=r"nowhere: no such profile \(profiles: default, fleet, full, smoke"):
         load_profile("nowhere")
     with pytest.raises(InvalidConfig, match=r"none\.toml: cannot be read"):
         load_profile(tmp_path / "none.toml")

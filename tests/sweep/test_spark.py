@@ -2,9 +2,7 @@
 
 import gc
 import io
-import os
-import unittest.mock
-from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,16 @@ import pytest
 from rich.console import Console
 
 from kfbench.errors import KfbenchError, RunError
-from kfbench.measure.schema import DETERMINISTIC
-from kfbench.store import open_run
-from kfbench.sweep import runner, whatif
-from kfbench.sweep.cell import estimate_s, measure_recipes
+from kfbench.measure.schema import DETERMINISTIC, table
+from kfbench.store import ORDER, RunWriter, open_run
+from kfbench.sweep import plan, runner, whatif
+from kfbench.sweep.cell import measure_cell
 from kfbench.sweep.grid import Profile, load_profile
 from kfbench.sweep.progress import counting
-from kfbench.sweep.runner import grouped, run_sweep
+from kfbench.sweep.runner import run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
 from tests.recorded import FOLDER
+from tests.sweep import faulty
 
 TINY = """\
 title = "tiny"
@@ -70,7 +69,7 @@ def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = run_sweep(profile, tmp_path, "local[1]")
-    monkeypatch.setattr(runner, "TASK_S", 1e-9)  # every cell a task of its own
+    monkeypatch.setattr(plan, "TASK_S", 1e-9)  # every cell a task of its own
     two = run_sweep(profile, tmp_path, "local[2]")
     assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
     assert deterministic(one).equals(deterministic(two))
@@ -108,85 +107,72 @@ def test_a_run_is_whole_and_says_how_it_came_about(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_an_interrupted_run_says_so_and_what_it_has_is_sound(
-    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_run_says_so_and_is_resumed(
+    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(runner, "TASK_S", 1e-9)
-    store, stored = runner._store, []
+    monkeypatch.setattr(plan, "TASK_S", 1e-9)
+    add, stored = RunWriter.add, []
 
-    def interrupted(*args: object) -> None:
-        store(*args)  # type: ignore[arg-type]
+    def interrupted(*args: Any) -> None:
+        add(*args)
         stored.append(args)
         if len(stored) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "_store", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run_sweep(profile, tmp_path, "local[1]")
+    with monkeypatch.context() as patched:
+        patched.setattr(RunWriter, "add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(profile, tmp_path, "local[1]")
     (run,) = (tmp_path / "runs").iterdir()
-    assert len(list((run / "measurements").glob("*.parquet"))) == 3
+    parts = sorted((run / "measurements").glob("*.parquet"))
+    assert len(parts) == 3
     with pytest.raises(RunError, match="state: running"):
         open_run(run)
+    parts[1].write_bytes(b"PAR1")
+    first = {part: part.read_bytes() for part in (parts[0], parts[2])}
+    with pytest.raises(RunError, match="the time budget of a cell is not the same"):
+        run_sweep(profile, tmp_path, "local[1]", resume=run, budget_s=1)
+    assert run_sweep(profile, tmp_path, "local[1]", "again", resume=run) == run
+    assert "part-00001.damaged: damaged, and set aside; its cells are measured again" in capsys.readouterr().err
+    assert {part: part.read_bytes() for part in first} == first
+    rows = [row for cell in profile.cells for row in measure_cell(cell)]
+    whole = table(rows).sort_by([(name, "ascending") for name in ORDER]).select(list(DETERMINISTIC))
+    assert deterministic(run).equals(whole)
+    assert open_run(run).manifest["resumed"][0]["command"] == "again"
+    assert sum(stage["cells"] for stage in open_run(run).manifest["stages"]) == len(profile.cells) - 2
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_killed_worker_costs_nothing(profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    died = tmp_path / "died"
-
-    def once_fatal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if not died.exists():
-            died.touch()
-            os._exit(9)
-        yield from measure_recipes(batches)
-
-    whole = run_sweep(profile, tmp_path, "local[1]")
-    monkeypatch.setattr(runner, "measure_recipes", once_fatal)
-    assert deterministic(run_sweep(profile, tmp_path, "local[1]")).equals(deterministic(whole))
-    assert died.exists()
+def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: Path) -> None:
+    """All bytes cells are one task: it is tried again, then taken apart, and then it is known which cell it was."""
+    whole = deterministic(run_sweep(profile, tmp_path, "local[1]"))
+    cells = list(profile.cells)
+    for i, kind in enumerate((faulty.DiesOnce, faulty.Dies, faulty.Raises)):
+        cells[i] = replace(cells[i], workload=kind.like(cells[i].workload, tmp_path))
+    run = open_run(run_sweep(replace(profile, cells=tuple(cells)), tmp_path, "local[1]"))
+    assert (tmp_path / "DiesOnce").exists()
+    failed = pc.equal(run.table["status"], "error")
+    assert deterministic(run.path).filter(pc.invert(failed)).equals(whole.filter(pc.invert(failed)))
+    lost = [(row["cell_id"], row["codec"], row["format"], row["error"]) for row in run.table.filter(failed).to_pylist()]
+    assert {each[:3] for each in lost} == {(c.cell_id, c.codec, name) for c in cells[1:3] for name in c.formats}
+    assert len(lost) == run.manifest["counts"]["error"] == 8
+    for cell, said in ((cells[1], "no worker survived it: "), (cells[2], "RuntimeError: out of ideas")):
+        assert all(said in each[3] for each in lost if each[:2] == (cell.cell_id, cell.codec))
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_cells_that_fail_are_rows_and_are_counted(
+def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def without_v1(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from kfbench.formats import FORMATS
-        from kfbench.sweep import cell
-
-        few = {name: fmt for name, fmt in FORMATS.items() if name != "v1"}
-        with unittest.mock.patch.object(cell, "FORMATS", few):
-            yield from measure_recipes(batches)
-
-    monkeypatch.setattr(runner, "measure_recipes", without_v1)
-    run = open_run(run_sweep(profile, tmp_path, "local[1]"))
-    failed = run.table.filter(pc.equal(run.table["status"], "error"))
-    assert set(failed["format"].to_pylist()) == {"v1"} and len(failed) == run.manifest["counts"]["error"] == 5
-    assert all(error.endswith("v1: KeyError: 'v1'") for error in failed["error"].to_pylist())
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_when_spark_gives_up_it_is_one_line_and_half_a_run(
-    profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        raise ZeroDivisionError("no way")
-
-    def fatal(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        os._exit(9)
-
-    for task, said in ((broken, "ZeroDivisionError: no way"), (fatal, "Python worker exited unexpectedly")):
-        monkeypatch.setattr(runner, "measure_recipes", task)
-        with pytest.raises(SweepFailed, match=said) as caught:
-            run_sweep(profile, tmp_path, "local[1]")
-        assert "\n" not in str(caught.value)
-    runs = list((tmp_path / "runs").iterdir())
-    assert len(runs) == 2
-    for run in runs:
-        with pytest.raises(RunError, match="state: running"):
-            open_run(run)
+    monkeypatch.setattr(runner, "measure_task", faulty.broken)
+    with pytest.raises(SweepFailed, match="ZeroDivisionError: no way") as caught:
+        run_sweep(profile, tmp_path, "local[1]")
+    assert "\n" not in str(caught.value)
+    (run,) = (tmp_path / "runs").iterdir()
+    with pytest.raises(RunError, match="state: running"):
+        open_run(run)
 
 
 # PySpark starts a JVM, gives it up and leaves its pipe to whoever collects the garbage: here, not in another test.
@@ -208,16 +194,6 @@ def test_progress_is_quiet_when_nobody_watches() -> None:
         bar = progress.add_task("bytes", total=3, failed=0)
         progress.update(bar, advance=3)
     assert file.getvalue() == ""
-
-
-def test_tasks_are_alike_and_the_longest_come_first() -> None:
-    cells = load_profile("default").cells
-    tasks = grouped(cells)
-    assert sorted(cell.title for task in tasks for cell in task) == sorted(cell.title for cell in cells)
-    costs = [sum(map(estimate_s, task)) for task in tasks]
-    assert costs == sorted(costs, reverse=True)
-    assert all(cost <= runner.TASK_S or len(task) == 1 for cost, task in zip(costs, tasks, strict=True))
-    assert grouped([]) == []
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def prepare_hosts(spark: SparkSession, calls: Sequence[Call] = ()) -> dict[str, 
 
 def stay_on_one_host(spark: SparkSession) -> None:
     """Give back all executors but those of one host, for good: CPU times of two hosts share no table."""
-    context: Any = spark.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    context: Any = spark.sparkContext._jsc.sc()
     jvm: Any = spark.sparkContext._jvm
     managers = jvm.org.apache.spark.SparkEnv.get().blockManager().master().getMemoryStatus().keys().toList()
     on = {

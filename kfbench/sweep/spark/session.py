@@ -95,7 +95,7 @@ def is_cluster(master: str) -> bool:
 
 def slots(spark: SparkSession) -> int:
     """Tasks that run at a time, on all executors that are there."""
-    context: Any = spark.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    context: Any = spark.sparkContext._jsc.sc()
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
@@ -106,7 +106,7 @@ def _on_this_machine(master: str) -> bool:
 
 def _await_executors(spark: SparkSession, master: str) -> None:
     """Until their number stands still. A cluster without room would have us wait for ever, and say nothing."""
-    context: Any = spark.sparkContext._jsc.sc()  # type: ignore[union-attr]
+    context: Any = spark.sparkContext._jsc.sc()
     began = changed = time.monotonic()
     before = 0
     while True:

@@ -17,9 +17,10 @@ from rich.console import Console
 from kfbench.errors import MissingTool
 from kfbench.sources.topic import NO_LEADER, Topic
 from kfbench.sweep.progress import counting
-from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session
-from kfbench.sweep.spark.tasks import RESULT
+from kfbench.sweep.spark.executors import prepare_hosts
+from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, is_cluster, retrying, session
 
+RESULT: Final = "result"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 ADMIN_WAITS: Final = {"request.timeout.ms": "10000", "default.api.timeout.ms": "15000"}
 UNKNOWN_SIZE: Final = -1
@@ -34,16 +35,21 @@ def topic_mapped(
     connector: str | None = None,
     master: str | None = None,
     console: Console | None = None,
+    archive: Path | None = None,
 ) -> list[R]:
     """A function applied to the rows of every partition that Spark's Kafka source gives, also to none; in no order.
 
     function_for: gives it, once it is told what each partition takes on the broker (bytes of its leader's log; -1
     where the broker does not say, NO_LEADER where there is nobody to ask). connector: a folder with the source's jars,
-    or its Maven coordinates; None: Spark's own, of this version. Raises MissingTool, SweepFailed.
+    or its Maven coordinates; None: Spark's own, of this version. archive: the environment of a
+    cluster's executors. Raises MissingTool, SweepFailed.
     """
     settings = connector_settings(connector) | {"spark.sql.session.timeZone": "UTC", MOST_BYTES: str(BATCH_BYTES)}
     console = console or Console(stderr=True)
-    with session(retrying(master or "local[*]"), settings) as spark, counting(console) as progress:
+    asked = retrying(master or "local[*]")
+    with session(asked, settings, archive) as spark, counting(console) as progress:
+        if is_cluster(asked):
+            prepare_hosts(spark)
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
             sizes = _partition_sizes(spark, topic)

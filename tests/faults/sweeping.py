@@ -1,0 +1,142 @@
+"""A real sweep in a process of its own, to be killed: small tasks, so that there is always something half done.
+
+All that it starts inherits a mark in the environment, by which it is found, and by which it is seen to be gone.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import psutil
+import pyarrow as pa
+
+from kfbench.measure.schema import DETERMINISTIC
+from kfbench.store import open_run
+
+SWEEP = """\
+title = "faults"
+analysis = "a"
+[bytes]
+records = 6000
+payload_bytes = 2000000
+[cpu]
+records = 500
+rounds = 5
+sample_us = 200
+[[grid]]
+name = "sizes"
+title = "Sizes"
+analysis = "a"
+measure = ["bytes"]
+formats = ["v0", "v1", "v2", "v3", "v3-full"]
+codecs = { none = [], gzip = [6], lz4 = [9], zstd = [3, 9] }
+illegal = "skip"
+axes = { batch_size = [1, 3, 10, 100], key_bytes = ["null", 16], timestamp_spread_ms = [0, 1000] }
+[[grid]]
+name = "times"
+title = "Times"
+analysis = "a"
+measure = ["cpu"]
+formats = ["v1", "v2", "v3"]
+axes = { batch_size = [1, 10, 100], key_bytes = ["null", 16] }
+"""
+DRIVER = """\
+import sys
+from kfbench import cli
+from kfbench.sweep import plan
+plan.TASK_S = plan.ALONE_TASK_S = 0.3
+sys.exit(cli.main())
+"""
+MARK = "KFBENCH_TEST_MARK"
+PATIENCE_S = 180.0
+
+
+class Sweeping:
+    """A context manager: nothing that it has started is left at its end."""
+
+    def __init__(self, out: Path, *options: str | Path) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        profile = out.parent / "faults.toml"
+        profile.write_text(SWEEP)
+        self.out = out
+        self.mark = uuid.uuid4().hex
+        command = [sys.executable, "-c", DRIVER, "sweep", str(profile), "--out", str(out), *map(str, options)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {MARK: self.mark}
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        for each in self.others():
+            each.kill()
+        self.process.communicate()
+
+    def others(self, *words: str) -> list[psutil.Process]:
+        """The processes that it has started, of which the command line has all these words."""
+        return [each for each in _marked(self.mark) if each.pid != self.process.pid and _has(each, words)]
+
+    def workers(self) -> list[psutil.Process]:
+        """Python workers: the children of PySpark's daemons."""
+        daemons = {each.pid for each in self.others("pyspark.daemon")}
+        return [each for each in self.others("pyspark.daemon") if each.ppid() in daemons]
+
+    def executors(self) -> list[psutil.Process]:
+        return self.others("CoarseGrainedExecutorBackend")
+
+    def run(self) -> Path:
+        (run,) = (self.out / "runs").iterdir()
+        return run
+
+    def parts(self) -> int:
+        return len(list(self.out.glob("runs/*/measurements/*.parquet")))
+
+    def until(self, parts: int, there: Callable[[], object] = lambda: True) -> None:
+        """Until it has stored so many parts, and something is there. Fails if it ends before."""
+        _wait(lambda: (self.parts() >= parts and there()) or self.process.poll() is not None)
+        if self.process.poll() is not None:
+            out, err = self.process.communicate()
+            raise AssertionError(f"it ended with {self.process.returncode}, and {self.parts()} parts: {out}{err}")
+
+    def until_nobody_is_left(self) -> None:
+        _wait(lambda: not self.others())
+
+    def finish(self) -> tuple[int, str, str]:
+        """Exit status, stdout, stderr."""
+        out, err = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, out, err
+
+
+def _wait(reached: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def deterministic(run: Path) -> pa.Table:
+    return open_run(run).table.select(list(DETERMINISTIC))
+
+
+def _marked(mark: str) -> Iterator[psutil.Process]:
+    for each in psutil.process_iter():
+        try:
+            if each.environ().get(MARK) == mark and each.status() != psutil.STATUS_ZOMBIE:
+                yield each
+        except psutil.Error:
+            continue
+
+
+def _has(process: psutil.Process, words: Sequence[str]) -> bool:
+    try:
+        line = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return all(word in line for word in words)

@@ -1,0 +1,74 @@
+"""Workloads and tasks that fail in a Spark worker. Workers import them by name; what they have done is a file.
+
+Each is a point of the grid like any other until its records are wanted.
+"""
+
+import os
+import time
+from collections import deque
+from itertools import repeat
+from pathlib import Path
+from typing import ClassVar, NoReturn, Self
+
+from kfbench.sweep.grid import axes_of
+from kfbench.workloads import Sample, Workload
+from kfbench.workloads.grid import GridPoint
+
+
+class Faulty(GridPoint):
+    folder: ClassVar[Path] = Path()  # no axis; of an instance, it travels with it
+
+    @classmethod
+    def like(cls, point: Workload, folder: Path) -> Self:
+        made = cls(**axes_of(point))
+        object.__setattr__(made, "folder", folder)
+        return made
+
+    def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
+        self.fail()
+        return GridPoint(**axes_of(self)).generate(records=records, seed=seed, start=start)
+
+    def fail(self) -> None:
+        raise NotImplementedError
+
+    def has_failed(self) -> bool:
+        """Whether it has failed before. It has afterwards."""
+        path = self.folder / type(self).__name__
+        found = path.exists()
+        path.touch()
+        return found
+
+
+class DiesOnce(Faulty):
+    def fail(self) -> None:
+        if not self.has_failed():
+            os._exit(9)
+
+
+class Dies(Faulty):
+    def fail(self) -> None:
+        os._exit(9)
+
+
+class Raises(Faulty):
+    def fail(self) -> None:
+        raise RuntimeError("out of ideas")
+
+
+class Hangs(Faulty):
+    def fail(self) -> None:
+        while True:
+            try:
+                time.sleep(1)
+            except Exception:
+                continue
+
+
+class Deaf(Faulty):
+    def fail(self) -> None:
+        deque(repeat(None), maxlen=0)  # for ever, with the interpreter's lock, as a compiled kernel does
+
+
+def broken(*_: object, **__: object) -> NoReturn:
+    """A task that no worker can run."""
+    raise ZeroDivisionError("no way")

@@ -1,0 +1,125 @@
+"""Filters as users write them: what they keep, and what they refuse by name."""
+
+import pytest
+
+from kfbench.errors import InvalidConfig
+from kfbench.sweep.filter import Filter, filtered
+from kfbench.sweep.grid import Profile, load_profile
+
+SWEEP = """\
+title = "t"
+analysis = "a"
+[[grid]]
+name = "sizes"
+title = "s"
+analysis = "a"
+measure = ["bytes", "cpu"]
+formats = ["v2", "v3"]
+codecs = { none = [], gzip = [1, 9] }
+axes = { batch_size = [1, 10, 100], key_bytes = ["null", 16], producer = [false, true] }
+[[grid]]
+name = "more-sizes"
+title = "s"
+analysis = "a"
+measure = ["bytes"]
+formats = ["v1", "v2"]
+axes = { batch_size = [10, 100], value_bytes = [5, 100] }
+[[grid]]
+name = "named"
+title = "s"
+analysis = "a"
+measure = ["bytes"]
+workloads = ["user-activity", "user-activity/*", "large-payload"]
+formats = ["v2"]
+[[grid]]
+name = "broker"
+title = "s"
+analysis = "a"
+measure = ["broker"]
+paths = ["append", "convert"]
+to = ["v2"]
+formats = ["v1", "v2"]
+"""
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    path = tmp_path_factory.mktemp("profile") / "some.toml"
+    path.write_text(SWEEP)
+    return load_profile(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("kind=cpu", 36),
+        ("kind!=bytes,cpu", 2),
+        ("kind=c*", 36),
+        ("grid=sizes", 72),
+        ("grid=*sizes", 74),  # sizes has two of the four of more-sizes
+        ("codec=gzip", 48),
+        ("level=9", 24),
+        ("level=null", 33),
+        ("level>1", 24),
+        ("workload=grid", 76),
+        ("workload!=grid", 5),
+        ("variant=default,calm", 2),
+        ("path=append", 1),
+        ("to=v2", 1),
+        ("to!=null", 1),
+        ("batch_size=10", 25),
+        ("batch_size >= 10", 52),
+        ("batch_size<1.5", 24),
+        ("key_bytes=null", 36),
+        ("key_bytes<=16", 40),  # null is no number
+        ("producer=true", 36),
+        ("value_bytes=5", 2),
+    ],
+)
+def test_cells_are_chosen_by_column(profile: Profile, text: str, cells: int) -> None:
+    found = filtered(profile, [text])
+    assert len(found.cells) == cells and found.filter == (text,)
+    left = {cell.key for cell in found.cells}
+    assert left <= {cell.key for cell in profile.cells} and len(left) == cells
+    assert [grid.name for grid in found.grids] == [
+        grid.name for grid in profile.grids if any(grid.name in cell.grids for cell in found.cells)
+    ]
+
+
+def test_all_filters_have_to_hold(profile: Profile) -> None:
+    found = filtered(profile, ["grid=sizes", "batch_size=10", "codec=none", "kind=bytes"])
+    assert len(found.cells) == 4 and found.filter == ("grid=sizes", "batch_size=10", "codec=none", "kind=bytes")
+
+
+def test_a_cell_of_two_blocks_stays_for_the_one_that_is_wanted(profile: Profile) -> None:
+    both = ["batch_size=10", "key_bytes=16", "value_bytes=100", "producer=false", "codec=none", "kind=bytes"]
+    (cell,) = filtered(profile, both).cells
+    assert cell.grids == {"sizes": ("v2", "v3"), "more-sizes": ("v1", "v2")} and cell.formats == ("v2", "v3", "v1")
+    (cell,) = filtered(profile, [*both, "grid=more-*"]).cells
+    assert cell.grids == {"more-sizes": ("v1", "v2")} and cell.formats == ("v2", "v1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind", "'kind': COLUMN=VALUE"),
+        ("kind=", "'kind=': COLUMN=VALUE"),
+        ("kind=a,,b", "COLUMN=VALUE"),
+        ("=cpu", "COLUMN=VALUE"),
+        ("batch_size<ten", "'batch_size<ten': < takes one number"),
+        ("batch_size>=1,2", ">= takes one number"),
+        ("batchsize=1", r"no column 'batchsize' \(columns: grid, kind, workload, codec, level, path, to, batch_size"),
+        ("key_size=1", r"no column 'key_size' \(columns: .*, variant\)"),
+        ("kind=prefix", "kind=prefix: none of the 81 cells of some"),
+    ],
+)
+def test_what_is_no_filter_or_leaves_nothing_is_refused_by_name(profile: Profile, text: str, said: str) -> None:
+    with pytest.raises(InvalidConfig, match=said) as caught:
+        filtered(profile, [text])
+    assert "\n" not in str(caught.value)
+
+
+def test_filters_are_read_with_spaces_and_lists() -> None:
+    found = Filter.parse(" codec != gzip , zstd ")
+    assert (found.column, found.sign, found.values) == ("codec", "!=", ("gzip", "zstd"))
+    assert [found.matches(codec) for codec in ("gzip", "zstd", "lz4", None)] == [False, False, True, True]

@@ -1,0 +1,108 @@
+"""Plans: every cell in one task, alike tasks, a budget for cells, and what is left of an interrupted run."""
+
+from dataclasses import replace
+
+import pytest
+
+from kfbench.measure.schema import SCHEMA, table
+from kfbench.sweep import plan
+from kfbench.sweep.cell import estimate_s, failed_rows, measure_cell
+from kfbench.sweep.grid import Cell, load_profile
+from kfbench.sweep.plan import ALONE_TASK_S, CELL_BUDGET_S, PARALLEL, TASK_S, left, packed, planned, task_s
+from tests.sweep.test_cell import CELLS_OF_EVERY_KIND, a_cell
+
+
+@pytest.fixture(scope="module")
+def cells() -> tuple[Cell, ...]:
+    return load_profile("default").cells
+
+
+def test_every_cell_is_in_one_task_of_the_stage_of_its_kind(cells: tuple[Cell, ...]) -> None:
+    stages = planned(cells)
+    assert [stage.kind for stage in stages] == [kind for kind in plan.KINDS if any(cell.kind == kind for cell in cells)]
+    for stage in stages:
+        in_tasks = [cell.key for task in stage.tasks for cell in task]
+        assert sorted(map(repr, in_tasks)) == sorted(repr(cell.key) for cell in cells if cell.kind == stage.kind)
+        assert not stage.split and not stage.skipped and stage.cells == len(in_tasks)
+
+
+def test_tasks_take_seconds_and_the_longest_come_first(cells: tuple[Cell, ...]) -> None:
+    for stage in planned(cells):
+        most_s = TASK_S if stage.kind in PARALLEL else ALONE_TASK_S
+        costs = [task_s(task) for task in stage.tasks]
+        assert costs == sorted(costs, reverse=True)
+        assert all(cost <= most_s or len(task) == 1 for cost, task in zip(costs, stage.tasks, strict=True))
+        assert sum(costs) / len(costs) > 1 or len(costs) == 1
+    assert packed([], TASK_S) == ()
+
+
+def test_cells_that_share_records_stay_together(cells: tuple[Cell, ...]) -> None:
+    """Workers keep the last records that they made: each break of such a row of cells makes them anew."""
+    (stage, *_) = planned(cells)
+    of: dict[object, list[int]] = {}
+    for number, task in enumerate(stage.tasks):
+        for cell in task:
+            of.setdefault((cell.cell_id, cell.records), []).append(number)
+    broken = [numbers for numbers in of.values() if len(set(numbers)) > 1]
+    assert len(broken) < 0.1 * len(of)
+
+
+def test_stages_run_on_all_cores_or_a_task_at_a_time() -> None:
+    many = [a_cell(cell_id=f"{i}", records=3_000_000) for i in range(8)]
+    (stage,) = planned(many)
+    assert stage.seconds(4) == pytest.approx(stage.seconds(1) / 4) == pytest.approx(2 * estimate_s(many[0]))
+    (stage,) = planned([a_cell("cpu", cell_id=f"{i}") for i in range(8)])
+    assert stage.seconds(4) == stage.seconds(1)
+
+
+def test_a_cell_above_the_budget_is_split_by_format_or_skipped() -> None:
+    cell = a_cell(records=1_000_000, grids={"a": ("v0", "v2"), "b": ("v3", "v2")})
+    assert planned([cell], estimate_s(cell))[0].split == ()
+    (stage,) = planned([cell], 0.5 * estimate_s(cell))
+    parts = [part for task in stage.tasks for part in task]
+    assert stage.split == (cell,) and stage.skipped == ()
+    assert sorted((part.formats, dict(part.grids)) for part in parts) == [
+        (("v0",), {"a": ("v0",)}), (("v2",), {"a": ("v2",), "b": ("v2",)}), (("v3",), {"b": ("v3",)}),
+    ]  # fmt: skip
+    (stage,) = planned([cell, a_cell("cpu")], 1e-6)[:1]
+    assert stage.tasks == () and [part.formats for part, _ in stage.skipped] == [("v0",), ("v2",), ("v3",)]
+    assert stage.skipped[0][1] == f"about {estimate_s(parts[0]):,.1f} s, and the budget of a cell is 1e-06 s"
+    (_, alone) = planned([cell, a_cell("cpu")], 1e-3)
+    assert [(part.kind, part.formats) for part, _ in alone.skipped] == [("cpu", ("v0", "v2", "v3"))]
+
+
+def test_what_is_printed_of_a_plan() -> None:
+    cell = a_cell(records=1_000_000)
+    (stage,) = planned([cell], 0.5 * estimate_s(cell))
+    told = stage.to_dict(2)
+    assert (told["kind"], told["cells"], told["tasks"], told["split"]) == ("bytes", 3, len(stage.tasks), [cell.title])
+    assert told["alone_s"] >= told["here_s"] >= told["longest_task_s"] > 0
+    told = planned([cell], 1e-6)[0].to_dict(2)
+    assert (told["tasks"], told["longest_task_s"]) == (0, 0)
+    assert "(grid: defaults; none)" in told["skipped"][0]["cell"] and "budget" in told["skipped"][0]["reason"]
+
+
+def test_what_is_there_is_not_measured_again() -> None:
+    cells = tuple(CELLS_OF_EVERY_KIND)
+    assert left(cells, SCHEMA.empty_table()) == cells
+    for cell in cells:
+        found = table([row for other in cells if other is not cell for row in measure_cell(other)])
+        assert left(cells, found) == (cell,)
+        assert left(cells, table(failed_rows(cell, "skipped", "no time"))) == tuple(c for c in cells if c is not cell)
+
+
+def test_of_a_cell_that_was_split_the_other_formats_are_left() -> None:
+    cell = a_cell(grids={"a": ("v0", "v2"), "b": ("v3", "v2")})
+    found = table(measure_cell(cell.of({"a": ("v2",), "b": ("v2",)})))
+    (rest,) = left([cell], found)
+    assert (rest.formats, dict(rest.grids)) == (("v0", "v3"), {"a": ("v0",), "b": ("v3",)})
+    assert left([replace(cell, codec="lz4")], found) == (replace(cell, codec="lz4"),)
+
+
+def test_the_command_line_says_the_same_budget() -> None:
+    from inspect import signature
+
+    from kfbench.cli import run, sweep
+
+    for command in (run, sweep):
+        assert signature(command).parameters["cell_budget_s"].default == CELL_BUDGET_S
