@@ -50,6 +50,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "v3-header-only": Style(light="#10a37f", dark="#0abf82", marker="P", dash=(0, (2, 1.5))),
     }
 )
+FEW = 5  # lines that have room for a name each
 OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
 
 # Field groups of the stacked bars: where the bytes go, in an order that tells neighbours apart in grey too.
@@ -465,6 +466,51 @@ def histograms(panels: Mapping[str, Frame]) -> str:
             if lines:
                 axes.legend(fontsize=8, handlelength=1.1)
         all_axes[0].set_ylabel("%", rotation=0, labelpad=8)
+        return _svg(figure)
+
+
+def growth(table: Frame) -> str:
+    """CPU seconds over records, both logarithmic, beside lines of a constant cost a record (dotted).
+
+    table: index records, one column a workload. Of more than a FEW the cheapest and the dearest have their names.
+    """
+    with mpl.rc_context(dict(RC)):
+        figure, (axes,) = _figure(5.7, 3.9)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        first, last = float(table.index.min()), float(table.index.max())
+        costs = table.div(table.index, axis=0) * 1e9
+        low, high = float(costs.min().min()), float(costs.max().max())
+        guides = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+        for cost in guides:
+            axes.plot(
+                [first, last],
+                [first * cost / 1e9, last * cost / 1e9],
+                color=INK,
+                linewidth=0.8,
+                linestyle=(0, (1, 2)),
+                zorder=0,
+            )
+            axes.annotate(
+                f"{cost:g} ns a record",
+                (first, first * cost / 1e9),
+                xytext=(4, 5),
+                textcoords="offset points",
+                fontsize=8,
+                rotation_mode="anchor",
+            )
+        for name in table.columns:
+            line = table[name].dropna()
+            axes.plot(line.index, line.to_numpy(), color=OTHER.light, linewidth=0.9, marker=".", markersize=3)
+        axes.set_ylim(first * guides[0] / 1e9, last * guides[-1] / 1e9)
+        powers = [10.0**power for power in range(3, 16) if first <= 10.0**power <= last]
+        _ticks(axes, "x", powers if len(powers) > 1 else [first, last])
+        axes.set_xlabel("records")
+        axes.set_ylabel("CPU seconds")
+        figure.draw_without_rendering()
+        ends = costs.ffill().iloc[-1].sort_values()
+        named = list(ends.index) if len(ends) <= FEW else [ends.index[0], ends.index[-1]]
+        _label_ends(axes, {str(name): float(table[name].dropna().iloc[-1]) for name in named})
         return _svg(figure)
 
 

@@ -50,7 +50,7 @@ _BROKER_CALLS: Final = 10  # that are not timed
 _WARM_UP_CALLS: Final = 5  # and their verification
 _COLD_S: Final = 0.4
 _MODEL_S: Final = 0.2
-_MODEL_NS, _MODEL_FORMAT_NS = 50, 5  # a record: made, and sized in a format
+_MODEL_NS, _MODEL_FORMAT_NS = 70, 6  # a record: made, and sized in a format
 _VERIFIED: Final = 2_048  # records of a model's cell that are encoded, too
 _VERIFIED_BYTES: Final = 1 << 20  # of their payload, one record at least
 

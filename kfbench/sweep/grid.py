@@ -533,7 +533,7 @@ class _Batches:
     sample: Sample
     alike: bool
 
-    def take(self, records: int, payload_bytes: int) -> dict[str, int]:
+    def take(self, records: int, payload_bytes: int) -> dict[str, Any]:
         """Whole batches of about `records` records and `payload_bytes` at most; one batch at least."""
         shapes, ends = self.sample.shapes, self.sample.bounds[1:]
         if self.alike:

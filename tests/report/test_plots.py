@@ -107,6 +107,9 @@ FIGURES = {
         },
         "CPU",
     ),
+    "growth": lambda: plots.growth(
+        pd.DataFrame({f"w{i}": [0.05, 0.5 + i, None if i else 5.0] for i in range(7)}, index=[10**6, 10**7, 10**8])
+    ),
     "ratios": lambda: plots.ratios({"encode": ratio_frame(), "decode": ratio_frame()}, "CPU", (0.99, 1.02)),
     "histograms": lambda: plots.histograms(
         {

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -12,7 +13,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.broker import PATHS
 from kfbench.sweep import grid as grid_module
 from kfbench.sweep.cell import measure_cell
-from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
+from kfbench.sweep.grid import MAX_BATCH_BYTES, Kind, Profile, axes_of, illegal, load_profile, whole_batches
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
@@ -558,7 +559,7 @@ def test_whole_batches_of_any_workload() -> None:
     assert whole_batches(CATALOGUE["omb-100b"], 5, 1_024) == bounds[1] > 1_024
 
 
-@pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 400))])
+@pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 350))])
 def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     profile = load_profile(name)
     kinds = Counter(cell.kind for cell in profile.cells)
@@ -571,6 +572,8 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
     assert any(cell.kind == "cpu" and cell.axes.get("value_bytes", 0) >= 10_000 for cell in profile.cells)  # control
     named = {(cell.kind, cell.workload) for cell in profile.cells if isinstance(cell.workload, NamedWorkload)}
     assert len(named) >= 4 + 2
+    if name == "smoke":
+        assert set(kinds) == set(get_args(Kind))
     if name == "default":
         assert {("cpu", each) for each in CATALOGUE.values()} <= named
         every = [replace(each, variant=variant) for each in CATALOGUE.values() for variant in each.variants]
