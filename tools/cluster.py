@@ -23,7 +23,7 @@ from kfbench.sweep.java import java_home
 SPARK_HOME = Path(pyspark.__file__).parent
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 LOOPBACK = "127.0.0.1"
-WAIT_S = 60
+WAIT_S = 120
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,12 +47,9 @@ def stay_on_one_host(spark: SparkSession) -> None:
     """Give back all executors but those of one host, for good: CPU times of two hosts share no table."""
     context: Any = spark.sparkContext._jsc.sc()
     jvm: Any = spark.sparkContext._jvm
-    managers = jvm.org.apache.spark.SparkEnv.get().blockManager().master().getMemoryStatus().keys().toList()
-    on = {
-        each.executorId(): each.host()
-        for each in (managers.apply(i) for i in range(managers.size()))
-        if each.executorId() != "driver"
-    }
+    found = context.statusStore().executorList(True)  # those that are there
+    each = [found.apply(i) for i in range(found.size())]
+    on = {one.id(): one.hostPort().rpartition(":")[0] for one in each if one.id() != "driver"}
     if len(set(on.values())) < 2:
         return
     kept = min(on.values())
