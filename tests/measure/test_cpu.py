@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap
 
 from kfbench.arrays import Bytes
 from kfbench.formats import FORMATS
@@ -184,9 +185,29 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     assert 0.9 <= held / 200 <= 1.0
 
 
+@pytest.mark.parametrize("rounds", [5, 7, 11, 19, 49])
+def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
+    """Of many resamples, its ends lie on the same of the sorted ratios, or between that and the next."""
+    random = np.random.default_rng(rounds)
+    for _ in range(3):
+        ratios = np.sort(random.lognormal(0, 0.1, rounds))
+        found = bootstrap((ratios,), np.median, method="percentile", n_resamples=20_000, rng=random).confidence_interval
+        median, *ends = paired_ratio(ratios, np.ones(rounds))
+        assert median == np.median(ratios)
+        for end, scipys in zip(ends, found, strict=True):
+            at = int(np.searchsorted(ratios, end))
+            assert ratios[max(at - 1, 0)] <= scipys <= ratios[min(at + 1, rounds - 1)]
+
+
+def test_an_even_number_of_rounds_is_resampled_as_scipy_does() -> None:
+    ratios = np.sort(np.random.default_rng(2).lognormal(0, 0.1, 20))
+    found = bootstrap((ratios,), np.median, method="percentile", n_resamples=2_000, rng=np.random.default_rng(6))
+    assert paired_ratio(ratios, np.ones(20), seed=6)[1:] == pytest.approx(tuple(found.confidence_interval), rel=1e-12)
+
+
 def test_interval_is_the_same_for_the_same_seed() -> None:
     random = np.random.default_rng(3)
-    arm_ns, base_ns = random.uniform(1, 2, (2, 19)) * 1e6
+    arm_ns, base_ns = random.uniform(1, 2, (2, 20)) * 1e6
     assert paired_ratio(arm_ns, base_ns, seed=4) == paired_ratio(arm_ns, base_ns, seed=4)
 
 
