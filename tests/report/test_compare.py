@@ -1,0 +1,275 @@
+"""Two runs side by side: what is a regression, what is named, what is refused."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from kfbench.errors import RunError
+from kfbench.measure.environment import host
+from kfbench.measure.schema import table
+from kfbench.report.agreement import agreement
+from kfbench.report.compare import Comparison, compare
+from kfbench.report.compare_text import text
+from kfbench.store import create_run
+from tests.runs import MANIFEST, stored
+
+Row = dict[str, Any]
+Edit = Callable[[Row], object]
+Against = Callable[..., Comparison]
+
+
+@pytest.fixture(scope="module")
+def quiet(rows: list[Row]) -> list[Row]:
+    """The rows, timed on a machine that nothing disturbs: 0.3 % from round to round."""
+    random, found = np.random.default_rng(5), deepcopy(rows)
+    for row in found:
+        if row.get("cpu_ns"):
+            row["cpu_ns"] = random.normal(100_000, 300, len(row["cpu_ns"])).round().astype(int).tolist()
+    return found
+
+
+@pytest.fixture
+def against(quiet: list[Row], tmp_path: Path) -> Against:
+    """The run against itself with some rows edited; an edit that returns False drops the row."""
+
+    def found(*edits: Edit, more: tuple[Row, ...] = (), first: tuple[Edit, ...] = (), **facts: Any) -> Comparison:
+        runs = []
+        for changes, added, other in ((first, (), {}), (edits, more, facts)):
+            changed = deepcopy(quiet)
+            kept = [row for row in changed if all(edit(row) is not False for edit in changes)]
+            runs.append(stored(tmp_path, [*kept, *added], **{"profile_text": "asked", **other}).path)
+        before, after = runs
+        return compare(before, after, threshold=0.03)
+
+    return found
+
+
+def of(**wanted: Any) -> Callable[[Row], bool]:
+    return lambda row: all(row.get(name) == value for name, value in wanted.items())
+
+
+def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
+    """An edit of the rows that match: new values, or functions of the old ones."""
+
+    def edit(row: Row) -> None:
+        if matches(row):
+            row |= {name: value(row.get(name)) if callable(value) else value for name, value in changes.items()}
+
+    return edit
+
+
+def without(matches: Callable[[Row], bool]) -> Edit:
+    return lambda row: not matches(row)
+
+
+def times(factor: float) -> Callable[[list[int]], list[int]]:
+    return lambda samples: [round(sample * factor) for sample in samples]
+
+
+ONE = of(kind="bytes", grid="batch", batch_size=5, format="v3")
+V3 = of(kind="cpu", format="v3", arm="measure", operation="encode")
+
+
+def test_a_run_is_no_regression_of_itself(against: Against, rows: list[Row]) -> None:
+    found = against()
+    assert not found.is_regression and found.rows == len(rows)
+    said = text(found)
+    assert f"the same in all {len(rows):,} rows" in said and said.endswith("\n\nNo regression.")
+    assert json.loads(json.dumps(found.to_dict()))["is_regression"] is False
+
+
+@pytest.mark.parametrize("by", [1, -1])
+def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int) -> None:
+    found = against(each(ONE, size_bytes=lambda size: size + by))
+    (change,) = found.changed
+    assert (change.column, change.after - change.before, change.row["format"]) == ("size_bytes", by, "v3")
+    assert found.is_regression
+    said = text(found)
+    assert f"{change.before:,}" in said and f"{change.after:,}" in said and "5 records a batch" in said
+    assert "exact columns are not the same" in said
+    (told,) = found.to_dict()["changed"]
+    assert (told["batch_size"], told["before"], told["after"]) == (5, change.before, change.after)
+
+
+def test_of_a_breakdown_the_fields_that_differ_are_shown(against: Against) -> None:
+    def moved(old: str) -> str:
+        fields = json.loads(old)
+        return json.dumps(fields | {"value": fields["value"] + 7})
+
+    said = text(against(each(ONE, field_bytes=moved)))
+    assert "value 20007" in said and "base_offset" not in said
+
+
+def test_a_number_that_is_an_error_is_a_regression(against: Against) -> None:
+    broken = each(ONE, status="error", error="gone", size_bytes=None)
+    found = against(broken)
+    assert found.is_regression and {each.column for each in found.changed} == {"status", "size_bytes"}
+
+
+def test_an_error_that_is_a_number_is_none(against: Against) -> None:
+    found = against(first=(each(ONE, status="error", error="gone", size_bytes=None),))
+    assert not found.is_regression and [row["format"] for row in found.mended] == ["v3"]
+    assert "1 rows are numbers in B" in text(found)
+
+
+def test_an_error_that_stands_for_all_operations_of_a_cell_is_a_regression(against: Against, rows: list[Row]) -> None:
+    prefix = of(kind="prefix", codec="gzip")
+    row = next(row for row in rows if prefix(row))
+    gone = dict.fromkeys(["operation", "arm", "cpu_ns", "wall_ns", "inner_loops", "records"])
+    found = against(
+        without(prefix), more=(row | gone | {"status": "error", "error": "it failed"},), profile_text="else"
+    )
+    assert [(each.column, each.before, each.after) for each in found.changed] == [("status", "ok", "error")]
+    assert found.is_regression and not found.missing
+
+
+def test_the_words_of_an_error_and_the_version_of_a_codec_are_not_judged(against: Against) -> None:
+    is_skipped = of(status="skipped")
+    assert not against(each(is_skipped, error="in other words"), each(ONE, codec_version="zlib 9")).is_regression
+
+
+def test_what_differs_around_the_measurements_is_named(against: Against) -> None:
+    environment = MANIFEST["environment"]
+    other = environment | {"packages": environment["packages"] | {"numpy": "9.9"}, "load_1_min": 77.0}
+    found = against(environment=other)
+    assert list(found.facts) == ["packages.numpy"]
+    assert f"packages.numpy: {environment['packages']['numpy']} -> 9.9" in text(found)
+
+
+def test_slower_and_faster_are_told_apart_from_the_same(against: Against) -> None:
+    slower = against(each(V3, cpu_ns=times(1.5)))
+    assert not against(each(V3, cpu_ns=times(1.02))).is_regression
+    assert slower.is_regression and not slower.changed
+    assert {(each.row["format"], each.row["operation"]) for each in slower.slower_cells} == {("v3", "encode")}
+    assert slower.slower_cells[0].change.median == pytest.approx(1.5, rel=1e-3)
+    assert [(group.format, group.operation) for group in slower.slower_groups] == [("v3", "encode")]
+    said = text(slower)
+    assert "Regression: slower by more than 3 %: v3 (encode)." in said and "Cells slower by more than 3 %" in said
+    faster = against(each(V3, cpu_ns=times(0.6)))
+    assert not faster.is_regression
+    assert {group.verdict for group in faster.cpu.judged if (group.format, group.operation) == ("v3", "encode")} == {
+        "faster"
+    }
+
+
+def test_one_slow_cell_is_shown_and_no_regression_of_its_format(against: Against) -> None:
+    one = lambda row: V3(row) and row["batch_size"] == 100  # noqa: E731
+    found = against(each(one, cpu_ns=times(2.0)))
+    assert not found.is_regression and [each.row["batch_size"] for each in found.slower_cells] == [100]
+    assert "100 records a batch" in text(found).partition("Cells slower")[2]
+
+
+def test_many_slower_cells_and_no_faster_ones_are_a_regression_though_the_median_stays(quiet: list[Row]) -> None:
+    cell = next(row["cell_id"] for row in quiet if V3(row))
+    arms = [row for row in quiet if (row["cell_id"], row.get("operation")) == (cell, "encode")]
+    before = [row | {"cell_id": f"{i}"} for i in range(40) for row in arms]
+
+    def verdict(slower: int, faster: int) -> str:
+        factors = {f"{i}": 1.3 if i < slower else 0.7 if i < slower + faster else 1.0 for i in range(40)}
+        after = [row | ({"cpu_ns": times(factors[row["cell_id"]])(row["cpu_ns"])} if V3(row) else {}) for row in before]
+        found = agreement(table(before), table(after), 0.03)
+        (group,) = (group for group in found.judged if group.format == "v3")
+        return group.verdict
+
+    assert (verdict(15, 0), verdict(0, 15)) == ("slower", "faster")
+    assert (verdict(8, 7), verdict(2, 0)) == ("within", "within")
+
+
+def test_a_slower_machine_is_no_regression_and_is_seen_in_the_base(against: Against) -> None:
+    timed = lambda row: bool(row.get("cpu_ns"))  # noqa: E731
+    found = against(each(timed, cpu_ns=times(2.0)))
+    assert not found.is_regression
+    assert found.cpu.base["cpu", "encode"] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_a_slower_aa_arm_is_noise_and_not_judged(against: Against) -> None:
+    found = against(each(of(kind="cpu", arm="aa"), cpu_ns=times(1.5)))
+    assert not found.is_regression
+    assert {group.median_difference > 0.4 for group in found.cpu.groups if group.is_aa and group.kind == "cpu"} == {
+        True
+    }
+
+
+def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> None:
+    moved = each(lambda row: True, host="host-elsewhere")
+    found = against(moved, each(V3, cpu_ns=times(3.0)))
+    assert not found.is_regression and not found.cpu.groups
+    said = text(found)
+    assert f"{host()} in A and host-elsewhere in B" in said
+    assert against(moved, each(ONE, size_bytes=1)).is_regression
+
+
+def test_what_a_repetition_lacks_is_a_regression(against: Against) -> None:
+    found = against(without(ONE))
+    assert found.is_regression and found.missing[0].formats == ("v3",)
+    assert "are missing in B" in text(found)
+
+
+def test_what_another_sweep_does_not_ask_for_is_listed(against: Against) -> None:
+    found = against(without(of(kind="bytes", grid="key")), first=(without(of(grid="spread")),), profile_text="else")
+    assert not found.is_regression
+    assert {each.row["grid"] for each in found.lone[0]} == {"key"}
+    assert {each.row["grid"] for each in found.lone[1]} == {"spread"}
+    listed = [line.split()[:3] for line in text(found).splitlines() if line.startswith(("A  ", "B  "))]
+    assert ["A", "bytes", "key"] in listed and ["B", "bytes", "spread"] in listed
+
+
+def test_rows_of_other_records_are_counted_and_not_compared(against: Against, rows: list[Row]) -> None:
+    other = each(lambda row: row["kind"] == "bytes", records=lambda n: n and n * 2, size_bytes=lambda n: n and n * 2)
+    found = against(other, profile_text="else")
+    assert not found.is_regression
+    assert found.resized == sum(row["kind"] == "bytes" and row.get("records") is not None for row in rows)
+    assert against(other).is_regression  # the same sweep has no business with other records
+
+
+def test_columns_that_a_run_does_not_know_are_named(rows: list[Row], tmp_path: Path) -> None:
+    runs = [stored(tmp_path, rows) for _ in range(2)]
+    (part,) = (runs[0].path / "measurements").iterdir()
+    pq.write_table(pq.read_table(part).drop_columns(["losses", "cache"]), part)
+    found = compare(runs[0].path, runs[1].path, threshold=0.03)
+    assert not found.is_regression and found.unrecorded == ("cache", "losses")
+    assert "not compared: cache, losses" in text(found)
+
+
+def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Row], tmp_path: Path) -> None:
+    timed = [row for row in rows if row["kind"] == "cpu"]
+    cold = [row | {"cache": "cold", "cpu_ns": times(9.0)(row["cpu_ns"])} for row in timed if row.get("cpu_ns")]
+    known = [row | {"cache": "resident"} for row in timed]
+    found = agreement(table(timed), table([*known, *cold]), 0.03)
+    assert {group.operation for group in found.groups} == {"encode", "decode"}
+    assert {each.difference for group in found.groups for each in group.cells} == {0.0}
+    both = agreement(table([*timed, *cold]), table([*known, *cold]), 0.03)
+    assert {group.operation for group in both.groups} == {"encode", "decode", "encode, cold", "decode, cold"}
+
+
+def test_two_runs_with_nothing_in_common_are_refused(against: Against) -> None:
+    with pytest.raises(RunError, match=r"not one cell that .* has too"):
+        against(without(of(kind="bytes")), first=(without(lambda row: row["kind"] != "bytes"),))
+
+
+def test_a_row_that_is_there_twice_is_refused(rows: list[Row], tmp_path: Path) -> None:
+    runs = [stored(tmp_path, rows) for _ in range(2)]
+    (part,) = (runs[1].path / "measurements").iterdir()
+    pq.write_table(table([*rows[1:], rows[1]]), part)
+    with pytest.raises(RunError, match="two rows are one and the same: bytes, batch"):
+        compare(runs[0].path, runs[1].path, threshold=0.03)
+
+
+def test_unfinished_runs_and_those_of_another_schema_are_refused(rows: list[Row], tmp_path: Path) -> None:
+    sound = stored(tmp_path, rows).path
+    running = create_run(tmp_path, MANIFEST).path
+    for runs in ((sound, running), (running, sound)):
+        with pytest.raises(RunError, match="state: running"):
+            compare(*runs, threshold=0.03)
+    other = stored(tmp_path, rows).path
+    manifest = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps(manifest | {"schema_version": 2}))
+    for runs in ((sound, other), (other, sound)):
+        with pytest.raises(RunError, match="schema_version: 2, this kfbench reads 1"):
+            compare(*runs, threshold=0.03)
