@@ -25,6 +25,7 @@ MAIN = ("v0", "v1", "v2", "v3")  # a table has a column for each, be it of dashe
 # Pictures and sentences show these: fourteen lines are no picture. Tables show every format.
 PICTURED = (*MAIN, "v3-attributes-only", "v3-header-only")
 BASE = "v2"  # what ships today: every ratio is to it
+COLD = "cold"
 _GRID: Any = WORKLOADS["grid"]
 REFERENCE: Mapping[str, Any] = {axis.name: getattr(_GRID, axis.name) for axis in fields(_GRID)}
 AXES = {
@@ -126,9 +127,9 @@ class Results:
     """The rows of one run, sorted into what a report asks for."""
 
     def __init__(self, measurements: Frame) -> None:
-        self.all = measurements
+        self.all, self.elsewhere = _of_one_host(measurements)
         self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
-        self.ok = measurements[measurements["status"] == "ok"]
+        self.ok = self.all[self.all["status"] == "ok"]
         self.grid_rows = _plain(self.ok[self.ok["workload"] == "grid"])
 
     @cached_property
@@ -182,18 +183,30 @@ class Results:
 
     @cached_property
     def cpu(self) -> Frame:
-        """CPU rows with the median ns a record and a key that says which arms belong together."""
+        """CPU rows in resident caches, with the median ns a record and a key that says which arms belong together."""
+        return self._timed[self._timed["cache"] != COLD]
+
+    @cached_property
+    def cold(self) -> Frame:
+        """The same of cold caches."""
+        return self._timed[self._timed["cache"] == COLD]
+
+    @cached_property
+    def _timed(self) -> Frame:
         rows = self.grid_rows[self.grid_rows["kind"] == "cpu"]
-        rows = rows.drop_duplicates(["cell_id", "format", "codec", "level", "operation", "arm"]).copy()
+        rows = rows.drop_duplicates(["cell_id", "cache", "format", "codec", "level", "operation", "arm"]).copy()
         medians = rows["cpu_ns"].map(lambda ns: float(np.median(ns))).astype("float64")
         rows["ns_per_record"] = medians / rows["records"] / rows["inner_loops"]
         levels = rows["level"].astype("object").where(rows["level"].notna(), "")
-        rows["together"] = rows["cell_id"] + "/" + rows["operation"] + "/" + rows["codec"] + "/" + levels.astype(str)
+        rows["together"] = (
+            rows["cell_id"] + "/" + rows["operation"] + "/" + rows["codec"] + "/" + levels.astype(str)
+            + rows["cache"].map({COLD: "/cold"}).fillna("")
+        )  # fmt: skip
         return rows
 
     @cached_property
     def _base_ns(self) -> dict[str, np.ndarray]:
-        rows = self.cpu[(self.cpu["format"] == BASE) & (self.cpu["arm"] == "measure")]
+        rows = self._timed[(self._timed["format"] == BASE) & (self._timed["arm"] == "measure")]
         return {row.together: per_call(row) for row in rows.itertuples()}
 
     def with_ratios(self, rows: Frame) -> Frame:
@@ -249,6 +262,20 @@ class Results:
                 }
             )
         return pd.DataFrame(found)
+
+
+def _of_one_host(rows: Frame) -> tuple[Frame, dict[str, int]]:
+    """The rows without CPU times of other hosts than the one that timed most cells; how many cells each of these timed.
+
+    Two machines share no table, nor do their A/A arms say anything of one another. Bytes are the same everywhere, and
+    paths of a broker have counters that are: who tells of their times looks at the hosts itself.
+    """
+    timed = rows["kind"].isin(["cpu", "prefix"]) & rows["host"].notna()
+    cells = rows[timed].groupby("host")["cell_id"].nunique().sort_index()
+    if len(cells) < 2:
+        return rows, {}
+    most = cells.idxmax()
+    return rows[~timed | (rows["host"] == most)], {str(host): int(n) for host, n in cells.items() if host != most}
 
 
 def _plain(rows: Frame) -> Frame:

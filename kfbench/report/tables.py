@@ -442,19 +442,16 @@ def cpu_slice(results: Results, axis: str) -> Slice | None:
 
 
 def cpu_tables(part: Slice, operation: str, name: str) -> list[Table]:
-    """Ratios to v2; and ns a record, if one host measured them all: times of two machines share no table."""
+    """Ratios to v2; and ns a record."""
     one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
     others = Slice(axis=part.axis, rows=one.rows[one.rows["format"] != BASE], fixed=part.fixed)
     title = operation.capitalize()
-    found = [
-        axis_table(
-            others, "ratio", name=f"{name}-{operation}", caption=f"{title}, CPU time relative to {BASE}", digits=3
-        )
+    caption = f"{title}, CPU time relative to {BASE}"
+    absolute = f"{title}, ns of CPU time a record"
+    return [
+        axis_table(others, "ratio", name=f"{name}-{operation}", caption=caption, digits=3),
+        axis_table(one, "ns_per_record", name=f"{name}-{operation}-ns", caption=absolute, digits=1),
     ]
-    if one.rows["host"].nunique() == 1:
-        caption = f"{title}, ns of CPU time a record"
-        found.append(axis_table(one, "ns_per_record", name=f"{name}-{operation}-ns", caption=caption, digits=1))
-    return found
 
 
 def cpu_sentence(results: Results, part: Slice) -> str:
@@ -470,6 +467,14 @@ def cpu_sentence(results: Results, part: Slice) -> str:
         low, high = results.noise
         text += f"; {BASE} against itself reads {low:.2f} to {high:.2f}"
     return text + "."
+
+
+def hosts_sentence(results: Results) -> str:
+    """What was left out because another host timed it; empty where one timed all."""
+    if not results.elsewhere:
+        return ""
+    told = listed([f"{count:,} cells of {host}" for host, count in results.elsewhere.items()])
+    return f"CPU times of two hosts share no table: {told} are left out, as another host timed more."
 
 
 def aa_sentence(results: Results) -> str:

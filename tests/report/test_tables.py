@@ -191,19 +191,18 @@ def test_times_of_two_hosts_share_no_table(results: Results) -> None:
     part = tables.cpu_slice(results, "batch_size")
     assert part is not None
     assert [table.name for table in tables.cpu_tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]
+    assert tables.hosts_sentence(results) == ""
     rows = results.all.copy()
     rows.loc[rows["batch_size"] == 1, "host"] = "elsewhere"
-    mixed = tables.cpu_slice(Results(rows), "batch_size")
-    assert mixed is not None
-    (ratios,) = tables.cpu_tables(mixed, "encode", "cpu")
-    assert [c.name for c in ratios.columns] == [
-        "records a batch",
-        "v0",
-        "v1",
-        "v3",
-        "v3-attributes-only",
-        "v3-header-only",
-    ]
+    mixed = Results(rows)
+    cells = rows.loc[rows["kind"].isin(["cpu", "prefix"]) & (rows["host"] == "elsewhere"), "cell_id"].nunique()
+    assert f": {cells} cells of elsewhere are left out" in tables.hosts_sentence(mixed)
+    assert set(mixed.cpu["host"]) == {results.cpu["host"].iloc[0]}
+    rest = tables.cpu_slice(mixed, "batch_size")
+    assert rest is not None
+    for table in tables.cpu_tables(rest, "encode", "cpu"):
+        assert 1 not in column(table, "records a batch") and 10 in column(table, "records a batch")
+    assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes are the same everywhere
 
 
 def test_the_aa_statement_counts_its_arms(results: Results) -> None:
