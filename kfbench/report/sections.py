@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kfbench.report import broker, claims, migration, plots, proposals, tables, workloads
+from kfbench.report import broker, claims, cold, fleet, kafka_cpu, migration, plots, proposals, tables, workloads
+from kfbench.report import noise as checked
 from kfbench.report.render import Interval, Table, number
-from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, level, pictured
+from kfbench.report.results import AXES, BASE, COLD, PICTURED, Frame, Results, Slice, level, pictured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,7 @@ class Prose:
 
     def of(self, shown: Frame) -> tuple[str, ...]:
         """The text of the block that has the most of these rows' cells; among equals the sweep's first."""
-        rows = self._rows[self._rows["cell_id"].isin(shown["cell_id"])]
+        rows = self._rows[self._rows["cell_id"].isin(shown["cell_id"]) & (self._rows["cache"] != COLD)]
         rows = rows[rows["kind"].isin(shown["kind"]) & rows["codec"].isin(shown["codec"])]
         cells = rows.drop_duplicates(["grid", "cell_id", "codec", "level"])["grid"].value_counts(sort=False)
         if cells.empty:
@@ -132,8 +133,8 @@ class Block:
     analysis: str
 
 
-def sections(results: Results, sweep: Sequence[Block]) -> list[Section]:
-    """Every section that this run has rows for.
+def sections(results: Results, sweep: Sequence[Block], noise: checked.Facts | None = None) -> list[Section]:
+    """Every section that this run has rows for. noise: what its manifest says of it.
 
     First the questions that every run answers, each with the prose of the block that most of its rows come from; then
     the blocks that no question has used up, so that nothing that was measured and explained is left out.
@@ -146,13 +147,16 @@ def sections(results: Results, sweep: Sequence[Block]) -> list[Section]:
         _fields(results),
         _compressed(results, prose),
         *_cpu(results, prose),
+        _cold(results, prose),
+        _kafka_cpu(results),
         _workloads(results, prose),
+        _fleet(results, prose),
         _prefix(results, prose),
         *_broker(results, prose),
     ]
-    noise = _noise(results, prose)
+    trusted = _noise(results, prose, noise)
     built += [_block(results, block) for block in prose.left]
-    built += [noise, _claims(), _failures(results)]
+    built += [trusted, _claims(), _failures(results)]
     return [section for section in built if section is not None]
 
 
@@ -361,6 +365,33 @@ def _cpu(results: Results, prose: Prose) -> list[Section]:
     return built
 
 
+def _cold(results: Results, prose: Prose) -> Section | None:
+    if results.cold.empty:
+        return None
+    return Section(
+        name="cpu-cold",
+        short="Cold CPU",
+        title="What does it cost in CPU where no cache has the data?",
+        means=cold.sentence(results),
+        prose=prose.all_of(results.cold),
+        tables=tuple(table for each in cold.OPERATIONS if (table := cold.table(results, each)) is not None),
+    )
+
+
+def _kafka_cpu(results: Results) -> Section | None:
+    found = None if results.cpu.empty else kafka_cpu.load()
+    if found is None:
+        return None
+    hosts = sorted(results.cpu["host"].dropna().unique())
+    return Section(
+        name="cpu-java",
+        short="Kafka's Java",
+        title="Does Apache Kafka's own code agree on CPU?",
+        means=kafka_cpu.sentence(found),
+        tables=(kafka_cpu.table(found, hosts),),
+    )
+
+
 def _workloads(results: Results, prose: Prose) -> Section | None:
     named = workloads.Named(results)
     if not named.sizes:
@@ -380,6 +411,7 @@ def _workloads(results: Results, prose: Prose) -> Section | None:
         )
     shown, folded = workloads.size_tables(named)
     cpu = workloads.cpu_table(named)
+    seeds = workloads.seed_table(results)
     return Section(
         name="workloads",
         short="Workloads",
@@ -388,8 +420,36 @@ def _workloads(results: Results, prose: Prose) -> Section | None:
         prose=prose.workloads(),
         figures=figures,
         tables=(workloads.verdict(named), *shown, *([cpu] if cpu else [])),
-        more=tuple(folded),
+        more=(*folded, *([seeds] if seeds else [])),
         wrap=True,
+    )
+
+
+def _fleet(results: Results, prose: Prose) -> Section | None:
+    model = fleet.Fleet(results)
+    if not model.workloads:
+        return None
+    figures: tuple[Figure, ...] = ()
+    if len(model.growth) > 1:
+        last = ", ".join(f"{name} {seconds:.1f}" for name, seconds in model.growth.ffill().iloc[-1].items())
+        figures = (
+            Figure(
+                name="fleet",
+                svg=plots.growth(model.growth),
+                alt=f"CPU seconds that the size model took, over records, one line a workload. At the end: {last}",
+                caption="A line parallel to the dotted ones is a cost linear in records; a cell ends at each dot.",
+            ),
+        )
+    saved = fleet.saved_table(model)
+    return Section(
+        name="fleet",
+        short="Fleet",
+        title="What does it say of a fleet?",
+        means=fleet.sentence(model),
+        prose=prose.all_of(model.rows),
+        figures=figures,
+        tables=(*([saved] if saved else []), fleet.day_table(model)),
+        more=(fleet.cost_table(model),),
     )
 
 
@@ -522,7 +582,7 @@ def _kept(paths: broker.Paths, prose: Prose) -> Section | None:
     )
 
 
-def _noise(results: Results, prose: Prose) -> Section | None:
+def _noise(results: Results, prose: Prose, facts: checked.Facts | None) -> Section | None:
     if results.cpu.empty:
         return None
     control, rows = tables.control(results), tables.control_rows(results)
@@ -531,9 +591,11 @@ def _noise(results: Results, prose: Prose) -> Section | None:
         name="noise",
         short="Noise",
         title="How far can the CPU numbers be trusted?",
-        means=" ".join([tables.aa_sentence(results), *said]),
+        means=" ".join(
+            filter(None, [tables.aa_sentence(results), tables.hosts_sentence(results), *said, checked.sentence(facts)])
+        ),
         prose=() if rows is None else prose.of(rows),
-        tables=tuple(table for table in (tables.aa_table(results), control) if table is not None),
+        tables=tuple(table for table in (tables.aa_table(results), control, checked.table(facts)) if table is not None),
     )
 
 

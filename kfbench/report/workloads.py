@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
-from kfbench.report.results import BASE, Frame, Results, in_order, paired
+from kfbench.report.results import BASE, COLD, Frame, Results, in_order, paired
 from kfbench.report.tables import codec_words
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -86,6 +86,7 @@ class Named:
 
     def __init__(self, results: Results) -> None:
         rows = results.all[(results.all["workload"] != "grid") & results.all["kind"].isin(["bytes", "cpu"])]
+        rows = rows[rows["cache"] != COLD]
         rows = rows.drop_duplicates(["kind", "cell_id", "format", "codec", "level", "operation", "arm"])
         rows = rows[rows["status"] == "ok"]
         self.rows = rows.assign(
@@ -262,6 +263,41 @@ def cpu_table(named: Named) -> Table | None:
             (workload, *(named.cpu.get((workload, operation, name)) for operation in OPERATIONS for name in formats))
             for workload in dict.fromkeys(where for where, _, _ in named.cpu)
         ),
+    )
+
+
+def seed_table(results: Results, new: str = "v3") -> Table | None:
+    """How far the bytes against v2's differ from seed to seed, codec by codec; None where no cell has several seeds."""
+    rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE, new])]
+    rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
+    rows = rows.drop_duplicates(["cell_id", "seed", "format", "codec", "level"])
+    if rows.empty:
+        return None
+    rows = rows.assign(with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()])
+    sizes = rows.pivot(index=["with_codec", "cell_id", "seed"], columns="format", values="size_bytes").dropna()
+    ratios = (sizes[new] / sizes[BASE]).groupby(["with_codec", "cell_id"]).agg(["count", "min", "max"])
+    ratios = ratios[ratios["count"] > 1].assign(apart=ratios["max"] - ratios["min"])
+    named = rows.drop_duplicates("cell_id").set_index("cell_id")[["workload", "variant"]].astype("object")
+    body = []
+    for codec, part in ratios.groupby(level="with_codec"):
+        worst = named.loc[part["apart"].idxmax()[1]]
+        plain = pd.isna(worst["variant"]) or worst["variant"] == DEFAULT
+        where = worst["workload"] if plain else f"{worst['workload']}/{worst['variant']}"
+        apart = part["apart"]
+        body.append((str(codec), len(part), int(part["count"].max()), apart.median(), apart.max(), str(where)))
+    return Table(
+        name="seeds",
+        caption=f"{new} against {BASE}: how far the ratio of bytes moves from seed to seed",
+        columns=(
+            Column(name="codec"),
+            Column(name="cells"),
+            Column(name="seeds"),
+            Column(name="median cell", unit="× v2", digits=5),
+            Column(name="worst cell", unit="× v2", digits=5),
+            Column(name="which is of"),
+        ),
+        rows=tuple(body),
+        notes=("Largest less smallest ratio of a cell. Other seeds are other records of the same workload.",),
     )
 
 
