@@ -12,8 +12,9 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.broker import PATHS
 from kfbench.sweep import grid as grid_module
-from kfbench.sweep.cell import measure_cell
+from kfbench.sweep.cell import estimate_s, measure_cell
 from kfbench.sweep.grid import MAX_BATCH_BYTES, Kind, Profile, axes_of, illegal, load_profile, whole_batches
+from kfbench.sweep.plan import CELL_BUDGET_S
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
@@ -580,6 +581,36 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
         assert {("bytes", each) for each in every} <= named
     for grid in profile.grids:
         assert grid.title and grid.analysis
+
+
+@pytest.mark.thorough
+def test_the_profiles_for_a_lunch_break_and_for_a_cluster() -> None:
+    full, fleet = load_profile("full"), load_profile("fleet")
+    kinds = Counter(cell.kind for cell in full.cells)
+    assert kinds["bytes"] > 55_000 and kinds["cpu"] > 4_000 and "model" not in kinds
+    assert Counter(cell.kind for cell in fleet.cells)["bytes"] > 75_000
+    assert {cell.key for cell in full.cells} < {cell.key for cell in fleet.cells}
+    assert {cell.rounds for cell in fleet.cells if cell.kind in ("cpu", "broker")} == {30}
+    assert {cell.cache for cell in fleet.cells} == {"resident", "cold"}
+    assert all(estimate_s(cell) < CELL_BUDGET_S for cell in fleet.cells)
+    modelled = Counter[str]()
+    for cell in fleet.cells:
+        if cell.kind == "model":
+            modelled[cell.workload.name] += cell.records
+    assert modelled == dict.fromkeys(CATALOGUE, 10**9)
+    for profile in (full, fleet):
+        assert len({cell.key for cell in profile.cells}) == len(profile.cells)
+        assert all(grid.title and grid.analysis for grid in profile.grids)
+    levels = {axis: {cell.axes[axis] for cell in full.cells if axis in cell.axes} for axis in axes_of(GridPoint())}
+    assert levels["batch_size"] == {1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
+    assert levels["key_bytes"] == {-1, 0, 8, 16, 36, 63, 64, 100, 512}
+    assert levels["value_bytes"] == {-1, 0, 10, 100, 1000, 10000, 102400}
+    assert levels["headers"] == {0, 1, 2, 5, 10} and levels["offset_stride"] == {1, 2, 64, 8192}
+    assert levels["timestamp_spread_ms"] >= {0, 1, 63, 64, 1000, 8191, 8192, 60000, 3600000, 86400000}
+    packed = {(cell.codec, cell.level) for cell in full.cells if cell.kind == "bytes"}
+    assert len(packed) == 1 + 3 + 1 + 3 + 4
+    seeds = {cell.seed for cell in full.cells if cell.workload == CATALOGUE["user-activity"] and cell.kind == "bytes"}
+    assert len(seeds) == 5
 
 
 def test_a_cell_says_where_it_is(load: Load) -> None:

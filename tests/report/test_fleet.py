@@ -1,0 +1,104 @@
+"""What a report says of a fleet follows from the rows of the model: other rows, other terabytes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.report.fleet import ALL, Fleet, cost_table, day_table, saved_table, sentence
+from kfbench.report.publish import publish
+from kfbench.report.results import Results
+from kfbench.report.sections import Block, sections
+from tests.report.broker_rows import column, row_of
+from tests.report.workload_rows import size_bytes, workload_rows
+from tests.runs import stored
+
+V2 = {"user-activity": 200, "cluster-metadata": 100}  # bytes a record
+V3 = {"user-activity": 190, "cluster-metadata": 80}
+ENDS = (1_000_000, 2_000_000, 4_000_000)
+NS_A_RECORD = 50
+
+
+def model_rows(host: str = "here") -> list[dict[str, Any]]:
+    rows = []
+    for workload, base in V2.items():
+        for start, end in zip((0, *ENDS), ENDS, strict=False):
+            common = {
+                "kind": "model", "cell_id": workload, "grid": "fleet", "workload": workload, "variant": "default",
+                "seed": 1, "codec": "none", "codec_version": "none", "host": host if start else "here", "start": start,
+                "records": end - start, "generate_ns": (end - start) * 40, "resident_bytes": 300 << 20,
+                "inner_loops": 1, "losses": "{}", "batches": (end - start) // 5,
+            }  # fmt: skip
+            for name, each in (("v2", base), ("v3", V3[workload])):
+                sizes = {"size_bytes": each * (end - start), "payload_bytes": 10 * (end - start)}
+                cost = {"cpu_ns": [5 * (end - start)], "wall_ns": [5 * (end - start)]}
+                rows.append(common | sizes | cost | {"status": "ok", "format": name})
+            rows.append(common | {"status": "skipped", "error": "v0 has no headers", "format": "v0"})
+    return rows
+
+
+def fleet(tmp_path: Path, rows: list[dict[str, Any]]) -> Fleet:
+    return Fleet(Results(stored(tmp_path, rows).measurements()))
+
+
+def test_bytes_a_day_stand_by_workload_and_format(tmp_path: Path) -> None:
+    table = day_table(fleet(tmp_path, model_rows()))
+    assert column(table, "workload") == ["cluster-metadata", "user-activity"]
+    row = row_of(table, workload="user-activity")
+    assert row["records modelled"] == 4_000_000 and row["records a batch"] == 5
+    assert row["v2 (TB a day)"] == 200 and row["v3 (TB a day)"] == 190
+    assert "v0 (TB a day)" not in row
+
+
+def test_what_v3_saves_is_told_for_each_workload_and_for_equal_shares(tmp_path: Path) -> None:
+    table = saved_table(fleet(tmp_path, model_rows()))
+    assert table is not None
+    metadata, equal = row_of(table, workload="cluster-metadata"), row_of(table, workload=ALL)
+    assert metadata["saved, no codec (%)"] == pytest.approx(20)
+    assert metadata["saved, no codec, 3 copies (TB a day)"] == pytest.approx(60)
+    assert equal["v2, one copy (TB a day)"] == 150 and equal["saved, no codec (%)"] == pytest.approx(10)
+    assert any("assumed" in note for note in table.notes)
+
+
+def test_codecs_are_those_that_the_run_has_bytes_under(tmp_path: Path) -> None:
+    table = saved_table(fleet(tmp_path, [*workload_rows(), *model_rows()]))
+    assert table is not None
+    row = row_of(table, workload="user-activity")
+    base, new = (size_bytes(name, 5, "zstd") for name in ("v2", "v3"))
+    assert row["saved, zstd 3 (%)"] == pytest.approx(100 * (base - new) / base)
+    assert row_of(table, workload=ALL)["saved, zstd 3 (%)"] is not None
+
+
+def test_cost_and_memory_are_told(tmp_path: Path) -> None:
+    found = fleet(tmp_path, model_rows())
+    row = row_of(cost_table(found), workload="user-activity")
+    assert row["first cell (ns a record)"] == row["last cell (ns a record)"] == NS_A_RECORD
+    assert row["CPU (s)"] == pytest.approx(ENDS[-1] * NS_A_RECORD / 1e9) and row["largest worker (MiB)"] == 300
+    assert row["exponent of records"] == pytest.approx(1)
+    assert found.growth["user-activity"].tolist() == [end * NS_A_RECORD / 1e9 for end in ENDS]
+    said = sentence(found)
+    assert "10.00 of 200.0 TB (5.00 %, user-activity) to 20.00 of 100.0 TB (20.00 %, cluster-metadata)" in said
+    assert "8,000,000 records of 2 workloads" in said and "to the power of 1.00" in said and "300 MiB" in said
+
+
+def test_times_of_several_hosts_are_not_added(tmp_path: Path) -> None:
+    found = fleet(tmp_path, model_rows(host="there"))
+    assert found.growth.empty and "power" not in sentence(found)
+    row = row_of(cost_table(found), workload="user-activity")
+    assert row["CPU (s)"] is None and row["largest worker (MiB)"] == 300
+    assert row_of(day_table(found), workload="user-activity")["v2 (TB a day)"] == 200  # bytes are
+
+
+def test_the_section_is_there_when_the_model_has_run(tmp_path: Path) -> None:
+    block = Block(name="fleet", title="t", analysis="Prose of the fleet.")
+    built = {each.name: each for each in sections(Results(stored(tmp_path, model_rows()).measurements()), [block])}
+    assert built["fleet"].prose == ("Prose of the fleet.",) and built["fleet"].figures[0].name == "fleet"
+    assert "block-fleet" not in built
+    without = sections(Results(stored(tmp_path, workload_rows()).measurements()), [])
+    assert "fleet" not in {each.name for each in without}
+
+
+def test_a_report_of_the_model_alone_is_published(tmp_path: Path) -> None:
+    folder = publish(stored(tmp_path, model_rows()).path, tmp_path)
+    assert "What does it say of a fleet?" in (folder / "index.html").read_text()
+    assert "user-activity" in (folder / "figures" / "fleet.svg").read_text()
