@@ -65,18 +65,18 @@ def run_sweep(
             for part in writer.damaged:
                 _say(console, f"{part}: damaged, and set aside; its cells are measured again")
         spark = stack.enter_context(session(asked, archive=archive))
+        hosts = prepare_hosts(spark) if is_cluster(asked) else {(here := host_facts())["host"]: here}
         if not resume:
             writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
         cells = left(profile.cells, writer.found)
         cores = slots(spark)
         with counting(console) as progress:
             calls = compilations(cells) if sum(map(estimate_s, cells)) > COMPILING_S else []
-            if is_cluster(asked):
+            if calls and is_cluster(asked):
                 bar = progress.add_task("kernels", total=cores, unit="slots", failed="")
-                hosts = prepare_hosts(spark, calls)
+                prepare_hosts(spark, calls)
                 progress.update(bar, advance=cores)
-            else:
-                hosts = {(here := host_facts())["host"]: here}
+            elif calls:
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
                 for _ in done(spark, calls, cores):
                     progress.update(bar, advance=1)
