@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import bdtrc
 
-from kfbench.measure.change import OUTSIDE, Estimate, Verdict, change, median, together, verdict
+from kfbench.measure.change import OUTSIDE, Estimate, Verdict, change, together, verdict
+from kfbench.measure.cpu import paired_ratio
 
 Key: TypeAlias = tuple[Any, ...]
 Row: TypeAlias = dict[str, Any]
@@ -115,7 +116,7 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     groups = sum(not is_aa for is_aa, *_ in pairs)
 
     def moved(there: Row, here: Row) -> Moved:
-        before, after = (median(_per_record_ns(row) / _per_record_ns(row["base"])) for row in (there, here))
+        before, after = (_ratio(row) for row in (there, here))
         found = change(before, after)
         return Moved(there, before, after, found, verdict(together(found, max(arms, 1)), threshold))
 
@@ -127,7 +128,7 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
             format=name,
             is_aa=is_aa,
             cells=tuple(cells),
-            change=median([each.change.median for each in cells]) if len(cells) >= LEAST_CELLS else None,
+            change=_of_all(cells) if len(cells) >= LEAST_CELLS else None,
             verdict=_verdict(cells, max(groups, 1), threshold),
         )
 
@@ -145,7 +146,7 @@ def _verdict(cells: Sequence[Moved], groups: int, threshold: float) -> Verdict:
     seen = Counter(each.verdict for each in cells)
     if len(cells) < LEAST_CELLS:
         return cells[0].verdict if len(seen) == 1 else "unclear"
-    found = verdict(together(median([each.change.median for each in cells]), groups), threshold)
+    found = verdict(together(_of_all(cells), groups), threshold)
     if found in ("within", "unclear"):
         ways: tuple[tuple[Verdict, Verdict], ...] = (("slower", "faster"), ("faster", "slower"))
         for one, other in ways:
@@ -153,6 +154,15 @@ def _verdict(cells: Sequence[Moved], groups: int, threshold: float) -> Verdict:
             if bdtrc(seen[one] - 1, seen[one] + seen[other], 0.5) < OUTSIDE / 2 / groups:
                 return one
     return found
+
+
+def _of_all(cells: Sequence[Moved]) -> Estimate:
+    """The change of the median cell."""
+    return Estimate(*paired_ratio([each.after.median for each in cells], [each.before.median for each in cells]))
+
+
+def _ratio(row: Row) -> Estimate:
+    return Estimate(*paired_ratio(_per_record_ns(row), _per_record_ns(row["base"])))
 
 
 def operation(row: Mapping[str, Any]) -> str:
