@@ -1,0 +1,52 @@
+"""Writes the columns of a run into docs/results.md, between two markers, from kfbench/measure/schema.py.
+
+usage: results_page.py
+
+tests/tools/test_results_page.py says when the page is stale, and runs what it shows.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from kfbench.measure.schema import COLUMNS, DETERMINISTIC, SCHEMA_VERSION, WORKLOAD_COLUMNS, Column
+
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "results.md"
+BEGIN: Final = "<!-- columns: written by `make results` from kfbench/measure/schema.py, do not edit -->"
+END: Final = "<!-- end of columns -->"
+HEAD: Final = "| column | type | unit | exact | |\n| --- | --- | --- | --- | --- |"
+
+
+def type_name(type_: pa.DataType) -> str:
+    return f"list of {type_.value_type}" if pa.types.is_list(type_) else str(type_)
+
+
+def line(column: Column) -> str:
+    kind = type_name(column.type) + ("" if column.nullable else ", never null")
+    exact = "yes" if column.name in DETERMINISTIC else ""
+    axis = "axis: " if column in WORKLOAD_COLUMNS else ""
+    cells = f"`{column.name}`", kind, column.unit, exact, axis + column.meaning.replace("|", "\\|")
+    return f"| {' | '.join(cells)} |"
+
+
+def columns() -> str:
+    return "\n".join([f"Version {SCHEMA_VERSION} of the schema, {len(COLUMNS)} columns.\n", HEAD, *map(line, COLUMNS)])
+
+
+def spliced(page: str) -> str:
+    """The page's text with the columns between the markers."""
+    block = f"{BEGIN}\n{columns()}\n{END}"
+    found, count = re.subn(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{PAGE.name}: the markers of the columns are gone")
+    return found
+
+
+def main() -> None:
+    PAGE.write_text(spliced(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
