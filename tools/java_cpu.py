@@ -84,7 +84,7 @@ def java_times(asked: Sequence[tuple[Cell, Sample]], rounds: int) -> tuple[dict[
         cell, sample = asked[line["cell"]]
         if "sha256" in line:
             ours = FORMATS[f"v{line['magic']}"].encode(sample.records, sample.bounds, lossy=True).data
-            if hashlib.sha256(ours).hexdigest() != line["sha256"]:
+            if hashlib.sha256(ours.data).hexdigest() != line["sha256"]:
                 raise DiffersError(f"{cell.title}: v{line['magic']}: Java wrote {line['bytes']} other bytes than ours")
         else:
             arms[line["cell"]].append({"writer": "java"} | {name: line[name] for name in KEPT})

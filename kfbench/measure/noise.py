@@ -210,6 +210,6 @@ def _of_samples(timed: pa.Table) -> list[Check]:
             name="first rounds above the rest",
             seen=first,
             limit=0.02,
-            words=f"the first round of the median arm took {first:.1%} longer than its others: warm-up was too short",
+            words=f"the first round of the median arm took {first:.1%} longer than its others",
         ),
     ]

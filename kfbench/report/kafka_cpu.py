@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from kfbench.measure.cpu import paired_ratio
-from kfbench.report.render import Column, Interval, Table, number
+from kfbench.report.render import Cell, Column, Interval, Table, number
 from kfbench.report.results import BASE
 from kfbench.shipped import DATASETS
 
@@ -66,10 +66,14 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """What the file holds. ns: (operation, batch_size, value_bytes) -> median ns a record of v2, by Java and by us."""
+    """What the file holds. load: of the host's last minute, this measurement in it.
+
+    ns: (operation, batch_size, value_bytes) -> median ns a record of v2, by Java and by us.
+    """
 
     host: str
     cpu: str
+    load: float | None
     measured: str
     java: str
     kafka: str
@@ -112,6 +116,7 @@ def load(path: Path = FILE) -> Java | None:
     return Java(
         host=file.environment["host"],
         cpu=file.environment["cpu"] or file.environment["machine"],
+        load=file.environment.get("load_1_min"),
         measured=file.measured[:10],
         java=file.java,
         kafka=file.kafka,
@@ -152,7 +157,7 @@ def _span(medians: list[float]) -> str:
 
 def table(found: Java, hosts: list[str]) -> Table:
     """hosts: those of the run beside which it is printed."""
-    body = []
+    body: list[tuple[Cell, ...]] = []
     for operation, batch, value in found.ns:
         pairs = {
             pair.format: pair
@@ -165,7 +170,8 @@ def table(found: Java, hosts: list[str]) -> Table:
         body.append((operation, batch, value, *ratios, java_ns, our_ns, ", ".join(differing) or "agree"))
     same = "so was this run" if hosts == [found.host] else "this run was not"
     note = (
-        f"Measured {found.measured} on {found.host} ({found.cpu}; {same}), {found.java}; no row of the run enters. "
+        f"Measured {found.measured} on {found.host} ({found.cpu}; load {number(found.load, 1)} as it ended; {same}), "
+        f"{found.java}; no row of the run enters. "
         f"Both write and read the same logs, byte for byte, of {number(len(found.ns) // len(WORDS))} cells. Java "
         "makes an object a record as it reads, kfbench columns. The JVM's compiler and collector run on threads of "
         "their own, which are not counted."

@@ -29,11 +29,11 @@ def cold(operation: str, codec: str = "none", found: list[Bytes] | None = None) 
     return prepare_cold(
         formats,
         given,
-        operation,
+        operation,  # type: ignore[arg-type]
         SAMPLE.records,
         SAMPLE.bounds,
         codec,
-        least_bytes=LEAST_BYTES,  # type: ignore[arg-type]
+        least_bytes=LEAST_BYTES,
     )
 
 

@@ -30,7 +30,7 @@ def made(folder: Path, ours_v0: float = V0) -> Java:
         for name, which in (("v0", "measure"), ("v1", "measure"), ("v2", "measure"), ("v2", "aa"))
     ]
     cell = {"cell_id": "c", "records": 1000, "batch_size": 10, "value_bytes": 100, "key_bytes": 16, "arms": arms}
-    facts = {"host": "host-1", "cpu": "A CPU", "machine": "x"}
+    facts = {"host": "host-1", "cpu": "A CPU", "machine": "x", "load_1_min": 1.25}
     head = {"measured": "2026-11-22T00:00:00+00:00", "java": "a VM", "kafka": "3.9.1", "environment": facts}
     path = folder / "cpu.json"
     path.write_text(json.dumps(head | {"cells": [cell]}))
@@ -62,7 +62,8 @@ def test_where_they_differ_it_is_said(tmp_path: Path) -> None:
 def test_the_host_is_named_and_told_from_the_runs(tmp_path: Path) -> None:
     found = made(tmp_path)
     (same,), (other,) = (kafka_cpu.table(found, [host]).notes for host in ("host-1", "host-2"))
-    assert "on host-1 (A CPU; so was this run)" in same and "on host-1 (A CPU; this run was not)" in other
+    assert "on host-1 (A CPU; load 1.2 as it ended; so was this run)" in same
+    assert "; this run was not)" in other
 
 
 def test_nothing_measured_is_no_section(tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
