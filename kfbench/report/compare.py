@@ -160,7 +160,7 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
 
 def about(run: Run) -> dict[str, Any]:
     manifest = run.manifest
-    names = ("profile", "started", "git_revision", "hosts")
+    names = ("profile", "started", "git_revision", "hosts", "noise")
     return {"path": str(run.path)} | {name: manifest.get(name) for name in names}
 
 

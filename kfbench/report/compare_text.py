@@ -1,7 +1,7 @@
 """What a comparison of two runs says on a terminal: A is the first run, B the second."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +23,8 @@ def text(found: Comparison) -> str:
 
 def _paragraphs(found: Comparison) -> Iterator[str]:
     yield "\n".join(f"{name}  {_about(about(run))}" for name, run in zip("AB", found.runs, strict=True))
+    if noisy := [line for name, run in zip("AB", found.runs, strict=True) for line in _noisy(name, run.manifest)]:
+        yield "\n".join(noisy)
     if found.facts:
         yield "\n".join(["Besides, A and B differ in", *(_fact(name, *both) for name, both in found.facts.items())])
     yield "\n".join(_exact(found))
@@ -43,6 +45,11 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
 def _about(run: dict[str, Any]) -> str:
     revision = (run["git_revision"] or "unknown")[:12]
     return f"{run['path']}: {run['profile']}, {run['started'][:16]}, revision {revision}, {listed(run['hosts'] or [])}"
+
+
+def _noisy(name: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    for seen in (manifest.get("noise") or {}).get("seen", []):
+        yield f"{name} is noisy: {seen}"
 
 
 def _fact(name: str, before: Any, after: Any) -> str:

@@ -142,6 +142,15 @@ def test_what_differs_around_the_measurements_is_named(against: Against) -> None
     assert f"packages.numpy: {environment['packages']['numpy']} -> 9.9" in text(found)
 
 
+def test_a_noisy_run_is_called_so(against: Against) -> None:
+    found = against(noise={"noisy": True, "seen": ["host-1: 30 % of the time was stolen"]})
+    assert "B is noisy: host-1: 30 % of the time was stolen" in text(found) and "A is noisy" not in text(found)
+
+
+def test_memory_of_a_call_is_not_exact(against: Against) -> None:
+    assert not against(each(ONE, extra_bytes=lambda size: (size or 0) + 57)).is_regression
+
+
 def test_slower_and_faster_are_told_apart_from_the_same(against: Against) -> None:
     slower = against(each(V3, cpu_ns=times(1.5)))
     assert not against(each(V3, cpu_ns=times(1.02))).is_regression

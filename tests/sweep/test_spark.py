@@ -85,6 +85,8 @@ def test_a_run_is_whole_and_says_how_it_came_about(
     run = open_run(path)
     assert path.parent == tmp_path / "runs"
     manifest = run.manifest
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    assert [key for key in manifest if f"`{key}`" not in page] == []
     assert manifest["command"] == "kfbench sweep tiny.toml" and manifest["master"] == "local[2,4]"
     assert manifest["profile"] == "tiny" and manifest["profile_text"] == TINY and manifest["seed"] == 3
     assert manifest["grids"][0] == {
