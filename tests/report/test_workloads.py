@@ -178,3 +178,19 @@ def test_the_prose_of_its_blocks_stands_with_them_and_bytes_are_the_same(tmp_pat
     _, _, after = text.partition("## Which format wins for whom?")
     assert text.count("Prose of named.") == text.count("Prose of cpu-named.") == after.count("Prose of named.") == 1
     assert (one / "figures" / "workloads.svg").is_file() and 'id="workloads"' in (one / "index.html").read_text()
+
+
+def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows: Run) -> None:
+    assert workloads.seed_table(Results(stored_rows.measurements())) is None
+    rows = [row for row in workload_rows() if row["kind"] == "bytes"]
+    others = [row | {"seed": 2} for row in rows if row["workload"] != "forgotten"]
+    for row in others:
+        if (row["format"], row["codec"], row["workload"]) == ("v3", "zstd", "user-activity"):
+            row["size_bytes"] += 500
+    table = workloads.seed_table(Results(stored(tmp_path, rows + others).measurements()))
+    assert table is not None and column(table, "codec") == ["gzip 6", "none", "zstd 3"]
+    assert column(table, "cells") == [5] * 3 and column(table, "seeds") == [2] * 3
+    packed, plain = row_of(table, codec="zstd 3"), row_of(table, codec="none")
+    assert packed["worst cell (× v2)"] == pytest.approx(500 / size_bytes("v2", 50, "zstd"))
+    assert packed["which is of"] == "user-activity/rate-10000" and plain["worst cell (× v2)"] == 0
+    assert packed["median cell (× v2)"] > 0
