@@ -154,6 +154,10 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     environment = manifest["environment"]
     names = ("profile", "seed", "schema_version", "started", "finished", "master", "spark", "counts", "hosts")
     own = {name: manifest[name] for name in names if name in manifest}
+    if manifest.get("filter"):
+        own["filter"] = manifest["filter"]
+    if stages := manifest.get("stages"):
+        own["engine's share of the time"] = {stage["kind"]: f"{stage['overhead_share']:.0%}" for stage in stages}
     hosts = {
         f"measured on {host}": {name: facts.get(name) for name in ("cpu", "cores", "cache", "system", "python")}
         for host, facts in manifest.get("host_facts", {}).items()

@@ -13,7 +13,7 @@ import pytest
 
 from kfbench.errors import RunError
 from kfbench.report import publish as module
-from kfbench.report.publish import newest, publish
+from kfbench.report.publish import facts, newest, publish
 from kfbench.store import Run, open_run
 from tests.runs import MANIFEST, stored
 
@@ -225,3 +225,10 @@ def test_markdown_shows_its_pictures_and_tables(report: Path) -> None:
         if line.startswith("|"):
             assert line.endswith("|"), line
     assert "&amp;" not in text
+
+
+def test_the_environment_says_what_the_engine_took_and_what_the_cells_were_chosen_by() -> None:
+    stages = [{"kind": "bytes", "overhead_share": 0.0712}, {"kind": "cpu", "overhead_share": 0.2}]
+    told = facts({"environment": {"cores": 2}, "stages": stages, "filter": ["kind=bytes,cpu"]})
+    assert told == [("filter", "kind=bytes,cpu"), ("engine's share of the time", "bytes 7%, cpu 20%"), ("cores", "2")]
+    assert facts({"environment": {"cores": 2}, "filter": []}) == [("cores", "2")]
