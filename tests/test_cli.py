@@ -763,3 +763,16 @@ def test_an_interrupted_sweep_is_no_run_to_report_on(two_cells: Path, kfbench: R
     (run,) = (out / "runs").iterdir()
     assert str(run) in kfbench("report", run, "--out", out).refused()
     assert [path.name for path in out.iterdir()] == ["runs"]
+
+
+@pytest.mark.parametrize("command", [["sweep", "smoke"], ["run", "smoke"], ["what-if", "{segment}"]])
+def test_an_archive_is_for_a_cluster_and_has_to_be_there(
+    kfbench: Run, segment: Path, tmp_path: Path, command: list[str]
+) -> None:
+    asked = [each.format(segment=segment) for each in command]
+    archive = tmp_path / "environment.tar.gz"
+    for master in ([], ["--master", "local"], ["--master", "local[2]"]):
+        refused = kfbench(*asked, *master, "--archive", archive).refused(2)
+        assert "--archive: only a cluster's executors need one (--master)" in refused
+    refused = kfbench(*asked, "--master", "spark://host:7077", "--archive", archive).refused()
+    assert f"{archive}: no such file: write it with `kfbench pack {archive}`" in refused
