@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ Against = Callable[..., Comparison]
 @pytest.fixture(scope="module")
 def quiet(rows: list[Row]) -> list[Row]:
     """The rows, timed on a machine that nothing disturbs: 0.3 % from round to round."""
-    random, found = np.random.default_rng(5), deepcopy(rows)
+    random, found = np.random.default_rng(5), [dict(row) for row in rows]
     for row in found:
         if row.get("cpu_ns"):
             row["cpu_ns"] = random.normal(100_000, 300, len(row["cpu_ns"])).round().astype(int).tolist()
@@ -41,8 +40,7 @@ def against(quiet: list[Row], tmp_path: Path) -> Against:
     def found(*edits: Edit, more: tuple[Row, ...] = (), first: tuple[Edit, ...] = (), **facts: Any) -> Comparison:
         runs = []
         for changes, added, other in ((first, (), {}), (edits, more, facts)):
-            changed = deepcopy(quiet)
-            kept = [row for row in changed if all(edit(row) is not False for edit in changes)]
+            kept = [row for row in map(dict, quiet) if all(edit(row) is not False for edit in changes)]
             runs.append(stored(tmp_path, [*kept, *added], **{"profile_text": "asked", **other}).path)
         before, after = runs
         return compare(before, after, threshold=0.03)

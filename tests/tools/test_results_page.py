@@ -114,7 +114,7 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_spark_reads_what_pandas_reads(run: Run, spark: Any) -> None:
     for found, expected in zip(read("Spark", run, spark=spark), read("pandas", run), strict=True):
         pd.testing.assert_frame_equal(found, expected, check_dtype=False)
