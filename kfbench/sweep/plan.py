@@ -14,6 +14,8 @@ from kfbench.sweep.cell import estimate_s
 from kfbench.sweep.grid import Cell, Kind
 
 TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
+LEAST_TASK_S: Final = 0.5  # of little work: what keeps all cores busy is more than the 0.1 s of a job
+TASKS_A_CORE: Final = 4
 ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
 CELL_BUDGET_S: Final = 120.0
 PARALLEL: Final = frozenset({"bytes", "model"})
@@ -62,8 +64,9 @@ class Stage:
         }
 
 
-def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S) -> tuple[Stage, ...]:
-    """The stages of these cells, bytes first; a kind without cells has none."""
+def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
+    """The stages of these cells, bytes first; a kind without cells has none. Little work is cut finer, for all cores to
+    have some."""
     stages = []
     for kind in KINDS:
         kept: list[Cell] = []
@@ -84,7 +87,8 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S) -> tuple[Sta
                 else:
                     skipped.append((part, f"about {cost:,.1f} s, and the budget of a cell is {budget_s:,g} s"))
         if kept or skipped:
-            tasks = packed(kept, TASK_S if kind in PARALLEL else ALONE_TASK_S)
+            shared_s = max(LEAST_TASK_S, task_s(kept) / (TASKS_A_CORE * cores))
+            tasks = packed(kept, min(TASK_S, shared_s) if kind in PARALLEL else ALONE_TASK_S)
             stages.append(Stage(kind=kind, tasks=tasks, split=tuple(split), skipped=tuple(skipped)))
     return tuple(stages)
 

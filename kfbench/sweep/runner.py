@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from kfbench import __version__
+from kfbench.measure.environment import cores as local_cores
 from kfbench.measure.environment import environment
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import SCHEMA, table
@@ -82,7 +83,7 @@ def run_sweep(
                     progress.update(bar, advance=1)
             attempt = partial(attempted, spark, harmless=(measure_task, ()))
             stages = []
-            for stage in planned(cells, budget_s):
+            for stage in planned(cells, budget_s, cores):
                 if stage.tasks and not stage.parallel and is_cluster(asked):
                     stay_on_one_host(spark)
                 stages.append(_measure(stage, cores if stage.parallel else 1, attempt, writer, progress))
@@ -107,7 +108,7 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
     if resume:
         check_resumable(resume, _facts(profile, "", "", budget_s))
         found = sound_rows(resume)
-    return planned(left(profile.cells, found), budget_s)
+    return planned(left(profile.cells, found), budget_s, local_cores() or 1)
 
 
 def _measure(stage: Stage, slots: int, attempt: Attempt, writer: RunWriter, progress: Progress) -> dict[str, Any]:

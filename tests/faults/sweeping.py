@@ -22,8 +22,8 @@ SWEEP = """\
 title = "faults"
 analysis = "a"
 [bytes]
-records = 6000
-payload_bytes = 2000000
+records = 3000
+payload_bytes = 1000000
 [cpu]
 records = 500
 rounds = 5
@@ -49,7 +49,7 @@ DRIVER = """\
 import sys
 from kfbench import cli
 from kfbench.sweep import plan
-plan.TASK_S = plan.ALONE_TASK_S = 0.3
+plan.TASK_S = plan.ALONE_TASK_S = 0.15
 sys.exit(cli.main())
 """
 MARK = "KFBENCH_TEST_MARK"

@@ -36,6 +36,14 @@ def test_tasks_take_seconds_and_the_longest_come_first(cells: tuple[Cell, ...]) 
     assert packed([], TASK_S) == ()
 
 
+def test_little_work_is_shared_among_all_cores() -> None:
+    cells = [a_cell(cell_id=f"{i}", records=300_000) for i in range(64)]
+    assert 1 < sum(map(estimate_s, cells)) < 4 * plan.TASK_S
+    few, many = (planned(cells, cores=cores)[0].tasks for cores in (1, 8))
+    assert 4 <= len(few) < len(many) and all(task_s(task) <= plan.LEAST_TASK_S for task in many)
+    assert len(planned(cells[:1], cores=8)[0].tasks) == 1
+
+
 def test_cells_that_share_records_stay_together(cells: tuple[Cell, ...]) -> None:
     """Workers keep the last records that they made: each break of such a row of cells makes them anew."""
     (stage, *_) = planned(cells)
