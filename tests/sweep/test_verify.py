@@ -168,6 +168,16 @@ def test_it_says_how_far_it_is(profile: Profile, golden: Path) -> None:
     assert seen == [(1, "golden vectors"), (9, "cells of sweep")]
 
 
+def test_cells_of_the_size_model_are_left_to_themselves(profile: Profile, golden: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.toml"
+    path.write_text(
+        SWEEP + '[[grid]]\nname = "m"\ntitle = "t"\nanalysis = "a"\nmeasure = ["model"]\nformats = ["v2"]\n'
+        'workloads = ["large-payload"]\n'
+    )
+    found, without = verify(load_profile(path), golden), verify(profile, golden)
+    assert (found.cells, found.records, found.failures) == (without.cells, without.records, without.failures)
+
+
 def test_no_folder_of_vectors(profile: Profile, tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig, match=r"nowhere.*golden vectors"):
         verify(profile, tmp_path / "nowhere")
