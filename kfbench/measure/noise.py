@@ -89,13 +89,16 @@ class Check:
 
 def noise_facts(rows: pa.Table) -> dict[str, Any]:
     """For the manifest: whether the run is noisy, what was seen that makes it so, and all checks, host by host."""
-    hosts = {}
-    seen = []
-    for host in sorted(rows["host"].drop_null().unique().to_pylist()):
-        found = checks(rows.filter(pc.equal(rows["host"], host)))
-        hosts[host] = [asdict(check) | {"passed": check.passed} for check in found]
-        seen += [f"{host}: {check.words}" for check in found if not check.passed]
-    return {"noisy": bool(seen), "seen": seen, "hosts": {host: found for host, found in hosts.items() if found}}
+    names = sorted(rows["host"].drop_null().unique().to_pylist())
+    each = {host: found for host in names if (found := checks(rows.filter(pc.equal(rows["host"], host))))}
+    seen = [
+        check.words if len(each) == 1 else f"{host}: {check.words}"
+        for host, found in each.items()
+        for check in found
+        if not check.passed
+    ]
+    hosts = {host: [asdict(check) | {"passed": check.passed} for check in found] for host, found in each.items()}
+    return {"noisy": bool(seen), "seen": seen, "hosts": hosts}
 
 
 def checks(rows: pa.Table) -> list[Check]:

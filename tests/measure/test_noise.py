@@ -59,9 +59,17 @@ def test_a_quiet_run_passes_all() -> None:
 def test_each_check_sees_what_breaks_it(broken: dict[str, Any], name: str, words: str) -> None:
     assert failed(rows(**broken)) == [name]
     facts = noise_facts(rows(**broken))
-    assert (
-        facts["noisy"] and len(facts["seen"]) == 1 and words in facts["seen"][0] and facts["seen"][0].startswith("h: ")
-    )
+    assert facts["noisy"] and len(facts["seen"]) == 1 and words in facts["seen"][0]
+
+
+def test_hosts_are_judged_apart() -> None:
+    other = changed(rows(others_cpu_ns=90_000_000), "host", lambda i, _: "other")
+    facts = noise_facts(pa.concat_tables([rows(), other]))
+    assert facts["seen"] == ["other: other processes used 0.30 cores on average while cells were timed"]
+    assert {host: all(check["passed"] for check in found) for host, found in facts["hosts"].items()} == {
+        "h": True,
+        "other": False,
+    }
 
 
 def changed(found: pa.Table, name: str, change: Any) -> pa.Table:

@@ -16,7 +16,7 @@ def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp
     page = dict(render(stored(tmp_path, rows, noise=facts)))
     for name in ("index.html", "README.md"):
         text = page[name].decode()
-        said = text.index("Noisy: h: other processes used 0.30 cores on average while cells were timed.")
+        said = text.index("Noisy: other processes used 0.30 cores on average while cells were timed.")
         assert said < text.index("A/A arm:") < text.index("What does a record cost, by batch size?")
         assert "1 of 7 checks of the host and of the samples were not passed." in text
         assert "cores that others used" in text

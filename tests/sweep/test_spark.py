@@ -93,7 +93,7 @@ def test_a_run_is_whole_and_says_how_it_came_about(
         "name": "sizes", "title": "Sizes", "analysis": "what it says", "measure": ["bytes"],
     }  # fmt: skip
     assert manifest["environment"]["python"] and manifest["spark"]["version"]
-    assert manifest["hosts"] == [manifest["environment"]["host"]]
+    assert manifest["hosts"] == [manifest["environment"]["host"]] == list(manifest["noise"]["hosts"])
     table = run.table
     statuses = dict.fromkeys(["ok", "skipped", "error"], 0)
     statuses |= {each["values"]: each["counts"] for each in table["status"].value_counts().to_pylist()}
