@@ -93,7 +93,9 @@ def where(_: int) -> str:
 
 
 def executors(cluster: Cluster) -> list[psutil.Process]:
-    return [child for worker in cluster.workers for child in psutil.Process(worker.pid).children()]
+    """Not what is left of the shell that became the worker."""
+    children = [child for worker in cluster.workers for child in psutil.Process(worker.pid).children()]
+    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_cluster_gives_the_bytes_of_one_machine(
@@ -177,7 +179,8 @@ def test_the_archive_stands_on_its_own_and_keeps_its_kernels_in_one_place(archiv
         with tarfile.open(archive) as packed:
             packed.extractall(tmp_path / name, filter="tar")
         start = tmp_path / name / "bin" / "python"
-        done = subprocess.run([start, "-c", IMPORTS], env=environ, capture_output=True, text=True, check=True)
+        command = [start, "-c", IMPORTS]
+        done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
         digest, kernels, *modules = done.stdout.split("\n")[:-1]
         assert digest == code_digest()
         assert {path for path in modules if not path.startswith(str(tmp_path))} == set()

@@ -32,7 +32,7 @@ def prepare_hosts(spark: SparkSession, calls: Sequence[Call] = ()) -> dict[str, 
     try:
         told = each.mapPartitions(partial(_prepared, pickle.dumps(list(calls)))).collect()
     except (PySparkException, Py4JError) as error:
-        reason = cause(error)
+        reason = _reason(error)
         missing = "No module named" in reason or "Cannot run program" in reason
         raise SweepFailed(f"an executor cannot work: {reason}" + f"; {_MEND}" * missing) from error
     found: dict[str, Facts] = {facts["host"]: facts for facts in told}
@@ -76,6 +76,13 @@ def _prepared(calls: bytes, _: Iterator[int]) -> Iterator[Facts]:
     for function, argument in pickle.loads(calls)[neighbours.index(me) :: len(neighbours)]:
         function(argument)
     yield host_facts()
+
+
+def _reason(error: Exception) -> str:
+    """What Python said where a task failed, which Spark quotes among its own words; else what Spark says."""
+    quoted = str(error).partition("Traceback (most recent call last):")[2].splitlines()
+    said = (line for line in quoted if line and not line[0].isspace())
+    return next(said, None) or cause(error)
 
 
 def _differing(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
