@@ -179,7 +179,7 @@ def test_the_archive_stands_on_its_own_and_keeps_its_kernels_in_one_place(archiv
         with tarfile.open(archive) as packed:
             packed.extractall(tmp_path / name, filter="tar")
         start = tmp_path / name / "bin" / "python"
-        command = [start, "-c", IMPORTS]
+        command = [str(start), "-c", IMPORTS]
         done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
         digest, kernels, *modules = done.stdout.split("\n")[:-1]
         assert digest == code_digest()
