@@ -187,7 +187,8 @@ def sentence(fleet: Fleet) -> str:
         said.append(f"At {_messages()} messages a day {NEW} saves {' to '.join(spans)}, one copy without a codec")
     records = sum(each.records for each in fleet.workloads.values())
     worker = max(each.resident_bytes for each in fleet.workloads.values()) / MIB
-    text = f"{number(records)} records of {number(len(fleet.workloads))} workloads were made as shapes and sized"
+    many = len(fleet.workloads)
+    text = f"{number(records)} records of {many} workload{'s' if many > 1 else ''} were made as shapes and sized"
     exponents = [each.growth.exponent for each in fleet.workloads.values() if each.growth.exponent is not None]
     if exponents and not fleet.growth.empty:
         text += f"; their cost grows as records to the power of {_span(exponents)}"
