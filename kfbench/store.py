@@ -155,7 +155,7 @@ class RunWriter:
         return Run(path=self.path, manifest=manifest)
 
     def _count(self, rows: pa.Table, part: Path) -> None:
-        keys = [hash(key) for key in zip(*(rows[name].to_pylist() for name in ORDER), strict=True)]
+        keys = [hash(repr(key)) for key in zip(*(rows[name].to_pylist() for name in ORDER), strict=True)]
         if len(set(keys)) < len(keys) or not self._keys.isdisjoint(keys):
             raise RunError(f"{part}: a row is there already: the run would have it twice")
         self._keys.update(keys)

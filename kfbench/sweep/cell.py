@@ -78,7 +78,8 @@ def measure_task(cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S) ->
             with alone() if cell.kind in TIMED_KINDS else nullcontext():
                 waited_s += time.perf_counter() - waits
                 with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
-                    rows += measure_cell(cell)
+                    found = measure_cell(cell)
+            rows += found
         except (Exception, TookTooLong) as error:
             rows += failed_rows(cell, "error", f"{cell.title}: {type(error).__name__}: {error}", host())
     busy_s = time.perf_counter() - began - waited_s

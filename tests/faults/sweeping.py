@@ -9,7 +9,9 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Self
 
 import psutil
@@ -104,6 +106,19 @@ class Sweeping:
         if self.process.poll() is not None:
             out, err = self.process.communicate()
             raise AssertionError(f"it ended with {self.process.returncode}, and {self.parts()} parts: {out}{err}")
+
+    def kill_one(self, of: Callable[[], Sequence[psutil.Process]], random: Random) -> None:
+        """One of these, as soon as there is one that has not ended by itself."""
+
+        def killed() -> bool:
+            victims = of()
+            with suppress(psutil.Error, IndexError):
+                random.choice(victims).kill()
+                return True
+            return False
+
+        _wait(lambda: killed() or self.process.poll() is not None)
+        assert self.process.poll() is None
 
     def until_nobody_is_left(self) -> None:
         _wait(lambda: not self.others())

@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import RunError
@@ -34,7 +35,8 @@ def test_a_driver_is_killed_again_and_again(tmp_path: Path, undisturbed: pa.Tabl
             open_run(sweep.run())
     damaged = random.choice(sorted(out.glob("runs/*/measurements/*.parquet")))
     data = bytearray(damaged.read_bytes())
-    data[len(data) // 8] ^= 1 << random.randrange(8)
+    column = pq.ParquetFile(damaged).metadata.row_group(0).column(0)  # checksums are of pages' bodies: its last byte
+    data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1 << random.randrange(8)
     damaged.write_bytes(data)
     with Sweeping(out, *options) as sweep:
         status, printed, err = sweep.finish()

@@ -22,16 +22,16 @@ def _go_on() -> None:
 def test_a_limit_ends_what_catches_every_exception_and_leaves_nothing_behind() -> None:
     before = signal.getsignal(signal.SIGALRM)
     began = time.monotonic()
-    with pytest.raises(TookTooLong, match=r"it took longer than 0\.2 s"), time_limit(0.2):
+    with pytest.raises(TookTooLong, match=r"it took longer than 2 s"), time_limit(2):
         _go_on()
     assert time.monotonic() - began < 20
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0) and signal.getsignal(signal.SIGALRM) is before
 
 
 def test_what_is_in_time_is_left_alone() -> None:
-    with time_limit(0.2):
+    with time_limit(1.0):
         found = 1
-    time.sleep(0.5)  # neither the signal nor the watchdog is left
+    time.sleep(2.2)  # neither the signal nor the watchdog is left
     assert found == 1
 
 
