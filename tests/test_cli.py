@@ -122,15 +122,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert not HEAVY & {name.partition(".")[0] for name in done.stdout.split()}
 
 
-def test_help_answers_in_half_a_second() -> None:
-    def seconds() -> float:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "kfbench", "--help"], stdout=subprocess.DEVNULL, check=True)
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(3)) < 0.5
-
-
 def test_version(kfbench: Run) -> None:
     assert kfbench("--version") == (0, "kfbench 0.1.0\n", "")
 
