@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from kfbench.measure.environment import environment
-from kfbench.measure.schema import table
-from kfbench.store import Run, create_run
+from kfbench.measure.schema import DETERMINISTIC, table
+from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.cell import measure_cell
 from kfbench.sweep.grid import load_profile
 
@@ -102,3 +104,8 @@ def measured(folder: Path) -> list[dict[str, Any]]:
     profile = load_profile(path)
     MANIFEST["grids"] = [{"name": g.name, "title": g.title, "analysis": g.analysis} for g in profile.grids]
     return [row for cell in profile.cells for row in measure_cell(cell)]
+
+
+def deterministic(run: Path) -> pa.Table:
+    """What must be the same whoever measures it, and however often it is interrupted."""
+    return open_run(run).table.select(list(DETERMINISTIC))

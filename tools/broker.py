@@ -1,14 +1,13 @@
 """One Apache Kafka broker, in KRaft mode or with ZooKeeper: started on loopback, and stopped cleanly."""
 
-import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools import jvm
+from tools.loopback import answers, free_port, wait_for
 
 RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
 POM, KAFKA_VERSION = RECORDED / "pom.xml", "3.9.1"
@@ -36,7 +35,7 @@ class Broker:
 @contextmanager
 def running(jars: Path, folder: Path) -> Iterator[Broker]:
     """A broker in KRaft mode that keeps its files in `folder`, its logs in `folder`/logs."""
-    port, controller_port, logs = _free_port(), _free_port(), folder / "logs"
+    port, controller_port, logs = free_port(), free_port(), folder / "logs"
     properties = _written(folder / "server.properties", _settings(logs, port, controller_port))
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
     format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
@@ -48,7 +47,7 @@ def running(jars: Path, folder: Path) -> Iterator[Broker]:
 @contextmanager
 def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
     """As `running`, for OLDER_POM's jars: a broker and its ZooKeeper."""
-    port, zookeeper_port, logs = _free_port(), _free_port(), folder / "logs"
+    port, zookeeper_port, logs = free_port(), free_port(), folder / "logs"
     zookeeper = _written(folder / "zookeeper.properties", _zookeeper_settings(folder / "zookeeper", zookeeper_port))
     properties = _written(folder / "server.properties", _older_settings(logs, port, zookeeper_port))
     zookeeper_main = "org.apache.zookeeper.server.ZooKeeperServerMain"
@@ -66,7 +65,7 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
     with output.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
     try:
-        wait_for(f"the {name}'s port", lambda: process.poll() is not None or _answers(port))
+        wait_for(f"the {name}'s port", lambda: process.poll() is not None or answers(port), WAIT_S)
         if process.poll() is not None:
             raise RuntimeError(f"the {name} ended: {output.read_text()[-2000:]}")
         yield
@@ -81,25 +80,6 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
 
 def java(jars: Path, *arguments: str | Path) -> list[str]:
     return jvm.java(*arguments, class_path=[f"{jars}/*"])
-
-
-def wait_for(what: str, holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not there after {WAIT_S} s")
-        time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _written(path: Path, settings: Sequence[str]) -> Path:

@@ -6,12 +6,10 @@ python -m tools.cluster [--workers 2] [--cores 1]       # prints its URL, runs u
 import argparse
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +17,10 @@ from pathlib import Path
 import pyspark
 
 from kfbench.sweep.java import java_home
+from tools.loopback import LOOPBACK, answers, free_port, wait_for
 
 SPARK_HOME = Path(pyspark.__file__).parent
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
-LOOPBACK = "127.0.0.1"
 WAIT_S = 120
 
 
@@ -44,7 +42,7 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
     home = java_home()
     if home is None:
         raise RuntimeError("Spark needs Java: see kfbench doctor")
-    port = _free_port()
+    port = free_port()
     cluster = Cluster(url=f"spark://{LOOPBACK}:{port}", folder=folder)
     shared = {"JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
     quiet = ["--webui-port", "0"]
@@ -52,7 +50,7 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
         stack.enter_context(
             _process(folder, "master", [MASTER, "--host", LOOPBACK, "--port", str(port), *quiet], shared)
         )
-        _await("the master's port", lambda: _answers(port))
+        wait_for("the master's port", lambda: answers(port), WAIT_S)
         for i in range(workers):
             own = folder / f"worker-{i}"
             room = ["--cores", str(cores), "--memory", f"{memory_mb}m", "--work-dir", str(own)]
@@ -61,7 +59,7 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
             command = [WORKER, "--host", host, *quiet, *room, cluster.url]
             cluster.workers.append(stack.enter_context(_process(folder, own.name, command, shared | apart)))
         said = folder / "master.out"
-        _await("its workers", lambda: said.read_text().count("Registering worker") >= workers)
+        wait_for("its workers", lambda: said.read_text().count("Registering worker") >= workers, WAIT_S)
         yield cluster
 
 
@@ -92,25 +90,6 @@ def _process(
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
-
-
-def _await(what: str, holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not there after {WAIT_S} s")
-        time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((LOOPBACK, port)) == 0
 
 
 def main() -> int:

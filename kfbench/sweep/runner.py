@@ -66,7 +66,8 @@ def run_sweep(
             for part in writer.damaged:
                 _say(console, f"{part}: damaged, and set aside; its cells are measured again")
         spark = stack.enter_context(session(asked, archive=archive))
-        hosts = prepare_hosts(spark) if is_cluster(asked) else {(here := host_facts())["host"]: here}
+        here = facts["environment"]
+        hosts = prepare_hosts(spark) if is_cluster(asked) else {here["host"]: host_facts(here)}
         if not resume:
             writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
         cells = left(profile.cells, writer.found)

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from kfbench.measure.schema import DETERMINISTIC
 from kfbench.store import open_run
 from kfbench.sweep import whatif
 from kfbench.sweep.packing import code_digest
@@ -22,6 +21,7 @@ from kfbench.sweep.spark.executors import prepare_hosts, stay_on_one_host
 from kfbench.sweep.spark.session import SweepFailed, session, slots
 from kfbench.sweep.spark.tasks import done
 from tests.recorded import FOLDER
+from tests.runs import deterministic
 from tools.cluster import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -80,10 +80,6 @@ def swept(profile: Path, out: Path, *options: str | Path) -> Path:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     return Path(done.stdout.strip())
-
-
-def deterministic(run: Path) -> pa.Table:
-    return open_run(run).table.select(list(DETERMINISTIC))
 
 
 def where(_: int) -> str:

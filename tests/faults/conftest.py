@@ -5,7 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.faults.sweeping import Sweeping, deterministic
+from tests.faults.sweeping import Sweeping
+from tests.runs import deterministic
 
 
 @pytest.fixture(scope="session")

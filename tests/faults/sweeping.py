@@ -15,10 +15,6 @@ from random import Random
 from typing import Self
 
 import psutil
-import pyarrow as pa
-
-from kfbench.measure.schema import DETERMINISTIC
-from kfbench.store import open_run
 
 SWEEP = """\
 title = "faults"
@@ -134,10 +130,6 @@ def _wait(reached: Callable[[], object]) -> None:
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def deterministic(run: Path) -> pa.Table:
-    return open_run(run).table.select(list(DETERMINISTIC))
 
 
 def _marked(mark: str) -> Iterator[psutil.Process]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests.faults.sweeping import Sweeping, deterministic
+from tests.faults.sweeping import Sweeping
+from tests.runs import deterministic
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 

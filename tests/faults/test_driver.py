@@ -10,7 +10,8 @@ import pytest
 
 from kfbench.errors import RunError
 from kfbench.store import open_run
-from tests.faults.sweeping import Sweeping, deterministic
+from tests.faults.sweeping import Sweeping
+from tests.runs import deterministic
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 

@@ -16,7 +16,8 @@ from kfbench.store import open_run
 from kfbench.sweep import runner
 from kfbench.sweep.grid import load_profile
 from kfbench.sweep.runner import run_sweep
-from tests.faults.sweeping import Sweeping, deterministic
+from tests.faults.sweeping import Sweeping
+from tests.runs import deterministic
 from tests.sweep import faulty
 from tests.sweep.test_spark import TINY
 

@@ -22,7 +22,8 @@ from tests.live.consumers import CONSUMERS, Consumed
 from tests.live.wire import Produced, Wire
 from tests.reference.model import Message
 from tests.strategies import BOUNDARY_LENGTHS, INT32, INT64, LONG_LENGTHS, NOW_MS, message_lists
-from tools.broker import Broker, wait_for
+from tools.broker import WAIT_S, Broker
+from tools.loopback import wait_for
 
 pytestmark = [
     pytest.mark.broker,
@@ -192,7 +193,7 @@ def test_transactions(broker: Broker, wire: Wire, jars: Path, topic: str) -> Non
         assert wire.produce(topic, sent, transactional_id=topic) == Produced(error=kafka.NONE, base_offset=offset)
         wire.end_transaction(topic, producer, commit)
         expected += encoded(messages, codec, base_sequence=sequence, partition_leader_epoch=0, **fields)
-        wait_for("the marker", partial(_is_longer, segment, len(expected)))
+        wait_for("the marker", partial(_is_longer, segment, len(expected)), WAIT_S)
         marker = read_log(segment)
         stamp = int(marker.records.timestamps_ms[-1])
         message = Message(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from rich.console import Console
@@ -21,6 +20,7 @@ from kfbench.sweep.progress import counting
 from kfbench.sweep.runner import run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
 from tests.recorded import FOLDER
+from tests.runs import deterministic
 from tests.sweep import faulty
 
 TINY = """\
@@ -57,10 +57,6 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     path = tmp_path_factory.mktemp("profile") / "tiny.toml"
     path.write_text(TINY)
     return load_profile(path)
-
-
-def deterministic(run: Path) -> pa.Table:
-    return open_run(run).table.select(list(DETERMINISTIC))
 
 
 @pytest.mark.spark
