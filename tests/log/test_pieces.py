@@ -1,6 +1,7 @@
 """A file in pieces: every whole batch once, whatever the size of a piece."""
 
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from kfbench import FORMATS
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries
-from kfbench.log.pieces import Piece, pieces
+from kfbench.log.pieces import Piece, first_batch, pieces
 from tests.common import records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
@@ -55,6 +56,40 @@ def test_every_batch_once(segment: Path, piece_bytes: int, cut: int) -> None:
     assert max(len(piece.data) for piece in found) <= max(piece_bytes, largest)
     if piece_bytes > largest:
         assert len(found) <= 1 + len(LOG) // (piece_bytes - largest)
+
+
+@given(cuts=st.lists(st.integers(0, len(LOG)), max_size=4), piece_bytes=st.integers(12, len(LOG) + 100))
+def test_shares_hold_every_batch_once(segment: Path, cuts: list[int], piece_bytes: int) -> None:
+    """A batch belongs to the share that it begins in, however small the shares are."""
+    segment.write_bytes(LOG)
+    descriptor = os.open(segment, os.O_RDONLY)
+    starts = Entries.of(np.frombuffer(LOG, np.uint8)).positions[:-1]
+    bounds = [0, *sorted(cuts), len(LOG)]
+    try:
+        for wanted, end in pairwise(bounds):
+            start = first_batch(descriptor, wanted, len(LOG))
+            assert start is not None
+            assert start == min([*starts[starts >= wanted], len(LOG)])
+            found = list(pieces(descriptor, piece_bytes, start=start, end=end))
+            begun = [piece.at + at for piece in found for at in piece.positions[:-1]]
+            assert begun == starts[(starts >= wanted) & (starts < end)].tolist()
+            assert all(piece.data.tobytes() == LOG[piece.at : piece.at + len(piece.data)] for piece in found)
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("length", [0, 13, -1, 1 << 20])
+def test_no_share_begins_behind_a_length_that_cannot_be_skipped(segment: Path, length: int) -> None:
+    segment.write_bytes(LOG + LOG[:8] + length.to_bytes(4, "big", signed=True) + LOG[12:])
+    with segment.open("rb") as file:
+        assert first_batch(file.fileno(), len(LOG), 1 << 16) == len(LOG)
+        assert first_batch(file.fileno(), len(LOG) + 1, 1 << 16) is None
+
+
+def test_no_share_begins_in_an_incomplete_batch(segment: Path) -> None:
+    segment.write_bytes(LOG[:-1])
+    with segment.open("rb") as file:
+        assert first_batch(file.fileno(), len(LOG) - 2, len(LOG)) is None
 
 
 def test_an_open_file(segment: Path) -> None:
