@@ -151,6 +151,7 @@ def test_every_kernel_was_called() -> None:
     assert [name for name, dispatcher in found.items() if not dispatcher.signatures] == []
 
 
+@pytest.mark.thorough
 def test_no_reference_counts_in_the_assembly() -> None:
     found = compiled()
     for name, dispatcher in found.items():

@@ -540,6 +540,7 @@ def test_a_table_without_a_record_is_refused_in_one_line(tmp_path: Path, name: s
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
     value_bytes, a_batch = 1_000, 16
     values = [bytes(value_bytes)] * a_batch
