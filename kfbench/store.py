@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kfbench.errors import RunError
-from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION
+from kfbench.measure.schema import IDENTITY, SCHEMA, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,11 +32,6 @@ MANIFEST: Final = "manifest.json"
 MEASUREMENTS: Final = "measurements"
 LOCK: Final = "lock"  # held by the process that writes the run; the kernel lets it go when that process dies
 RUNNING, COMPLETE = "running", "complete"
-# What tells a row from every other. Rows come back in this order, whatever order they were measured in.
-ORDER: Final = (
-    "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
-)  # fmt: skip
-
 # A run is continued by the sweep that began it: what must be the same of its facts, and how a user calls it.
 SAME: Final = {
     "profile_text": "the text of the profile",
@@ -88,7 +83,7 @@ class Run:
             raise RunError(f"{self.path}: measurements cannot be read: {error}") from None
         if len(table) != self.manifest["rows"]:
             raise RunError(f"{self.path}: measurements: {len(table)} rows, {MANIFEST} says {self.manifest['rows']}")
-        return table.sort_by([(name, "ascending") for name in ORDER])
+        return table.sort_by([(name, "ascending") for name in IDENTITY])
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -155,7 +150,7 @@ class RunWriter:
         return Run(path=self.path, manifest=manifest)
 
     def _count(self, rows: pa.Table, part: Path) -> None:
-        keys = [hash(repr(key)) for key in zip(*(rows[name].to_pylist() for name in ORDER), strict=True)]
+        keys = [hash(repr(key)) for key in zip(*(rows[name].to_pylist() for name in IDENTITY), strict=True)]
         if len(set(keys)) < len(keys) or not self._keys.isdisjoint(keys):
             raise RunError(f"{part}: a row is there already: the run would have it twice")
         self._keys.update(keys)

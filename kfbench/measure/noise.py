@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.schema import SELF
 
 TIMED_KINDS: Final = ("cpu", "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 50  # of fewer, a share says nothing
 WAITED: Final = 1.1  # a sample whose wall time is so many times its CPU time has waited for something
-_PAIR: Final = ("kind", "cell_id", "cache", "codec", "level", "operation", "to_format", "format")
 _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
 
 
@@ -137,8 +137,8 @@ def _of_base(timed: pa.Table) -> list[Check]:
 
 def base_pairs(timed: pa.Table) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """(the second time, the first time) of each A/A arm, round by round; cells of several blocks once."""
-    named = timed.select([*_PAIR, "arm"]).to_pylist()
-    keys = [tuple(row[name] for name in _PAIR) for row in named]
+    named = timed.select([*SELF, "arm"]).to_pylist()
+    keys = [tuple(row[name] for name in SELF) for row in named]
     arms: dict[str, dict[tuple[Any, ...], int]] = {"aa": {}, "measure": {}}
     for i, (key, row) in enumerate(zip(keys, named, strict=True)):
         arms[row["arm"]].setdefault(key, i)

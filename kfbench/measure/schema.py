@@ -160,6 +160,21 @@ MEASURED: Final = (
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
     "extra_bytes",  # Python's own objects are in it: the same call differs by some 60 bytes from process to process
 )  # fmt: skip
+# What tells a row from every other of its run, and the order that rows are read in.
+IDENTITY: Final = (
+    "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
+)  # fmt: skip
+
+
+def _identity_without(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in IDENTITY if name not in names)
+
+
+ARM: Final = _identity_without("grid")  # a cell of several blocks is measured once
+SELF: Final = _identity_without("grid", "arm")  # what a base and its A/A arm have in common
+ROUNDS: Final = _identity_without("grid", "format", "arm")  # what arms of the same rounds have in common;
+ROUNDS_PREFIX: Final = _identity_without("grid", "operation", "arm")  # a prefix cell compares operations of one format
+CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache")
 # What is the same on any master, any partitioning and any day, given the same codec libraries.
 DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
 

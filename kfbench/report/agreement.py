@@ -18,15 +18,11 @@ from scipy.special import bdtrc
 
 from kfbench.measure.change import OUTSIDE, Estimate, Verdict, change, together, verdict
 from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX
 
 Key: TypeAlias = tuple[Any, ...]
 Row: TypeAlias = dict[str, Any]
 
-# A cell of several blocks is measured once: the block is no part of an arm.
-ARM: Final = ("kind", "cell_id", "codec", "level", "operation", "to_format", "cache", "format", "arm")
-# What arms of the same rounds have in common; a prefix cell compares the operations of one format.
-TOGETHER: Final = ("kind", "cell_id", "codec", "level", "operation", "to_format", "cache")
-TOGETHER_PREFIX: Final = ("kind", "cell_id", "codec", "level", "format")
 RESIDENT: Final = "resident"  # what a run from before `cache` measured
 AA: Final = "aa"
 LEAST_CELLS: Final = 6  # the median of fewer may lie outside all of them in more than 5 of 100
@@ -177,7 +173,7 @@ def _arms(table: pa.Table) -> dict[Key, Row]:
     rows = dict(zip(keys(timed, ARM), timed.to_pylist(), strict=True))
     together: dict[Key, list[Row]] = defaultdict(list)
     for row in rows.values():
-        names = TOGETHER_PREFIX if row["kind"] == "prefix" else TOGETHER
+        names = ROUNDS_PREFIX if row["kind"] == "prefix" else ROUNDS
         together[tuple(row[name] for name in names)].append(row)
     for arms in together.values():
         again = next((row for row in arms if row["arm"] == AA), None)

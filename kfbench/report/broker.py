@@ -30,6 +30,7 @@ from kfbench.report.results import (
     per_call,
     setting,
 )
+from kfbench.report.seeds import of_all_seeds, once
 from kfbench.report.tables import codec_words
 
 GIB: Final = 1 << 30
@@ -88,7 +89,8 @@ class Paths:
 
     def __init__(self, results: Results) -> None:
         rows = results.all[results.all["kind"] == "broker"]
-        rows = rows.drop_duplicates(["cell_id", "codec", "level", "operation", "to_format", "format", "arm"])
+        self.one_host = bool(rows.loc[(rows["status"] == "ok") & (rows["arm"] != "aa"), "host"].nunique() == 1)
+        rows = of_all_seeds(once(rows))
         rows = rows.assign(
             to=rows["to_format"].fillna("").astype(str),
             with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()],
@@ -100,8 +102,6 @@ class Paths:
         self._ratios: dict[tuple[int, int], Interval] = {}
         self._results = results
         self._references: dict[str, str] = {}
-        ok = self.rows[self.rows["status"] == "ok"]
-        self.one_host = bool(ok["host"].nunique() == 1)
 
     def _sorted(self, rows: Frame) -> Frame:
         formats = {name: i for i, name in enumerate(in_order([*rows["format"], *rows["to"]]))}

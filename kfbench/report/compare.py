@@ -21,18 +21,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.errors import RunError
-from kfbench.measure.schema import DETERMINISTIC, WORKLOAD_COLUMNS
+from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
 from kfbench.report.agreement import Agreement, Group, Key, Moved, agreement, keys
 from kfbench.report.results import in_order
 from kfbench.store import Run, open_run
 
 Row = Mapping[str, Any]
 
-# A run has each of these once. start: of cells that are cut into pieces.
-ROW: Final = (
-    "kind", "grid", "cell_id", "start", "codec", "level", "operation", "to_format", "cache", "format", "arm",
-)  # fmt: skip
-CELL: Final = ("kind", "grid", "cell_id", "start", "codec", "level")
 NOT_JUDGED: Final = ("error", "codec_version")
 ASKED: Final = ("profile_text", "seed", "filter")  # of a manifest
 TRANSIENT: Final = ("load_1_min", "host")  # of its environment; hosts are told apart row by row
@@ -58,7 +53,7 @@ class Lone(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """rows: that both have and that are compared. asked_the_same: profile, seed and filter are equal. mended: rows that
-    were none and are numbers. lone: what only the first has, and only the second. resized: rows of another seed or
+    were none and are numbers. lone: what only the first has, and only the second. resized: rows of another
     number of records. unrecorded: columns that only one run knows. facts: what differs around the measurements."""
 
     runs: tuple[Run, Run]
@@ -128,7 +123,7 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     here, there = map(_numbered, runs)
     common = [key for key in here if key in there]
     if not common:
-        raise RunError(f"{runs[1].path}: not one cell that {runs[0].path} has too")
+        raise RunError(f"{runs[1].path}: not one cell that {runs[0].path} has too{_but_for_seeds(*runs)}")
     before, after = (
         run.table.take(pa.array([rows[key] for key in common])) for run, rows in zip(runs, (here, there), strict=True)
     )
@@ -138,7 +133,7 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     compared = np.ones(len(common), np.bool_) if asked_the_same else ~_resized(before, after)
     mended = compared & _is_ok(after) & ~_is_ok(before)
     unrecorded = runs[0].columns ^ runs[1].columns
-    judged = [name for name in DETERMINISTIC if name not in (*ROW, *NOT_JUDGED, *unrecorded)]
+    judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED, *unrecorded)]
     lone = (
         runs[0].table.take(pa.array([n for key, n in here.items() if key not in there], pa.int64())),
         runs[1].table.take(pa.array([n for key, n in there.items() if key not in here], pa.int64())),
@@ -166,11 +161,16 @@ def about(run: Run) -> dict[str, Any]:
 
 def _numbered(run: Run) -> dict[Key, int]:
     found: dict[Key, int] = {}
-    for number, key in enumerate(keys(run.table, ROW)):
+    for number, key in enumerate(keys(run.table, IDENTITY)):
         if found.setdefault(key, number) != number:
             said = ", ".join(str(value) for value in key if value is not None)
             raise RunError(f"{run.path}: measurements: two rows are one and the same: {said}")
     return found
+
+
+def _but_for_seeds(*runs: Run) -> str:
+    here, there = (set(keys(run.table, [name for name in IDENTITY if name != "seed"])) for run in runs)
+    return ", but for other seeds" if here & there else ""
 
 
 def _is_ok(table: pa.Table) -> NDArray[np.bool_]:
@@ -186,10 +186,9 @@ def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
 
 
 def _resized(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
-    """Rows of other records: another seed, or another number where both know one."""
+    """Rows of another number of records, where both know one."""
     known = pc.and_(pc.is_valid(before["records"]), pc.is_valid(after["records"]))
-    resized = _differs(before, after, "records") & np.asarray(known, np.bool_)
-    return _differs(before, after, "seed") | resized
+    return _differs(before, after, "records") & np.asarray(known, np.bool_)
 
 
 def _changed(before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDArray[np.bool_]) -> Iterator[Changed]:
@@ -233,7 +232,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _place(row: Row, names: Iterable[str] = ROW) -> dict[str, Any]:
+def _place(row: Row, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
     """What tells the row from others, and where its workload stands; without what it has not."""
     wanted = (*names, "workload", "variant", *(column.name for column in WORKLOAD_COLUMNS))
     return {name: row[name] for name in wanted if row.get(name) is not None}

@@ -14,6 +14,7 @@ import pandas as pd
 
 from kfbench.measure.cpu import paired_ratio
 from kfbench.report.render import Cell, Column, Interval, number
+from kfbench.report.seeds import of_all_seeds, once
 from kfbench.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -130,17 +131,21 @@ class Results:
         self.all, self.elsewhere = _of_one_host(measurements)
         self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
         self.ok = self.all[self.all["status"] == "ok"]
-        self.grid_rows = _plain(self.ok[self.ok["workload"] == "grid"])
+        self._on_grid = self.ok[self.ok["workload"] == "grid"]
+        self.grid_rows = _plain(of_all_seeds(self._on_grid, by_block=True))
 
     @cached_property
     def formats(self) -> list[str]:
         return in_order(self.ok["format"])
 
+    def _arms(self, kind: str) -> Frame:
+        """The rows of the grid, one an arm."""
+        return _plain(of_all_seeds(once(self._on_grid[self._on_grid["kind"] == kind])))
+
     @cached_property
     def grid_bytes(self) -> Frame:
         """Byte rows of the grid, one a cell, format, codec and level, with bytes a record."""
-        rows = self.grid_rows[self.grid_rows["kind"] == "bytes"]
-        rows = rows.drop_duplicates(["cell_id", "format", "codec", "level"]).copy()
+        rows = self._arms("bytes").copy()
         rows["size_per_record"] = rows["size_bytes"] / rows["records"]
         rows["overhead_per_record"] = rows["overhead_bytes"] / rows["records"]
         return rows
@@ -193,8 +198,7 @@ class Results:
 
     @cached_property
     def _timed(self) -> Frame:
-        rows = self.grid_rows[self.grid_rows["kind"] == "cpu"]
-        rows = rows.drop_duplicates(["cell_id", "cache", "format", "codec", "level", "operation", "arm"]).copy()
+        rows = self._arms("cpu").copy()
         medians = rows["cpu_ns"].map(lambda ns: float(np.median(ns))).astype("float64")
         rows["ns_per_record"] = medians / rows["records"] / rows["inner_loops"]
         levels = rows["level"].astype("object").where(rows["level"].notna(), "")
@@ -243,9 +247,8 @@ class Results:
         decompress and read: the Interval of prefix / whole by the codec alone and by the format's reader; aa: of the
         codec's whole against itself.
         """
-        rows = self.grid_rows[self.grid_rows["kind"] == "prefix"]
+        rows = self._arms("prefix")
         arms = ["cell_id", "format", "codec", "level"]
-        rows = rows.drop_duplicates([*arms, "operation", "arm"])
         found = []
         for _, part in rows.groupby(arms, dropna=False, sort=False):
             by = {(row.operation, row.arm): row for row in part.itertuples()}

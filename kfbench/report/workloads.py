@@ -16,6 +16,7 @@ import pandas as pd
 
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import BASE, COLD, Frame, Results, in_order, paired
+from kfbench.report.seeds import of_all_seeds, once
 from kfbench.report.tables import codec_words
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -87,8 +88,7 @@ class Named:
     def __init__(self, results: Results) -> None:
         rows = results.all[(results.all["workload"] != "grid") & results.all["kind"].isin(["bytes", "cpu"])]
         rows = rows[rows["cache"] != COLD]
-        rows = rows.drop_duplicates(["kind", "cell_id", "format", "codec", "level", "operation", "arm"])
-        rows = rows[rows["status"] == "ok"]
+        rows = of_all_seeds(once(rows[rows["status"] == "ok"]))
         self.rows = rows.assign(
             variant=rows["variant"].fillna(DEFAULT).astype(str),
             with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()],
@@ -270,7 +270,7 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
     """How far the bytes against v2's differ from seed to seed, codec by codec; None where no cell has several seeds."""
     rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE, new])]
     rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
-    rows = rows.drop_duplicates(["cell_id", "seed", "format", "codec", "level"])
+    rows = once(rows)
     if rows.empty:
         return None
     rows = rows.assign(with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()])

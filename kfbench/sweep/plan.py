@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 
 import pyarrow as pa
 
+from kfbench.measure.schema import IDENTITY
 from kfbench.sweep.cell import estimate_s
 from kfbench.sweep.grid import Cell, Kind
 
@@ -135,15 +136,9 @@ def _by_format(cell: Cell) -> Iterator[Cell]:
 
 
 def _measured(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str, str]]:
-    for batch in rows.select(list(_KEY)).to_batches():
+    for batch in rows.select([*IDENTITY, "records"]).to_batches():
         for row in batch.to_pylist():
             yield key_of(row), row["grid"], row["format"]
-
-
-_KEY: Final = (
-    "kind", "cell_id", "seed", "codec", "level", "operation", "to_format", "cache", "start", "records", "grid",
-    "format",
-)  # fmt: skip
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -108,6 +108,8 @@ def test_a_cell_of_two_blocks_and_the_other_kinds_of_cell() -> None:
     once = rows(cells=2)
     twice = pa.concat_tables([once, changed(once, "grid", lambda i, _: "other")])
     assert len(base_pairs(once)) == len(base_pairs(twice)) == 2
+    seeds = pa.concat_tables([once, changed(once, "seed", lambda i, _: 2)])
+    assert len(base_pairs(seeds)) == 4
     cold = pa.concat_tables([once, changed(once, "cache", lambda i, _: "cold")])
     assert len(base_pairs(cold)) == 4
     assert checks(changed(once, "kind", lambda i, _: "bytes")) == []

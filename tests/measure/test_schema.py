@@ -3,7 +3,21 @@ from dataclasses import fields
 import pyarrow as pa
 import pytest
 
-from kfbench.measure.schema import COLUMNS, DETERMINISTIC, SCHEMA, SCHEMA_VERSION, WORKLOAD_COLUMNS, counts_text, table
+from kfbench.measure.schema import (
+    ARM,
+    CELL,
+    COLUMNS,
+    DETERMINISTIC,
+    IDENTITY,
+    ROUNDS,
+    ROUNDS_PREFIX,
+    SCHEMA,
+    SCHEMA_VERSION,
+    SELF,
+    WORKLOAD_COLUMNS,
+    counts_text,
+    table,
+)
 from kfbench.workloads.grid import GridPoint
 
 
@@ -41,6 +55,12 @@ def test_times_and_hosts_are_not_deterministic() -> None:
         "extra_bytes",
     } <= measured
     assert not measured & {"cell_id", "codec_version", "size_bytes", "cache", "start"}
+
+
+def test_what_tells_rows_apart_is_the_same_on_any_day_and_knows_the_seed() -> None:
+    assert set(IDENTITY) <= set(DETERMINISTIC) and len(set(IDENTITY)) == len(IDENTITY)
+    for part in (ARM, SELF, ROUNDS, ROUNDS_PREFIX, CELL):
+        assert set(part) < set(IDENTITY) and {"kind", "cell_id", "seed", "codec", "level"} <= set(part)
 
 
 ROW = {"seed": 1} | dict.fromkeys("kind cell_id status grid workload format codec".split(), "x")

@@ -37,9 +37,15 @@ def quiet(rows: list[Row]) -> list[Row]:
 def against(quiet: list[Row], tmp_path: Path) -> Against:
     """The run against itself with some rows edited; an edit that returns False drops the row."""
 
-    def found(*edits: Edit, more: tuple[Row, ...] = (), first: tuple[Edit, ...] = (), **facts: Any) -> Comparison:
+    def found(
+        *edits: Edit,
+        more: tuple[Row, ...] = (),
+        first: tuple[Edit, ...] = (),
+        first_more: tuple[Row, ...] = (),
+        **facts: Any,
+    ) -> Comparison:
         runs = []
-        for changes, added, other in ((first, (), {}), (edits, more, facts)):
+        for changes, added, other in ((first, first_more, {}), (edits, more, facts)):
             kept = [row for row in map(dict, quiet) if all(edit(row) is not False for edit in changes)]
             runs.append(stored(tmp_path, [*kept, *added], **{"profile_text": "asked", **other}).path)
         before, after = runs
@@ -255,8 +261,30 @@ def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Ro
     assert {group.operation for group in both.groups} == {"encode", "decode", "encode, cold", "decode, cold"}
 
 
+def of_two_seeds(quiet: list[Row]) -> tuple[Row, ...]:
+    return tuple(row | {"seed": 7} for row in quiet)
+
+
+def test_a_run_of_two_seeds_is_compared_with_its_repetition_seed_by_seed(against: Against, quiet: list[Row]) -> None:
+    other, known = of_two_seeds(quiet), of(kind="cpu", arm="measure", format="v3")
+    found = against(first_more=other, more=other)
+    assert not found.is_regression and found.rows == 2 * len(quiet)
+    cells = len({(row["cell_id"], row["operation"]) for row in quiet if known(row)})
+    assert (
+        sum(len(group.cells) for group in found.cpu.judged if (group.kind, group.format) == ("cpu", "v3")) == 2 * cells
+    )
+    edited = tuple(row | {"size_bytes": row["size_bytes"] + 1} if ONE(row) else row for row in other)
+    found = against(first_more=other, more=edited)
+    assert [(each.column, each.row["seed"]) for each in found.changed] == [("size_bytes", 7)]
+
+
+def test_runs_of_other_seeds_have_nothing_to_compare(against: Against) -> None:
+    with pytest.raises(RunError, match="has too, but for other seeds"):
+        against(each(lambda row: True, seed=7))
+
+
 def test_two_runs_with_nothing_in_common_are_refused(against: Against) -> None:
-    with pytest.raises(RunError, match=r"not one cell that .* has too"):
+    with pytest.raises(RunError, match=r"not one cell that .* has too$"):
         against(without(of(kind="bytes")), first=(without(lambda row: row["kind"] != "bytes"),))
 
 

@@ -194,3 +194,34 @@ def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows:
     assert packed["worst cell (× v2)"] == pytest.approx(500 / size_bytes("v2", 50, "zstd"))
     assert packed["which is of"] == "user-activity/rate-10000" and plain["worst cell (× v2)"] == 0
     assert packed["median cell (× v2)"] > 0
+
+
+def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
+    """Of the second seed v3 takes 10 % more bytes and twice the time: half of each shows."""
+    rows = workload_rows()
+    for row in workload_rows():
+        if row["status"] == "ok" and row["format"] == "v3":
+            if row["kind"] == "bytes":
+                row["size_bytes"] = row["size_bytes"] * 11 // 10
+            else:
+                row["cpu_ns"] = [2 * ns for ns in row["cpu_ns"]]
+        rows.append(row | {"seed": 2})
+    found = Named(Results(stored(tmp_path, rows).measurements()))
+    (sizes,) = (each for each in found.under("none") if each.workload == "user-activity")
+    one = size_bytes("v3", 5, "none")
+    assert sizes.of["v3"] == (one + one * 11 // 10) / 2_000 and sizes.of["v2"] == size_bytes("v2", 5, "none") / 1_000
+    assert sizes.records_a_batch == 5 and sizes.lost["v0"] == ("times", "producer ids")
+    ratio = found.cpu["user-activity", "encode", "v3"]
+    assert ratio.low == pytest.approx(1.1, rel=0.03) and ratio.high == pytest.approx(2.2, rel=0.03)
+    assert len(found.cpu) == len(Named(Results(stored(tmp_path, workload_rows()).measurements())).cpu)
+
+
+def test_an_error_under_one_block_hides_no_number_of_another(tmp_path: Path) -> None:
+    rows = workload_rows()
+    errors = [
+        row | {"grid": "a-block-before", "status": "error", "error": "it broke", "size_bytes": None, "cpu_ns": None}
+        for row in rows
+        if row["status"] == "ok"
+    ]
+    both, alone = (Named(Results(stored(tmp_path, each).measurements())) for each in (errors + rows, rows))
+    assert both.sizes == alone.sizes and both.cpu == alone.cpu

@@ -14,8 +14,7 @@ from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.prefix import ARMS
-from kfbench.measure.schema import SCHEMA, table
-from kfbench.store import ORDER
+from kfbench.measure.schema import IDENTITY, SCHEMA, table
 from kfbench.sweep import cell as cell_module
 from kfbench.sweep.cell import estimate_s, failed_rows, measure_cell, measure_task
 from kfbench.sweep.grid import Cell, Kind
@@ -299,7 +298,7 @@ def test_a_row_says_which_cell_it_is_of(cell: Cell) -> None:
         stored = table(rows).to_pylist()
         assert {key_of(row) for row in stored} == {cell.key}
         assert {row["format"] for row in stored} == set(cell.formats)
-        assert len({tuple(row[name] for name in ORDER) for row in stored}) == len(stored)
+        assert len({tuple(row[name] for name in IDENTITY) for row in stored}) == len(stored)
 
 
 @dataclass(frozen=True, kw_only=True)

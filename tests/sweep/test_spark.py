@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from kfbench.errors import KfbenchError, RunError
-from kfbench.measure.schema import DETERMINISTIC, table
-from kfbench.store import ORDER, RunWriter, open_run
+from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
+from kfbench.store import RunWriter, open_run
 from kfbench.sweep import plan, runner, whatif
 from kfbench.sweep.cell import measure_cell
 from kfbench.sweep.grid import Profile, load_profile
@@ -134,7 +134,7 @@ def test_an_interrupted_run_says_so_and_is_resumed(
     assert "part-00001.damaged: damaged, and set aside; its cells are measured again" in capsys.readouterr().err
     assert {part: part.read_bytes() for part in first} == first
     rows = [row for cell in profile.cells for row in measure_cell(cell)]
-    whole = table(rows).sort_by([(name, "ascending") for name in ORDER]).select(list(DETERMINISTIC))
+    whole = table(rows).sort_by([(name, "ascending") for name in IDENTITY]).select(list(DETERMINISTIC))
     assert deterministic(run).equals(whole)
     assert open_run(run).manifest["resumed"][0]["command"] == "again"
     assert sum(stage["cells"] for stage in open_run(run).manifest["stages"]) == len(profile.cells) - 2

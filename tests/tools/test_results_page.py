@@ -39,6 +39,7 @@ title = "times"
 analysis = "a"
 measure = ["cpu"]
 formats = ["v2", "v3"]
+seeds = [0, 1]
 axes = {batch_size = [1, 10]}
 """
 
@@ -85,8 +86,8 @@ def read(name: str, run: Run, **more: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     names: dict[str, Any] = {"run": str(run.path), **more}
     exec(examples()[name], names)
     totals = names["totals"][["format", "batch_size", "bytes_per_record"]].sort_values(["format", "batch_size"])
-    ratios = names["ratios"][["operation", "cell_id", "ratio"]].sort_values(["operation", "cell_id"])
-    assert (len(totals), len(ratios)) == (3 * 3, 2 * 2)
+    ratios = names["ratios"][["operation", "cell_id", "seed", "ratio"]].sort_values(["operation", "cell_id", "seed"])
+    assert (len(totals), len(ratios)) == (3 * 3, 2 * 2 * 2)
     return totals.reset_index(drop=True), ratios.reset_index(drop=True)
 
 
