@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -221,7 +220,7 @@ def _swept(
     if dry_run:
         _print_plan(plan_sweep(loaded, cell_budget_s, resume), as_json)
         raise typer.Exit
-    command = shlex.join(["kfbench", *map(_without_home, sys.argv[1:])])
+    command = shlex.join(["kfbench", *map(_published, sys.argv[1:])])
     return run_sweep(
         loaded, out, master, command, Console(stderr=True), budget_s=cell_budget_s, resume=resume, archive=archive
     )
@@ -276,15 +275,14 @@ def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
     _print(replace(_table("plan", rows), notes=("", *notes)).to_text() if rows else "nothing is left to be measured")
 
 
-def _without_home(argument: str) -> str:
-    """A path under HOME or the folder of temporary files as its last component: manifests are published."""
+def _published(argument: str) -> str:
+    """An argument as a manifest says it, which is published: an absolute path as its last component, a URL without its
+    hosts."""
+    from kfbench.measure.environment import without_hosts
+
     option, equals, value = argument.rpartition("=") if argument.startswith("--") else ("", "", argument)
     path = Path(value)
-    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises where there is none
-    places = Path(home), Path(tempfile.gettempdir())
-    if path.is_absolute() and any(path.is_relative_to(place) for place in places):
-        value = "." if path in places else path.name
-    return option + equals + value
+    return option + equals + ((path.name or ".") if path.is_absolute() else without_hosts(value))
 
 
 def _refuse_errors(run: Path) -> None:

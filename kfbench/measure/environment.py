@@ -6,6 +6,7 @@ import platform
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,12 +18,33 @@ from kfbench.kernels import FAST_CRC
 PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
 )  # fmt: skip
+LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # of these, those that a result depends on
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
-def host() -> str:
-    """The same on one host and different on two; reports are published, and the host's name is nobody's business."""
-    return f"host-{hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()}"
+def host(name: str | None = None) -> str:
+    """The same on one host and different on two; reports are published, and the host's name is nobody's business.
+
+    name: of another host than this.
+    """
+    name = socket.gethostname() if name is None else name
+    return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+
+def without_hosts(url: str) -> str:
+    """The URL of a master or of several, spark://HOST:PORT,HOST:PORT, each host as `host` calls it. What else the text
+    holds stays; one that is no URL is itself."""
+    before, mark, rest = url.rpartition("://")
+    hosts, slash, path = rest.partition("/")
+    if not mark:
+        return url
+    hidden = ",".join(_without_host(each) for each in hosts.split(","))
+    return f"{before}{mark}{hidden}{slash}{path}"
+
+
+def _without_host(address: str) -> str:
+    name, colon, port = address.rpartition(":")
+    return f"{host(name)}:{port}" if colon and port.isdecimal() else host(address)
 
 
 def environment() -> dict[str, Any]:
@@ -44,6 +66,11 @@ def environment() -> dict[str, Any]:
         "codecs": {name: codec.version for name, codec in CODECS.items()},
         "git_revision": git_revision(),
     }
+
+
+def libraries(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The versions of what a result depends on, of an environment. The codecs' are its `codecs`."""
+    return {"python": facts["python"]} | {name: facts["packages"].get(name) for name in LIBRARIES}
 
 
 def git_revision() -> str | None:

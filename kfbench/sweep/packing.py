@@ -32,6 +32,13 @@ from kfbench.shipped import DATASETS
 
 DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "pyspark", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
+_NO_RESULT: Final = (  # decided by these: what tells it, and the text of sweeps, which a run has with it
+    "code/kfbench/report/",
+    "code/kfbench/cli.py",
+    "code/kfbench/doctor.py",
+    "code/kfbench/datasets/golden/",
+    "code/kfbench/datasets/sweeps/",
+)
 LEFT_OUT: Final = ("ensurepip", "idlelib", "lib2to3", "test", "tkinter", "turtledemo", "site-packages", "dist-packages")
 _CACHE: Final = "__pycache__"
 ENDING: Final = ".tar.gz"
@@ -106,7 +113,7 @@ def code_digest() -> str:
     """Of what decides a result in kfbench and its datasets: equal code has the same, wherever it lies."""
     digest = hashlib.blake2b(digest_size=8)
     for name, file in sorted(_code().items()):
-        if file.suffix in (".py", ".toml"):
+        if file.suffix in (".py", ".toml") and not name.startswith(_NO_RESULT):
             digest.update(f"{name}\0{file.stat().st_size}\0".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()
