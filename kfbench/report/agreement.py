@@ -1,13 +1,15 @@
 """How far two runs agree on CPU: every arm's ratio to its base in both, and how far that moved.
 
 Ratios are of the same rounds, so that a slower day does not move them. Another host does: formats gain differently from
-another core or cache, and arms of two hosts are not compared.
+another core or cache, and arms of two hosts are not compared. A base that got slower makes all others look faster; what
+it took itself tells the two apart.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -22,10 +24,14 @@ from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX
 
 Key: TypeAlias = tuple[Any, ...]
 Row: TypeAlias = dict[str, Any]
+Pair: TypeAlias = tuple[Row, Row]  # of the first run, of the second
+What: TypeAlias = tuple[str, str]  # kind and operation
+Name: TypeAlias = tuple[bool, str, str, str]  # A/A or not, kind, operation, format
 
 RESIDENT: Final = "resident"  # what a run from before `cache` measured
 AA: Final = "aa"
 LEAST_CELLS: Final = 6  # the median of fewer may lie outside all of them in more than 5 of 100
+USUAL: Final = 95  # of 100 A/A arms moved no further: what moved no further either is noise
 
 
 class Moved(NamedTuple):
@@ -47,7 +53,7 @@ class Group:
     """The arms of one kind, operation and format, the least change first. change: of the median cell; None: too few.
 
     verdict: slower where the median cell is (among few cells: each of them), or where many more cells are slower than
-    faster."""
+    faster, of those that moved further than A/A arms do."""
 
     kind: str
     operation: str
@@ -67,14 +73,32 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Base:
+    """What a base itself took. change: ns a record, after / before, the median cell; speed: the same of the yardstick,
+    None unless both runs have it; unmoved: formats and operations that read faster against it and took as long as ever.
+
+    verdict: slower where change / speed is, and there are such unmoved ones: else it may be the machine's day, which a
+    neighbour makes longer for one format than for another."""
+
+    kind: str
+    operation: str
+    formats: tuple[str, ...]
+    change: float
+    speed: float | None
+    unmoved: tuple[tuple[str, str], ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """groups: A/A arms last. Not compared: hosts, (first, second) -> arms of two hosts; resized, arms of another number
-    of records. base: kind and operation -> what the base itself took a record, after / before, the median cell."""
+    """groups: A/A arms last. arms: of both runs, bases and A/A among them. Not compared: hosts, (first, second) -> arms
+    of two hosts; resized, arms of another number of records."""
 
     groups: tuple[Group, ...]
+    arms: tuple[int, int]
     hosts: Mapping[tuple[str, str], int]
     resized: int
-    base: Mapping[tuple[str, str], float]
+    bases: tuple[Base, ...]
 
     @property
     def judged(self) -> Iterator[Group]:
@@ -95,61 +119,134 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     first, second = _arms(before), _arms(after)
     hosts: dict[tuple[str, str], int] = defaultdict(int)
     resized = 0
-    pairs: dict[tuple[bool, str, str, str], list[tuple[Row, Row]]] = defaultdict(list)
-    base: dict[tuple[str, str], list[float]] = defaultdict(list)
+    pairs: dict[Name, list[Pair]] = defaultdict(list)
+    bases: dict[What, list[Pair]] = defaultdict(list)
     for key in first.keys() & second.keys():
         there, here = first[key], second[key]
-        what = there["kind"], operation(there)
         if there["host"] != here["host"]:
             hosts[there["host"], here["host"]] += 1
         elif there["records"] != here["records"]:
             resized += 1
         elif there["base"] is there:
-            base[what].append(float(np.median(_per_record_ns(here)) / np.median(_per_record_ns(there))))
+            bases[_what(there)].append((there, here))
         else:
-            pairs[there["arm"] == AA, *what, there["format"]].append((there, here))
+            pairs[there["arm"] == AA, *_what(there), there["format"]].append((there, here))
     arms = sum(len(found) for (is_aa, *_), found in pairs.items() if not is_aa)
-    groups = sum(not is_aa for is_aa, *_ in pairs)
+    groups = max(sum(not is_aa for is_aa, *_ in pairs), 1)
 
     def moved(there: Row, here: Row) -> Moved:
         before, after = (_ratio(row) for row in (there, here))
         found = change(before, after)
         return Moved(there, before, after, found, verdict(together(found, max(arms, 1)), threshold))
 
-    def group(is_aa: bool, kind: str, words: str, name: str, found: list[tuple[Row, Row]]) -> Group:
-        cells = sorted((moved(*pair) for pair in found), key=lambda each: each.change.median)
-        return Group(
-            kind=kind,
-            operation=words,
-            format=name,
-            is_aa=is_aa,
-            cells=tuple(cells),
-            change=_of_all(cells) if len(cells) >= LEAST_CELLS else None,
-            verdict=_verdict(cells, max(groups, 1), threshold),
+    cells = {
+        name: sorted((moved(*pair) for pair in found), key=lambda each: each.change.median)
+        for name, found in sorted(pairs.items(), key=itemgetter(0))
+    }
+    noise = _noise(cells)
+    found = tuple(
+        Group(
+            kind=name[1],
+            operation=name[2],
+            format=name[3],
+            is_aa=name[0],
+            cells=tuple(each),
+            change=_of_all(each) if len(each) >= LEAST_CELLS else None,
+            verdict=_verdict(each, groups, threshold, noise.get(_what(each[0].row["base"]))),
         )
-
+        for name, each in cells.items()
+    )
+    faster = {(group.is_aa, group.kind, group.operation, group.format) for group in found if group.verdict == "faster"}
+    against: dict[What, dict[Name, list[Pair]]] = defaultdict(dict)
+    for name, each_pair in pairs.items():
+        if name in faster:
+            against[_what(each_pair[0][0]["base"])][name] = each_pair
     return Agreement(
-        groups=tuple(group(*name, found) for name, found in sorted(pairs.items(), key=itemgetter(0))),
+        groups=found,
+        arms=(len(first), len(second)),
         hosts=dict(sorted(hosts.items())),
         resized=resized,
-        base={what: float(np.median(found)) for what, found in sorted(base.items())},
+        bases=tuple(
+            _base(what, each_base, against[what], groups, threshold) for what, each_base in sorted(bases.items())
+        ),
     )
 
 
-def _verdict(cells: Sequence[Moved], groups: int, threshold: float) -> Verdict:
+def _what(row: Row) -> What:
+    return row["kind"], operation(row)
+
+
+def _noise(cells: Mapping[Name, Sequence[Moved]]) -> dict[What, float]:
+    """By the base's kind and operation: how far, as a logarithm, all but a few of its A/A arms moved at most."""
+    found: dict[What, list[float]] = defaultdict(list)
+    for (is_aa, *_), moved in cells.items():
+        if is_aa:
+            found[_what(moved[0].row["base"])] += [_distance(each) for each in moved]
+    return {what: float(np.percentile(distances, USUAL, method="higher")) for what, distances in found.items()}
+
+
+def _distance(each: Moved) -> float:
+    return abs(log(each.change.median))
+
+
+def _verdict(cells: Sequence[Moved], groups: int, threshold: float, noise: float | None) -> Verdict:
     """Of a group among `groups`. Single cells do not decide where there are several: between two runs of one code, some
-    move far, in both directions."""
+    move far, in both directions. noise: see _noise; None: there is no A/A arm, and nothing to count cells by."""
     seen = Counter(each.verdict for each in cells)
     if len(cells) < LEAST_CELLS:
         return cells[0].verdict if len(seen) == 1 else "unclear"
     found = verdict(together(_of_all(cells), groups), threshold)
-    if found in ("within", "unclear"):
+    if found in ("within", "unclear") and noise is not None:
+        far = Counter(each.verdict for each in cells if _distance(each) > noise)
         ways: tuple[tuple[Verdict, Verdict], ...] = (("slower", "faster"), ("faster", "slower"))
         for one, other in ways:
             # As many of the one and as few of the other come by chance, if either is as likely, once in so many groups.
-            if bdtrc(seen[one] - 1, seen[one] + seen[other], 0.5) < OUTSIDE / 2 / groups:
+            if bdtrc(far[one] - 1, far[one] + far[other], 0.5) < OUTSIDE / 2 / groups:
                 return one
     return found
+
+
+def _base(
+    what: What, pairs: Sequence[Pair], faster: Mapping[Name, Sequence[Pair]], groups: int, threshold: float
+) -> Base:
+    """faster: the arms that read faster against this base."""
+    speed = _speed(pairs)
+    unmoved = tuple(
+        (name, words)
+        for (_, _, words, name), each in faster.items()
+        if _own_verdict(each, speed, groups, threshold) in ("within", "unclear")
+    )
+    found = _own_verdict(pairs, speed, groups, threshold)
+    return Base(
+        kind=what[0],
+        operation=what[1],
+        formats=tuple(sorted({there["format"] for there, _ in pairs})),
+        change=float(np.median([_took(here) / _took(there) for there, here in pairs])),
+        speed=speed,
+        unmoved=unmoved,
+        verdict="unclear" if found == "slower" and not unmoved else found,
+    )
+
+
+def _speed(pairs: Sequence[Pair]) -> float | None:
+    """By how much longer the yardstick took before the cells of the second run."""
+    both = [[row["yardstick_ns"] for row in rows] for rows in zip(*pairs, strict=True)]
+    before, after = ([ns for ns in run if ns is not None] for run in both)
+    return float(np.median(after) / np.median(before)) if before and after else None
+
+
+def _own_verdict(pairs: Sequence[Pair], speed: float | None, groups: int, threshold: float) -> Verdict:
+    """Of what arms took themselves, the yardstick's change taken off."""
+    before = [_took(there) * (speed or 1.0) for there, _ in pairs]
+    after = [_took(here) for _, here in pairs]
+    if len(pairs) < LEAST_CELLS:
+        seen = {verdict(Estimate(to / of, to / of, to / of), threshold) for of, to in zip(before, after, strict=True)}
+        return seen.pop() if len(seen) == 1 else "unclear"
+    return verdict(together(Estimate(*paired_ratio(after, before)), groups), threshold)
+
+
+def _took(row: Row) -> float:
+    return float(np.median(_per_record_ns(row)))
 
 
 def _of_all(cells: Sequence[Moved]) -> Estimate:

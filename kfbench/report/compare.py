@@ -5,13 +5,14 @@ Laws (tests/report/test_compare.py):
    a regression, be it smaller. Not judged: the words of an error, and a codec library's version, which is only named.
 2. A row that was a number and is none is a regression; one that was none and is a number is not.
 3. CPU is compared as ratios to the base of the same rounds, between runs of one host only. A change counts where its
-   whole interval lies beyond the threshold; a regression is one of an operation in a format, not of a single cell.
+   whole interval lies beyond the threshold; a regression is one of an operation in a format, not of a single cell. The
+   base is held by what it took itself, where others show that it was not the machine.
 4. What only one of the runs has is listed. It is a regression where both asked the same and the second lacks it.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from kfbench.errors import RunError
 from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
-from kfbench.report.agreement import Agreement, Group, Key, Moved, agreement, keys
+from kfbench.report.agreement import Agreement, Base, Group, Key, Moved, agreement, keys
 from kfbench.report.results import in_order
 from kfbench.store import Run, open_run
 
@@ -74,6 +75,22 @@ class Comparison:
         return self.lone[0] if self.asked_the_same else ()
 
     @property
+    def cpu_left_out(self) -> str | None:
+        """Why not one CPU time was compared; None where some were."""
+        if any(self.cpu.judged):
+            return None
+        without = [name for name, arms in zip("AB", self.cpu.arms, strict=True) if not arms]
+        if without:
+            return "neither run has any" if len(without) == 2 else f"{without[0]} has none"
+        if self.cpu.hosts:
+            return "those of A and of B are of two hosts"
+        return "not one arm is of the same records in both"
+
+    @property
+    def slower_bases(self) -> list[Base]:
+        return [base for base in self.cpu.bases if base.verdict == "slower"]
+
+    @property
     def slower_groups(self) -> list[Group]:
         return [group for group in self.cpu.judged if group.verdict == "slower"]
 
@@ -85,7 +102,7 @@ class Comparison:
 
     @property
     def is_regression(self) -> bool:
-        return bool(self.changed or self.missing or self.slower_groups)
+        return bool(self.changed or self.missing or self.slower_groups or self.slower_bases)
 
     def to_dict(self) -> dict[str, Any]:
         """For --json: all of it, in plain values."""
@@ -103,12 +120,11 @@ class Comparison:
             "unrecorded_columns": list(self.unrecorded),
             "cpu": {
                 "threshold": self.threshold,
+                "left_out": self.cpu_left_out,
+                "arms": list(self.cpu.arms),
                 "resized_arms": self.cpu.resized,
                 "arms_of_two_hosts": [{"hosts": list(hosts), "arms": arms} for hosts, arms in self.cpu.hosts.items()],
-                "base_change": [
-                    {"kind": kind, "operation": operation, "change": change}
-                    for (kind, operation), change in self.cpu.base.items()
-                ],
+                "bases": [asdict(base) for base in self.cpu.bases],
                 "groups": [_group(group) for group in self.cpu.groups],
             },
         }

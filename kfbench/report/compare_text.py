@@ -157,6 +157,7 @@ def _operations(found: Comparison) -> Table:
     for group in found.cpu.judged:
         judged[group.kind, group.operation].append(group)
     aa = {(group.kind, group.operation): group for group in found.cpu.groups if group.is_aa}
+    bases = {(base.kind, base.operation): base for base in found.cpu.bases}
 
     def line(name: tuple[str, str], groups: list[Group]) -> tuple[Cell, ...]:
         arms = [each for group in groups for each in group.cells]
@@ -164,7 +165,9 @@ def _operations(found: Comparison) -> Table:
         counts = [sum(each.verdict == kind for each in arms) for kind in ("slower", "faster", "unclear")]
         noise = 100 * aa[name].median_difference if name in aa else None
         median, most = (float(each) for each in np.percentile(differences, [50, 95]))
-        return (*name, len(arms), *counts, median, most, noise, found.cpu.base.get(name))
+        base = bases.get(name)
+        took = (base.change, base.speed) if base else (None, None)
+        return (*name, len(arms), *counts, median, most, noise, *took)
 
     columns = (
         *(Column(name=name) for name in ("kind", "operation", "arms", "slower", "faster", "unclear")),
@@ -172,6 +175,7 @@ def _operations(found: Comparison) -> Table:
         Column(name="95 of 100 within", unit="%"),
         Column(name="A/A median", unit="%"),
         Column(name="base itself, B/A", digits=3),
+        Column(name="yardstick, B/A", digits=3),
     )
     return Table(
         name="operations",
@@ -233,7 +237,7 @@ def _slower(found: Comparison) -> Table:
 
 def _verdict(found: Comparison) -> Iterator[str]:
     if not found.is_regression:
-        yield "No regression."
+        yield "No regression." if found.cpu_left_out is None else "No regression in the exact columns."
     if found.changed:
         yield "Regression: exact columns are not the same."
     if found.missing:
@@ -241,3 +245,12 @@ def _verdict(found: Comparison) -> Iterator[str]:
     if groups := found.slower_groups:
         names = listed([f"{each.format} ({each.operation})" for each in groups])
         yield f"Regression: slower by more than {_percent(found)}: {names}."
+    for base in found.slower_bases:
+        speed = "" if base.speed is None else f" (the host's yardstick {base.speed:.3f})"
+        others = listed([f"{name} ({operation})" for name, operation in base.unmoved])
+        yield (
+            f"Regression: the base itself is slower: {listed(base.formats)} ({base.operation}) took {base.change:.3f} "
+            f"times as long{speed}. Against it {others} read faster, and took as long as before."
+        )
+    if found.cpu_left_out is not None:
+        yield f"CPU was not compared, and nothing is said of it: {found.cpu_left_out}."

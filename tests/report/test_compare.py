@@ -12,7 +12,7 @@ import pytest
 from kfbench.errors import RunError
 from kfbench.measure.environment import host
 from kfbench.measure.schema import table
-from kfbench.report.agreement import agreement
+from kfbench.report.agreement import Base, agreement
 from kfbench.report.compare import Comparison, compare
 from kfbench.report.compare_text import text
 from kfbench.store import create_run
@@ -194,11 +194,70 @@ def test_many_slower_cells_and_no_faster_ones_are_a_regression_though_the_median
     assert (verdict(8, 7), verdict(2, 0)) == ("within", "within")
 
 
+def test_cells_that_moved_no_further_than_aa_arms_do_are_not_counted(quiet: list[Row]) -> None:
+    """As many cells are slower, by as much: a regression only where the base read itself better than that."""
+    cell = next(row["cell_id"] for row in quiet if V3(row))
+    arms = [row for row in quiet if (row["cell_id"], row.get("operation")) == (cell, "encode")]
+    before = [row | {"cell_id": f"{i}"} for i in range(40) for row in arms]
+
+    def verdict(slower: float, of_aa: float) -> str:
+        after = []
+        for row in before:
+            i = int(row["cell_id"])
+            by = slower if V3(row) and i < 15 else of_aa ** (-1) ** i if row["arm"] == "aa" and i % 4 < 2 else 1.0
+            after.append(row | {"cpu_ns": times(by)(row["cpu_ns"])})
+        found = agreement(table(before), table(after), 0.03)
+        (group,) = (group for group in found.judged if group.format == "v3")
+        return group.verdict
+
+    assert verdict(1.3, 1.0) == verdict(1.3, 1.2) == "slower"
+    assert verdict(1.3, 1.4) == "unclear"
+
+
 def test_a_slower_machine_is_no_regression_and_is_seen_in_the_base(against: Against) -> None:
     timed = lambda row: bool(row.get("cpu_ns"))  # noqa: E731
     found = against(each(timed, cpu_ns=times(2.0)))
-    assert not found.is_regression
-    assert found.cpu.base["cpu", "encode"] == pytest.approx(2.0, rel=1e-3)
+    assert not found.is_regression and not found.slower_bases
+    base = bases(found)["cpu", "encode"]
+    assert base.change == pytest.approx(2.0, rel=1e-3) and base.speed == 1.0 and base.verdict == "unclear"
+
+
+def bases(found: Comparison) -> dict[tuple[str, str], Base]:
+    return {(base.kind, base.operation): base for base in found.cpu.bases}
+
+
+def test_a_slower_base_is_a_regression_though_every_ratio_to_it_got_smaller(against: Against) -> None:
+    found = against(each(of(kind="cpu", format="v2", operation="encode"), cpu_ns=times(1.5)))
+    assert found.is_regression and not found.slower_groups
+    (base,) = found.slower_bases
+    assert (base.formats, base.operation) == (("v2",), "encode") and ("v3", "encode") in base.unmoved
+    said = text(found)
+    assert "Regression: the base itself is slower: v2 (encode) took 1.500 times as long" in said
+    assert "No regression" not in said and "v0 (encode)" in said.splitlines()[-1]
+    told = next(each for each in found.to_dict()["cpu"]["bases"] if each["operation"] == "encode")
+    assert told["verdict"] == "slower" and found.to_dict()["is_regression"] is True
+
+
+def test_a_base_that_slows_down_with_some_of_the_others_is_a_regression(against: Against) -> None:
+    """What v2 and v3 have in common got slower; v0 and v1 tell it from a slower machine."""
+    shared = lambda row: row["kind"] == "cpu" and row["format"] not in ("v0", "v1")  # noqa: E731
+    found = against(each(shared, cpu_ns=times(1.3)))
+    assert {base.operation for base in found.slower_bases} == {"encode", "decode"}
+    assert {name for base in found.slower_bases for name, _ in base.unmoved} == {"v0", "v1"}
+
+
+def test_formats_that_got_faster_do_not_make_the_base_slower(against: Against) -> None:
+    found = against(each(V3, cpu_ns=times(0.5)))
+    assert not found.is_regression and not bases(found)["cpu", "encode"].unmoved
+    slow_day = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(2.0), yardstick_ns=lambda ns: ns and 2 * ns)
+    found = against(each(V3, cpu_ns=times(0.5)), slow_day)
+    assert not found.is_regression and bases(found)["cpu", "encode"].speed == pytest.approx(2.0)
+
+
+def test_a_base_among_few_cells_is_slower_where_each_is(against: Against) -> None:
+    few = without(lambda row: row["kind"] != "cpu" or row["grid"] != "large")
+    slow = each(of(kind="cpu", format="v2", operation="encode"), cpu_ns=times(1.5))
+    assert [base.operation for base in against(few, slow, first=(few,), profile_text="else").slower_bases] == ["encode"]
 
 
 def test_a_slower_aa_arm_is_noise_and_not_judged(against: Against) -> None:
@@ -215,7 +274,28 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
     assert not found.is_regression and not found.cpu.groups
     said = text(found)
     assert f"{host()} in A and host-elsewhere in B" in said
+    assert said.endswith(
+        "\n\nNo regression in the exact columns.\n"
+        "CPU was not compared, and nothing is said of it: those of A and of B are of two hosts."
+    )
+    told = found.to_dict()["cpu"]
+    assert told["left_out"] == "those of A and of B are of two hosts" and min(told["arms"]) > 0
     assert against(moved, each(ONE, size_bytes=1)).is_regression
+
+
+def test_a_run_without_cpu_times_is_said_to_have_none(against: Against) -> None:
+    sizes = without(lambda row: row["kind"] != "bytes")
+    for edits, first, said in (
+        ((sizes,), (), "B has none"),
+        ((), (sizes,), "A has none"),
+        ((sizes,), (sizes,), "neither run has any"),
+    ):
+        found = against(*edits, first=first, profile_text="else")
+        assert not found.is_regression and text(found).endswith(f"nothing is said of it: {said}.")
+        assert found.to_dict()["cpu"]["left_out"] == said
+    assert against().cpu_left_out is None and against().to_dict()["cpu"]["left_out"] is None
+    resized = each(lambda row: row["kind"] != "bytes", records=lambda n: n and n + 1)
+    assert against(resized, profile_text="else").cpu_left_out == "not one arm is of the same records in both"
 
 
 def test_what_a_repetition_lacks_is_a_regression(against: Against) -> None:
