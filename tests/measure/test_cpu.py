@@ -2,6 +2,7 @@
 
 import gc
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from kfbench.arrays import Bytes
 from kfbench.formats import FORMATS
 from kfbench.measure.cpu import (
     LEAST_WARM_UP_CALLS,
+    MAX_INNER_LOOPS,
     MOST_WARM_UP_CALLS,
     OPERATIONS,
     Arm,
@@ -50,11 +52,24 @@ def test_cpu_time_is_not_wall_time() -> None:
     assert np.median(sleep.cpu_ns) < 1_000_000 and np.all(sleep.wall_ns >= 4_000_000)
 
 
-def test_samples_are_integers_and_loops_fill_the_time_asked_for() -> None:
-    (samples,) = measure([arm(lambda: busy(0.0005))], 0, ROUNDS, 5_000_000, seed=1)
+@pytest.mark.parametrize(("call_ns", "loops"), [(500_000, 10), (499_999, 11), (5_000_001, 1), (1, MAX_INNER_LOOPS)])
+def test_samples_are_integers_and_loops_fill_the_time_asked_for(
+    monkeypatch: pytest.MonkeyPatch, call_ns: int, loops: int
+) -> None:
+    """On a clock that only calls move; the first one, which is cold, takes ten times as long."""
+    ns = {"cpu": 0, "wall": 0}
+    clock = SimpleNamespace(thread_time_ns=lambda: ns["cpu"], perf_counter_ns=lambda: ns["wall"])
+    monkeypatch.setattr("kfbench.measure.cpu.time", clock)
+
+    def call() -> None:
+        took = call_ns if ns["cpu"] else 10 * call_ns
+        ns["cpu"] += took
+        ns["wall"] += took
+
+    (samples,) = measure([arm(call)], 0, ROUNDS, 5_000_000, seed=1)
     assert samples.cpu_ns.dtype == samples.wall_ns.dtype == np.int64
-    assert 5 <= samples.inner_loops <= 10  # fewer where something else ran while it was counted
-    assert np.median(samples.cpu_ns) >= 500_000 * samples.inner_loops
+    assert samples.inner_loops == loops
+    assert samples.cpu_ns.tolist() == samples.wall_ns.tolist() == [call_ns * loops] * ROUNDS
 
 
 def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
@@ -80,7 +95,7 @@ def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
 def test_warm_up_ends_when_calls_get_no_faster(monkeypatch: pytest.MonkeyPatch, times: list[int], calls: int) -> None:
     done: list[int] = []
     left = iter(times)
-    monkeypatch.setattr("kfbench.measure.cpu._time", lambda call, loops: (next(left) * 100_000, call()))
+    monkeypatch.setattr("kfbench.measure.cpu.timed", lambda call, loops: (next(left) * 100_000, call()))
     assert warm_up(arm(lambda: done.append(1))) == len(done) == calls
 
 
