@@ -2,7 +2,12 @@
 
 A run says `running` in its manifest until everything is there; the manifest is replaced in one step at the end. A run
 that was interrupted therefore says so, and nothing reports on it; `resume_run` continues it. Each part of the
-measurements is there in whole or not at all, and the checksums of its pages tell what became of it since.
+measurements is there in whole or not at all. The checksums of its pages tell what became of its values since; what
+became of its footer, its schema does.
+
+    part-00007.parquet       rows
+    passing-00008.parquet    rows of errors that another try may not have: `resume_run` drops them
+    part-00009.damaged       a part that `resume_run` could not read
 """
 
 import fcntl
@@ -15,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -32,14 +38,16 @@ MANIFEST: Final = "manifest.json"
 MEASUREMENTS: Final = "measurements"
 LOCK: Final = "lock"  # held by the process that writes the run; the kernel lets it go when that process dies
 RUNNING, COMPLETE = "running", "complete"
+PART, PASSING = "part-", "passing-"
 # A run is continued by the sweep that began it: what must be the same of its facts, and how a user calls it.
 SAME: Final = {
     "profile_text": "the text of the profile",
     "seed": "the seed",
     "filter": "the filter",
     "cell_budget_s": "the time budget of a cell",
-    "kfbench": "the version of kfbench",
-    "git_revision": "the revision of kfbench",
+    "kfbench": "kfbench",
+    "code": "the code of kfbench",  # and not its revision: that of a page of documentation is another one, too
+    "libraries": "the libraries",
     "codecs": "the codecs' libraries",
 }
 
@@ -77,10 +85,12 @@ class Run:
     @cached_property
     def table(self) -> pa.Table:
         """All rows, kfbench.measure.schema.SCHEMA, in a fixed order."""
-        try:
-            table = pa.concat_tables([_read(part) for part in _parts(self.path)])
-        except (OSError, pa.ArrowException) as error:
-            raise RunError(f"{self.path}: measurements cannot be read: {error}") from None
+        parts = _parts(self.path)
+        schemas = [_schema(part) for part in parts]
+        for part, schema in zip(parts, schemas, strict=True):
+            if schema.names != schemas[0].names:
+                raise RunError(f"{part}: its columns are not those of {parts[0].name}")
+        table = pa.concat_tables([_read(part) for part in parts])
         if len(table) != self.manifest["rows"]:
             raise RunError(f"{self.path}: measurements: {len(table)} rows, {MANIFEST} says {self.manifest['rows']}")
         return table.sort_by([(name, "ascending") for name in IDENTITY])
@@ -88,7 +98,7 @@ class Run:
     @cached_property
     def columns(self) -> frozenset[str]:
         """What its files hold; the other columns of the table are younger than the run, and null."""
-        return frozenset(pq.read_schema(_parts(self.path)[0]).names)
+        return frozenset(_schema(_parts(self.path)[0]).names)
 
     def measurements(self) -> "pd.DataFrame":
         """All rows as a pandas frame. level is Int32; other integers that some rows lack are float64 with NaN."""
@@ -114,7 +124,7 @@ class RunWriter:
         self._manifest: dict[str, Any] = dict(manifest)
         self._lock: int | None = lock
         self._keys: set[int] = set()
-        names = [part.stem.removeprefix("part-") for part in (path / MEASUREMENTS).iterdir()]
+        names = [part.stem.rpartition("-")[2] for part in (path / MEASUREMENTS).iterdir()]
         self._parts = 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
         self._started = time.monotonic()
         self._count(found, path)
@@ -127,10 +137,13 @@ class RunWriter:
             os.close(self._lock)
             self._lock = None
 
-    def add(self, rows: pa.Table) -> None:
-        """One part of the measurements, in whole or not at all. Raises RunError for a row that the run has already, and
+    def add(self, rows: pa.Table, *, passing: bool = False) -> None:
+        """One part of the measurements, in whole or not at all; none where there are no rows. passing: errors of a busy
+        moment, which are no rows of a run that is resumed. Raises RunError for a row that the run has already, and
         where it cannot be written."""
-        part = self.path / MEASUREMENTS / f"part-{self._parts:05d}.parquet"
+        if not rows.num_rows:
+            return
+        part = self.path / MEASUREMENTS / f"{PASSING if passing else PART}{self._parts:05d}.parquet"
         rows = rows.cast(SCHEMA)
         self._count(rows, part)
         with self._writing(part) as beside:
@@ -195,8 +208,8 @@ def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, A
     """A run that was interrupted, to be continued by a sweep of the same facts.
 
     again: what its manifest says of this continuation, one item more of `resumed`. Parts that cannot be read are set
-    aside, files that were half written go. Raises RunError, and touches nothing, for a run that is complete, of another
-    schema, of another sweep (see SAME), or still being written.
+    aside; files that were half written go, and so do errors of a busy moment. Raises RunError, and touches nothing, for
+    a run that is complete, of another schema, of another sweep (see SAME), or still being written.
     """
     path = Path(path)
     check_resumable(path, facts)
@@ -227,25 +240,45 @@ def check_resumable(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     if manifest.get("state") != RUNNING:
         raise RunError(f"{file}: state: {manifest.get('state')}; only a run that was interrupted can be resumed")
     for key, name in SAME.items():
-        before, now = manifest.get(key), facts.get(key)
-        if before != now:
-            told = "" if key in {"profile_text", "codecs"} else f": {_shown(before)} then, {_shown(now)} now"
-            raise RunError(f"{file}: {key}: {name} is not the same{told}; a run is resumed by the sweep that began it")
+        if told := _differing(name, manifest.get(key), facts.get(key)):
+            raise RunError(f"{file}: {key}: {told}; a run is resumed by the sweep that began it")
     return manifest
 
 
+def _differing(name: str, before: Any, now: Any) -> str:
+    """What is not the same, in words; empty where all is."""
+    if before == now:
+        return ""
+    if isinstance(before, dict) and isinstance(now, dict):
+        each = {key: (before.get(key), now.get(key)) for key in before | now if before.get(key) != now.get(key)}
+        return f"{name} are not the same: {', '.join(f'{key} {_then_now(*pair)}' for key, pair in each.items())}"
+    if isinstance(before, str) and isinstance(now, str) and "\n" in before + now:
+        lines = zip_longest(before.splitlines(), now.splitlines())
+        for number, (old, new) in enumerate(lines, 1):
+            if old != new:
+                return f"{name} is not the same: line {number}: {_then_now(old, new)}"
+    return f"{name} is not the same: {_then_now(before, now)}"
+
+
+def _then_now(before: Any, now: Any) -> str:
+    return f"{_shown(before)} then, {_shown(now)} now"
+
+
 def sound_rows(path: Path) -> pa.Table:
-    """The rows of an unfinished run that can be read; nothing is touched."""
+    """The rows of an unfinished run that `resume_run` would find; nothing is touched."""
     return _sound(path)[0]
 
 
 def _sound(path: Path) -> tuple[pa.Table, list[Path]]:
     """Rows of the parts that can be read, and the parts that cannot."""
     tables, damaged = [SCHEMA.empty_table()], []
-    for part in _parts(path):
+    for part in sorted((path / MEASUREMENTS).glob(f"{PART}*.parquet")):
         try:
-            tables.append(_read(part))
-        except (OSError, pa.ArrowException):
+            if _schema(part).names == SCHEMA.names:  # it is of our code
+                tables.append(_read(part))
+            else:
+                damaged.append(part)
+        except RunError:
             damaged.append(part)
     return pa.concat_tables(tables), damaged
 
@@ -253,8 +286,9 @@ def _sound(path: Path) -> tuple[pa.Table, list[Path]]:
 def _set_aside(path: Path) -> tuple[pa.Table, list[Path]]:
     found, parts = _sound(path)
     damaged = [part.rename(part.with_suffix(".damaged")) for part in parts]
-    for half in (*path.glob("*.tmp"), *(path / MEASUREMENTS).glob("*.tmp")):
-        half.unlink()
+    measurements = path / MEASUREMENTS
+    for each in (*path.glob("*.tmp"), *measurements.glob("*.tmp"), *measurements.glob(f"{PASSING}*.parquet")):
+        each.unlink()
     return found, damaged
 
 
@@ -293,9 +327,31 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def _schema(part: Path) -> pa.Schema:
+    """Raises RunError for a part whose columns are not ours; columns that are younger than a run may be missing."""
+    try:
+        there = pq.read_schema(part)
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a name that is no text any more
+        raise RunError(f"{part}: cannot be read: {_one_line(error)}") from None
+    for field in there:
+        at = SCHEMA.get_field_index(field.name)
+        if at < 0 or not field.equals(SCHEMA.field(at)):
+            raise RunError(f"{part}: column {field.name}: not of schema {SCHEMA_VERSION}")
+    if missing := [field.name for field in SCHEMA if not field.nullable and field.name not in there.names]:
+        raise RunError(f"{part}: no column {', '.join(missing)}")
+    return there
+
+
 def _read(part: Path) -> pa.Table:
-    """Raises OSError or pa.ArrowException for a part that is not as it was written."""
-    return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
+    """Raises RunError for a part whose values are not as they were written; its columns are for _schema to check."""
+    try:
+        return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RunError(f"{part}: cannot be read: {_one_line(error)}") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _shown(value: object) -> str:

@@ -1,12 +1,17 @@
 """One small run for tests of what reads runs: real cells, measured and stored through the real engine."""
 
+import getpass
+import re
+import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kfbench.measure.environment import environment
-from kfbench.measure.schema import DETERMINISTIC, table
+from kfbench.measure.schema import DETERMINISTIC, SCHEMA, table
 from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.cell import measure_cell
 from kfbench.sweep.grid import load_profile
@@ -104,6 +109,17 @@ def measured(folder: Path) -> list[dict[str, Any]]:
     profile = load_profile(path)
     MANIFEST["grids"] = [{"name": g.name, "title": g.title, "analysis": g.analysis} for g in profile.grids]
     return [row for cell in profile.cells for row in measure_cell(cell)]
+
+
+def told_of_this_machine(run: Run) -> list[str]:
+    """What the files of a run say of this machine that is nobody's business: its name and address, whose it is."""
+    texts = [(run.path / "manifest.json").read_text()]
+    for part in (run.path / "measurements").iterdir():
+        columns = [run.table[field.name] for field in SCHEMA if field.type == pa.string()]
+        texts += [str(pq.read_schema(part).metadata), *(str(text) for column in columns for text in column.unique())]
+    names = [socket.gethostname(), "127.0.0.1", "localhost", getpass.getuser()]
+    names += map(str, (Path.home(), Path.cwd(), tempfile.gettempdir()))
+    return [name for name in names if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in texts)]
 
 
 def deterministic(run: Path) -> pa.Table:

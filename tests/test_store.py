@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,7 +21,8 @@ from kfbench.store import RunWriter, create_run, open_run, resume_run, sound_row
 FACTS = {
     "profile": "tiny", "command": "kfbench sweep tiny", "seed": 0, "environment": {"packages": {"kfbench": "0"}},
     "grids": [{"name": "g", "title": "t", "analysis": "a"}], "profile_text": "t", "git_revision": "r", "filter": [],
-    "codecs": {"zstd": "1"}, "cell_budget_s": 120.0, "kfbench": "0.1.0",
+    "codecs": {"zstd": "1", "gzip": "1"}, "cell_budget_s": 120.0, "kfbench": "0.1.0", "code": "c0de",
+    "libraries": {"python": "3.12", "numpy": "2.1", "numba": "0.60"},
 }  # fmt: skip
 
 
@@ -120,26 +123,72 @@ def test_no_bit_of_a_part_can_turn_unnoticed(tmp_path: Path) -> None:
     part = min((path / "measurements").iterdir())
     sound, whole, random = part.read_bytes(), sound_rows(path), Random(7)
     found = dict.fromkeys(("refused", "harmless"), 0)
-    for position in random.sample(range(len(sound)), 400):
+    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")  # no checksum is of it
+    positions = random.sample(range(footer), 60) + random.sample(range(footer, len(sound)), 140)
+    for position in positions:
         data = bytearray(sound)
         data[position] ^= 1 << random.randrange(8)
         part.write_bytes(data)
         rows = sound_rows(path)
         assert rows["size_bytes"].to_pylist() == [1] or rows.equals(whole), position
         found["refused" if rows.num_rows == 1 else "harmless"] += 1
-    assert found["refused"] > 100
+    assert found["refused"] > 60
+
+
+def rename(rows: pa.Table, **names: str) -> pa.Table:
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "said"),
+    [
+        (lambda rows: rename(rows, cpu_ns="cpu_nq"), "column cpu_nq: not of schema 1"),
+        (
+            lambda rows: rename(rows, size_bytes="records", records="size_bytes"),
+            "its columns are not those of part-000",
+        ),
+        (lambda rows: rows.set_column(0, "kind", rows["seed"]), "column kind: not of schema 1"),
+        (lambda rows: rows.drop_columns(["seed"]), "no column seed"),
+        (lambda rows: rows.drop_columns(["size_bytes"]), "its columns are not those of part-00000.parquet"),
+    ],
+)
+def test_a_part_whose_columns_are_not_ours_is_no_part(
+    tmp_path: Path, rewritten: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    """Arrow reads a column that is not there as nulls, and looks for each by its name."""
+    path = finished(tmp_path)
+    part = path / "measurements" / "part-00001.parquet"
+    pq.write_table(rewritten(pq.read_table(part)), part)
+    with pytest.raises(RunError, match=said) as caught:
+        _ = open_run(path).table
+    assert str(part) in str(caught.value) and "\n" not in str(caught.value)
+    rewrite(path, state="running")
+    (path / "lock").touch()
+    with resume_run(path, FACTS, {}) as writer:
+        assert writer.damaged == [part.with_suffix(".damaged")] and writer.found.num_rows == 2
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"profile_text": "another"}, "profile_text: the text of the profile is not the same; a run is resumed by"),
+        (
+            {"profile_text": "another"},
+            "profile_text: the text of the profile is not the same: t then, another now; a run",
+        ),
+        ({"profile_text": "t\nseed = 1\n"}, "the profile is not the same: line 2: none then, seed = 1 now"),
         ({"seed": 1}, "seed: the seed is not the same: 0 then, 1 now"),
         ({"filter": ["kind=cpu"]}, r"filter: the filter is not the same: none then, \['kind=cpu'\] now"),
         ({"cell_budget_s": 1.0}, "cell_budget_s: the time budget of a cell is not the same: 120.0 then, 1.0 now"),
-        ({"git_revision": None}, "git_revision: the revision of kfbench is not the same: r then, none now"),
-        ({"kfbench": "0.2.0"}, "kfbench: the version of kfbench is not the same: 0.1.0 then, 0.2.0 now"),
-        ({"codecs": {"zstd": "2"}}, "codecs: the codecs' libraries is not the same"),
+        ({"code": "beef"}, "code: the code of kfbench is not the same: c0de then, beef now"),
+        ({"kfbench": "0.2.0"}, "kfbench: kfbench is not the same: 0.1.0 then, 0.2.0 now"),
+        (
+            {"libraries": {"python": "3.12", "numpy": "2.2"}},
+            "libraries: the libraries are not the same: numpy 2.1 then, 2.2 now, numba 0.60 then, none now; a run",
+        ),
+        (
+            {"codecs": {"zstd": "2", "gzip": "1"}},
+            "codecs: the codecs' libraries are not the same: zstd 1 then, 2 now; a run is resumed by",
+        ),
     ],
 )
 def test_another_sweep_does_not_resume_a_run(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
@@ -150,6 +199,29 @@ def test_another_sweep_does_not_resume_a_run(tmp_path: Path, changes: dict[str, 
         resume_run(path, FACTS | changes, {})
     assert str(path / "manifest.json") in str(caught.value) and "\n" not in str(caught.value)
     assert files(path) == before
+
+
+def test_another_revision_of_the_same_code_resumes_a_run(tmp_path: Path) -> None:
+    with resume_run(interrupted(tmp_path), FACTS | {"git_revision": "of a page of documentation"}, {}) as writer:
+        assert writer.found.num_rows == 3
+
+
+def test_errors_of_a_busy_moment_are_rows_of_a_run_that_is_whole_and_of_none_that_is_resumed(tmp_path: Path) -> None:
+    busy, kept = row(format="v1", status="error", error="MemoryError"), row(status="error", error="Unverified")
+    with create_run(tmp_path, FACTS) as writer:
+        writer.add(table([kept]))
+        writer.add(table([busy]), passing=True)
+        writer.add(SCHEMA.empty_table())
+    assert sound_rows(writer.path)["error"].to_pylist() == ["Unverified"]
+    with resume_run(writer.path, FACTS, {}) as again:
+        assert again.found["error"].to_pylist() == ["Unverified"] and again.counts == {"error": 1}
+        again.add(table([row(format="v0")]))
+        again.add(table([busy]), passing=True)  # no better this time
+        run = again.complete({})
+    assert sorted(files(run.path)) == [
+        "manifest.json", *(f"measurements/{each}.parquet" for each in ("part-00000", "part-00001", "passing-00002")),
+    ]  # fmt: skip
+    assert open_run(run.path).table["error"].to_pylist() == [None, "MemoryError", "Unverified"]
 
 
 def test_what_is_no_interrupted_run_of_ours_is_not_resumed(tmp_path: Path) -> None:
@@ -314,8 +386,9 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     path = finished(tmp_path)
     part = path / "measurements" / "part-00001.parquet"
     part.write_bytes(part.read_bytes()[:-20])
-    with pytest.raises(RunError, match="measurements cannot be read"):
+    with pytest.raises(RunError, match=r"part-00001\.parquet: cannot be read") as caught:
         _ = open_run(path).table
+    assert "\n" not in str(caught.value)
 
 
 def test_a_published_report_opens_too(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """One cell: its records in each of its formats, as rows of the result table.
 
 An exception becomes a row with its error, and so does a cell that takes too long: one broken cell must not cost a sweep
-of hours.
+of hours. Errors of a busy moment are told apart, for another try may not have them. An error is the same words wherever
+it happens: rows are published, and compared.
 """
 
 import time
@@ -16,7 +17,7 @@ import pyarrow as pa
 from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
-from kfbench.measure.alone import alone
+from kfbench.measure.alone import NotAlone, SomeoneMeasures, alone
 from kfbench.measure.broker import measure_path
 from kfbench.measure.cold import ONE_CALL, prepare_cold
 from kfbench.measure.cpu import OPERATIONS, Arm, Operation, Samples, measure, prepare, warm_up
@@ -35,6 +36,8 @@ Row = dict[str, Any]
 
 LIMIT_ESTIMATES: Final = 20
 LEAST_LIMIT_S: Final = 120.0  # the first cell of a worker may have kernels to compile
+PATIENCE_S: Final = 5.0  # then the driver is told who else measures: a worker has nobody to tell
+BUSY: Final = (TookTooLong, MemoryError, OSError)  # no cell reads or writes a file: the host had no room
 
 # Rough MB/s of compressing and decompressing once, and microseconds a batch: they only decide how cells are grouped.
 _MB_PER_S: Final = {
@@ -57,33 +60,56 @@ _VERIFIED_BYTES: Final = 1 << 20  # of their payload, one record at least
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a task gives: rows of SCHEMA, and the time that measuring them took, and waiting until nobody else did."""
+    """What a task gives: rows of SCHEMA, and the time that measuring them took, and waiting until nobody else did.
+
+    passing: rows of errors that another try may not have; left: cells that were not measured, and refused is why.
+    """
 
     rows: pa.Table
+    passing: pa.Table
     busy_s: float
     waited_s: float = 0.0
+    left: tuple[Cell, ...] = ()
+    refused: NotAlone | SomeoneMeasures | None = None
 
 
-def measure_task(cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S) -> Measured:
-    """The rows of the cells, one after another.
+def measure_task(
+    cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S, patience_s: float = PATIENCE_S
+) -> Measured:
+    """The rows of the cells, one after another, until one of them gets no turn to measure for patience_s.
 
     A cell that takes LIMIT_ESTIMATES times its estimate, and least_limit_s, is an error; one that hears no signal ends
     the process (see time_limit).
     """
     rows: list[Row] = []
+    passing: list[Row] = []
+    left: tuple[Cell, ...] = ()
+    refused: NotAlone | SomeoneMeasures | None = None
     waited_s, began = 0.0, time.perf_counter()
-    for cell in cells:
+    for number, cell in enumerate(cells):
         waits = time.perf_counter()
         try:
-            with alone() if cell.kind in TIMED_KINDS else nullcontext():
+            with alone(patience_s) if cell.kind in TIMED_KINDS else nullcontext():
                 waited_s += time.perf_counter() - waits
                 with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
                     found = measure_cell(cell)
             rows += found
-        except (Exception, TookTooLong) as error:
-            rows += failed_rows(cell, "error", f"{cell.title}: {type(error).__name__}: {error}", host())
-    busy_s = time.perf_counter() - began - waited_s
-    return Measured(rows=table(rows), busy_s=busy_s, waited_s=waited_s)
+        except (NotAlone, SomeoneMeasures) as error:  # given back: Spark would try what is raised again
+            waited_s += time.perf_counter() - waits
+            left, refused = tuple(cells[number:]), error
+            break
+        except BUSY as error:
+            passing += failed_rows(cell, "error", f"{cell.title}: {_told(error)}", host())
+        except Exception as error:
+            rows += failed_rows(cell, "error", f"{cell.title}: {_told(error)}", host())
+    return Measured(
+        rows=table(rows),
+        passing=table(passing),
+        busy_s=time.perf_counter() - began - waited_s,
+        waited_s=waited_s,
+        left=left,
+        refused=refused,
+    )
 
 
 def estimate_s(cell: Cell) -> float:
@@ -105,7 +131,8 @@ def estimate_s(cell: Cell) -> float:
 
 
 def measure_cell(cell: Cell) -> list[Row]:
-    """The rows of the cell, under each block that names it. Never raises: see `status` and `error`."""
+    """The rows of the cell, under each block that names it. What a format raises is in `status` and `error`, but for
+    BUSY: that is raised."""
     if cell.kind not in TIMED_KINDS:
         return _under_its_grids(cell, _ROWS[cell.kind](cell), host())
     yardstick, before = {"yardstick_ns": yardstick_ns()}, glance()
@@ -348,8 +375,12 @@ def _times(cell: Cell, times: Samples) -> Row:
 
 
 def _error(cell: Cell, name: str, error: Exception) -> Row:
-    return {
-        "format": name,
-        "status": "error",
-        "error": f"{cell.title}: {name}: {type(error).__name__}: {error}",
-    }
+    if isinstance(error, BUSY):
+        raise error
+    return {"format": name, "status": "error", "error": f"{cell.title}: {name}: {_told(error)}"}
+
+
+def _told(error: BaseException) -> str:
+    """One line; of a system's error its words alone: the path is of this host."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{type(error).__name__}: {' '.join(said.split())}"

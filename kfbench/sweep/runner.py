@@ -18,18 +18,20 @@ from rich.progress import Progress
 
 from kfbench import __version__
 from kfbench.measure.environment import cores as local_cores
-from kfbench.measure.environment import environment
+from kfbench.measure.environment import environment, libraries, without_hosts
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import RunWriter, check_resumable, create_run, resume_run, sound_rows
-from kfbench.sweep.cell import LEAST_LIMIT_S, Measured, estimate_s, failed_rows, measure_task
+from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, estimate_s, failed_rows, measure_task
 from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
+from kfbench.sweep.packing import code_digest
 from kfbench.sweep.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.progress import counting
 from kfbench.sweep.spark.executors import host_facts, prepare_hosts, stay_on_one_host
 from kfbench.sweep.spark.session import is_cluster, retrying, session, slots, versions
 from kfbench.sweep.spark.tasks import Call, Lost, attempted, done
+from kfbench.sweep.turns import Turns
 
 COMPILING_S: Final = 30.0  # about what it takes at worst: a sweep that is shorter compiles what it meets
 AHEAD: Final = 1  # tasks that Spark has beyond its cores: when a core is free, the next one is planned
@@ -61,7 +63,8 @@ def run_sweep(
     facts = _facts(profile, asked, command, budget_s)
     with ExitStack() as stack:
         if resume:
-            again = {"command": command, "master": asked, "host": facts["environment"]["host"]}
+            again = {name: facts[name] for name in ("command", "master", "git_revision")}
+            again["host"] = facts["environment"]["host"]
             writer = stack.enter_context(resume_run(resume, facts, again))
             for part in writer.damaged:
                 _say(console, f"{part}: damaged, and set aside; its cells are measured again")
@@ -83,11 +86,12 @@ def run_sweep(
                 for _ in done(spark, calls, cores):
                     progress.update(bar, advance=1)
             attempt = partial(attempted, spark, harmless=(measure_task, ()))
+            turns = Turns(partial(_say, console), writer.path)
             stages = []
             for stage in planned(cells, budget_s, cores):
                 if stage.tasks and not stage.parallel and is_cluster(asked):
                     stay_on_one_host(spark)
-                stages.append(_measure(stage, cores if stage.parallel else 1, attempt, writer, progress))
+                stages.append(_measure(stage, cores if stage.parallel else 1, attempt, writer, progress, turns))
             if is_cluster(asked) and writer.hosts - hosts.keys():  # an executor came in the place of a lost one
                 hosts |= prepare_hosts(spark)
         known = {name: hosts[name] for name in sorted(writer.hosts & hosts.keys())}
@@ -112,28 +116,35 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
     return planned(left(profile.cells, found), budget_s, local_cores() or 1)
 
 
-def _measure(stage: Stage, slots: int, attempt: Attempt, writer: RunWriter, progress: Progress) -> dict[str, Any]:
+def _measure(
+    stage: Stage, slots: int, attempt: Attempt, writer: RunWriter, progress: Progress, turns: Turns
+) -> dict[str, Any]:
     """Store the rows of the stage's cells; what it took, for the manifest."""
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
-    measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S)
+    measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
     began, busy_s, waited_s = time.monotonic(), 0.0, 0.0
     if stage.skipped:
         writer.add(table(row for cell, reason in stage.skipped for row in failed_rows(cell, "skipped", reason)))
     tasks: Sequence[Task] = stage.tasks
     while tasks:
-        apart: list[Task] = []
+        again: list[Task] = []
         for task, found in attempt([(measure, task) for task in tasks], slots + AHEAD if stage.parallel else slots):
             if isinstance(found, Measured):
                 busy_s += found.busy_s
                 waited_s += found.waited_s
                 writer.add(found.rows)
+                writer.add(found.passing, passing=True)
+                again += [found.left] if found.left else []
+                measured = len(task) - len(found.left)
+                turns.took(found)
             elif len(task) > 1:
-                apart += [(cell,) for cell in task]
-                continue
+                again += [(cell,) for cell in task]
+                measured = 0
             else:
-                writer.add(table(_lost_rows(task[0], found)))
-            progress.update(bar, advance=len(task), failed=f"{writer.counts['error']} failed rows")
-        tasks = apart
+                writer.add(table(_lost_rows(task[0], found)), passing=True)
+                measured = 1
+            progress.update(bar, advance=measured, failed=f"{writer.counts['error']} failed rows")
+        tasks = again
     wall_s = time.monotonic() - began
     return {
         "kind": stage.kind,
@@ -170,9 +181,11 @@ def _facts(profile: Profile, master: str, command: str, budget_s: float) -> dict
         "filter": list(profile.filter),
         "cell_budget_s": budget_s,
         "command": command,
-        "master": master,
+        "master": without_hosts(master),
         "kfbench": __version__,
+        "code": code_digest(),
         "git_revision": facts["git_revision"],
+        "libraries": libraries(facts),
         "codecs": facts["codecs"],
         "environment": facts,
     }

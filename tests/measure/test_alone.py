@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.measure import alone as module
-from kfbench.measure.alone import alone
+from kfbench.measure.alone import NotAlone, SomeoneMeasures, alone
 
 MEASURES = """
 import sys, time
@@ -55,6 +55,15 @@ def test_one_that_is_killed_lets_go(lock: Path) -> None:
             assert time.monotonic() - began < 5
 
 
+def test_who_measures_is_named_and_not_waited_for_without_end(lock: Path) -> None:
+    with measuring(lock, 600) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        who = f"process {process.pid}" if Path("/proc/locks").exists() else "another process"
+        with pytest.raises(SomeoneMeasures, match=f"^{who} measures on this host$"), alone(0.1):
+            pass
+        process.kill()
+
+
 def test_a_lock_that_is_there_is_taken_without_a_right_to_write(lock: Path) -> None:
     lock.touch()
     lock.chmod(0o444)
@@ -64,6 +73,7 @@ def test_a_lock_that_is_there_is_taken_without_a_right_to_write(lock: Path) -> N
 
 def test_a_link_is_not_followed(lock: Path, tmp_path: Path) -> None:
     lock.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match=str(lock)), alone():
+    with pytest.raises(NotAlone, match=f"{lock}: nothing can be timed without it: ") as caught, alone():
         pass
+    assert "\n" not in str(caught.value)
     assert not (tmp_path / "elsewhere").exists()

@@ -1,17 +1,22 @@
 """One cell: rows that are right, rows that say why not, and never an exception."""
 
+import errno
 import json
+import os
+import pickle
 import time
 import tracemalloc
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
+from kfbench.measure import alone as alone_module
+from kfbench.measure.alone import NotAlone, SomeoneMeasures
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import IDENTITY, SCHEMA, table
@@ -313,15 +318,49 @@ class Hanging(GridPoint):
 def test_a_cell_that_takes_too_long_is_rows_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_module, "LIMIT_ESTIMATES", 0)
     slow = a_cell("cpu", workload=Hanging(), grids={"a": ("v0",), "b": ("v2", "v3")})
-    found = measure_task([slow, a_cell()], least_limit_s=0.5).rows
-    failed = found.filter(pc.equal(found["status"], "error"))
+    found = measure_task([slow, a_cell()], least_limit_s=0.5)
+    failed = found.passing
     assert [(row["grid"], row["format"], row["operation"]) for row in failed.to_pylist()] == [
         (grid, name, operation) for grid, name in (("a", "v0"), ("b", "v2"), ("b", "v3")) for operation in OPERATIONS
     ]
     assert set(failed["error"].to_pylist()) == {
         "cpu cell c0ffee (grid: defaults; none): TookTooLong: it took longer than 0.5 s"
     }
-    assert found.num_rows == failed.num_rows + 3
+    assert found.rows["status"].to_pylist() == ["ok"] * 3
+
+
+class Crowded(BatchedFormat):
+    """A format that finds no room. A path of this host is nothing for a row."""
+
+    def encode(self, *args: Any, **options: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")
+
+
+@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-1], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
+def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
+    name = cell.formats[-1]
+    broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
+    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, name: broken})
+    found = measure_task([cell])
+    assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})
+    assert set(found.passing["format"].to_pylist()) == set(cell.formats)
+    assert set(found.passing["error"].to_pylist()) == {f"{cell.title}: OSError: No space left on device"}
+
+
+def test_cells_that_get_no_turn_are_given_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(alone_module, "LOCK", tmp_path / "lock")
+    cells = [a_cell(), a_cell("cpu"), a_cell(formats=("v1",))]
+    with alone_module.alone():
+        found = measure_task(cells, patience_s=0.1)
+    assert found.rows["kind"].to_pylist() == ["bytes"] * 3 and found.passing.num_rows == 0
+    assert found.left == (cells[1], cells[2]) and isinstance(found.refused, SomeoneMeasures) and found.waited_s > 0.1
+    again = pickle.loads(pickle.dumps(found))  # as it comes from a worker
+    assert str(again.refused) == str(found.refused) and again.left == found.left
+    assert measure_task(found.left).left == ()
+    (tmp_path / "lock").unlink()
+    (tmp_path / "lock").symlink_to(tmp_path)
+    found = measure_task(cells)
+    assert found.left == (cells[1], cells[2]) and isinstance(found.refused, NotAlone)
 
 
 def test_estimates_grow_with_the_work() -> None:

@@ -2,15 +2,21 @@
 
 import gc
 import io
+import os
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
 from kfbench.errors import KfbenchError, RunError
+from kfbench.measure.alone import alone
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
 from kfbench.store import RunWriter, open_run
 from kfbench.sweep import plan, runner, whatif
@@ -20,7 +26,7 @@ from kfbench.sweep.progress import counting
 from kfbench.sweep.runner import run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
 from tests.recorded import FOLDER
-from tests.runs import deterministic
+from tests.runs import deterministic, told_of_this_machine
 from tests.sweep import faulty
 
 TINY = """\
@@ -71,13 +77,25 @@ def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     assert deterministic(one).equals(deterministic(two))
 
 
+def measuring_until(terminal: Console, words: str) -> None:
+    """As another sweep would, until the terminal shows these words."""
+    with alone():
+        deadline = time.monotonic() + 120
+        while words not in terminal.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
+            time.sleep(0.02)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_run_is_whole_and_says_how_it_came_about(
-    profile: Profile, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    profile: Profile, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(runner, "PATIENCE_S", 0.1)
     terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
+    measuring = threading.Thread(target=measuring_until, args=(terminal, "waiting for a turn"))
+    measuring.start()
     path = run_sweep(profile, tmp_path, "local[2]", command="kfbench sweep tiny.toml", console=terminal)
+    measuring.join()
     run = open_run(path)
     assert path.parent == tmp_path / "runs"
     manifest = run.manifest
@@ -99,21 +117,24 @@ def test_a_run_is_whole_and_says_how_it_came_about(
     assert statuses == {"ok": 5 * 6 + 6, "skipped": 5 * 2, "error": 0}
     shown = terminal.file.getvalue()  # type: ignore[attr-defined]
     assert "bytes" in shown and "10/10" in shown and "1/1" in shown
+    who = f"process {os.getpid()}" if Path("/proc/locks").exists() else "another process"
+    assert f"{who} measures on this host: waiting for a turn, 30 minutes at most" in shown
     out, err = capfd.readouterr()
     assert out == err == ""  # neither Spark nor the JVM writes over the progress
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_interrupted_run_says_so_and_is_resumed(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(plan, "TASK_S", 1e-9)
     add, stored = RunWriter.add, []
 
-    def interrupted(*args: Any) -> None:
-        add(*args)
-        stored.append(args)
+    def interrupted(writer: RunWriter, rows: pa.Table, **options: Any) -> None:
+        add(writer, rows, **options)
+        stored.extend([rows] if rows.num_rows else [])
         if len(stored) == 3:
             raise KeyboardInterrupt
 
@@ -142,6 +163,7 @@ def test_an_interrupted_run_says_so_and_is_resumed(
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: Path) -> None:
     """All bytes cells are one task: it is tried again, then taken apart, and then it is known which cell it was."""
     whole = deterministic(run_sweep(profile, tmp_path, "local[1]"))
@@ -155,12 +177,18 @@ def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: 
     lost = [(row["cell_id"], row["codec"], row["format"], row["error"]) for row in run.table.filter(failed).to_pylist()]
     assert {each[:3] for each in lost} == {(c.cell_id, c.codec, name) for c in cells[1:3] for name in c.formats}
     assert len(lost) == run.manifest["counts"]["error"] == 8
-    for cell, said in ((cells[1], "no worker survived it: "), (cells[2], "RuntimeError: out of ideas")):
-        assert all(said in each[3] for each in lost if each[:2] == (cell.cell_id, cell.codec))
+    dead = f"{cells[1].title}: no worker survived it: its Python worker ended"
+    assert {each[3] for each in lost} == {dead} | {
+        f"{cells[2].title}: {name}: RuntimeError: out of ideas" for name in cells[2].formats
+    }
+    (passing,) = (run.path / "measurements").glob("passing-*.parquet")
+    assert pq.read_table(passing)["error"].to_pylist() == [dead] * 4
+    assert told_of_this_machine(run) == []
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

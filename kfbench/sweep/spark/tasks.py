@@ -25,10 +25,17 @@ R = TypeVar("R")
 Call = tuple[Callable[[T], R], T]
 FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two: of a JVM that is gone
 
+LOSSES: Final = {  # by what Spark says of them
+    "ExecutorLostFailure": "its executor was lost",
+    "Python worker exited": "its Python worker ended",
+    "Traceback (most recent call last)": "it raised an error in its worker",
+}
+
 
 @dataclass(frozen=True)
 class Lost:
-    """A task that failed in every worker that tried it. reason: what Spark says of the last one."""
+    """A task that failed in every worker that tried it. reason: how, in words that are the same every time: Spark's own
+    are of hosts, tasks and attempts, and rows are published and compared."""
 
     reason: str
 
@@ -83,12 +90,17 @@ def attempted(
             try:
                 result: R | Lost = future.result()
             except FAILURES as error:
-                result = Lost(cause(error))
+                result = Lost(_loss(error))
                 try:
                     _run(spark, harmless)
                 except FAILURES:
                     raise SweepFailed(f"Spark gave a task up: {cause(error)}") from error
             yield task, result
+
+
+def _loss(error: Exception) -> str:
+    said = str(error)
+    return next((words for mark, words in LOSSES.items() if mark in said), "its task failed")
 
 
 def _finished(
