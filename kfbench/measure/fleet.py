@@ -72,11 +72,16 @@ class Growth:
 
     @property
     def exponent(self) -> float | None:
-        """p of cost = c * records**p, by least squares over the logarithms: 1 is linear. None of one cell."""
+        """p of cost = c * records**p: 1 is linear. None of one cell.
+
+        By least squares over the logarithms of each cell's ns a record and of the record in its middle: that slope is
+        p - 1, for p of 1 and 2 exactly. Sums up to a record have what came before in them, and look linear for longer.
+        """
         if len(self.records) < 2:
             return None
-        slope, _ = np.polyfit(np.log(self.records), np.log(self.cpu_ns), 1)
-        return float(slope)
+        middles = [(start + end) / 2 for start, end in pairwise((0, *self.records))]
+        slope, _ = np.polyfit(np.log(middles), np.log(self.ns_a_record), 1)
+        return float(slope) + 1
 
 
 @dataclass(frozen=True, kw_only=True)

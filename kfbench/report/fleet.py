@@ -19,6 +19,11 @@ MIB: Final = 1 << 20
 COPIES: Final = Traffic().replication
 ALL: Final = "equal shares"
 SHARES: Final = f"{ALL}: as many messages of each workload, which is assumed; no fleet is known to be like that."
+PACKED: Final = (
+    "Under a codec: an upper limit, by the bytes a record of this run's bytes cells, payload and all, a few thousand "
+    "records of each. Their batches are those of a client without a codec; one that compresses fits more records into "
+    "a batch that batch.size ends, and has fewer headers to save on."
+)
 Pair = tuple[float, float]  # bytes in v2 and in v3
 ONE_COPY: Final = "As producers send them, one copy: replication multiplies it."
 
@@ -106,6 +111,7 @@ def saved_table(fleet: Fleet) -> Table | None:
     columns = [Column(name="workload"), Column(name=f"{BASE}, one copy", unit="TB a day", digits=1)]
     for codec in (NONE, *fleet.codecs):
         what = "no codec" if codec == NONE else codec
+        what += "" if codec == NONE else ", at most"
         columns += [
             Column(name=f"saved, {what}", unit="%", digits=2),
             Column(name=f"saved, {what}, {COPIES} copies", unit="TB a day", digits=2),
@@ -114,7 +120,7 @@ def saved_table(fleet: Fleet) -> Table | None:
     if len(rows) > 1:
         notes.append(SHARES)
     if fleet.codecs:
-        notes.append("Under a codec: by the bytes a record of this run's bytes cells, a few thousand records of each.")
+        notes.append(PACKED)
     return Table(
         name="fleet-saved",
         caption=f"What {NEW} saves of {BASE} at {_messages()} messages a day",
@@ -173,7 +179,8 @@ def cost_table(fleet: Fleet) -> Table:
         ),
         rows=tuple(body),
         notes=(
-            "An exponent of 1 is a cost linear in records. The largest worker is a whole process, libraries included.",
+            "An exponent of 1 is a cost linear in records; it is fitted to what each cell took a record, not to sums.",
+            "The largest worker is a whole process, libraries included.",
         ),
     )
 

@@ -4,22 +4,25 @@ Read from datasets/java/cpu.json, which `make java-cpu` writes. Its host is name
 time of one stands beside a time of the other.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 import numpy as np
 
 from kfbench.measure.cpu import paired_ratio
-from kfbench.report.render import Cell, Column, Interval, Table, number
+from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import BASE
 from kfbench.shipped import DATASETS
 
 FILE: Final = DATASETS / "java" / "cpu.json"
 WRITERS: Final = {"java": "Kafka's Java", "kfbench": "kfbench"}
 OTHERS: Final = ("v0", "v1")
+Word = Literal["agree", "differ", "undecided"]
 WORDS: Final = {"encode": "writes", "decode": "reads"}
 
 
@@ -47,6 +50,11 @@ class _File(msgspec.Struct):
     cells: list[_Cell]
 
 
+def _side(ratio: Interval) -> int:
+    """1: dearer than v2; -1: cheaper; 0: the interval holds 1."""
+    return (ratio.low > 1) - (ratio.high < 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pair:
     """One format, operation and cell: CPU time to v2's by both, round by round."""
@@ -59,9 +67,10 @@ class Pair:
     ours: Interval
 
     @property
-    def agrees(self) -> bool:
-        """Both intervals on one side of 1, or one of them across it."""
-        return not ((self.java.low > 1 and self.ours.high < 1) or (self.java.high < 1 and self.ours.low > 1))
+    def word(self) -> Word:
+        """agree: both intervals lie on one side of 1; differ: on different ones; undecided: one of them holds 1."""
+        sides = {_side(self.java), _side(self.ours)}
+        return "undecided" if 0 in sides else "agree" if len(sides) == 1 else "differ"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +148,13 @@ def sentence(found: Java) -> str:
     said = []
     for operation, does in WORDS.items():
         pairs = [pair for pair in found.pairs if pair.operation == operation]
-        agreeing = sum(pair.agrees for pair in pairs)
+        words = Counter(pair.word for pair in pairs)
         ranges = [_span([pair.java.median for pair in pairs if pair.format == name]) for name in OTHERS]
         own = [_span([pair.ours.median for pair in pairs if pair.format == name]) for name in OTHERS]
         said.append(
             f"Kafka {does} v0 in {ranges[0]} and v1 in {ranges[1]} times the CPU time of {BASE}, kfbench in {own[0]} "
-            f"and {own[1]}; the two agree on which is dearer in {agreeing} of {len(pairs)} pairs."
+            f"and {own[1]}; of {len(pairs)} pairs the two agree on which is dearer in {words['agree']}, differ in "
+            f"{words['differ']}, and are undecided in {words['undecided']} (an interval holds 1)."
         )
     low, high = found.again["java"]
     said.append(f"{BASE} against itself reads {low:.2f} to {high:.2f} in Java. No claim goes beyond what both show.")
@@ -153,6 +163,10 @@ def sentence(found: Java) -> str:
 
 def _span(medians: list[float]) -> str:
     return f"{min(medians):.2f} to {max(medians):.2f}"
+
+
+def _worded(pairs: Mapping[str, Pair], word: Word) -> list[str]:
+    return [name for name in OTHERS if pairs[name].word == word]
 
 
 def table(found: Java, hosts: list[str]) -> Table:
@@ -166,8 +180,8 @@ def table(found: Java, hosts: list[str]) -> Table:
         }
         java_ns, our_ns = found.ns[operation, batch, value]
         ratios = [cell for name in OTHERS for cell in (pairs[name].java, pairs[name].ours)]
-        differing = [name for name in OTHERS if not pairs[name].agrees]
-        body.append((operation, batch, value, *ratios, java_ns, our_ns, ", ".join(differing) or "agree"))
+        verdict = [f"{word}: {listed(names)}" for word in get_args(Word) if (names := _worded(pairs, word))]
+        body.append((operation, batch, value, *ratios, java_ns, our_ns, "; ".join(verdict)))
     same = "so was this run" if hosts == [found.host] else "this run was not"
     note = (
         f"Measured {found.measured} on {found.host} ({found.cpu}; load {number(found.load, 1)} as it ended; {same}), "

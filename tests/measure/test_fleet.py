@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kfbench.measure.fleet import MESSAGES_A_DAY, Modelled, modelled
@@ -77,6 +78,17 @@ def test_a_linear_cost_has_exponent_one_and_another_has_not() -> None:
         each |= {"generate_ns": end**2 - each["start"] ** 2, "cpu_ns": [0]}
     growth = one(rows).growth
     assert growth.exponent == pytest.approx(2) and growth.ns_a_record[-1] > growth.ns_a_record[0]
+
+
+def test_what_came_before_does_not_hide_how_cost_grows() -> None:
+    """From the fifth cell on a record costs twice as much; sums still have the cheap ones in them."""
+    rows = both(*((1_000 * i, 1_000) for i in range(8)))
+    for each in rows:
+        if each["start"] >= 4_000:
+            each |= {"generate_ns": 2 * each["generate_ns"], "cpu_ns": [2 * each["cpu_ns"][0]]}
+    growth = one(rows).growth
+    summed, _ = np.polyfit(np.log(growth.records), np.log(growth.cpu_ns), 1)
+    assert growth.exponent is not None and growth.exponent > summed + 0.1 > 1.1
 
 
 def test_one_cell_says_nothing_of_growth() -> None:

@@ -65,8 +65,10 @@ def test_codecs_are_those_that_the_run_has_bytes_under(tmp_path: Path) -> None:
     assert table is not None
     row = row_of(table, workload="user-activity")
     base, new = (size_bytes(name, 5, "zstd") for name in ("v2", "v3"))
-    assert row["saved, zstd 3 (%)"] == pytest.approx(100 * (base - new) / base)
-    assert row_of(table, workload=ALL)["saved, zstd 3 (%)"] is not None
+    assert row["saved, zstd 3, at most (%)"] == pytest.approx(100 * (base - new) / base)
+    assert row_of(table, workload=ALL)["saved, zstd 3, at most (%)"] is not None
+    assert any("Under a codec: an upper limit" in note for note in table.notes)
+    assert "saved, no codec (%)" in row
 
 
 def test_cost_and_memory_are_told(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kfbench.report import kafka_cpu
-from kfbench.report.kafka_cpu import FILE, Java
+from kfbench.report.kafka_cpu import FILE, Java, Pair
+from kfbench.report.render import Interval
 from kfbench.report.results import Results
 from kfbench.report.sections import sections
 
@@ -46,17 +47,40 @@ def test_ratios_are_paired_and_stand_beside_each_other(tmp_path: Path) -> None:
     }
     for pair in found.pairs:
         wanted = {"v0": V0, "v1": V1}[pair.format]
-        assert pair.java.median == pytest.approx(wanted, rel=1e-4) == pair.ours.median and pair.agrees
+        assert pair.java.median == pytest.approx(wanted, rel=1e-4) == pair.ours.median and pair.word == "agree"
     java_ns, our_ns = found.ns["encode", 10, 100]
     assert java_ns == pytest.approx(10 * our_ns, rel=1e-3)
-    assert "the two agree on which is dearer in 2 of 2 pairs" in kafka_cpu.sentence(found)
+    assert "of 2 pairs the two agree on which is dearer in 2, differ in 0, and are undecided in 0" in (
+        kafka_cpu.sentence(found)
+    )
 
 
 def test_where_they_differ_it_is_said(tmp_path: Path) -> None:
     found = made(tmp_path, ours_v0=0.7)
-    assert [pair.agrees for pair in found.pairs if pair.format == "v0"] == [False, False]
-    assert "in 1 of 2 pairs" in kafka_cpu.sentence(found)
-    assert [row[-1] for row in kafka_cpu.table(found, []).rows] == ["v0", "v0"]
+    assert [pair.word for pair in found.pairs if pair.format == "v0"] == ["differ", "differ"]
+    assert "in 1, differ in 1, and are undecided in 0" in kafka_cpu.sentence(found)
+    assert [row[-1] for row in kafka_cpu.table(found, []).rows] == ["agree: v1; differ: v0"] * 2
+
+
+@pytest.mark.parametrize(
+    ("java", "ours", "word"),
+    [
+        ((1.1, 1.2), (1.01, 2.0), "agree"),
+        ((0.8, 0.9), (0.7, 0.99), "agree"),
+        ((1.1, 1.2), (0.7, 0.99), "differ"),
+        ((0.8, 0.9), (1.01, 2.0), "differ"),
+        ((1.1, 1.2), (0.9, 1.3), "undecided"),
+        ((0.9, 1.1), (0.8, 0.9), "undecided"),
+        ((0.9, 1.1), (0.9, 1.1), "undecided"),
+        ((1.0, 1.2), (1.1, 1.2), "undecided"),
+    ],
+)
+def test_an_interval_that_holds_one_decides_nothing(
+    java: tuple[float, float], ours: tuple[float, float], word: str
+) -> None:
+    java_ratio, our_ratio = (Interval(median=sum(ends) / 2, low=ends[0], high=ends[1]) for ends in (java, ours))
+    pair = Pair(operation="encode", batch_size=1, value_bytes=1, format="v0", java=java_ratio, ours=our_ratio)
+    assert pair.word == word
 
 
 def test_the_host_is_named_and_told_from_the_runs(tmp_path: Path) -> None:
