@@ -111,7 +111,7 @@ def warm_up(arm: Arm) -> int:
     times_ns: list[int] = []
     while len(times_ns) < LEAST_WARM_UP_CALLS or _still_faster(times_ns):
         arm.before()
-        times_ns.append(_time(arm.call, 1)[0])
+        times_ns.append(timed(arm.call, 1)[0])
     arm.verify()
     return len(times_ns)
 
@@ -130,17 +130,18 @@ def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: i
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
     random = np.random.default_rng(seed)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         arms[base].before()
         inner_loops = _calibrate(arms[base].call, sample_ns)
         for i in range(rounds):
             for j in random.permutation(len(arms)).tolist():
                 arms[j].before()
-                cpu_ns[j, i], wall_ns[j, i] = _time(arms[j].call, inner_loops)
+                cpu_ns[j, i], wall_ns[j, i] = timed(arms[j].call, inner_loops)
     return [Samples(inner_loops=inner_loops, cpu_ns=cpu_ns[j], wall_ns=wall_ns[j]) for j in range(len(arms))]
 
 
-def _time(call: Callable[[], object], inner_loops: int) -> tuple[int, int]:
+def timed(call: Callable[[], object], inner_loops: int) -> tuple[int, int]:
+    """(CPU ns of this thread, wall ns) of so many calls."""
     loops = range(inner_loops)
     wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
     for _ in loops:
@@ -152,12 +153,12 @@ def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
     """Calls that take sample_ns together; the same for all arms, so that samples compare as they are."""
     if sample_ns == 1:
         return 1
-    once = min(_time(call, 1)[1] for _ in range(5))
+    once = min(timed(call, 1)[1] for _ in range(5))
     return int(np.clip(-(-sample_ns // max(once, 1)), 1, MAX_INNER_LOOPS))
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Nobody's sample pays for it. No collection before either: it takes longer than all the samples."""
     enabled = gc.isenabled()
     gc.disable()

@@ -1,0 +1,121 @@
+"""Other implementations beside ours: each must write our bytes and read what was written before it is timed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kfbench.formats import FORMATS as OURS
+from tools.peers import __main__ as command
+from tools.peers.arm import FORMATS, Absent, Arm, Differs, Peer, Task, Times
+from tools.peers.measuring import NO_FASTER, cells, measured, task, warm_up
+from tools.peers.ours import Kfbench, Limit, kfbench, limit
+from tools.peers.python import aiokafka, client, kafka_python, without_epochs
+
+
+@pytest.fixture(scope="module")
+def given() -> Task:
+    return task(replace(cells()[4], records=50))
+
+
+@pytest.fixture(scope="module")
+def clients() -> Iterator[list[Peer]]:
+    pytest.importorskip("aiokafka")
+    pytest.importorskip("kafka")
+    with aiokafka() as one, kafka_python() as other:
+        yield [one, other]
+
+
+def test_cells_are_those_of_the_default_profile() -> None:
+    found = [(cell.axes["batch_size"], cell.axes["value_bytes"]) for cell in cells()]
+    assert found == [(batch, value) for batch in (1, 10, 100) for value in (10, 100, 1000)]
+    assert all(cell.formats == FORMATS and cell.codec == "none" for cell in cells())
+
+
+def test_offsets_count_from_0_in_each_batch(given: Task) -> None:
+    assert given.records.offsets.tolist() == list(range(10)) * 5
+
+
+def test_every_arm_is_timed_in_every_round(given: Task, clients: list[Peer]) -> None:
+    found = measured([Kfbench(), Limit(), *clients], given, rounds=3, seed=0)
+    named = [(each.arm.operation, each.arm.peer, each.arm.format) for each in found if not each.arm.again]
+    peers = ("kfbench", "limit", "aiokafka", "kafka-python")
+    assert named == [
+        (operation, peer, name)
+        for operation in ("encode", "decode")
+        for peer in peers
+        for name in FORMATS
+        if (operation, peer) != ("decode", "limit")
+    ]
+    assert [(each.arm.operation, each.arm.format) for each in found if each.arm.again] == [
+        ("encode", "v2"),
+        ("decode", "v2"),
+    ]
+    for each in found:
+        assert each.cpu_ns.shape == each.wall_ns.shape == (3,) and each.cpu_ns.min() > 0 and each.inner_loops >= 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_client_that_writes_or_reads_something_else_is_not_timed(given: Task, clients: list[Peer], name: str) -> None:
+    others = given.records.at_times(given.records.timestamps_ms + 1)
+    values = replace(given, records=given.records.take(np.arange(50)[::-1]))  # other payload than the logs hold
+    later = replace(given, logs=given.logs | {name: bytes(OURS[name].encode(others, 10, lossy=True))})
+    for peer in clients:
+        with pytest.raises(Differs, match=f"v0: {peer.name} writes other bytes than ours"):
+            list(peer.arms(values))
+        if name != "v0":  # which has no times
+            with pytest.raises(Differs, match=f"{name}: {peer.name} writes other bytes than ours"):
+                list(peer.arms(later))
+
+
+def test_only_the_epochs_of_batches_may_differ(given: Task) -> None:
+    log = given.logs["v2"]
+    at = int(OURS["v2"].decode(log).batches["position"].iloc[1])
+    for byte in range(at, at + 30):
+        changed = bytearray(log)
+        changed[byte] ^= 1
+        is_length = at + 8 <= byte < at + 12  # nothing behind it is where it was
+        same = not is_length and without_epochs(bytes(changed), "v2") == without_epochs(log, "v2")
+        assert same == (at + 12 <= byte < at + 16)
+
+
+def test_what_is_not_installed_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Absent, match=r"nowhere.*pip install kfbench\[peers\]"), client("x", "nowhere.A", "b.B", "c.C"):
+        pass
+
+
+def test_warm_up_ends_when_nothing_gets_faster_or_time_is_up() -> None:
+    times = iter([1000, 500, 495, *[490] * 10 * NO_FASTER])
+    arm = Arm(peer="p", format="v2", operation="encode", sample=lambda _: Times(next(times), 0))
+    assert warm_up([arm], 0.0, 60.0) == 2 + NO_FASTER
+    assert warm_up([arm], 0.0, 0.0) == 0
+
+
+def test_the_file_has_every_sample_and_the_table_every_peer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def nobody() -> Iterator[Peer]:
+        raise Absent("no such thing here")
+        yield
+
+    out = tmp_path / "peers" / "cpu.json"
+    monkeypatch.setattr(command, "PEERS", (kfbench, limit, nobody))
+    monkeypatch.setattr(command, "cells", lambda: [replace(cells()[0], records=20)])
+    monkeypatch.setattr("sys.argv", ["peers", "--rounds", "3", "--out", str(out)])
+    command.main()
+    told = json.loads(out.read_text())
+    (cell,) = told["cells"]
+    assert list(told["peers"]) == ["kfbench", "limit"] and told["environment"]["host"]
+    assert {key: cell[key] for key in ("records", "batch_size", "value_bytes", "key_bytes")} == {
+        "records": 20, "batch_size": 1, "value_bytes": 10, "key_bytes": 16,
+    }  # fmt: skip
+    assert len(cell["arms"]) == 3 + 1 + 3 + 1 + 3
+    assert all(len(arm["cpu_ns"]) == len(arm["wall_ns"]) == 3 for arm in cell["arms"])
+    printed, err = capsys.readouterr()
+    assert "skipped nobody: no such thing here" in err
+    assert "kfbench" in printed and "limit" in printed and "(1.00)" in printed

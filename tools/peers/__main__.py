@@ -1,0 +1,118 @@
+"""Times other implementations beside ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
+
+aiokafka, kafka-python and Apache Kafka's Java classes, as far as this machine has them, and the limit: a copy of the
+finished batches and their checksums. Each writes the same records, and must write our bytes, or nothing is kept. Every
+sample goes into datasets/peers/cpu.json, with what the host is; a report shows it and names the host.
+"""
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from kfbench.measure.alone import alone
+from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.environment import environment
+from kfbench.sweep.grid import Cell
+from tools import jvm
+from tools.peers.arm import Absent, Differs, Peer, Start
+from tools.peers.java import java
+from tools.peers.measuring import POINTS, Timed, cells, measured, task
+from tools.peers.ours import Kfbench, kfbench, limit
+from tools.peers.python import aiokafka, kafka_python
+
+OUT: Final = Path(__file__).resolve().parents[2] / "datasets" / "peers" / "cpu.json"
+PEERS: Final[tuple[Start, ...]] = (kfbench, limit, aiokafka, kafka_python, java)
+ROUNDS: Final = 49
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make peers", description="Other implementations timed beside ours")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--out", type=Path, default=OUT)
+    asked = parser.parse_args()
+    terminal = Console(stderr=True)
+    with ExitStack() as stack:
+        peers = list[Peer]()
+        for start in PEERS:
+            try:
+                peers.append(stack.enter_context(start()))
+            except Absent as why:
+                terminal.print(f"skipped {start.__name__}: {why}", soft_wrap=True, markup=False)
+        stack.enter_context(alone())
+        began = datetime.now(UTC)
+        try:
+            found = [
+                (cell, measured(peers, task(cell), asked.rounds, seed=i))
+                for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal))
+            ]
+        except (Differs, jvm.ToolError) as error:
+            raise SystemExit(f"make peers: {error}") from None
+    told = {
+        "measured": began.isoformat(timespec="seconds"),
+        "peers": {peer.name: peer.version for peer in peers},
+        "environment": environment(),
+    }
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(text(told, found), encoding="utf-8")
+    Console(width=None if sys.stdout.isatty() else 120).print(shown(found))
+    terminal.print(f"every sample: {asked.out}", soft_wrap=True)
+
+
+def text(told: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:
+    """JSON with a line an arm."""
+    head = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in told.items()]
+    rows = []
+    for cell, arms in found:
+        row = json.dumps({"records": cell.records} | {axis: cell.axes[axis] for axis in POINTS})
+        lines = ",\n   ".join(json.dumps(_told(each), separators=(",", ":")) for each in arms)
+        rows.append(f'{row[:-1]}, "arms": [\n   {lines}]}}')
+    return "{" + ",\n ".join(head) + ',\n "cells": [\n  ' + ",\n  ".join(rows) + "]}\n"
+
+
+def _told(each: Timed) -> dict[str, Any]:
+    return {
+        "peer": each.arm.peer,
+        "operation": each.arm.operation,
+        "format": each.arm.format,
+        "arm": "aa" if each.arm.again else "measure",
+        "warm_up_rounds": each.warm_up_rounds,
+        "inner_loops": each.inner_loops,
+        "cpu_ns": each.cpu_ns.tolist(),
+        "wall_ns": each.wall_ns.tolist(),
+    }
+
+
+def shown(found: list[tuple[Cell, list[Timed]]]) -> Table:
+    """CPU ns a record of every peer, and how many times ours, of the same rounds."""
+    peers = list(dict.fromkeys(each.arm.peer for _, arms in found for each in arms))
+    table = Table(*("operation", "format", "batch size", "value bytes"), *peers, title="CPU, ns a record (times ours)")
+    for cell, arms in found:
+        by_arm = {(e.arm.operation, e.arm.format, e.arm.peer): e for e in arms if not e.arm.again}
+        for operation, name in dict.fromkeys((key[0], key[1]) for key in by_arm):
+            base = _ns(by_arm[operation, name, Kfbench.name], cell.records)
+            row = []
+            for peer in peers:
+                if each := by_arm.get((operation, name, peer)):
+                    ns = _ns(each, cell.records)
+                    row.append(f"{np.median(ns):,.0f} ({paired_ratio(ns, base)[0]:.2f})")
+                else:
+                    row.append("")
+            table.add_row(operation, name, *(str(cell.axes[axis]) for axis in ("batch_size", "value_bytes")), *row)
+    return table
+
+
+def _ns(each: Timed, records: int) -> Any:
+    return each.cpu_ns / each.inner_loops / records
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""All peers' arms of a cell and an operation in the same rounds, each round in a fresh random order."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
+from kfbench.sweep.grid import Cell, load_profile
+from tools.peers.arm import FORMATS, Arm, Peer, Task
+from tools.peers.ours import logs
+
+POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "key_bytes": (16,)}
+BLOCK: Final = "cpu-value"
+SAMPLE_NS: Final = 1_000_000
+NO_FASTER: Final = 100  # rounds in a row after which a peer counts as warm
+STILL_FASTER: Final = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """cpu_ns, wall_ns int64[rounds], each of inner_loops calls; round i of an operation's arms belongs together."""
+
+    arm: Arm
+    warm_up_rounds: int
+    inner_loops: int
+    cpu_ns: NDArray[np.int64]
+    wall_ns: NDArray[np.int64]
+
+
+@cache
+def cells() -> tuple[Cell, ...]:
+    """Of the default profile's block of value sizes, without a codec, for the formats that Kafka writes, so that a
+    report's own rows have the same payload."""
+    found = [
+        replace(cell, formats=FORMATS, grids={BLOCK: FORMATS})
+        for cell in load_profile("default").cells
+        if BLOCK in cell.grids and all(cell.axes[axis] in levels for axis, levels in POINTS.items())
+    ]
+    return tuple(sorted(found, key=lambda cell: (cell.axes["batch_size"], cell.axes["value_bytes"])))
+
+
+def task(cell: Cell) -> Task:
+    """The cell's records; offsets count from 0 in each batch, as a producer's do."""
+    sample = cell.workload.generate(records=cell.records, seed=cell.seed)
+    size = int(cell.axes["batch_size"])
+    records = sample.records.at_offsets(np.arange(cell.records, dtype=np.int64) % size)
+    return Task(records=records, batch_size=size, logs=logs(records, size))
+
+
+def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list[Timed]:
+    """Raises Differs before anything is timed."""
+    arms = {peer.name: list(peer.arms(given)) for peer in peers}
+    found: list[Timed] = []
+    for operation in OPERATIONS:
+        warm_up_rounds: dict[str, int] = {}
+        timed: list[Arm] = []
+        for peer in peers:
+            own = [arm for arm in arms[peer.name] if arm.operation == operation]
+            warm_up_rounds[peer.name] = warm_up(own, *peer.warm_up_s)
+            timed += own
+        found += _rounds(timed, warm_up_rounds, rounds, seed)
+    return found
+
+
+def warm_up(arms: Sequence[Arm], least_s: float, most_s: float) -> int:
+    """Until no arm has become faster for a while; the rounds that it took."""
+    began, fastest = time.monotonic(), [np.inf] * len(arms)
+    rounds = quiet = 0
+    while (spent_s := time.monotonic() - began) < most_s and (quiet < NO_FASTER or spent_s < least_s):
+        rounds, quiet = rounds + 1, quiet + 1
+        for i, arm in enumerate(arms):
+            cpu_ns = arm.sample(1).cpu_ns
+            if cpu_ns < fastest[i] * (1 - STILL_FASTER):
+                fastest[i], quiet = cpu_ns, 0
+    return rounds
+
+
+def _rounds(arms: Sequence[Arm], warm_up_rounds: Mapping[str, int], rounds: int, seed: int) -> list[Timed]:
+    random = np.random.default_rng(seed)
+    loops = [int(-(-SAMPLE_NS // max(1, min(arm.sample(1).wall_ns for _ in range(3))))) for arm in arms]
+    cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
+    with no_garbage_collection():
+        for i in range(rounds):
+            for j in random.permutation(len(arms)).tolist():
+                cpu_ns[j, i], wall_ns[j, i] = arms[j].sample(loops[j])
+    return [
+        Timed(
+            arm=arm,
+            warm_up_rounds=warm_up_rounds[arm.peer],
+            inner_loops=loops[j],
+            cpu_ns=cpu_ns[j],
+            wall_ns=wall_ns[j],
+        )
+        for j, arm in enumerate(arms)
+    ]

@@ -1,0 +1,124 @@
+"""aiokafka (Cython) and kafka-python (Python): clients that take a record a call, and give one back a step.
+
+Reading checks each batch's checksum, as their consumers do unless told otherwise, and touches what a consumer needs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module, metadata
+from typing import Any
+
+from kfbench.layouts import V2_HEADER, position
+from tools.peers.arm import FORMATS, Absent, Arm, Differs, Task
+from tools.peers.ours import sampling
+
+# A v2 batch's leader epoch is the broker's to fill, no checksum covers it, and each client has its own.
+LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
+NO_LIMIT_BYTES = 1 << 30
+NO_PRODUCER = (0, -1, -1, -1)  # transactional, producer id, epoch, base sequence
+Row = tuple[int, int, bytes | None, bytes | None]
+
+
+class Client:
+    warm_up_s = (0.0, 0.2)
+
+    def __init__(self, name: str, batches: Any, messages: Any, reader: Any) -> None:
+        self.name = name
+        self.version = metadata.version(name)
+        self._batches, self._messages, self._reader = batches, messages, reader
+
+    def arms(self, task: Task) -> Iterator[Arm]:
+        records = task.records
+        offsets, times = records.offsets.tolist(), records.timestamps_ms.tolist()
+        rows = [(offsets[i], times[i], records.key(i), records.value(i)) for i in range(len(records))]
+        groups = [rows[first : first + task.batch_size] for first in range(0, len(rows), task.batch_size)]
+        for name in FORMATS:
+            log = task.logs[name]
+            write = self._writer(name, groups)
+            if without_epochs(b"".join(write()), name) != without_epochs(log, name):
+                raise Differs(f"{name}: {self.name} writes other bytes than ours")
+            if [row[2:] for row in self._rows(log)] != [row[2:] for row in rows]:
+                raise Differs(f"{name}: {self.name} reads other records than were written")
+            yield Arm(peer=self.name, format=name, operation="encode", sample=sampling(write))
+            yield Arm(peer=self.name, format=name, operation="decode", sample=sampling(lambda log=log: self._read(log)))  # type: ignore[misc]
+
+    def _writer(self, name: str, groups: list[list[Row]]) -> Callable[[], list[bytes]]:
+        def batches() -> list[bytes]:
+            made = []
+            for group in groups:
+                builder = self._batches(2, 0, *NO_PRODUCER, NO_LIMIT_BYTES)
+                append = builder.append
+                for offset, timestamp, key, value in group:
+                    append(offset, timestamp, key, value, [])
+                made.append(builder.build())
+            return made
+
+        def messages() -> list[bytes]:
+            made, magic = [], FORMATS.index(name)
+            for group in groups:
+                builder = self._messages(magic, 0, NO_LIMIT_BYTES)
+                append = builder.append
+                for offset, timestamp, key, value in group:
+                    append(offset, timestamp, key, value)
+                made.append(builder.build())
+            return made
+
+        return batches if name == "v2" else messages
+
+    def _read(self, log: bytes) -> int:
+        seen, records = 0, self._reader(log)
+        while records.has_next():
+            batch = records.next_batch()
+            if not batch.validate_crc():
+                raise Differs(f"{self.name} refuses a checksum of ours")
+            for record in batch:
+                seen += record.offset >= 0 and (record.timestamp, record.key, record.value) is not None
+        return seen
+
+    def _rows(self, log: bytes) -> list[Row]:
+        found, records = [], self._reader(log)
+        while records.has_next():
+            found += [(each.offset, each.timestamp, each.key, each.value) for each in records.next_batch()]
+        return found
+
+
+def without_epochs(log: bytes, name: str) -> bytes:
+    if name != "v2":
+        return log
+    data, at = bytearray(log), 0
+    while at < len(data):
+        data[at + EPOCH_AT : at + MAGIC_AT] = bytes(MAGIC_AT - EPOCH_AT)
+        at += EPOCH_AT + int.from_bytes(data[at + LENGTH_AT : at + EPOCH_AT], "big")
+    return bytes(data)
+
+
+@contextmanager
+def client(name: str, batches: str, messages: str, reader: str) -> Iterator[Client]:
+    """Each of the three as module.Class. Raises Absent."""
+    try:
+        parts = [each.rpartition(".") for each in (batches, messages, reader)]
+        found = [getattr(import_module(module), attribute) for module, _, attribute in parts]
+    except ImportError as error:
+        raise Absent(f"{error}; pip install kfbench[peers]") from None
+    yield Client(name, *found)
+
+
+@contextmanager
+def aiokafka() -> Iterator[Client]:
+    path = "aiokafka.record._crecords"
+    with client(
+        "aiokafka", f"{path}.DefaultRecordBatchBuilder", f"{path}.LegacyRecordBatchBuilder", f"{path}.MemoryRecords"
+    ) as found:
+        yield found
+
+
+@contextmanager
+def kafka_python() -> Iterator[Client]:
+    path = "kafka.record"
+    with client(
+        "kafka-python",
+        f"{path}.default_records.DefaultRecordBatchBuilder",
+        f"{path}.legacy_records.LegacyRecordBatchBuilder",
+        f"{path}.memory_records.MemoryRecords",
+    ) as found:
+        yield found
