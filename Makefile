@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test coverage faults fuzz oracle golden java-cpu lint bench figures broker notebooks readme workloads results lock clean
+.PHONY: help setup report test coverage faults fuzz oracle golden java-cpu lint bench figures broker notebooks readme workloads results intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
@@ -24,6 +24,7 @@ help:
 	@echo "make readme     put the newest published table and picture into README.md"
 	@echo "make workloads  write docs/workloads.md and its figures anew from the catalogue"
 	@echo "make results    write the columns of a run into docs/results.md anew"
+	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
 	@echo "make lock       resolve requirements.lock anew (needs uv)"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
@@ -87,6 +88,9 @@ workloads: setup
 
 results: setup
 	$(PY) tools/results_page.py
+
+intervals: setup
+	$(PY) tools/intervals_page.py
 
 # Universal: one lock for every platform and Python from 3.11; pip checks the hashes.
 lock:
