@@ -2,9 +2,9 @@
 
 usage: intervals_page.py
 
-Simulated, with fixed seeds, in half a minute: rounds of a known median, and what kfbench.measure.cpu.paired_ratio, three
-of scipy's bootstraps and interpolated order statistics make of them. tests/tools/test_intervals_page.py holds what
-stands there against the binomial distribution, and against other draws.
+Simulated, with fixed seeds, in half a minute: rounds of a known median, and what kfbench.measure.cpu.paired_ratio,
+three of scipy's bootstraps and interpolated order statistics make of them. tests/tools/test_intervals_page.py holds
+what stands there against the binomial distribution, and against other draws.
 """
 
 import re
