@@ -313,9 +313,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     try:
         manifest = json.loads(file.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise RunError(f"{path}: not a run: it has no {MANIFEST}") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise RunError(f"{file}: cannot be read: {error}") from None
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
         raise RunError(f"{file}: schema_version: missing, so this is no run of kfbench")
@@ -355,7 +357,9 @@ def _one_line(error: Exception) -> str:
 
 
 def _shown(value: object) -> str:
-    return "none" if value is None or value == [] else str(value)
+    if isinstance(value, list):
+        value = " and ".join(map(str, value)) or None
+    return "none" if value is None else str(value)
 
 
 def _parts(path: Path) -> list[Path]:

@@ -177,7 +177,10 @@ def test_a_part_whose_columns_are_not_ours_is_no_part(
         ),
         ({"profile_text": "t\nseed = 1\n"}, "the profile is not the same: line 2: none then, seed = 1 now"),
         ({"seed": 1}, "seed: the seed is not the same: 0 then, 1 now"),
-        ({"filter": ["kind=cpu"]}, r"filter: the filter is not the same: none then, \['kind=cpu'\] now"),
+        (
+            {"filter": ["kind=cpu", "level>1"]},
+            "filter: the filter is not the same: none then, kind=cpu and level>1 now",
+        ),
         ({"cell_budget_s": 1.0}, "cell_budget_s: the time budget of a cell is not the same: 120.0 then, 1.0 now"),
         ({"code": "beef"}, "code: the code of kfbench is not the same: c0de then, beef now"),
         ({"kfbench": "0.2.0"}, "kfbench: kfbench is not the same: 0.1.0 then, 0.2.0 now"),
@@ -363,6 +366,9 @@ def test_a_foreign_run_is_refused(tmp_path: Path, changes: dict[str, Any], said:
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"not a run: it has no manifest\.json"):
         open_run(tmp_path)
+    (tmp_path / "a file").touch()
+    with pytest.raises(RunError, match=r"a file: not a run: it has no manifest\.json"):
+        open_run(tmp_path / "a file")
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
         open_run(tmp_path)

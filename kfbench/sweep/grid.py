@@ -219,7 +219,10 @@ def load_profile(name_or_path: str | Path) -> Profile:
         names.add(grid.name)
         found = list(_cells(where, grid, file))
         if not found:
-            raise InvalidConfig(f"{where}: axes: no valid cell is left")
+            raise InvalidConfig(
+                f"{where}: axes: no valid cell is left: a spread of timestamps takes two records a batch, a share of nulls "
+                f"values that are not, and a broker no batch above {MAX_BATCH_BYTES:,} bytes"
+            )
         for cell in found:
             cells[cell.key] = _merged(cells[cell.key], cell) if cell.key in cells else cell
     if not cells:
@@ -240,7 +243,9 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any
     try:
         text = path.read_text(encoding="utf-8")
         tables: dict[str, Any] = msgspec.toml.decode(text)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InvalidConfig(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise InvalidConfig(f"{path}: cannot be read: {error}") from None
     except msgspec.DecodeError as error:
         raise InvalidConfig(f"{path}: {error}") from None
