@@ -220,8 +220,8 @@ def load_profile(name_or_path: str | Path) -> Profile:
         found = list(_cells(where, grid, file))
         if not found:
             raise InvalidConfig(
-                f"{where}: axes: no valid cell is left: a spread of timestamps takes two records a batch, a share of nulls "
-                f"values that are not, and a broker no batch above {MAX_BATCH_BYTES:,} bytes"
+                f"{where}: axes: no valid cell is left: a spread of timestamps takes two records a batch, a share of "
+                f"nulls values that are not, and a broker no batch above {MAX_BATCH_BYTES:,} bytes"
             )
         for cell in found:
             cells[cell.key] = _merged(cells[cell.key], cell) if cell.key in cells else cell
