@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test coverage faults fuzz oracle golden java-cpu lint bench figures broker notebooks readme workloads results intervals lock clean
+.PHONY: help setup report test coverage faults fuzz oracle golden peers lint bench figures broker notebooks readme workloads results intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
@@ -15,7 +15,7 @@ help:
 	@echo "make fuzz       10 million damaged batches and 200,000 coverage-guided inputs on all cores; writes docs/fuzzing.md"
 	@echo "make oracle     the tests that ask Apache Kafka's own classes (needs a JDK, Maven and its registry)"
 	@echo "make golden     write datasets/golden anew with them"
-	@echo "make java-cpu   time Kafka's own writer beside ours; writes datasets/java/cpu.json"
+	@echo "make peers      time other implementations beside ours, as far as they are here; writes datasets/peers/cpu.json"
 	@echo "make lint       ruff, mypy and the import contracts alone"
 	@echo "make figures    print the speed figures beside their targets"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
@@ -65,8 +65,8 @@ oracle: setup
 golden: setup
 	$(PY) -m tests.oracle.golden
 
-java-cpu: setup
-	$(PY) -m tools.java_cpu
+peers: setup
+	$(PY) -m tools.peers
 
 bench: setup
 	$(PY) -m asv run --quick --show-stderr --python=same

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kfbench.report import broker, claims, cold, fleet, kafka_cpu, migration, plots, proposals, tables, workloads
+from kfbench.report import broker, claims, cold, fleet, migration, peers, plots, proposals, tables, workloads
 from kfbench.report import noise as checked
 from kfbench.report.render import Interval, Table, number
 from kfbench.report.results import AXES, BASE, COLD, PICTURED, Frame, Results, Slice, level, pictured
@@ -148,7 +148,7 @@ def sections(results: Results, sweep: Sequence[Block], noise: checked.Facts | No
         _compressed(results, prose),
         *_cpu(results, prose),
         _cold(results, prose),
-        _kafka_cpu(results),
+        _peers(results),
         _workloads(results, prose),
         _fleet(results, prose),
         _prefix(results, prose),
@@ -378,17 +378,18 @@ def _cold(results: Results, prose: Prose) -> Section | None:
     )
 
 
-def _kafka_cpu(results: Results) -> Section | None:
-    found = None if results.cpu.empty else kafka_cpu.load()
+def _peers(results: Results) -> Section | None:
+    found = None if results.cpu.empty else peers.load()
     if found is None:
         return None
     hosts = sorted(results.cpu["host"].dropna().unique())
+    has_java = peers.JAVA in found.versions
     return Section(
-        name="cpu-java",
-        short="Kafka's Java",
-        title="Does Apache Kafka's own code agree on CPU?",
-        means=kafka_cpu.sentence(found),
-        tables=(kafka_cpu.table(found, hosts),),
+        name="cpu-peers",
+        short="Peers",
+        title="What do other implementations take, and do they agree on which format is dearer?",
+        means=" ".join([peers.sentence(found), peers.java_sentence(found) if has_java else ""]).strip(),
+        tables=(peers.table(found, hosts), *((peers.java_table(found),) if has_java else ())),
     )
 
 

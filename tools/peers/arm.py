@@ -9,6 +9,7 @@ from kfbench.measure.cpu import Operation
 from kfbench.records import Records
 
 FORMATS = ("v0", "v1", "v2")
+BASE = "v2"
 
 
 class Times(NamedTuple):
@@ -28,13 +29,13 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """sample: the time of so many calls on end."""
+    """sample: the time of so many calls on end. again: the arm beside itself, of BASE (A/A)."""
 
     peer: str
     format: str
     operation: Operation
     sample: Callable[[int], Times]
-    again: bool = False  # the base against itself
+    again: bool = False
 
 
 class Peer(Protocol):

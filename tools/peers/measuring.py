@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
 from kfbench.sweep.grid import Cell, load_profile
-from tools.peers.arm import FORMATS, Arm, Peer, Task
+from tools.peers.arm import BASE, FORMATS, Arm, Peer, Task
 from tools.peers.ours import logs
 
 POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "key_bytes": (16,)}
@@ -61,6 +61,7 @@ def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list
         timed: list[Arm] = []
         for peer in peers:
             own = [arm for arm in arms[peer.name] if arm.operation == operation]
+            own += [replace(arm, again=True) for arm in own if arm.format == BASE]
             warm_up_rounds[peer.name] = warm_up(own, *peer.warm_up_s)
             timed += own
         found += _rounds(timed, warm_up_rounds, rounds, seed)
