@@ -21,6 +21,7 @@ from kfbench.report.tables import codec_words
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
+SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of CPU time"
 TIE: Final = 0.01  # sizes within one percent of each other are a tie
 NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
 OPERATIONS: Final = ("encode", "decode")
@@ -83,12 +84,14 @@ def _smallest(sizes: Mapping[str, float]) -> list[str]:
 
 
 class Named:
-    """The rows of one run that are not of the grid: bytes and CPU."""
+    """The rows of one run that are not of the grid: bytes and CPU. seeds: the most that a cell has."""
 
     def __init__(self, results: Results) -> None:
         rows = results.all[(results.all["workload"] != "grid") & results.all["kind"].isin(["bytes", "cpu"])]
         rows = rows[rows["cache"] != COLD]
-        rows = of_all_seeds(once(rows[rows["status"] == "ok"]))
+        rows = once(rows[rows["status"] == "ok"])
+        self.seeds = int(rows.groupby("cell_id")["seed"].nunique().max()) if len(rows) else 0
+        rows = of_all_seeds(rows)
         self.rows = rows.assign(
             variant=rows["variant"].fillna(DEFAULT).astype(str),
             with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()],
@@ -200,7 +203,10 @@ def verdict(named: Named) -> Table:
             *(Column(name=name) for name in winners),
         ),
         rows=tuple(body),
-        notes=(f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",),
+        notes=(
+            f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",
+            *([f"{SEEDS} (up to {named.seeds})."] if named.seeds > 1 else []),
+        ),
     )
 
 

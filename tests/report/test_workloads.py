@@ -213,7 +213,10 @@ def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
     assert sizes.records_a_batch == 5 and sizes.lost["v0"] == ("times", "producer ids")
     ratio = found.cpu["user-activity", "encode", "v3"]
     assert ratio.low == pytest.approx(1.1, rel=0.03) and ratio.high == pytest.approx(2.2, rel=0.03)
-    assert len(found.cpu) == len(Named(Results(stored(tmp_path, workload_rows()).measurements())).cpu)
+    alone = Named(Results(stored(tmp_path, workload_rows()).measurements()))
+    assert len(found.cpu) == len(alone.cpu) and (found.seeds, alone.seeds) == (2, 1)
+    said, other = (workloads.verdict(each).notes for each in (found, alone))
+    assert said == (*other, f"{workloads.SEEDS} (up to 2).")
 
 
 def test_an_error_under_one_block_hides_no_number_of_another(tmp_path: Path) -> None:
