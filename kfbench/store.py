@@ -10,6 +10,7 @@ became of its footer, its schema does.
     part-00009.damaged       a part that `resume_run` could not read
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -182,6 +183,23 @@ class RunWriter:
                 beside.unlink()
             why = os.strerror(error.errno) if error.errno else error
             raise RunError(f"{path}: cannot be written: {why}; --resume {self.path} continues the run") from None
+
+
+def check_place(out: Path) -> None:
+    """Raises RunError where it is plain that no run can be written under `out`; nothing is touched. `create_run` finds
+    out the rest, when everything else is there."""
+    place = runs = out / "runs"
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        why = errno.ENOTDIR
+    elif os.statvfs(place).f_flag & os.ST_RDONLY:
+        why = errno.EROFS
+    elif not os.access(place, os.W_OK | os.X_OK):
+        why = errno.EACCES
+    else:
+        return
+    raise RunError(f"{runs}: no run can be written here: {os.strerror(why)}")
 
 
 def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:

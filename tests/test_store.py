@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from kfbench.errors import RunError
 from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION, table
-from kfbench.store import RunWriter, create_run, open_run, resume_run, sound_rows
+from kfbench.store import RunWriter, check_place, create_run, open_run, resume_run, sound_rows
 
 FACTS = {
     "profile": "tiny", "command": "kfbench sweep tiny", "seed": 0, "environment": {"packages": {"kfbench": "0"}},
@@ -409,6 +410,14 @@ def test_a_published_report_opens_too(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     taken = tmp_path / "runs"
     taken.write_text("a file")
-    with pytest.raises(RunError, match="no run can be written here") as caught:
-        create_run(tmp_path, FACTS)
-    assert str(taken) in str(caught.value)
+    for refuses in (check_place, partial(create_run, facts=FACTS)):
+        with pytest.raises(RunError, match=f"^{taken}: no run can be written here: ") as caught:
+            refuses(tmp_path)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(RunError, match="no run can be written here: Not a directory"):
+        check_place(taken / "deeper")
+
+
+def test_a_place_is_looked_at_and_not_touched(tmp_path: Path) -> None:
+    check_place(tmp_path / "reports")
+    assert list(tmp_path.iterdir()) == []

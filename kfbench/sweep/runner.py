@@ -21,7 +21,7 @@ from kfbench.measure.environment import cores as local_cores
 from kfbench.measure.environment import environment, libraries, without_hosts
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import SCHEMA, table
-from kfbench.store import RunWriter, check_resumable, create_run, resume_run, sound_rows
+from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, estimate_s, failed_rows, measure_task
 from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
@@ -59,6 +59,8 @@ def run_sweep(
     MissingTool, RunError, SweepFailed.
     """
     console = console or Console(stderr=True)
+    if not resume:
+        check_place(out)  # before Spark is started for nothing
     asked = retrying(master or "local[*]")
     facts = _facts(profile, asked, command, budget_s)
     with ExitStack() as stack:

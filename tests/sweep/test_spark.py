@@ -214,6 +214,12 @@ def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path
     gc.collect()
 
 
+def test_a_place_that_cannot_be_written_is_said_before_spark_starts(profile: Profile, tmp_path: Path) -> None:
+    (tmp_path / "reports").touch()
+    with pytest.raises(RunError, match="no run can be written here: Not a directory"):
+        run_sweep(profile, tmp_path / "reports", "nowhere://1")
+
+
 def test_progress_is_quiet_when_nobody_watches() -> None:
     file = io.StringIO()
     with counting(Console(file=file)) as progress:
