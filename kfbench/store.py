@@ -138,6 +138,18 @@ class RunWriter:
             os.close(self._lock)
             self._lock = None
 
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """As it is on disk while the run is being written."""
+        return self._manifest
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """`facts` join the manifest of the unfinished run: a session that dies has said them. Raises RunError where it
+        cannot be written."""
+        self._manifest |= facts
+        with self._writing(self.path / MANIFEST) as beside:
+            beside.write_text(_json(self._manifest), encoding="utf-8")
+
     def add(self, rows: pa.Table, *, passing: bool = False) -> None:
         """One part of the measurements, in whole or not at all; none where there are no rows. passing: errors of a busy
         moment, which are no rows of a run that is resumed. Raises RunError for a row that the run has already, and

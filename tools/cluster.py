@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pyspark
@@ -22,6 +23,7 @@ from tools.loopback import LOOPBACK, answers, free_port, wait_for
 SPARK_HOME = Path(pyspark.__file__).parent
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 WAIT_S = 120
+NAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,8 @@ class Cluster:
 def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> Iterator[Cluster]:
     """From when every worker is registered, until all these processes have ended, executors included.
 
-    Each worker has an address of its own, and so is a host of its own to Spark.
+    Each worker has an address of its own, and so is a host of its own to Spark; where `hosts_can_be_named` it has a
+    name of its own, too (worker-0, worker-1, ...), and is one to kfbench.
     """
     home = java_home()
     if home is None:
@@ -45,7 +48,7 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
     port = free_port()
     cluster = Cluster(url=f"spark://{LOOPBACK}:{port}", folder=folder)
     shared = {"JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
-    quiet = ["--webui-port", "0"]
+    quiet, named = ["--webui-port", "0"], hosts_can_be_named()
     with ExitStack() as stack:
         stack.enter_context(
             _process(folder, "master", [MASTER, "--host", LOOPBACK, "--port", str(port), *quiet], shared)
@@ -57,20 +60,31 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
             host = f"127.0.0.{i + 1}"
             apart = {"SPARK_LOCAL_DIRS": str(own / "local"), "SPARK_LOCAL_IP": host}
             command = [WORKER, "--host", host, *quiet, *room, cluster.url]
-            cluster.workers.append(stack.enter_context(_process(folder, own.name, command, shared | apart)))
+            cluster.workers.append(stack.enter_context(_process(folder, own.name, command, shared | apart, named)))
         said = folder / "master.out"
         wait_for("its workers", lambda: said.read_text().count("Registering worker") >= workers, WAIT_S)
         yield cluster
 
 
+@cache
+def hosts_can_be_named() -> bool:
+    """Whether a process may have a host name of its own (a UTS namespace of Linux)."""
+    try:
+        return subprocess.run([*NAMED, "true", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError:
+        return False
+
+
 @contextmanager
 def _process(
-    folder: Path, name: str, arguments: list[str], more: Mapping[str, str]
+    folder: Path, name: str, arguments: list[str], more: Mapping[str, str], named: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process group of its own, as a worker's executors are in the worker's; all of it ends here."""
+    """A process group of its own, as a worker's executors are in the worker's; all of it ends here. named: its host has
+    its name."""
+    command = [str(SPARK_HOME / "bin" / "spark-class"), *arguments]
     with (folder / f"{name}.out").open("wb") as out:
         process = subprocess.Popen(
-            [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
+            [*NAMED, name, *command] if named else command,
             env={**os.environ, **more},
             cwd=folder,
             stdout=out,

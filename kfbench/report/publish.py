@@ -10,6 +10,7 @@ Laws (tests/report/test_publish.py):
 import json
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -157,13 +158,24 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     if manifest.get("filter"):
         own["filter"] = manifest["filter"]
     if stages := manifest.get("stages"):
-        own["engine's share of the time"] = {stage["kind"]: f"{stage['overhead_share']:.0%}" for stage in stages}
+        own["engine's share of the time"] = {kind: f"{share:.0%}" for kind, share in _engine_shares(stages).items()}
     hosts = {
         f"measured on {host}": {name: facts.get(name) for name in ("cpu", "cores", "cache", "system", "python")}
         for host, facts in manifest.get("host_facts", {}).items()
         if host != environment.get("host")
     }
     return [(name.replace("_", " "), _words(value)) for name, value in {**own, **hosts, **environment}.items()]
+
+
+def _engine_shares(stages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Of the time of all slots, by kind: a run that was resumed may have several stages of one."""
+    times: dict[str, float] = defaultdict(float)
+    engine: dict[str, float] = defaultdict(float)
+    for stage in stages:
+        time = stage["wall_s"] * stage["slots"]
+        times[stage["kind"]] += time
+        engine[stage["kind"]] += time * stage["overhead_share"]
+    return {kind: engine[kind] / time if time else 0.0 for kind, time in times.items()}
 
 
 def _words(value: Any) -> str:

@@ -21,20 +21,22 @@ from kfbench.measure.environment import cores as local_cores
 from kfbench.measure.environment import environment, libraries, without_hosts
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import SCHEMA, table
-from kfbench.store import RunWriter, check_place, check_resumable, create_run, resume_run, sound_rows
+from kfbench.store import check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, estimate_s, failed_rows, measure_task
 from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
+from kfbench.sweep.history import History, timed_on
 from kfbench.sweep.packing import code_digest
 from kfbench.sweep.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.progress import counting
-from kfbench.sweep.spark.executors import host_facts, prepare_hosts, stay_on_one_host
-from kfbench.sweep.spark.session import is_cluster, retrying, session, slots, versions
-from kfbench.sweep.spark.tasks import Call, Lost, attempted, done
+from kfbench.sweep.spark.executors import Call, Executors
+from kfbench.sweep.spark.session import retrying, session, versions
+from kfbench.sweep.spark.tasks import Lost, attempted, done
 from kfbench.sweep.turns import Turns
 
 COMPILING_S: Final = 30.0  # about what it takes at worst: a sweep that is shorter compiles what it meets
 AHEAD: Final = 1  # tasks that Spark has beyond its cores: when a core is free, the next one is planned
+
 
 Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
 
@@ -65,45 +67,49 @@ def run_sweep(
     facts = _facts(profile, asked, command, budget_s)
     with ExitStack() as stack:
         if resume:
+            before = check_resumable(resume, facts).get("host_facts", {})  # at once: Spark takes seconds to start
+        spark = stack.enter_context(session(asked, archive=archive))
+        executors = Executors(spark, asked)
+        executors.prepare()
+        host = None
+        if resume:
+            host = timed_on(resume, sound_rows(resume), profile, before, executors.hosts)
             again = {name: facts[name] for name in ("command", "master", "git_revision")}
-            again["host"] = facts["environment"]["host"]
+            again |= {"host": facts["environment"]["host"], "spark": versions(spark)}
             writer = stack.enter_context(resume_run(resume, facts, again))
             for part in writer.damaged:
                 _say(console, f"{part}: damaged, and set aside; its cells are measured again")
-        spark = stack.enter_context(session(asked, archive=archive))
-        here = facts["environment"]
-        hosts = prepare_hosts(spark) if is_cluster(asked) else {here["host"]: host_facts(here)}
-        if not resume:
+        else:
             writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
         cells = left(profile.cells, writer.found)
-        cores = slots(spark)
+        history = History(writer, executors.hosts)
+        cores = executors.slots()
         with counting(console) as progress:
             calls = compilations(cells) if sum(map(estimate_s, cells)) > COMPILING_S else []
-            if calls and is_cluster(asked):
+            if calls and executors.is_cluster:
                 bar = progress.add_task("kernels", total=cores, unit="slots", failed="")
-                prepare_hosts(spark, calls)
+                executors.prepare(calls)
                 progress.update(bar, advance=cores)
             elif calls:
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
-                for _ in done(spark, calls, cores):
+                for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
-            attempt = partial(attempted, spark, harmless=(measure_task, ()))
             turns = Turns(partial(_say, console), writer.path)
-            stages = []
             for stage in planned(cells, budget_s, cores):
-                if stage.tasks and not stage.parallel and is_cluster(asked):
-                    stay_on_one_host(spark)
-                stages.append(_measure(stage, cores if stage.parallel else 1, attempt, writer, progress, turns))
-            if is_cluster(asked) and writer.hosts - hosts.keys():  # an executor came in the place of a lost one
-                hosts |= prepare_hosts(spark)
-        known = {name: hosts[name] for name in sorted(writer.hosts & hosts.keys())}
+                on = None
+                if stage.tasks and not stage.parallel:
+                    on = host = host or min(executors.hosts)
+                    executors.stay_on(on)
+                attempt = partial(attempted, executors, harmless=(measure_task, ()), on=on)
+                _measure(stage, cores if stage.parallel else 1, attempt, history, progress, turns)
+        known = {name: facts for name, facts in sorted(history.hosts.items()) if name in writer.hosts}
         statuses = {status: writer.counts[status] for status in ("ok", "skipped", "error")}
         counts = {"cells": len(profile.cells), **statuses}
         noise = noise_facts(sound_rows(writer.path))
         about_hosts = {"hosts": sorted(writer.hosts), "host_facts": known, "noise": noise}
-        run = writer.complete({"counts": counts, **about_hosts, "stages": stages})
+        run = writer.complete({"counts": counts, **about_hosts, "stages": history.stages})
     if console.is_terminal:
-        told = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in stages]
+        told = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in history.now]
         _say(console, "; ".join(told))
     return run.path
 
@@ -118,46 +124,49 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
     return planned(left(profile.cells, found), budget_s, local_cores() or 1)
 
 
-def _measure(
-    stage: Stage, slots: int, attempt: Attempt, writer: RunWriter, progress: Progress, turns: Turns
-) -> dict[str, Any]:
-    """Store the rows of the stage's cells; what it took, for the manifest."""
+def _measure(stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, turns: Turns) -> None:
+    """Store the rows of the stage's cells, and what it took, also of a stage that is interrupted."""
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
     measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
-    began, busy_s, waited_s = time.monotonic(), 0.0, 0.0
-    if stage.skipped:
-        writer.add(table(row for cell, reason in stage.skipped for row in failed_rows(cell, "skipped", reason)))
-    tasks: Sequence[Task] = stage.tasks
-    while tasks:
-        again: list[Task] = []
-        for task, found in attempt([(measure, task) for task in tasks], slots + AHEAD if stage.parallel else slots):
-            if isinstance(found, Measured):
-                busy_s += found.busy_s
-                waited_s += found.waited_s
-                writer.add(found.rows)
-                writer.add(found.passing, passing=True)
-                again += [found.left] if found.left else []
-                measured = len(task) - len(found.left)
-                turns.took(found)
-            elif len(task) > 1:
-                again += [(cell,) for cell in task]
-                measured = 0
-            else:
-                writer.add(table(_lost_rows(task[0], found)), passing=True)
-                measured = 1
-            progress.update(bar, advance=measured, failed=f"{writer.counts['error']} failed rows")
-        tasks = again
-    wall_s = time.monotonic() - began
-    return {
-        "kind": stage.kind,
-        "cells": stage.cells,
-        "tasks": len(stage.tasks),
-        "slots": slots,
-        "wall_s": round(wall_s, 3),
-        "busy_s": round(busy_s, 3),
-        "waited_s": round(waited_s, 3),
-        "overhead_share": round(max(0.0, 1 - (busy_s + waited_s) / (wall_s * slots)), 4),
-    }
+    began, busy_s, waited_s, cells = time.monotonic(), 0.0, 0.0, 0
+    try:
+        skipped = table(row for cell, reason in stage.skipped for row in failed_rows(cell, "skipped", reason))
+        history.add_rows(skipped)
+        tasks: Sequence[Task] = stage.tasks
+        while tasks:
+            again: list[Task] = []
+            for task, found in attempt([(measure, task) for task in tasks], slots + AHEAD if stage.parallel else slots):
+                if isinstance(found, Measured):
+                    busy_s += found.busy_s
+                    waited_s += found.waited_s
+                    history.add_rows(found.rows)
+                    history.add_rows(found.passing, passing=True)
+                    again += [found.left] if found.left else []
+                    measured = len(task) - len(found.left)
+                    turns.took(found)
+                elif len(task) > 1:
+                    again += [(cell,) for cell in task]
+                    measured = 0
+                else:
+                    history.add_rows(table(_lost_rows(task[0], found)), passing=True)
+                    measured = 1
+                cells += measured
+                progress.update(bar, advance=measured, failed=f"{history.failed_rows} failed rows")
+            tasks = again
+    finally:
+        wall_s = time.monotonic() - began
+        history.add_stage(
+            {
+                "kind": stage.kind,
+                "cells": cells,
+                "tasks": len(stage.tasks),
+                "slots": slots,
+                "wall_s": round(wall_s, 3),
+                "busy_s": round(busy_s, 3),
+                "waited_s": round(waited_s, 3),
+                "overhead_share": round(max(0.0, 1 - (busy_s + waited_s) / (wall_s * slots)), 4),
+            }
+        )
 
 
 def _lost_rows(cell: Cell, lost: Lost) -> list[dict[str, Any]]:

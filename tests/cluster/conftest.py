@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.sweep.packing import pack
-from tools import cluster as spark
+from tests.cluster.sweeping import cli
+from tools import cluster as processes
 from tools.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two workers of one core, which Spark takes for two hosts."""
-    with spark.running(tmp_path_factory.mktemp("cluster"), workers=2) as running:
+    """Two workers of one core, which Spark takes for two hosts, and kfbench too where they can have names."""
+    with processes.running(tmp_path_factory.mktemp("cluster"), workers=2) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("archive") / "environment.tar.gz"
-    pack(path)
+    cli("pack", path)
     return path

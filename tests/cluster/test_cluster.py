@@ -2,58 +2,43 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark
 import pytest
 
-from kfbench.measure.environment import without_hosts
-from kfbench.store import open_run
+import kfbench
+from kfbench.errors import RunError
+from kfbench.measure.environment import host, without_hosts
+from kfbench.store import RunWriter, open_run
 from kfbench.sweep import whatif
+from kfbench.sweep.grid import load_profile
 from kfbench.sweep.packing import code_digest
+from kfbench.sweep.runner import run_sweep
 from kfbench.sweep.spark import session as sessions
-from kfbench.sweep.spark.executors import prepare_hosts, stay_on_one_host
-from kfbench.sweep.spark.session import SweepFailed, session, slots
+from kfbench.sweep.spark.executors import Executors
+from kfbench.sweep.spark.session import SweepFailed, session
 from kfbench.sweep.spark.tasks import done
+from tests.cluster.sweeping import TINY, cli, measured_here
 from tests.recorded import FOLDER
 from tests.runs import deterministic
-from tools.cluster import Cluster
+from tools.cluster import Cluster, hosts_can_be_named
+from tools.loopback import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+two_hosts = pytest.mark.skipif(not hosts_can_be_named(), reason="no process may have a host name of its own here")
 
-TINY = """\
-title = "tiny"
-analysis = "a"
-seed = 3
-[bytes]
-records = 200
-[cpu]
-records = 200
-rounds = 3
-sample_us = 20
-[[grid]]
-name = "sizes"
-title = "Sizes"
-analysis = "what it says"
-measure = ["bytes"]
-formats = ["v2", "v3"]
-codecs = { none = [], zstd = [3] }
-axes = { batch_size = [1, 10, 100], timestamp_spread_ms = [0, 1000] }
-[[grid]]
-name = "times"
-title = "Times"
-analysis = "a"
-measure = ["cpu"]
-formats = ["v2", "v3"]
-axes = { batch_size = [10, 100] }
-"""
+HOSTS = {host("worker-0"), host("worker-1")}
 IMPORTS = """
 import pathlib, sys
 import kfbench.kernels
@@ -72,22 +57,14 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
-    return deterministic(swept(tiny, tmp_path_factory.mktemp("here"), "--master", "local[1]"))
-
-
-def swept(profile: Path, out: Path, *options: str | Path) -> Path:
-    """A sweep in a process of its own, as a user starts it: a JVM keeps the environment that it began with."""
-    command = [sys.executable, "-m", "kfbench", "sweep", profile, "--out", out, *options]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=600)
-    assert (done.returncode, done.stderr) == (0, "")
-    return Path(done.stdout.strip())
+def undisturbed(tiny: Path) -> pa.Table:
+    return measured_here(tiny)
 
 
 def where(_: int) -> str:
-    """The worker's folder, of the executor that asks."""
+    """The host of the executor that asks."""
     time.sleep(0.2)
-    return next(part for part in Path.cwd().parts if part.startswith("worker-"))
+    return host()
 
 
 def executors(cluster: Cluster) -> list[psutil.Process]:
@@ -96,68 +73,136 @@ def executors(cluster: Cluster) -> list[psutil.Process]:
     return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_a_cluster_gives_the_bytes_of_one_machine(
+def kill_executors(cluster: Cluster) -> None:
+    for each in executors(cluster):
+        os.kill(each.pid, signal.SIGKILL)
+
+
+def test_a_cluster_gives_the_bytes_of_one_machine_in_the_environment_that_is_shipped(
     cluster: Cluster, archive: Path, tiny: Path, undisturbed: pa.Table, tmp_path: Path
 ) -> None:
-    run = swept(tiny, tmp_path, "--master", cluster.url, "--archive", archive)
+    run = Path(cli("sweep", tiny, "--out", tmp_path, "--master", cluster.url, "--archive", archive))
     assert deterministic(run).equals(undisturbed)
     manifest = open_run(run).manifest
     assert manifest["master"] == without_hosts(cluster.url) and "127.0.0.1" not in json.dumps(manifest)
     facts = manifest["host_facts"]
     assert sorted(facts) == manifest["hosts"] and all(each["code"] == code_digest() for each in facts.values())
-    for i in range(2):  # both took part, in the environment that was shipped
+    if hosts_can_be_named():
+        assert set(facts) <= HOSTS
+        assert len(set(open_run(run).table.filter(pc.field("kind") == "cpu")["host"].to_pylist())) == 1
+    for i in range(2):
         assert list((cluster.folder / f"worker-{i}").glob("app-*/*/kfbench/bin/python"))
 
 
 def test_a_local_cluster_gives_them_too_and_writes_nothing_into_pyspark(
     tiny: Path, undisturbed: pa.Table, tmp_path: Path
 ) -> None:
-    run = swept(tiny, tmp_path, "--master", "local-cluster[2,1,1024]")
+    run = Path(cli("sweep", tiny, "--out", tmp_path, "--master", "local-cluster[2,1,1024]"))
     assert deterministic(run).equals(undisturbed)
     assert not Path(pyspark.__file__).with_name("work").exists()
 
 
-def test_what_if_is_the_same_on_a_cluster(cluster: Cluster, archive: Path) -> None:
-    asked = {"formats": ["v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
+def test_what_if_is_the_same_on_a_cluster(cluster: Cluster) -> None:
+    asked: dict[str, Any] = {"formats": ["v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
     path = FOLDER / "telemetry.log"
-    here = whatif.what_if(path, **asked)  # type: ignore[arg-type]
-    assert whatif.what_if(path, **asked, master=cluster.url, archive=archive) == here  # type: ignore[arg-type]
+    assert whatif.what_if(path, **asked, master=cluster.url) == whatif.what_if(path, **asked)
 
 
-def test_cpu_stays_on_one_host_and_outlives_its_executor(cluster: Cluster) -> None:
+@two_hosts
+def test_times_are_of_one_host_which_may_lose_its_executor(cluster: Cluster) -> None:
     with session(cluster.url) as spark:
-        assert slots(spark) == 2
+        running = Executors(spark, cluster.url)
+        running.prepare()
+        assert set(running.hosts) == HOSTS and running.slots() == 2
         calls = [(where, i) for i in range(8)]
-        assert {found for _, found in done(spark, calls, 2)} == {"worker-0", "worker-1"}
-        stay_on_one_host(spark)
-        assert len({found for _, found in done(spark, calls, 2)}) == 1
+        assert {found for _, found in done(running, calls, 2)} == HOSTS
+        for asked in sorted(HOSTS):  # the second is given nothing any more when it is asked
+            running.stay_on(asked)
+            wait_for("one executor", lambda: len(executors(cluster)) == 1, 60)
+            assert {running.run(call, asked) for call in calls[:4]} == {asked}
+        running._ask_for(2)  # as Spark does on its own: the other host's executor comes in the place of a lost one
+        wait_for("two executors", lambda: running.slots() == 2, 60)
         before = {each.pid for each in executors(cluster)}
-        for pid in before:
-            os.kill(pid, signal.SIGKILL)
-        assert len({found for _, found in done(spark, calls, 2)} & {"worker-0", "worker-1"}) == 1
+        kill_executors(cluster)
+        assert {running.run(call, asked) for call in calls} == {asked}
         assert not before & {each.pid for each in executors(cluster)}
 
 
-def test_a_host_with_other_code_is_refused(cluster: Cluster, archive: Path, tmp_path: Path) -> None:
-    with tarfile.open(archive) as packed:
-        members = [each for each in packed if each.name.startswith("code/")]
-        packed.extractall(tmp_path, members, filter="data")
-    with (tmp_path / "code/kfbench/sweep/cell.py").open("a") as file:
-        file.write("# another line\n")
-    older = {"spark.executorEnv.PYTHONPATH": str(tmp_path / "code")}
-    with (
-        session(cluster.url, older) as spark,
-        pytest.raises(SweepFailed, match=r"host-\w+ would measure other bytes: its kfbench is of other code") as caught,
-    ):
-        prepare_hosts(spark)
-    assert "kfbench pack" in str(caught.value) and "\n" not in str(caught.value)
+@two_hosts
+def test_a_host_that_gives_no_executor_any_more_is_one_clear_line(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with session(cluster.url, {"spark.cores.max": "1"}) as spark:
+        running = Executors(spark, cluster.url)
+        running.prepare()
+        monkeypatch.setattr(sessions, "EXECUTORS_S", 1.0)
+        (here,) = running.hosts
+        (elsewhere,) = HOSTS - {here}
+        with pytest.raises(SweepFailed, match=f"{elsewhere} has no executor any more.*resume the run"):
+            running.run((where, 0), elsewhere)
 
 
-def test_a_host_without_kfbench_is_refused(cluster: Cluster) -> None:
+@two_hosts
+def test_a_run_is_resumed_where_it_was_timed(
+    cluster: Cluster, tiny: Path, undisturbed: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = load_profile(tiny)
+    add = RunWriter.add
+
+    def interrupted(writer: RunWriter, rows: pa.Table, *, passing: bool = False) -> None:
+        add(writer, rows, passing=passing)
+        if "cpu" in rows["kind"].to_pylist():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kfbench.sweep.plan.ALONE_TASK_S", 1e-9)  # every cell that is timed a task of its own
+        patched.setattr(RunWriter, "add", interrupted)
+        patched.setattr("kfbench.sweep.runner.min", max, raising=False)  # not the host that the next session would take
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(profile, tmp_path, cluster.url)
+    (run,) = (tmp_path / "runs").iterdir()
+    files = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    began = json.loads((run / "manifest.json").read_text())
+    assert set(began["host_facts"]) == HOSTS
+    assert [(each["session"], each["kind"]) for each in began["stages"]] == [(0, "bytes"), (0, "cpu")]
+    with pytest.raises(RunError, match=r"cells were timed on host-.* and here is host-.*: times of two hosts share no"):
+        run_sweep(profile, tmp_path, "local[1]", resume=run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == files
+    assert run_sweep(profile, tmp_path, cluster.url, resume=run) == run
+    assert deterministic(run).equals(undisturbed)
+    manifest = open_run(run).manifest
+    assert set(manifest["host_facts"]) == set(manifest["hosts"]) <= HOSTS
+    assert [(each["session"], each["kind"]) for each in manifest["stages"]] == [(0, "bytes"), (0, "cpu"), (1, "cpu")]
+    timed = open_run(run).table.filter(pc.field("kind") == "cpu")
+    assert len(set(timed["cell_id"].to_pylist())) == 2 and len(set(timed["host"].to_pylist())) == 1
+
+
+def test_an_executor_of_other_code_measures_nothing_whenever_it_comes(cluster: Cluster, tmp_path: Path) -> None:
+    """The code of the executors is changed under the run: it is their successors that load it."""
+    code = tmp_path / "code"
+    here = Path(kfbench.__file__).parents[1]
+    shutil.copytree(here / "kfbench", code / "kfbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(here / "datasets", code / "datasets")
+    with session(cluster.url, {"spark.executorEnv.PYTHONPATH": f"{code}{os.pathsep}{here}"}) as spark:
+        running = Executors(spark, cluster.url)
+        running.prepare()
+        assert running.run((where, 0)) in running.hosts
+        with (code / "kfbench/sweep/cell.py").open("a") as file:
+            file.write("# another line\n")
+        kill_executors(cluster)
+        for asks in (lambda: running.run((where, 0)), running.prepare):
+            with pytest.raises(SweepFailed, match=r"host-\w+ would not measure the same: its kfbench is of") as caught:
+                asks()
+            assert "kfbench pack" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_executor_without_kfbench_is_refused(cluster: Cluster) -> None:
     with session(cluster.url) as spark:
+        running = Executors(spark, cluster.url)
         spark.sparkContext.pythonExec = sys._base_executable  # type: ignore[attr-defined]
-        with pytest.raises(SweepFailed, match=r"an executor cannot work: .*No module named.*kfbench pack"):
-            prepare_hosts(spark)
+        for asks in (running.prepare, lambda: running.run((where, 0))):
+            with pytest.raises(SweepFailed, match=r"an executor cannot work: .*No module named.*kfbench pack"):
+                asks()
 
 
 def test_a_cluster_without_room_is_one_clear_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +222,8 @@ def test_the_archive_stands_on_its_own_and_keeps_its_kernels_in_one_place(archiv
             packed.extractall(tmp_path / name, filter="tar")
         start = tmp_path / name / "bin" / "python"
         command = [str(start), "-c", IMPORTS]
-        done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
-        digest, kernels, *modules = done.stdout.split("\n")[:-1]
+        found = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
+        digest, kernels, *modules = found.stdout.split("\n")[:-1]
         assert digest == code_digest()
         assert {path for path in modules if not path.startswith(str(tmp_path))} == set()
         said.append(kernels)

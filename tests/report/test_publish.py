@@ -228,7 +228,11 @@ def test_markdown_shows_its_pictures_and_tables(report: Path) -> None:
 
 
 def test_the_environment_says_what_the_engine_took_and_what_the_cells_were_chosen_by() -> None:
-    stages = [{"kind": "bytes", "overhead_share": 0.0712}, {"kind": "cpu", "overhead_share": 0.2}]
+    stages = [
+        {"kind": "bytes", "wall_s": 2.0, "slots": 2, "overhead_share": 0.0712},
+        {"kind": "cpu", "wall_s": 3.0, "slots": 1, "overhead_share": 0.1},
+        {"kind": "cpu", "wall_s": 1.0, "slots": 1, "overhead_share": 0.5},  # of a session that resumed the run
+    ]
     told = facts({"environment": {"cores": 2}, "stages": stages, "filter": ["kind=bytes,cpu"]})
     assert told == [("filter", "kind=bytes,cpu"), ("engine's share of the time", "bytes 7%, cpu 20%"), ("cores", "2")]
     assert facts({"environment": {"cores": 2}, "filter": []}) == [("cores", "2")]

@@ -17,8 +17,8 @@ from rich.console import Console
 from kfbench.errors import MissingTool
 from kfbench.sources.topic import NO_LEADER, Topic
 from kfbench.sweep.progress import counting
-from kfbench.sweep.spark.executors import prepare_hosts
-from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, is_cluster, retrying, session
+from kfbench.sweep.spark.executors import Executors, host_facts, require
+from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session
 
 RESULT: Final = "result"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
@@ -48,8 +48,8 @@ def topic_mapped(
     console = console or Console(stderr=True)
     asked = retrying(master or "local[*]")
     with session(asked, settings, archive) as spark, counting(console) as progress:
-        if is_cluster(asked):
-            prepare_hosts(spark)
+        executors = Executors(spark, asked)
+        executors.prepare()
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
             sizes = _partition_sizes(spark, topic)
@@ -57,7 +57,7 @@ def topic_mapped(
             if NO_LEADER in sizes.values():  # Spark would wait for it
                 topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
-            found = rows.mapInArrow(partial(_fed, function), f"{RESULT} binary").toArrow()
+            found = rows.mapInArrow(partial(_fed, executors.terms, function), f"{RESULT} binary").toArrow()
         except (PySparkException, Py4JError) as error:
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: {cause(error)}") from error
         progress.update(bar, advance=1)
@@ -107,7 +107,11 @@ def connector_settings(connector: str | None) -> dict[str, str]:
 
 
 def _fed(
-    function: Callable[[Iterable[pa.RecordBatch]], R], batches: Iterable[pa.RecordBatch]
+    terms: Mapping[str, str | None] | None,
+    function: Callable[[Iterable[pa.RecordBatch]], R],
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """What a Spark task of `topic_mapped` runs."""
+    if terms is not None:  # an executor that came later
+        require(terms, host_facts())
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(batches))], pa.binary())], [RESULT])

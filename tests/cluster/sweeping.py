@@ -1,0 +1,52 @@
+"""What tests of clusters sweep, and how: as a user does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
+from kfbench.sweep.cell import measure_cell
+from kfbench.sweep.grid import load_profile
+
+TINY = """\
+title = "tiny"
+analysis = "a"
+seed = 3
+[bytes]
+records = 200
+[cpu]
+records = 200
+rounds = 3
+sample_us = 20
+[[grid]]
+name = "sizes"
+title = "Sizes"
+analysis = "what it says"
+measure = ["bytes"]
+formats = ["v2"]
+codecs = { none = [], zstd = [3] }
+axes = { batch_size = [1, 10, 100], timestamp_spread_ms = [0, 1000] }
+[[grid]]
+name = "times"
+title = "Times"
+analysis = "a"
+measure = ["cpu"]
+formats = ["v2"]
+axes = { batch_size = [10, 100] }
+"""
+
+
+def cli(*arguments: str | Path) -> str:
+    """What kfbench prints, in a process of its own: a JVM keeps the environment that it began with."""
+    command = [sys.executable, "-m", "kfbench", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.strip()
+
+
+def measured_here(path: Path) -> pa.Table:
+    """The deterministic columns of a profile's rows, without Spark, as a run has them."""
+    rows = [row for cell in load_profile(path).cells for row in measure_cell(cell)]
+    return table(rows).sort_by([(name, "ascending") for name in IDENTITY]).select(list(DETERMINISTIC))

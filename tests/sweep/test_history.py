@@ -1,0 +1,99 @@
+"""Where a run may be timed that was timed before: there, as long as it is the same machine."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kfbench.errors import RunError
+from kfbench.measure.schema import SCHEMA, table
+from kfbench.store import check_resumable, create_run, resume_run
+from kfbench.sweep.cell import failed_rows, measure_cell
+from kfbench.sweep.grid import Profile, load_profile
+from kfbench.sweep.history import MACHINE, History, timed_on
+
+SWEEP = """\
+title = "two cells that are timed, and two that are not"
+analysis = "a"
+bytes = {records = 20}
+cpu = {records = 20, rounds = 1, sample_us = 1}
+[[grid]]
+name = "batch"
+title = "batch size"
+analysis = "a"
+measure = ["bytes", "cpu"]
+formats = ["v2"]
+axes = {batch_size = [1, 10]}
+"""
+HERE: dict[str, Any] = dict.fromkeys(MACHINE, "a")
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    path = tmp_path_factory.mktemp("profile") / "two.toml"
+    path.write_text(SWEEP)
+    return load_profile(path)
+
+
+def rows_of(profile: Profile, kinds: str, hosts: str) -> pa.Table:
+    """The rows of the first cells of these kinds, each measured on its host."""
+    cells = [next(cell for cell in profile.cells if cell.kind == kind) for kind in kinds.split()]
+    return table(
+        row | {"host": on} for cell, on in zip(cells, hosts.split(), strict=True) for row in measure_cell(cell)
+    )
+
+
+def test_any_host_may_time_what_none_has_timed(profile: Profile) -> None:
+    found = rows_of(profile, "bytes", "there")
+    assert timed_on(Path("run"), found, profile, {"there": HERE}, {"here": HERE}) is None
+    timed = next(cell for cell in profile.cells if cell.kind == "cpu")
+    failed = table(failed_rows(timed, "error", "out of ideas", "there"))
+    assert timed_on(Path("run"), failed, profile, {"there": HERE}, {"here": HERE}) is None
+
+
+def test_the_host_that_timed_goes_on(profile: Profile) -> None:
+    found = rows_of(profile, "bytes cpu", "elsewhere there")
+    assert timed_on(Path("run"), found, profile, {"there": HERE}, {"here": HERE, "there": HERE}) == "there"
+    assert timed_on(Path("run"), found, profile, {}, {"there": HERE}) == "there"  # what it was is not known
+
+
+def test_another_host_or_another_machine_of_its_name_is_refused(profile: Profile) -> None:
+    found = rows_of(profile, "cpu", "there")
+    with pytest.raises(RunError, match=r"run: cells were timed on there \(a\), and here is here, other: times of two"):
+        timed_on(Path("run"), found, profile, {"there": HERE}, {"here": HERE, "other": HERE})
+    for name in MACHINE:
+        with pytest.raises(
+            RunError, match=f"run: there has timed cells, and is another machine now: {name}: a then, b"
+        ):
+            timed_on(Path("run"), found, profile, {"there": HERE}, {"there": HERE | {name: "b"}})
+    mixed = pa.concat_tables([found, rows_of(profile, "cpu", "other")])
+    with pytest.raises(RunError, match="run: cells were timed on other and there"):
+        timed_on(Path("run"), mixed, profile, {}, {"there": HERE, "other": HERE})
+
+
+def test_any_host_may_finish_what_has_nothing_left_to_time(profile: Profile) -> None:
+    cells = tuple(cell for cell in profile.cells if cell.kind == "bytes") + profile.cells[-1:]
+    assert cells[-1].kind == "cpu"
+    found = table(row | {"host": "there"} for row in measure_cell(cells[-1]))
+    assert timed_on(Path("run"), found, replace(profile, cells=cells), {}, {"here": HERE}) is None
+
+
+def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, tmp_path: Path) -> None:
+    met = {"first": HERE}
+    with create_run(tmp_path, {}) as writer:
+        history = History(writer, met)
+        assert check_resumable(writer.path, {})["host_facts"] == met
+        met["second"] = HERE  # an executor came in the place of a lost one
+        history.add_rows(rows_of(profile, "bytes", "second"))
+        assert set(check_resumable(writer.path, {})["host_facts"]) == {"first", "second"}
+        history.add_stage({"kind": "bytes"})
+    with resume_run(writer.path, {}, {}) as writer:
+        again = History(writer, {"third": HERE})
+        again.add_stage({"kind": "bytes"})
+        again.add_rows(SCHEMA.empty_table())
+    manifest = check_resumable(writer.path, {})
+    assert manifest["stages"] == [{"session": 0, "kind": "bytes"}, {"session": 1, "kind": "bytes"}]
+    assert set(manifest["host_facts"]) == set(again.hosts) == {"first", "second", "third"}
+    assert again.now == manifest["stages"][1:]
