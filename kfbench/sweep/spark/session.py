@@ -1,19 +1,21 @@
 """Sessions: a JVM and Python workers that suit us, whatever the environment says, and silence from them."""
 
 import atexit
+import logging
 import os
 import re
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final
 
 import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from kfbench.errors import KfbenchError, MissingTool
@@ -24,6 +26,7 @@ JARS_FROM: Final = "spark.jars.packages"
 UNPACKED: Final = "kfbench"  # the folder of an archive, beside the executor
 EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
 SETTLED_S: Final = 1.0  # nobody else comes
+ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write where it listens waits for ever, and so would we
 LOOPBACK: Final = "127.0.0.1"
 LOGGING: Final = """\
 status = error
@@ -49,13 +52,14 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
     """
     here = _on_this_machine(master)
     with tempfile.TemporaryDirectory(prefix="kfbench-spark-") as folder:
-        logging = Path(folder, "log4j2.properties")
-        logging.write_text(LOGGING)
+        _check_room(Path(folder))
+        settings_of_logs = Path(folder, "log4j2.properties")
+        settings_of_logs.write_text(LOGGING)
         log = Path(folder, "spark.log")
         settings = {
             "spark.master": master,
             "spark.app.name": "kfbench",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={settings_of_logs.as_uri()}",
             "spark.python.unix.domain.socket.enabled": "true",
             "spark.speculation": "false",
             "spark.ui.enabled": "false",
@@ -80,12 +84,16 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
                 if JARS_FROM in settings and "unresolved dependency" in reason:
                     reason += " (--connector takes a folder of jars, or other coordinates)"
                 raise SweepFailed(f"Spark did not start on {master}: {reason}") from error
-        try:
-            if is_cluster(master):
-                _await_executors(spark, master)
-            yield spark
-        finally:
-            spark.stop()
+        with _quiet(spark):
+            try:
+                if is_cluster(master):
+                    _await_executors(spark, master)
+                yield spark
+            finally:
+                with suppress(
+                    Py4JError, ConnectionError
+                ):  # of a JVM that is gone: what it was doing has failed already
+                    spark.stop()
 
 
 def is_cluster(master: str) -> bool:
@@ -144,6 +152,28 @@ def cause(error: Exception) -> str:
         return lines[-1]
     caused = [line.partition(": ")[2] for line in lines if line.startswith("Caused by: ")]
     return next(iter(caused + lines), type(error).__name__)[:400]
+
+
+@contextmanager
+def _quiet(spark: SparkSession) -> Iterator[None]:
+    """Nothing on stderr from Python's sides of a JVM that is gone: tracebacks, by log and by socketserver."""
+    nowhere = logging.NullHandler()  # while the root has a handler, nobody makes one that writes to stderr
+    logging.getLogger().addHandler(nowhere)
+    updates: Any = spark.sparkContext._accumulatorServer
+    updates.handle_error = lambda *_: None
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(nowhere)
+
+
+def _check_room(folder: Path) -> None:
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(ROOM_BYTES))
+            file.flush()
+    except OSError as error:
+        raise SweepFailed(f"{folder.parent}: no room for Spark's temporary files: {error.strerror}") from error
 
 
 def _reason(error: Exception, log: Path) -> str:
