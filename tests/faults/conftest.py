@@ -1,17 +1,28 @@
-"""The sweep that nothing disturbs, with which the others are compared."""
+"""The sweep that nothing disturbs, with which the others are compared, and when these are killed."""
 
 from pathlib import Path
+from random import Random
 
-import pyarrow as pa
 import pytest
 
+from kfbench.store import Run, open_run
 from tests.faults.sweeping import Sweeping
-from tests.runs import deterministic
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with Sweeping(tmp_path_factory.mktemp("undisturbed") / "out", "--master", "local[2]") as sweep:
         status, out, err = sweep.finish()
     assert (status, err) == (0, "")
-    return deterministic(Path(out.strip()))
+    run = open_run(Path(out.strip()))
+    assert run.manifest["counts"]["error"] == 0
+    assert sweep.parts() == run.manifest["counts"]["cells"]
+    return run
+
+
+@pytest.fixture
+def moments(request: pytest.FixtureRequest) -> Random:
+    """Other moments every time; pytest's --randomly-seed, which it prints, brings them back."""
+    seed = f"{request.config.getoption('randomly_seed', 0)} {request.node.name}"
+    print(f"moments of {seed}")  # noqa: T201 - pytest shows it beside a failure
+    return Random(seed)

@@ -1,67 +1,110 @@
 """A driver that dies at any moment leaves a run that can be resumed, and nobody who works on."""
 
+import json
+import os
+import signal
 import time
 from pathlib import Path
 from random import Random
+from shutil import which
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import RunError
-from kfbench.store import open_run
+from kfbench.store import Run, open_run
 from tests.faults.sweeping import Sweeping
 from tests.runs import deterministic
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_driver_is_killed_again_and_again(tmp_path: Path, undisturbed: pa.Table, seed: int) -> None:
-    random = Random(seed)
+def test_a_driver_is_killed_again_and_again(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
+    """Among its cells, and as it goes on with them."""
     out = tmp_path / "out"
-    options: tuple[str | Path, ...] = ()
-    for kill in range(3):
-        with Sweeping(out, "--master", "local[2]", *options) as sweep:
-            sweep.until(sweep.parts() + random.randint(1, 6))
-            if kill == 1:  # while it is written, nobody else may
-                with Sweeping(out, "--resume", sweep.run()) as other:
-                    status, _, err = other.finish()
-                assert status == 1 and err == f"kfbench: {sweep.run()}: another process is writing this run\n"
-            time.sleep(random.uniform(0, 0.5))
-            sweep.process.kill()
-            sweep.until_nobody_is_left()
-            options = ("--resume", sweep.run())
-        with pytest.raises(RunError, match="state: running"):
-            open_run(sweep.run())
-    damaged = random.choice(sorted(out.glob("runs/*/measurements/*.parquet")))
-    data = bytearray(damaged.read_bytes())
-    column = pq.ParquetFile(damaged).metadata.row_group(0).column(0)  # checksums are of pages' bodies: its last byte
-    data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1 << random.randrange(8)
-    damaged.write_bytes(data)
-    with Sweeping(out, *options) as sweep:
-        status, printed, err = sweep.finish()
-    assert (status, printed) == (0, f"{sweep.run()}\n")
-    moved = damaged.with_suffix(".damaged")
-    assert err == f"kfbench: {moved}: damaged, and set aside; its cells are measured again\n" and moved.exists()
-    assert deterministic(sweep.run()).equals(undisturbed)
-    assert len(open_run(sweep.run()).manifest["resumed"]) == 3
+    with Sweeping(out, "--master", "local[2]") as sweep:
+        sweep.until(moments.randint(1, undisturbed.manifest["counts"]["cells"] - 4))
+        killed(sweep, moments.uniform(0, 0.2))
+    resume = "--resume", sweep.run()
+    with Sweeping(out, *resume) as sweep:
+        sweep.until(0, lambda: "resumed" in json.loads((sweep.run() / "manifest.json").read_bytes()))
+        killed(sweep, moments.uniform(0, 3))
+    with pytest.raises(RunError, match="state: running"):
+        open_run(sweep.run())
+    with Sweeping(out, *resume) as sweep:
+        assert sweep.finish() == (0, f"{sweep.run()}\n", "")
+    assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
+    assert len(open_run(sweep.run()).manifest["resumed"]) == 2
     assert not list(sweep.run().rglob("*.tmp")) and not (sweep.run() / "lock").exists()
-    with Sweeping(out, *options) as again:
+    with Sweeping(out, *resume) as again:
         status, _, err = again.finish()
     assert status == 1 and "state: complete; only a run that was interrupted can be resumed" in err
 
 
-def test_a_jvm_that_is_killed_is_one_line_and_a_run_to_resume(tmp_path: Path, undisturbed: pa.Table) -> None:
+def killed(sweep: Sweeping, after_s: float) -> None:
+    time.sleep(after_s)
+    assert sweep.process.poll() is None
+    sweep.process.kill()
+    sweep.until_nobody_is_left()
+
+
+def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
+    """The JVM is killed; somebody else wants the run; parts are damaged; the folder may not be written any more."""
     out = tmp_path / "out"
-    with Sweeping(out, "--master", "local[2]") as sweep:
-        sweep.until(3)
+    through = without_root()
+    with Sweeping(out, "--master", "local[2]", through=through) as sweep:
+        sweep.until(moments.randint(3, 20))
+        sweep.process.send_signal(signal.SIGSTOP)  # for others to come in time
+        with Sweeping(out, "--resume", sweep.run()) as other:
+            assert other.finish() == (1, "", f"kfbench: {sweep.run()}: another process is writing this run\n")
+        sweep.process.send_signal(signal.SIGCONT)
         (jvm,) = sweep.others("java", "SparkSubmit")
         jvm.kill()
         status, printed, err = sweep.finish()
         assert (status, printed, err.count("\n")) == (1, "", 1), err
         assert err.startswith("kfbench: Spark gave a task up: ")
         sweep.until_nobody_is_left()
-    with Sweeping(out, "--resume", sweep.run()) as sweep:
+    measurements = sweep.run() / "measurements"
+    damaged = sorted(moments.sample(sorted(measurements.glob("*.parquet")), 3))
+    for part, damage in zip(damaged, moments.sample((turn_a_bit, cut, empty), 3), strict=True):
+        part.write_bytes(damage(part, moments))
+    said = "".join(
+        f"kfbench: {part.with_suffix('.damaged')}: damaged, and set aside; its cells are measured again\n"
+        for part in damaged
+    )
+    with Sweeping(out, "--resume", sweep.run(), through=through) as sweep:
+        sweep.until(sweep.parts() + moments.randint(1, 10))
+        measurements.chmod(0o555)
+        status, printed, err = sweep.finish()
+    assert (status, printed) == (1, "") and err.startswith(said), err
+    last = err.removeprefix(said)
+    assert ".parquet: cannot be written: Permission denied; --resume" in last and last.count("\n") == 1
+    measurements.chmod(0o755)
+    with Sweeping(out, "--resume", sweep.run(), through=through) as sweep:
         assert sweep.finish() == (0, f"{sweep.run()}\n", "")
-    assert deterministic(sweep.run()).equals(undisturbed)
+    assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
+
+
+def without_root() -> list[str]:
+    """What starts a process that may not write everywhere."""
+    if os.geteuid() != 0:
+        return []
+    if not which("setpriv"):
+        pytest.skip("root may write everywhere: needs setpriv, which drops that right")
+    return ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
+
+
+def turn_a_bit(part: Path, moments: Random) -> bytes:
+    data = bytearray(part.read_bytes())
+    column = pq.ParquetFile(part).metadata.row_group(0).column(0)  # checksums are of pages' bodies: its last byte
+    data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 1 << moments.randrange(8)
+    return bytes(data)
+
+
+def cut(part: Path, moments: Random) -> bytes:
+    data = part.read_bytes()
+    return data[: moments.randrange(1, len(data))]
+
+
+def empty(part: Path, moments: Random) -> bytes:
+    return b""

@@ -1,66 +1,81 @@
-"""Python workers and executors that are killed while they measure, and cells that never come back: the others lose
-nothing."""
+"""Python workers and executors that are killed while they measure, and cells that end or never leave theirs: the others
+lose nothing."""
 
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from kfbench.measure.schema import DETERMINISTIC
-from kfbench.store import open_run
-from kfbench.sweep import runner
-from kfbench.sweep.grid import load_profile
-from kfbench.sweep.runner import run_sweep
+from kfbench.store import Run
+from kfbench.sweep.spark.session import TASK_ATTEMPTS
 from tests.faults.sweeping import Sweeping
 from tests.runs import deterministic
-from tests.sweep import faulty
-from tests.sweep.test_spark import TINY
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
 
-def test_python_workers_are_killed(tmp_path: Path, undisturbed: pa.Table) -> None:
-    random = Random(3)
+def test_python_workers_are_killed(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
     with Sweeping(tmp_path / "out", "--master", "local[2]") as sweep:
-        for _ in range(4):
-            sweep.until(sweep.parts() + 1, sweep.workers)
-            time.sleep(random.uniform(0, 0.3))
-            with_daemons = random.random() < 0.3
-            sweep.kill_one(partial(sweep.others, "pyspark.daemon") if with_daemons else sweep.workers, random)
+        for _ in range(TASK_ATTEMPTS - 1):  # a task may be hit each time
+            sweep.until(sweep.parts() + moments.randint(1, 15), sweep.workers)
+            time.sleep(moments.uniform(0, 0.1))
+            with_daemons = moments.random() < 0.3
+            sweep.kill_one(partial(sweep.others, "pyspark.daemon") if with_daemons else sweep.workers, moments)
         assert sweep.finish() == (0, f"{sweep.run()}\n", "")
-    assert deterministic(sweep.run()).equals(undisturbed)
+    assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
 
 
-def test_executors_are_killed(tmp_path: Path, undisturbed: pa.Table) -> None:
-    random = Random(4)
+def test_executors_are_killed(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
     with Sweeping(tmp_path / "out", "--master", "local-cluster[2,1,1024]") as sweep:
         for _ in range(2):
-            sweep.until(sweep.parts() + 1, sweep.executors)
-            time.sleep(random.uniform(0, 0.3))
-            sweep.kill_one(sweep.executors, random)
+            sweep.until(sweep.parts() + moments.randint(1, 15), sweep.executors)
+            time.sleep(moments.uniform(0, 0.1))
+            sweep.kill_one(sweep.executors, moments)
         assert sweep.finish() == (0, f"{sweep.run()}\n", "")
-    assert deterministic(sweep.run()).equals(undisturbed)
+    assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
 
 
-def test_cells_that_never_come_back_are_rows_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One hears the signal; the other holds the interpreter's lock, and its worker is ended, again and again."""
-    path = tmp_path / "tiny.toml"
-    path.write_text(TINY)
-    profile = load_profile(path)
-    whole = deterministic(run_sweep(profile, tmp_path, "local[1]"))
-    monkeypatch.setattr(runner, "LEAST_LIMIT_S", 6.0)
+LIMIT_S = 10
+FAULTY = f"""\
+from dataclasses import replace
+from pathlib import Path
+from kfbench.sweep import grid, runner
+from tests.sweep import faulty
+runner.LEAST_LIMIT_S = {LIMIT_S}
+load = grid.load_profile
+def loaded(name):
+    profile = load(name)
     cells = list(profile.cells)
-    cells[2] = replace(cells[2], workload=faulty.Hangs.like(cells[2].workload, tmp_path))
-    cells[5] = replace(cells[5], workload=faulty.Deaf.like(cells[5].workload, tmp_path))
-    run = open_run(run_sweep(replace(profile, cells=tuple(cells)), tmp_path, "local[1]"))
-    failed = pc.equal(run.table["status"], "error")
-    assert run.table.select(list(DETERMINISTIC)).filter(pc.invert(failed)).equals(whole.filter(pc.invert(failed)))
-    said = {(row["cell_id"], row["codec"]): row["error"] for row in run.table.filter(failed).to_pylist()}
-    assert said.keys() == {(cell.cell_id, cell.codec) for cell in (cells[2], cells[5])}
-    assert "TookTooLong: it took longer than 6 s" in said[cells[2].cell_id, cells[2].codec]
-    assert "no worker survived it: " in said[cells[5].cell_id, cells[5].codec]
+    for i, kind in enumerate((faulty.Hangs, faulty.Deaf, faulty.Dies, faulty.Raises)):
+        cells[i] = replace(cells[i], workload=kind.like(cells[i].workload, Path()))
+    return replace(profile, cells=tuple(cells))
+grid.load_profile = loaded
+"""
+MARKS = f"TookTooLong: it took longer than {LIMIT_S} s", "no worker survived it: ", "RuntimeError: out of ideas"
+FORMATS = 5  # each of the cell that raises says so
+
+
+def test_cells_that_fail_are_rows_with_an_error(tmp_path: Path, undisturbed: Run) -> None:
+    """One hears the signal of its limit; one holds the interpreter's lock, and its worker is ended. A sweep that is
+    resumed tries again what a busy machine may have done, and not what a cell itself raises."""
+    out = tmp_path / "out"
+    with Sweeping(out, "--master", "local[2,1]", patch=FAULTY) as sweep:
+        sweep.until(undisturbed.manifest["stages"][0]["cells"] + 1)
+        sweep.process.kill()
+        sweep.until_nobody_is_left()
+    parts = sweep.run().glob("measurements/*.parquet")
+    failed = [row for part in parts for row in pq.read_table(part).to_pylist() if row["status"] == "error"]
+    said = [sorted({row["error"] for row in failed if mark in row["error"]}) for mark in MARKS]
+    assert sum(map(len, said)) == len({row["error"] for row in failed})
+    assert [len(each) for each in said] == [1, 2, FORMATS], said
+    with Sweeping(out, "--resume", sweep.run()) as sweep:
+        status, printed, err = sweep.finish()
+    assert (status, printed) == (3, f"{sweep.run()}\n") and err.count("\n") == 1, err
+    rows, whole = deterministic(sweep.run()), deterministic(undisturbed.path)
+    raised = pc.equal(rows["status"], "error")
+    assert rows.filter(pc.invert(raised)).equals(whole.filter(pc.invert(raised)))
+    assert sorted(rows.filter(raised)["error"].to_pylist()) == said[2]
