@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 def test_python_workers_are_killed(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
     with Sweeping(tmp_path / "out", "--master", "local[2]") as sweep:
         for _ in range(TASK_ATTEMPTS - 1):  # a task may be hit each time
-            sweep.until(sweep.parts() + moments.randint(1, 15), sweep.workers)
+            sweep.until(sweep.parts() + moments.randint(1, 8), sweep.workers)
             time.sleep(moments.uniform(0, 0.1))
             with_daemons = moments.random() < 0.3
             sweep.kill_one(partial(sweep.others, "pyspark.daemon") if with_daemons else sweep.workers, moments)
@@ -32,7 +32,7 @@ def test_python_workers_are_killed(tmp_path: Path, undisturbed: Run, moments: Ra
 def test_executors_are_killed(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
     with Sweeping(tmp_path / "out", "--master", "local-cluster[2,1,1024]") as sweep:
         for _ in range(2):
-            sweep.until(sweep.parts() + moments.randint(1, 15), sweep.executors)
+            sweep.until(sweep.parts() + moments.randint(1, 8), sweep.executors)
             time.sleep(moments.uniform(0, 0.1))
             sweep.kill_one(sweep.executors, moments)
         assert sweep.finish() == (0, f"{sweep.run()}\n", "")
