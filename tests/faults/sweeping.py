@@ -90,9 +90,9 @@ class Sweeping:
         return [each for each in _marked(self.mark) if each.pid != self.process.pid and _has(each, words)]
 
     def workers(self) -> list[psutil.Process]:
-        """Python workers: the children of PySpark's daemons."""
-        daemons = {each.pid for each in self.others("pyspark.daemon")}
-        return [each for each in self.others("pyspark.daemon") if each.ppid() in daemons]
+        """Python workers: not the daemons, which a JVM starts. They live on without theirs."""
+        jvms = {each.pid for each in self.others("java")}
+        return [each for each in self.others("pyspark.daemon") if _parent(each) not in jvms | {None}]
 
     def executors(self) -> list[psutil.Process]:
         return self.others("CoarseGrainedExecutorBackend")
@@ -149,6 +149,13 @@ def _marked(mark: str) -> Iterator[psutil.Process]:
                 yield each
         except psutil.Error:
             continue
+
+
+def _parent(process: psutil.Process) -> int | None:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return None
 
 
 def _has(process: psutil.Process, words: Sequence[str]) -> bool:
