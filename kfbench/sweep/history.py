@@ -1,6 +1,7 @@
 """The sessions of a run: it may be interrupted and resumed, on another day and by another cluster.
 
-What a session has met and done is in the manifest as soon as it is known, because each may be killed.
+Hosts that a session meets are in the manifest before their rows are stored, because it may be killed. A stage is there
+when it ends, or is interrupted by what can be heard: one that was killed in it has left its rows alone.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,8 @@ Hosts = Mapping[str, Mapping[str, Any]]
 class History:
     """Of the run that is being written. met: the hosts of this session, which may become more.
 
-    hosts: facts of all that measured or might have. stages: of all sessions; now: of this one.
+    hosts: facts of all that measured or might have; of one that has timed cells, what it was then, though this session
+    met another machine of its name. stages: of all sessions; now: of this one.
     """
 
     def __init__(self, writer: RunWriter, met: Hosts) -> None:
@@ -34,14 +36,16 @@ class History:
         self.session = len(writer.manifest.get("resumed", []))
         self.now: list[dict[str, Any]] = []
         self._met = met
-        self._hosts_before = writer.manifest.get("host_facts", {})
+        before = writer.manifest.get("host_facts", {})
+        self._hosts_before = before
+        self._timed = {name: before[name] for name in _that_timed(writer.found) if name in before}
         self._stages_before = writer.manifest.get("stages", [])
         self._noted: set[str] = set()
         self._note_hosts()
 
     @property
     def hosts(self) -> dict[str, Mapping[str, Any]]:
-        return {**self._hosts_before, **self._met}
+        return {**self._hosts_before, **self._met, **self._timed}
 
     @property
     def stages(self) -> list[dict[str, Any]]:
@@ -73,8 +77,7 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
     found: its rows; before: the facts of its hosts; here: of those that there are now. Raises RunError where the host
     is not there or is another machine now: times of two share no table.
     """
-    timed = pc.and_(pc.equal(found["status"], "ok"), pc.is_in(found["kind"], pa.array(TIMED_KINDS)))
-    hosts = sorted(set(found.filter(timed)["host"].to_pylist()))
+    hosts = _that_timed(found)
     if not hosts or not any(cell.kind in TIMED_KINDS for cell in left(profile.cells, found)):
         return None
     host: str = hosts[0]
@@ -92,3 +95,8 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
                 f"{here[host].get(name)} now; begin another run"
             )
     return host
+
+
+def _that_timed(found: pa.Table) -> list[str]:
+    timed = pc.and_(pc.equal(found["status"], "ok"), pc.is_in(found["kind"], pa.array(TIMED_KINDS)))
+    return sorted(set(found.filter(timed)["host"].to_pylist()))

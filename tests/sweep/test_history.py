@@ -97,3 +97,13 @@ def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, 
     assert manifest["stages"] == [{"session": 0, "kind": "bytes"}, {"session": 1, "kind": "bytes"}]
     assert set(manifest["host_facts"]) == set(again.hosts) == {"first", "second", "third"}
     assert again.now == manifest["stages"][1:]
+
+
+@pytest.mark.parametrize(("kind", "told"), [("cpu", "a"), ("bytes", "b")])
+def test_a_host_is_told_as_what_it_was_when_it_timed(profile: Profile, tmp_path: Path, kind: str, told: str) -> None:
+    """The rest is finished by another machine of its name."""
+    with create_run(tmp_path, {}) as writer:
+        History(writer, {"there": HERE}).add_rows(rows_of(profile, kind, "there"))
+    with resume_run(writer.path, {}, {}) as writer:
+        assert History(writer, {"there": HERE | {"cpu": "b"}}).hosts["there"]["cpu"] == told
+    assert check_resumable(writer.path, {})["host_facts"]["there"]["cpu"] == told
