@@ -74,17 +74,17 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """What a base itself took. change: ns a record, after / before, the median cell; speed: the same of the yardstick,
+    """What a base itself took. change: ns a record, after / before, the median cell; yardstick: the same of the host's,
     None unless both runs have it; unmoved: formats and operations that read faster against it and took as long as ever.
 
-    verdict: slower where change / speed is, and there are such unmoved ones: else it may be the machine's day, which a
-    neighbour makes longer for one format than for another."""
+    verdict: slower where change / yardstick is, and there are such unmoved ones: else it may be the machine's day,
+    which a neighbour makes longer for one format than for another."""
 
     kind: str
     operation: str
     formats: tuple[str, ...]
     change: float
-    speed: float | None
+    yardstick: float | None
     unmoved: tuple[tuple[str, str], ...]
     verdict: Verdict
 
@@ -121,7 +121,7 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     resized = 0
     pairs: dict[Name, list[Pair]] = defaultdict(list)
     bases: dict[What, list[Pair]] = defaultdict(list)
-    for key in first.keys() & second.keys():
+    for key in [key for key in first if key in second]:  # in one order: resamples of cells depend on it
         there, here = first[key], second[key]
         if there["host"] != here["host"]:
             hosts[there["host"], here["host"]] += 1
@@ -156,11 +156,11 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
         )
         for name, each in cells.items()
     )
-    faster = {(group.is_aa, group.kind, group.operation, group.format) for group in found if group.verdict == "faster"}
     against: dict[What, dict[Name, list[Pair]]] = defaultdict(dict)
-    for name, each_pair in pairs.items():
-        if name in faster:
-            against[_what(each_pair[0][0]["base"])][name] = each_pair
+    for group in found:
+        if group.verdict == "faster" and not group.is_aa:  # the base once more tells nothing from the machine's day
+            name = group.is_aa, group.kind, group.operation, group.format
+            against[_what(pairs[name][0][0]["base"])][name] = pairs[name]
     return Agreement(
         groups=found,
         arms=(len(first), len(second)),
@@ -210,34 +210,35 @@ def _base(
     what: What, pairs: Sequence[Pair], faster: Mapping[Name, Sequence[Pair]], groups: int, threshold: float
 ) -> Base:
     """faster: the arms that read faster against this base."""
-    speed = _speed(pairs)
+    yardstick = _yardstick(pairs)
     unmoved = tuple(
         (name, words)
         for (_, _, words, name), each in faster.items()
-        if _own_verdict(each, speed, groups, threshold) in ("within", "unclear")
+        # Not those whose interval is too wide to tell: on a noisy day they have slowed down as well, if by less.
+        if _own_verdict(each, yardstick, groups, threshold) == "within"
     )
-    found = _own_verdict(pairs, speed, groups, threshold)
+    found = _own_verdict(pairs, yardstick, groups, threshold)
     return Base(
         kind=what[0],
         operation=what[1],
         formats=tuple(sorted({there["format"] for there, _ in pairs})),
         change=float(np.median([_took(here) / _took(there) for there, here in pairs])),
-        speed=speed,
+        yardstick=yardstick,
         unmoved=unmoved,
         verdict="unclear" if found == "slower" and not unmoved else found,
     )
 
 
-def _speed(pairs: Sequence[Pair]) -> float | None:
+def _yardstick(pairs: Sequence[Pair]) -> float | None:
     """By how much longer the yardstick took before the cells of the second run."""
     both = [[row["yardstick_ns"] for row in rows] for rows in zip(*pairs, strict=True)]
     before, after = ([ns for ns in run if ns is not None] for run in both)
     return float(np.median(after) / np.median(before)) if before and after else None
 
 
-def _own_verdict(pairs: Sequence[Pair], speed: float | None, groups: int, threshold: float) -> Verdict:
+def _own_verdict(pairs: Sequence[Pair], yardstick: float | None, groups: int, threshold: float) -> Verdict:
     """Of what arms took themselves, the yardstick's change taken off."""
-    before = [_took(there) * (speed or 1.0) for there, _ in pairs]
+    before = [_took(there) * (yardstick or 1.0) for there, _ in pairs]
     after = [_took(here) for _, here in pairs]
     if len(pairs) < LEAST_CELLS:
         seen = {verdict(Estimate(to / of, to / of, to / of), threshold) for of, to in zip(before, after, strict=True)}

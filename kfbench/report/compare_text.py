@@ -65,7 +65,7 @@ def _exact(found: Comparison) -> Iterator[str]:
     if found.mended:
         yield f"{number(len(found.mended))} rows are numbers in B and were none in A."
     if found.resized:
-        yield f"{number(found.resized)} rows are of other records in B (number or seed), and are not compared."
+        yield f"{number(found.resized)} rows are of another number of records in B, and are not compared."
     if found.unrecorded:
         yield f"Columns that only one of the runs knows are not compared: {', '.join(found.unrecorded)}."
 
@@ -166,9 +166,10 @@ def _operations(found: Comparison) -> Table:
         noise = 100 * aa[name].median_difference if name in aa else None
         median, most = (float(each) for each in np.percentile(differences, [50, 95]))
         base = bases.get(name)
-        took = (base.change, base.speed) if base else (None, None)
+        took = (base.change, base.yardstick) if base else (None, None)
         return (*name, len(arms), *counts, median, most, noise, *took)
 
+    resized = found.cpu.resized
     columns = (
         *(Column(name=name) for name in ("kind", "operation", "arms", "slower", "faster", "unclear")),
         Column(name="median |B/A − 1|", unit="%"),
@@ -182,7 +183,7 @@ def _operations(found: Comparison) -> Table:
         caption=f"CPU: how far ratios to the base moved; slower and faster ones are beyond {_percent(found)}",
         columns=columns,
         rows=tuple(line(name, groups) for name, groups in sorted(judged.items())),
-        notes=(f"{number(found.cpu.resized)} arms of other records in B are left out.",) if found.cpu.resized else (),
+        notes=(f"{number(resized)} arms of another number of records in B are left out.",) if resized else (),
     )
 
 
@@ -246,11 +247,11 @@ def _verdict(found: Comparison) -> Iterator[str]:
         names = listed([f"{each.format} ({each.operation})" for each in groups])
         yield f"Regression: slower by more than {_percent(found)}: {names}."
     for base in found.slower_bases:
-        speed = "" if base.speed is None else f" (the host's yardstick {base.speed:.3f})"
+        yardstick = "" if base.yardstick is None else f" (the host's yardstick {base.yardstick:.3f})"
         others = listed([f"{name} ({operation})" for name, operation in base.unmoved])
         yield (
             f"Regression: the base itself is slower: {listed(base.formats)} ({base.operation}) took {base.change:.3f} "
-            f"times as long{speed}. Against it {others} read faster, and took as long as before."
+            f"times as long{yardstick}. Against it {others} read faster, and took as long as before."
         )
     if found.cpu_left_out is not None:
         yield f"CPU was not compared, and nothing is said of it: {found.cpu_left_out}."

@@ -219,7 +219,7 @@ def test_a_slower_machine_is_no_regression_and_is_seen_in_the_base(against: Agai
     found = against(each(timed, cpu_ns=times(2.0)))
     assert not found.is_regression and not found.slower_bases
     base = bases(found)["cpu", "encode"]
-    assert base.change == pytest.approx(2.0, rel=1e-3) and base.speed == 1.0 and base.verdict == "unclear"
+    assert base.change == pytest.approx(2.0, rel=1e-3) and base.yardstick == 1.0 and base.verdict == "unclear"
 
 
 def bases(found: Comparison) -> dict[tuple[str, str], Base]:
@@ -251,7 +251,7 @@ def test_formats_that_got_faster_do_not_make_the_base_slower(against: Against) -
     assert not found.is_regression and not bases(found)["cpu", "encode"].unmoved
     slow_day = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(2.0), yardstick_ns=lambda ns: ns and 2 * ns)
     found = against(each(V3, cpu_ns=times(0.5)), slow_day)
-    assert not found.is_regression and bases(found)["cpu", "encode"].speed == pytest.approx(2.0)
+    assert not found.is_regression and bases(found)["cpu", "encode"].yardstick == pytest.approx(2.0)
 
 
 def test_a_base_among_few_cells_is_slower_where_each_is(against: Against) -> None:
@@ -318,6 +318,7 @@ def test_rows_of_other_records_are_counted_and_not_compared(against: Against, ro
     found = against(other, profile_text="else")
     assert not found.is_regression
     assert found.resized == sum(row["kind"] == "bytes" and row.get("records") is not None for row in rows)
+    assert f"{found.resized:,} rows are of another number of records in B, and are not compared." in text(found)
     assert against(other).is_regression  # the same sweep has no business with other records
 
 
