@@ -1,6 +1,6 @@
 """What a run says of its own noise, as its manifest has it (kfbench.measure.noise). Runs from before have nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kfbench.report.render import Column, Table
@@ -17,13 +17,31 @@ def head(facts: Facts | None) -> str:
 
 
 def sentence(facts: Facts | None) -> str:
-    """How many checks were passed, for the section on noise."""
+    """How many checks were passed, and which goals met, for the section on noise."""
     if not facts or not facts["hosts"]:
         return ""
     found = [check["passed"] for checks in facts["hosts"].values() for check in checks]
     if all(found):
-        return f"All {len(found)} checks of the host and of the samples were passed."
-    return f"{len(found) - sum(found)} of {len(found)} checks of the host and of the samples were not passed."
+        said = f"All {len(found)} checks of the host and of the samples were passed."
+    else:
+        said = f"{len(found) - sum(found)} of {len(found)} checks of the host and of the samples were not passed."
+    return " ".join([said, *_goals(facts)])
+
+
+def _goals(facts: Facts) -> Iterator[str]:
+    for host, checks in facts["hosts"].items():
+        for check in checks:
+            if (goal := check.get("goal")) is None:  # nor had runs from before
+                continue
+            name, seen, limit = (
+                check["name"],
+                _shown(check["name"], check["seen"]),
+                _shown(check["name"], check["limit"]),
+            )
+            chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({limit})"
+            verdict = "met" if check["met"] else f"not met, {chance}"
+            where = f" ({host})" if len(facts["hosts"]) > 1 else ""
+            yield f"{name}{where}: {seen}; the goal of {_shown(name, goal)} is {verdict}."
 
 
 def table(facts: Facts | None) -> Table | None:
@@ -35,7 +53,7 @@ def table(facts: Facts | None) -> Table | None:
             check["name"],
             _shown(check["name"], check["seen"]),
             f"{'≥' if check['at_least'] else '≤'} {_shown(check['name'], check['limit'])}",
-            "passed" if check["passed"] else "NO",
+            _verdict(check),
         )
         for host, checks in facts["hosts"].items()
         for check in checks
@@ -51,6 +69,13 @@ def table(facts: Facts | None) -> Table | None:
         rows=tuple(body),
         notes=(note,),
     )
+
+
+def _verdict(check: Facts) -> str:
+    verdict = "passed" if check["passed"] else "NO"
+    if (goal := check.get("goal")) is None:
+        return verdict
+    return f"{verdict}; {_shown(check['name'], goal)} {'met' if check['met'] else 'not met'}"
 
 
 def _shown(name: str, value: float) -> str:

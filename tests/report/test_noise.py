@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kfbench.measure.noise import noise_facts
 from kfbench.report import noise
 from kfbench.report.publish import render
@@ -42,4 +44,25 @@ def test_the_table_shows_each_check_beside_its_limit() -> None:
         "≤ 0.200",
         "passed",
     )
-    assert by["A/A intervals that hold 1.0"][1] == "≥ 86.7%"  # 52 of 60
+    assert by["A/A intervals that hold 1.0"][1:] == ("≥ 86.7%", "passed; 92.0% met")  # 52 of 60
+
+
+@pytest.mark.parametrize(
+    ("seen", "said", "verdict"),
+    [
+        (0.95, "95.0%; the goal of 92.0% is met.", "passed; 92.0% met"),
+        (0.9, "90.0%; the goal of 92.0% is not met, within what chance allows (86.7%).", "passed; 92.0% not met"),
+        (0.8, "80.0%; the goal of 92.0% is not met, beyond what chance allows (86.7%).", "NO; 92.0% not met"),
+    ],
+)
+def test_the_share_is_told_beside_what_is_asked_for(seen: float, said: str, verdict: str) -> None:
+    facts = noise_facts(noise_rows())
+    (check,) = (each for each in facts["hosts"]["h"] if each["goal"] is not None)
+    check |= {"seen": seen, "passed": seen >= check["limit"], "met": seen >= check["goal"]}
+    assert noise.sentence(facts).endswith(f"passed. A/A intervals that hold 1.0: {said}")
+    table = noise.table(facts)
+    assert table is not None and [row[-1] for row in table.rows if "; " in str(row[-1])] == [verdict]
+    two = noise.sentence(facts | {"hosts": {"h": [check], "k": [check]}})
+    assert "hold 1.0 (h): " in two and "hold 1.0 (k): " in two
+    del check["goal"], check["met"]  # as runs from before have it
+    assert noise.sentence(facts).endswith("passed.")
