@@ -7,7 +7,6 @@ Everything heavy is imported inside the commands, so that `kfbench --help` stays
 
 import json
 import os
-import shlex
 import signal
 import sys
 import traceback
@@ -215,14 +214,15 @@ def _swept(
 
     from rich.console import Console
 
+    from kfbench.sweep.published import command
     from kfbench.sweep.runner import plan_sweep, run_sweep
 
     if dry_run:
         _print_plan(plan_sweep(loaded, cell_budget_s, resume), as_json)
         raise typer.Exit
-    command = shlex.join(["kfbench", *map(_published, sys.argv[1:])])
+    typed = command(["kfbench", *sys.argv[1:]])
     return run_sweep(
-        loaded, out, master, command, Console(stderr=True), budget_s=cell_budget_s, resume=resume, archive=archive
+        loaded, out, master, typed, Console(stderr=True), budget_s=cell_budget_s, resume=resume, archive=archive
     )
 
 
@@ -273,16 +273,6 @@ def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
     notes += [f"split by format: {title}" for each in found for title in each["split"]]
     notes += [f"skipped: {lost['cell']}: {lost['reason']}" for each in found for lost in each["skipped"]]
     _print(replace(_table("plan", rows), notes=("", *notes)).to_text() if rows else "nothing is left to be measured")
-
-
-def _published(argument: str) -> str:
-    """An argument as a manifest says it, which is published: an absolute path as its last component, a URL without its
-    hosts."""
-    from kfbench.measure.environment import without_hosts
-
-    option, equals, value = argument.rpartition("=") if argument.startswith("--") else ("", "", argument)
-    path = Path(value)
-    return option + equals + ((path.name or ".") if path.is_absolute() else without_hosts(value))
 
 
 def _refuse_errors(run: Path) -> None:

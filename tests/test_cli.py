@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from kfbench.broker.bills import Prices, Traffic
-from kfbench.cli import _published, app, main, migrate, what_if
+from kfbench.cli import app, main, migrate, what_if
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
-from kfbench.measure.environment import host
 from kfbench.measure.schema import table
 from kfbench.records import Records
 from kfbench.report.whatif import _notes as notes
@@ -647,23 +646,6 @@ def test_run_sweeps_and_reports_and_report_finds_the_same_report_again(two_cells
     (run,) = (out / "runs").iterdir()
     again = process("report", run, "--out", out)
     assert again.communicate(timeout=180) == (printed, "")
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("/homes/anna/mine/sweep.toml", "sweep.toml"),
-        ("--out=/homes/anna/reports", "--out=reports"),
-        ("/", "."),
-        ("mine/sweep.toml", "mine/sweep.toml"),
-        ("local[2]", "local[2]"),
-        ("--filter=workload=user-*", "--filter=workload=user-*"),
-        ("spark://there.corp:7077", f"spark://{host('there.corp')}:7077"),
-        ("--master=k8s://https://10.1.2.3:443", f"--master=k8s://https://{host('10.1.2.3')}:443"),
-    ],
-)
-def test_the_command_that_is_published_names_no_home_and_no_host(given: str, kept: str) -> None:
-    assert _published(given) == kept
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])

@@ -31,22 +31,6 @@ def host(name: str | None = None) -> str:
     return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
-def without_hosts(url: str) -> str:
-    """The URL of a master or of several, spark://HOST:PORT,HOST:PORT, each host as `host` calls it. What else the text
-    holds stays; one that is no URL is itself."""
-    before, mark, rest = url.rpartition("://")
-    hosts, slash, path = rest.partition("/")
-    if not mark:
-        return url
-    hidden = ",".join(_without_host(each) for each in hosts.split(","))
-    return f"{before}{mark}{hidden}{slash}{path}"
-
-
-def _without_host(address: str) -> str:
-    name, colon, port = address.rpartition(":")
-    return f"{host(name)}:{port}" if colon and port.isdecimal() else host(address)
-
-
 def environment() -> dict[str, Any]:
     """JSON-ready facts. What cannot be found out here is None: unknown is not the same as zero."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None

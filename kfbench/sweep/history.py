@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kfbench.errors import RunError
-from kfbench.measure.noise import TIMED_KINDS
-from kfbench.store import RunWriter
+from kfbench.measure.noise import TIMED_KINDS, noise_facts
+from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.grid import Profile
 from kfbench.sweep.plan import left
 
@@ -64,6 +64,18 @@ class History:
         self.now.append({"session": self.session, **facts})
         with suppress(RunError):  # a disk that is full is what interrupted it, and the next rows or the end say so
             self._writer.note({"stages": self.stages})
+
+    def complete(self, cells: int) -> Run:
+        """End the run of so many cells, with what is known of all its sessions. Raises RunError."""
+        statuses = {status: self._writer.counts[status] for status in ("ok", "skipped", "error")}
+        facts = {
+            "counts": {"cells": cells, **statuses},
+            "hosts": sorted(self._writer.hosts),
+            "host_facts": {name: facts for name, facts in sorted(self.hosts.items()) if name in self._writer.hosts},
+            "noise": noise_facts(sound_rows(self._writer.path)),
+            "stages": self.stages,
+        }
+        return self._writer.complete(facts)
 
     def _note_hosts(self) -> None:
         if self._met.keys() - self._noted:

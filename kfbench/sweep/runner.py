@@ -18,8 +18,7 @@ from rich.progress import Progress
 
 from kfbench import __version__
 from kfbench.measure.environment import cores as local_cores
-from kfbench.measure.environment import environment, libraries, without_hosts
-from kfbench.measure.noise import noise_facts
+from kfbench.measure.environment import environment, libraries
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, estimate_s, failed_rows, measure_task
@@ -29,6 +28,7 @@ from kfbench.sweep.history import History, timed_on
 from kfbench.sweep.packing import code_digest
 from kfbench.sweep.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.progress import counting
+from kfbench.sweep.published import without_hosts
 from kfbench.sweep.spark.executors import Call, Executors
 from kfbench.sweep.spark.session import retrying, session, versions
 from kfbench.sweep.spark.tasks import Lost, attempted, done
@@ -64,7 +64,7 @@ def run_sweep(
     if not resume:
         check_place(out)  # before Spark is started for nothing
     asked = retrying(master or "local[*]")
-    facts = _facts(profile, asked, command, budget_s)
+    facts = sweep_facts(profile, asked, command, budget_s)
     with ExitStack() as stack:
         if resume:
             before = check_resumable(resume, facts).get("host_facts", {})  # at once: Spark takes seconds to start
@@ -78,7 +78,7 @@ def run_sweep(
             again |= {"host": facts["environment"]["host"], "spark": versions(spark)}
             writer = stack.enter_context(resume_run(resume, facts, again))
             for part in writer.damaged:
-                _say(console, f"{part}: damaged, and set aside; its cells are measured again")
+                say(console, f"{part}: damaged, and set aside; its cells are measured again")
         else:
             writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
         cells = left(profile.cells, writer.found)
@@ -94,23 +94,18 @@ def run_sweep(
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
                 for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
-            turns = Turns(partial(_say, console), writer.path)
+            turns = Turns(partial(say, console), writer.path)
             for stage in planned(cells, budget_s, cores):
                 on = None
                 if stage.tasks and not stage.parallel:
                     on = host = host or min(executors.hosts)
                     executors.stay_on(on)
                 attempt = partial(attempted, executors, harmless=(measure_task, ()), on=on)
-                _measure(stage, cores if stage.parallel else 1, attempt, history, progress, turns)
-        known = {name: facts for name, facts in sorted(history.hosts.items()) if name in writer.hosts}
-        statuses = {status: writer.counts[status] for status in ("ok", "skipped", "error")}
-        counts = {"cells": len(profile.cells), **statuses}
-        noise = noise_facts(sound_rows(writer.path))
-        about_hosts = {"hosts": sorted(writer.hosts), "host_facts": known, "noise": noise}
-        run = writer.complete({"counts": counts, **about_hosts, "stages": history.stages})
+                measure_stage(stage, cores if stage.parallel else 1, attempt, history, progress, turns)
+        run = history.complete(len(profile.cells))
     if console.is_terminal:
         told = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in history.now]
-        _say(console, "; ".join(told))
+        say(console, "; ".join(told))
     return run.path
 
 
@@ -119,13 +114,18 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
     refuse."""
     found = SCHEMA.empty_table()
     if resume:
-        check_resumable(resume, _facts(profile, "", "", budget_s))
+        check_resumable(resume, sweep_facts(profile, "", "", budget_s))
         found = sound_rows(resume)
     return planned(left(profile.cells, found), budget_s, local_cores() or 1)
 
 
-def _measure(stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, turns: Turns) -> None:
-    """Store the rows of the stage's cells, and what it took, also of a stage that is interrupted."""
+def measure_stage(
+    stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, turns: Turns
+) -> None:
+    """Store the rows of the stage's cells, and what it took, also of a stage that is interrupted.
+
+    attempt: runs calls, so many at a time. Raises what it and Turns raise, and RunError.
+    """
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
     measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
     began, busy_s, waited_s, cells = time.monotonic(), 0.0, 0.0, 0
@@ -173,11 +173,13 @@ def _lost_rows(cell: Cell, lost: Lost) -> list[dict[str, Any]]:
     return failed_rows(cell, "error", f"{cell.title}: no worker survived it: {lost.reason}")
 
 
-def _say(console: Console, line: str) -> None:
+def say(console: Console, line: str) -> None:
+    """To people who wait for a sweep."""
     console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _facts(profile: Profile, master: str, command: str, budget_s: float) -> dict[str, Any]:
+def sweep_facts(profile: Profile, master: str, command: str, budget_s: float) -> dict[str, Any]:
+    """What the manifest of a run says of the sweep that makes it."""
     facts = environment()
     return {
         "profile": profile.name,

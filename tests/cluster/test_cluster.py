@@ -19,11 +19,12 @@ import pytest
 
 import kfbench
 from kfbench.errors import RunError
-from kfbench.measure.environment import host, without_hosts
+from kfbench.measure.environment import host
 from kfbench.store import RunWriter, open_run
 from kfbench.sweep import whatif
 from kfbench.sweep.grid import load_profile
 from kfbench.sweep.packing import code_digest
+from kfbench.sweep.published import without_hosts
 from kfbench.sweep.runner import run_sweep
 from kfbench.sweep.spark import session as sessions
 from kfbench.sweep.spark.executors import Executors
