@@ -2,33 +2,60 @@
 
 The CPU cells of a profile, measured by Spark's workers as a sweep does, then one after the other in this
 process, with neither Spark nor a JVM about. Both runs are kept under FOLDER/runs for `kfbench compare`. Printed is by
-how much a format's ratio to v2 differs, the median cell; exit status: 0 v3's differ by TARGET at most, 3 by more.
+how much a format's ratio to v2 differs, the median cell; exit status: 0 v3's differ by TARGET at most, 3 by more or
+there are none, 1 one of the runs failed.
 """
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kfbench.measure.alone import alone
-from kfbench.measure.schema import table
-from kfbench.report.agreement import agreement
+from rich.console import Console
+
+from kfbench.errors import KfbenchError
+from kfbench.report.agreement import Agreement, agreement
 from kfbench.store import Run, create_run, open_run
-from kfbench.sweep.cell import measure_cell
+from kfbench.sweep.cell import Measured
 from kfbench.sweep.filter import filtered
 from kfbench.sweep.grid import Profile, load_profile
-from kfbench.sweep.runner import run_sweep
+from kfbench.sweep.history import History
+from kfbench.sweep.plan import CELL_BUDGET_S, Task, planned
+from kfbench.sweep.progress import counting
+from kfbench.sweep.published import command
+from kfbench.sweep.runner import measure_stage, run_sweep, say, sweep_facts
+from kfbench.sweep.spark.executors import Call, host_facts
+from kfbench.sweep.turns import Turns
 
 TARGET: Final = 0.03
 COMPARED: Final = "v3"
 
 
-def serial(profile: Profile, like: Run, out: Path) -> Run:
-    with create_run(out, {**like.manifest, "command": " ".join(sys.argv), "master": "none: one process"}) as writer:
-        with alone():
-            for cell in profile.cells:
-                writer.add(table(measure_cell(cell)))
-        return writer.complete({})
+def serial(profile: Profile, out: Path, typed: str) -> Run:
+    """The profile's run without Spark. It takes turns with others who measure, as a sweep's tasks do.
+
+    Raises RunError, NotAlone, SomeoneMeasures.
+    """
+    console = Console(stderr=True)
+    facts, own = sweep_facts(profile, "none: one process", typed, CELL_BUDGET_S), host_facts()
+    with create_run(out, facts) as writer, counting(console) as progress:
+        history = History(writer, {own["host"]: own})
+        turns = Turns(lambda line: say(console, line), writer.path)
+        for stage in planned(profile.cells, CELL_BUDGET_S, 1):
+            measure_stage(stage, 1, here, history, progress, turns)
+        return history.complete(len(profile.cells))
+
+
+def here(calls: Sequence[Call[Task, Measured]], _: int) -> Iterator[tuple[Task, Measured]]:
+    for measure, task in calls:
+        yield task, measure(task)
+
+
+def is_met(found: Agreement) -> bool:
+    """Whether anything was compared, and is within TARGET."""
+    groups = [group for group in found.judged if group.format == COMPARED]
+    return bool(groups) and all(group.median_difference <= TARGET for group in groups)
 
 
 def main() -> int:
@@ -36,15 +63,18 @@ def main() -> int:
     parser.add_argument("profile", nargs="?", default="default")
     parser.add_argument("--out", type=Path, default=Path("reports"))
     asked = parser.parse_args()
-    profile = filtered(load_profile(asked.profile), ["kind=cpu"])
-    by_spark = open_run(run_sweep(profile, asked.out))
-    here = serial(profile, by_spark, asked.out)
-    held = True
-    for group in agreement(by_spark.table, here.table, TARGET).judged:
+    typed = command(["python", "-m", "benchmarks.serial", *sys.argv[1:]])
+    try:
+        profile = filtered(load_profile(asked.profile), ["kind=cpu"])
+        by_spark = open_run(run_sweep(profile, asked.out, command=typed))
+        found = agreement(by_spark.table, (one := serial(profile, asked.out, typed)).table, TARGET)
+    except KfbenchError as error:
+        print(f"serial: {error}", file=sys.stderr)
+        return 1
+    for group in found.judged:
         print(f"{group.operation:<12} {group.format:<20} {len(group.cells):>3} cells  {group.median_difference:.2%}")
-        held &= group.format != COMPARED or group.median_difference <= TARGET
-    print(f"{by_spark.path} {here.path}\n{COMPARED} within {TARGET:.0%}: {'met' if held else 'MISSED'}")
-    return 0 if held else 3
+    print(f"{by_spark.path} {one.path}\n{COMPARED} within {TARGET:.0%}: {'met' if is_met(found) else 'MISSED'}")
+    return 0 if is_met(found) else 3
 
 
 if __name__ == "__main__":

@@ -227,7 +227,8 @@ def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
         (path / MEASUREMENTS).mkdir()
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        manifest = {"schema_version": SCHEMA_VERSION, "state": RUNNING, "started": started, **facts}
+        own = {"schema_version": SCHEMA_VERSION, "state": RUNNING, "started": started}
+        manifest = {**own, **facts, **own}  # first, and whatever the facts say: they may be those of another run
         _write_json(path / MANIFEST, manifest)
     except OSError as error:
         raise RunError(f"{runs}: no run can be written here: {error.strerror}") from None

@@ -39,6 +39,13 @@ def finished(out: Path) -> Path:
     return writer.complete({"counts": {"rows": 4}}).path
 
 
+def test_the_facts_of_another_run_do_not_complete_one(tmp_path: Path) -> None:
+    path = create_run(tmp_path, FACTS | {"state": "complete", "started": "2020-01-01T00:00:00+00:00"}).path
+    manifest = json.loads((path / "manifest.json").read_bytes())
+    assert manifest["state"] == "running" and manifest["started"] > "2026"
+    assert list(manifest)[:2] == ["schema_version", "state"]
+
+
 def test_a_run_reads_back_in_one_order_whatever_order_it_was_written_in(tmp_path: Path) -> None:
     run = open_run(finished(tmp_path))
     assert run.table.schema.equals(SCHEMA)

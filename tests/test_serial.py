@@ -1,0 +1,46 @@
+"""The serial run that Spark's is held against, on real cells, without Spark's."""
+
+import pyarrow.compute as pc
+import pytest
+
+from benchmarks.serial import is_met, serial
+from kfbench.report.agreement import agreement
+from kfbench.store import Run, open_run
+from kfbench.sweep.grid import load_profile
+
+SWEEP = """\
+title = "two cells"
+analysis = "a"
+cpu = {records = 20, rounds = 3, sample_us = 1}
+[[grid]]
+name = "batch"
+title = "batch size"
+analysis = "a"
+measure = ["cpu"]
+formats = ["v2", "v3"]
+axes = {batch_size = [1, 10]}
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("serial")
+    (folder / "two.toml").write_text(SWEEP)
+    return serial(load_profile(folder / "two.toml"), folder, "python -m benchmarks.serial two.toml")
+
+
+def test_it_is_a_run_that_says_how_it_came_about(run: Run) -> None:
+    manifest = open_run(run.path).manifest
+    assert (manifest["command"], manifest["master"]) == ("python -m benchmarks.serial two.toml", "none: one process")
+    assert manifest["counts"] == {"cells": 2, "ok": 2 * 2 * 3, "skipped": 0, "error": 0}
+    assert "spark" not in manifest and "resumed" not in manifest
+    assert manifest["hosts"] == [manifest["environment"]["host"]] == list(manifest["host_facts"])
+    assert list(manifest["noise"]["hosts"]) == manifest["hosts"]
+    (stage,) = manifest["stages"]
+    assert (stage["kind"], stage["cells"], stage["slots"]) == ("cpu", 2, 1)
+
+
+def test_what_was_not_compared_is_not_met(run: Run) -> None:
+    assert is_met(agreement(run.table, run.table, 0.03))
+    without = run.table.filter(pc.not_equal(run.table["format"], "v3"))
+    assert not is_met(agreement(run.table, without, 0.03))
