@@ -7,7 +7,6 @@ three of scipy's bootstraps and interpolated order statistics make of them. test
 what stands there against the binomial distribution, and against other draws.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom, bootstrap
 
 from kfbench.measure.cpu import CONFIDENCE, RESAMPLES, paired_ratio
+from tools.block import Block
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "methodology.md"
-BEGIN: Final = "<!-- intervals: written by `make intervals`, do not edit -->"
-END: Final = "<!-- end of intervals -->"
+BLOCK: Final = Block(page=PAGE, name="intervals", by="`make intervals`")
 ROUNDS: Final = {9: "broker", 19: "CPU, prefix"}
 CELLS: Final = 30_000
 BOOTSTRAP_CELLS: Final = 1_000
@@ -87,20 +86,11 @@ def table() -> str:
             found = (simulated(name, distribution, rounds, cells) for name, (_, cells) in METHODS.items())
             shown = (f"{100 * held:.1f} %, {width:.2f}" for held, width in found)
             lines.append(f"| {rounds} ({what}), {distribution} | {' | '.join(shown)} |")
-    return "\n".join(f"  {line}" for line in lines)
-
-
-def spliced(page: str, text: str) -> str:
-    """The page's text with the table between the markers."""
-    block = f"  {BEGIN}\n\n{text}\n\n  {END}"
-    found, count = re.subn(f" *{re.escape(BEGIN)}\n.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{PAGE.name}: the markers of the intervals are gone")
-    return found
+    return "\n".join(["", *lines, ""])  # Markdown wants an empty line around a table within an item
 
 
 def main() -> None:
-    PAGE.write_text(spliced(PAGE.read_text(encoding="utf-8"), table()), encoding="utf-8")
+    BLOCK.write(table())
 
 
 if __name__ == "__main__":

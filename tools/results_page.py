@@ -5,17 +5,16 @@ usage: results_page.py
 tests/tools/test_results_page.py says when the page is stale, and runs what it shows.
 """
 
-import re
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
 from kfbench.measure.schema import COLUMNS, DETERMINISTIC, SCHEMA_VERSION, WORKLOAD_COLUMNS, Column
+from tools.block import Block
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "results.md"
-BEGIN: Final = "<!-- columns: written by `make results` from kfbench/measure/schema.py, do not edit -->"
-END: Final = "<!-- end of columns -->"
+BLOCK: Final = Block(page=PAGE, name="columns", by="`make results` from kfbench/measure/schema.py")
 HEAD: Final = "| column | type | unit | exact | |\n| --- | --- | --- | --- | --- |"
 
 
@@ -35,17 +34,8 @@ def columns() -> str:
     return "\n".join([f"Version {SCHEMA_VERSION} of the schema, {len(COLUMNS)} columns.\n", HEAD, *map(line, COLUMNS)])
 
 
-def spliced(page: str) -> str:
-    """The page's text with the columns between the markers."""
-    block = f"{BEGIN}\n{columns()}\n{END}"
-    found, count = re.subn(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{PAGE.name}: the markers of the columns are gone")
-    return found
-
-
 def main() -> None:
-    PAGE.write_text(spliced(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    BLOCK.write(columns())
 
 
 if __name__ == "__main__":

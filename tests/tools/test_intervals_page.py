@@ -2,13 +2,14 @@
 
 import re
 from math import sqrt
+from textwrap import dedent
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from kfbench.measure.cpu import paired_ratio
-from tools.intervals_page import CELLS, DISTRIBUTIONS, METHODS, PAGE, ROUNDS, simulated, spliced
+from tools.intervals_page import BLOCK, CELLS, DISTRIBUTIONS, METHODS, PAGE, ROUNDS, simulated
 
 TEXT = PAGE.read_text(encoding="utf-8")
 HERE = 3_000  # cells
@@ -54,7 +55,8 @@ def test_what_the_text_says_of_the_ends_is_so() -> None:
     assert "6th and the 14th of 19" in TEXT and paired_ratio(np.arange(1, 20), np.ones(19)) == (10, 6, 14)
 
 
-def test_a_page_without_its_markers_is_refused() -> None:
-    with pytest.raises(SystemExit, match="markers of the intervals are gone"):
-        spliced("# How\n", "table")
-    assert spliced(spliced(TEXT, "one"), "two") == spliced(TEXT, "two")
+def test_the_table_has_its_place_on_the_page() -> None:
+    (found,) = re.findall(
+        rf"^  {re.escape(BLOCK.begin)}\n(.*)\n  {re.escape(BLOCK.end)}$", TEXT, re.DOTALL | re.MULTILINE
+    )
+    assert BLOCK.spliced(TEXT, dedent(found)) == TEXT
