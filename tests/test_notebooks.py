@@ -44,6 +44,7 @@ def test_there_are_notebooks() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.stem))
 def test_a_notebook_runs_and_shows_pictures_and_tables(source: Path, fresh: Path) -> None:
     found = outputs(cells(fresh / f"{source.stem}.ipynb"))
@@ -53,6 +54,7 @@ def test_a_notebook_runs_and_shows_pictures_and_tables(source: Path, fresh: Path
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_notebook_changes_nothing_where_it_reads(fresh: Path) -> None:
     assert {path.name for path in fresh.iterdir()} == {"reports", *(f"{s.stem}.ipynb" for s in SOURCES)}
     assert len(list((fresh / "reports").iterdir())) == 1

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.thorough
 ROOT = Path(__file__).parents[1]
 
 

@@ -291,6 +291,7 @@ def deaths(mode: str, folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", ["calls", "moments"])
+@pytest.mark.thorough
 def test_killed_at_any_instant_the_old_or_the_new_segment_is_whole(mode: str, tmp_path: Path) -> None:
     outcomes = deaths(mode, tmp_path / "folder")
     for outcome in outcomes:
@@ -315,6 +316,7 @@ def test_killed_at_any_instant_the_old_or_the_new_segment_is_whole(mode: str, tm
 
 
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])
+@pytest.mark.thorough
 def test_memory_is_bounded_by_the_piece(segment: Path, name: str, to: str, codec: str) -> None:
     """Forty pieces take what four do."""
     records = Records.from_lists([bytes(range(250)) * 4] * 250, timestamps_ms=NOW_MS + np.arange(250))

@@ -317,6 +317,7 @@ def test_changed_bytes_inside_a_codec(name: str, data: st.DataObject) -> None:
 
 
 @given(data=st.data(), features=st.integers(0, 31))
+@pytest.mark.thorough
 def test_features_that_no_name_has(data: st.DataObject, features: int) -> None:
     """All 32 sets of features are read, whichever name writes them."""
     messages, fields = data.draw(strategies.batches_of("v3-full"))

@@ -358,6 +358,7 @@ def test_folders_that_cannot_be_read_are_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
+@pytest.mark.thorough
 def test_memory_is_bounded_whatever_the_size(tmp_path: Path) -> None:
     logs, expected = [], []
     # Batches that grow 8,000-fold, and records whose columns take far more than their bytes.

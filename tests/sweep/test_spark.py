@@ -246,6 +246,7 @@ def test_local_masters_try_again(given: str, used: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_what_if_is_the_same_by_spark_whatever_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for i, name in enumerate(["telemetry.log", "edges.log", "transactions.log"]):
         path = tmp_path / f"orders-{i}" / "00000000000000000000.log"

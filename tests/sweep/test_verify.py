@@ -184,6 +184,7 @@ def test_no_folder_of_vectors(profile: Profile, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_smoke_profile_holds() -> None:
     found = verify(load_profile("smoke"), GOLDEN)
     assert not [failure.line for failure in found.failures]
