@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kfbench.report import broker, claims, cold, fleet, migration, peers, plots, proposals, tables, workloads
+from kfbench.report import broker, claims, cold, fleet, java, migration, peers, plots, proposals, tables, workloads
 from kfbench.report import noise as checked
 from kfbench.report.render import Interval, Table, number
 from kfbench.report.results import AXES, BASE, COLD, PICTURED, Frame, Results, Slice, level, pictured
@@ -383,13 +383,13 @@ def _peers(results: Results) -> Section | None:
     if found is None:
         return None
     hosts = sorted(results.cpu["host"].dropna().unique())
-    has_java = peers.JAVA in found.versions
+    said = (peers.noise_sentence(found), peers.sentence(found), java.sentence(found))
     return Section(
         name="cpu-peers",
         short="Peers",
         title="What do other implementations take, and do they agree on which format is dearer?",
-        means=" ".join([peers.sentence(found), peers.java_sentence(found) if has_java else ""]).strip(),
-        tables=(peers.table(found, hosts), *((peers.java_table(found),) if has_java else ())),
+        means=" ".join(filter(None, said)),
+        tables=tuple(filter(None, (peers.table(found, hosts), java.table(found)))),
     )
 
 

@@ -1,14 +1,19 @@
 """Apache Kafka's own writer and reader as one of the peers: a sample at a time, and only of our bytes."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tools.peers.arm import Differs, Task
-from tools.peers.java import Java, java
+from kfbench.records import Records
+from kfbench.report.peers import FORMATS
+from tools import jvm
+from tools.peers.arm import Absent, Differs, Task
+from tools.peers.java import Java, Written, java, verify
 from tools.peers.measuring import cells, measured, task
-from tools.peers.ours import Kfbench
+from tools.peers.ours import Kfbench, logs
 
 pytestmark = pytest.mark.oracle
 
@@ -25,9 +30,14 @@ def given(number: int) -> Task:
 
 
 def test_java_writes_our_bytes_and_is_timed_in_our_rounds(peer: Java) -> None:
-    assert peer.version == "3.9.1" and peer.java
+    assert peer.version == "3.9.1"
+    assert peer.machine and re.fullmatch(r"\S.* VM \S+ \(-Xmx512m; \w.*\)", peer.machine)
     for number in (0, 8):  # one JVM, one cell after the other
-        found = [each for each in measured([Kfbench(), peer], given(number), 3, seed=0) if each.arm.peer == peer.name]
+        found = [
+            each
+            for each in measured([Kfbench(), peer], given(number), 3, seed=0)
+            if each.arm.peer == peer.name and not each.arm.again
+        ]
         assert [(each.arm.operation, each.arm.format) for each in found] == [
             (operation, name) for operation in ("encode", "decode") for name in ("v0", "v1", "v2")
         ]
@@ -42,3 +52,57 @@ def test_other_bytes_than_ours_are_refused(peer: Java) -> None:
         with pytest.raises(Differs, match=f"{name}: Kafka's Java writes other bytes than ours"):
             list(peer.arms(damaged))
         assert list(peer.arms(whole))  # what it had still to say of the other is not taken for an answer
+
+
+@pytest.fixture(scope="module")
+def written(peer: Java) -> dict[str, Written]:
+    return peer.written(given(4))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_other_records_than_ours_are_refused(written: dict[str, Written], name: str) -> None:
+    whole = given(4)
+    verify(name, written[name], whole)
+    records = whole.records
+    others = {
+        "offsets": records.at_offsets(records.offsets + 1),
+        "times": records.at_times(records.timestamps_ms + 1),
+        "payload": records.take(np.arange(200)[::-1]).at_offsets(records.offsets),
+        "fewer": records.take(np.arange(199)),
+    }
+    for what, other in others.items():
+        if (name, what) == ("v0", "times"):  # which it has not
+            verify(name, written[name], replace(whole, records=other))
+        else:
+            with pytest.raises(Differs, match=f"^{name}: Kafka's Java reads other records than were written"):
+                verify(name, written[name], replace(whole, records=other))
+    with pytest.raises(Differs, match=f"^{name}: the timed read of Kafka's Java sees other records than were written"):
+        verify(name, written[name]._replace(total=written[name].total + 1), whole)
+
+
+def test_nulls_are_read_back(peer: Java) -> None:
+    records = Records.from_lists(timestamps_ms=[5, 6], keys=[None, b"k"], values=[b"", None])
+    nulls = Task(records=records, batch_size=2, logs=logs(records, 2))
+    assert len(list(peer.arms(nulls))) == 6
+
+
+def test_a_jvm_that_is_not_there_or_does_not_start_is_absent(peer: Java, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:+NoSuchOption")
+        with pytest.raises(Absent, match=r"Kafka's Java has ended"), java():
+            pass
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", "")
+        with pytest.raises(Absent, match="java"), java():
+            pass
+
+
+def test_a_jvm_that_ends_while_it_measures_is_one_line() -> None:
+    with java() as started:
+        (arm, *_) = started.arms(given(0))
+        started._ask(b"?")  # at which it ends
+        for _ in range(2):  # with a request under way, and with nobody to take one
+            with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):
+                arm.sample(1)
+        with pytest.raises(jvm.ToolError, match="Kafka's Java has ended"):
+            started.written(given(8))

@@ -1,7 +1,7 @@
 """Other implementations beside ours: each must write our bytes and read what was written before it is timed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS as OURS
+from kfbench.measure.alone import SomeoneMeasures, alone
+from kfbench.records import Records
+from kfbench.report.peers import FORMATS
 from tools.peers import __main__ as command
-from tools.peers.arm import FORMATS, Absent, Arm, Differs, Peer, Task, Times
+from tools.peers.arm import Absent, Arm, Differs, Peer, Task, Times
 from tools.peers.measuring import NO_FASTER, cells, measured, task, warm_up
-from tools.peers.ours import Kfbench, Limit, kfbench, limit
-from tools.peers.python import aiokafka, client, kafka_python, without_epochs
+from tools.peers.ours import Kfbench, Limit, kfbench, limit, logs
+from tools.peers.python import Client, aiokafka, client, kafka_python, without_epochs
+from tools.peers.turn import turn
 
 
 @pytest.fixture(scope="module")
@@ -57,17 +61,72 @@ def test_every_arm_is_timed_in_every_round(given: Task, clients: list[Peer]) -> 
         assert each.cpu_ns.shape == each.wall_ns.shape == (3,) and each.cpu_ns.min() > 0 and each.inner_loops >= 1
 
 
+OTHERS: dict[str, Callable[[Records], Records]] = {
+    "offsets": lambda records: records.at_offsets(records.offsets + 1),
+    "times": lambda records: records.at_times(records.timestamps_ms + 1),
+    "payload": lambda records: records.take(np.arange(len(records))[::-1]).at_offsets(records.offsets),
+    "fewer": lambda records: records.take(np.arange(len(records) - 1)),
+}
+
+
+def reading(log: Callable[[str], bytes], given: Task) -> Client:
+    """kafka-python's writers, and its reader of other bytes than it is given."""
+    batches = pytest.importorskip("kafka.record.default_records").DefaultRecordBatchBuilder
+    messages = pytest.importorskip("kafka.record.legacy_records").LegacyRecordBatchBuilder
+    reader = pytest.importorskip("kafka.record.memory_records").MemoryRecords
+    names = {given.logs[name]: name for name in FORMATS}
+    return Client("kafka-python", batches, messages, lambda data: reader(log(names[data])))
+
+
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_client_that_writes_or_reads_something_else_is_not_timed(given: Task, clients: list[Peer], name: str) -> None:
-    others = given.records.at_times(given.records.timestamps_ms + 1)
-    values = replace(given, records=given.records.take(np.arange(50)[::-1]))  # other payload than the logs hold
-    later = replace(given, logs=given.logs | {name: bytes(OURS[name].encode(others, 10, lossy=True))})
-    for peer in clients:
-        with pytest.raises(Differs, match=f"v0: {peer.name} writes other bytes than ours"):
-            list(peer.arms(values))
-        if name != "v0":  # which has no times
-            with pytest.raises(Differs, match=f"{name}: {peer.name} writes other bytes than ours"):
-                list(peer.arms(later))
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_client_that_writes_something_else_is_not_timed(
+    given: Task, clients: list[Peer], what: str, name: str
+) -> None:
+    other = replace(given, logs=given.logs | {name: logs(OTHERS[what](given.records), 10)[name]})
+    for peer in [*clients, Kfbench()]:
+        if (name, what) == ("v0", "times"):  # which it has not
+            assert len(list(peer.arms(other))) == 6
+        else:
+            with pytest.raises(Differs, match=f"^{name}: {peer.name}.* writes other bytes"):
+                list(peer.arms(other))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_client_that_reads_something_else_is_not_timed(given: Task, what: str, name: str) -> None:
+    other = given.logs | {name: logs(OTHERS[what](given.records), 10)[name]}
+    peer = reading(lambda asked: other[asked], given)
+    if (name, what) == ("v0", "times"):
+        assert len(list(peer.arms(given))) == 6
+    else:
+        with pytest.raises(Differs, match=f"^{name}: kafka-python reads other records than were written"):
+            list(peer.arms(given))
+
+
+def test_a_client_that_does_not_accept_our_checksums_is_not_timed(given: Task) -> None:
+    log = given.logs["v2"]
+    starts = [*OURS["v2"].decode(log).batches["position"], len(log)]
+    epoch_and_checksum = slice(starts[1] + 12, starts[1] + 21)
+    damaged = bytearray(log)
+    damaged[epoch_and_checksum.stop - 1] ^= 1
+    peer = reading(lambda asked: bytes(damaged) if asked == "v2" else given.logs[asked], given)
+    with pytest.raises(Differs, match="kafka-python refuses a checksum of ours"):
+        list(peer.arms(given))
+
+
+def test_what_we_read_is_compared_as_well(given: Task) -> None:
+    records = Records.from_lists(timestamps_ms=[1, 2], values=[b"a", b"b"], headers=[[("k", b"v")], []])
+    lost = Task(records=records, batch_size=2, logs=logs(records, 2))  # v0 writes these bytes, and not the header
+    with pytest.raises(Differs, match=r"^v0: kfbench's timed call reads other records than were written"):
+        list(Kfbench().arms(lost))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_limit_that_does_not_make_the_log_is_not_timed(given: Task, name: str) -> None:
+    longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # which no checksum covers
+    with pytest.raises(Differs, match=f"^{name}: the limit copies or checksums other bytes"):
+        list(Limit().arms(longer))
 
 
 def test_only_the_epochs_of_batches_may_differ(given: Task) -> None:
@@ -81,9 +140,26 @@ def test_only_the_epochs_of_batches_may_differ(given: Task) -> None:
         assert same == (at + 12 <= byte < at + 16)
 
 
-def test_what_is_not_installed_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Absent, match=r"nowhere.*pip install kfbench\[peers\]"), client("x", "nowhere.A", "b.B", "c.C"):
+@pytest.mark.parametrize(
+    ("name", "path"), [("numpy", "nowhere.A"), ("numpy", "numpy.nowhere"), ("nowhere", "numpy.array")]
+)
+def test_what_is_not_installed_or_of_another_version_is_absent(name: str, path: str) -> None:
+    with pytest.raises(Absent, match=r"nowhere.*pip install kfbench\[peers\]"), client(name, path, path, path):
         pass
+
+
+def test_who_waits_for_a_turn_says_for_whom_and_not_for_ever() -> None:
+    said: list[str] = []
+    with (
+        alone(),
+        pytest.raises(SomeoneMeasures, match="measures on this host"),
+        turn(said.append, patience_s=0.06),
+    ):
+        pytest.fail("two have a turn")
+    (line,) = said
+    assert line.endswith("measures on this host: waiting for a turn, 0.001 minutes at most")
+    with turn(said.append):
+        assert len(said) <= 2  # another test may have had its own
 
 
 def test_warm_up_ends_when_nothing_gets_faster_or_time_is_up() -> None:
@@ -108,7 +184,7 @@ def test_the_file_has_every_sample_and_the_table_every_peer(
     command.main()
     told = json.loads(out.read_text())
     (cell,) = told["cells"]
-    assert list(told["peers"]) == ["kfbench", "limit"] and told["environment"]["host"]
+    assert list(told["peers"]) == ["kfbench", "limit"] and told["environment"]["host"] and told["machines"] == {}
     assert {key: cell[key] for key in ("records", "batch_size", "value_bytes", "key_bytes")} == {
         "records": 20, "batch_size": 1, "value_bytes": 10, "key_bytes": 16,
     }  # fmt: skip

@@ -2,13 +2,16 @@ package timing;
 
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.record.MemoryRecordsBuilder;
@@ -22,10 +25,11 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
  * Kafka's own writer and reader, a sample at a time, so that another process can interleave them with its own arms. The
  * thread's own CPU time is counted: neither the compiler's nor the collector's.
  *
- * First it says what it is: two strings, Java's version and Kafka's. Then it answers requests, big-endian, to the end of its
- * input. R, records, records a batch, and for each record long offset, long timestamp, key and value, each with its length
- * before it, -1: null: the logs of all magics, each with its length before it. S, operation (0 write, 1 read), magic, int
- * calls: long CPU ns, long wall ns.
+ * First it says what it is: two strings, the JVM with its options and collectors, and Kafka's version. Then it answers
+ * requests, big-endian, to the end of its input. R, records, records a batch, and for each record long offset, long
+ * timestamp, key and value, each with its length before it, -1: null: for each magic the log, the records that are read of
+ * it in the same form, each of the two with its length before it, and the long that the timed read makes of them. S,
+ * operation (0 write, 1 read), magic, int calls: long CPU ns, long wall ns.
  */
 final class KafkaArms {
     private static final byte[] MAGICS = {0, 1, 2};
@@ -82,30 +86,60 @@ final class KafkaArms {
             if (stream.buffer() != buffer) throw new IllegalStateException("the buffer was too small");
         }
 
-        /** As a consumer reads: the checksum, then every record's offset, time and lengths. */
-        void read(byte magic) {
+        /** As a consumer reads: the checksum, then every record's offset, time and lengths; their sum. */
+        long read(byte magic) {
             long sum = 0;
-            for (RecordBatch batch : MemoryRecords.readableRecords(logs[magic].duplicate()).batches()) {
+            for (RecordBatch batch : batches(magic)) {
                 batch.ensureValid();
                 for (Record record : batch) sum += record.offset() + record.timestamp() + record.keySize() + record.valueSize();
             }
-            sink += sum;
+            return sum;
+        }
+
+        /** The records of a log, in the form that a request has them. */
+        byte[] records(byte magic) throws IOException {
+            ByteArrayOutputStream found = new ByteArrayOutputStream();
+            DataOutputStream out = new DataOutputStream(found);
+            for (RecordBatch batch : batches(magic)) {
+                for (Record record : batch) {
+                    out.writeLong(record.offset());
+                    out.writeLong(record.timestamp());
+                    put(record.key(), out);
+                    put(record.value(), out);
+                }
+            }
+            return found.toByteArray();
+        }
+
+        private Iterable<? extends RecordBatch> batches(byte magic) {
+            return MemoryRecords.readableRecords(logs[magic].duplicate()).batches();
+        }
+
+        private static void put(ByteBuffer item, DataOutputStream out) throws IOException {
+            if (item == null) {
+                out.writeInt(-1);
+                return;
+            }
+            byte[] data = new byte[item.remaining()];
+            item.get(data);
+            KafkaArms.put(data, out);
         }
     }
 
     public static void main(String[] arguments) throws IOException {
         DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
-        out.writeUTF(System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"));
+        out.writeUTF(machine());
         out.writeUTF(AppInfoParser.getVersion());
         out.flush();
         Cell cell = null;
         for (int request = in.read(); request >= 0; request = in.read()) {
             if (request == 'R') {
                 cell = Cell.read(in);
-                for (ByteBuffer log : cell.logs) {
-                    out.writeInt(log.capacity());
-                    out.write(log.array());
+                for (byte magic : MAGICS) {
+                    put(cell.logs[magic].array(), out);
+                    put(cell.records(magic), out);
+                    out.writeLong(cell.read(magic));
                 }
             } else if (request == 'S' && cell != null) {
                 sample(cell, in.readByte() == 0, in.readByte(), in.readInt(), out);
@@ -117,11 +151,23 @@ final class KafkaArms {
         if (sink == Long.MIN_VALUE) out.writeLong(sink); // never
     }
 
+    private static String machine() {
+        String options = String.join(" ", ManagementFactory.getRuntimeMXBean().getInputArguments());
+        String collectors = ManagementFactory.getGarbageCollectorMXBeans().stream().map(GarbageCollectorMXBean::getName)
+            .collect(Collectors.joining(", "));
+        return System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version") + " (" + options + "; " + collectors + ")";
+    }
+
+    private static void put(byte[] data, DataOutputStream out) throws IOException {
+        out.writeInt(data.length);
+        out.write(data);
+    }
+
     private static void sample(Cell cell, boolean writes, byte magic, int calls, DataOutputStream out) throws IOException {
         long wall = System.nanoTime(), cpu = THREADS.getCurrentThreadCpuTime();
         for (int i = 0; i < calls; i++) {
             if (writes) cell.write(magic);
-            else cell.read(magic);
+            else sink += cell.read(magic);
         }
         out.writeLong(THREADS.getCurrentThreadCpuTime() - cpu);
         out.writeLong(System.nanoTime() - wall);

@@ -1,8 +1,8 @@
 """Times other implementations beside ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
 
 aiokafka, kafka-python and Apache Kafka's Java classes, as far as this machine has them, and the limit: a copy of the
-finished batches and their checksums. Each writes the same records, and must write our bytes, or nothing is kept. Every
-sample goes into datasets/peers/cpu.json, with what the host is; a report shows it and names the host.
+finished batches and their checksums. Each must write our bytes of the same records and read them back, or nothing is
+kept. Every sample goes into datasets/peers/cpu.json, with what the host is; a report shows it and names the host.
 """
 
 import argparse
@@ -18,18 +18,19 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from kfbench.measure.alone import alone
+from kfbench.measure.alone import NotAlone, SomeoneMeasures
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
+from kfbench.report.peers import FILE, OURS
 from kfbench.sweep.grid import Cell
 from tools import jvm
 from tools.peers.arm import Absent, Differs, Peer, Start
 from tools.peers.java import java
 from tools.peers.measuring import POINTS, Timed, cells, measured, task
-from tools.peers.ours import Kfbench, kfbench, limit
+from tools.peers.ours import kfbench, limit
 from tools.peers.python import aiokafka, kafka_python
+from tools.peers.turn import turn
 
-OUT: Final = Path(__file__).resolve().parents[2] / "datasets" / "peers" / "cpu.json"
 PEERS: Final[tuple[Start, ...]] = (kfbench, limit, aiokafka, kafka_python, java)
 ROUNDS: Final = 49
 
@@ -37,34 +38,38 @@ ROUNDS: Final = 49
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make peers", description="Other implementations timed beside ours")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--out", type=Path, default=FILE)
     asked = parser.parse_args()
     terminal = Console(stderr=True)
+
+    def say(line: str) -> None:
+        terminal.print(line, soft_wrap=True, markup=False)
+
     with ExitStack() as stack:
         peers = list[Peer]()
         for start in PEERS:
             try:
                 peers.append(stack.enter_context(start()))
             except Absent as why:
-                terminal.print(f"skipped {start.__name__}: {why}", soft_wrap=True, markup=False)
-        stack.enter_context(alone())
+                say(f"skipped {start.__name__}: {why}")
         began = datetime.now(UTC)
+        found = []
         try:
-            found = [
-                (cell, measured(peers, task(cell), asked.rounds, seed=i))
-                for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal))
-            ]
-        except (Differs, jvm.ToolError) as error:
+            for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal)):
+                with turn(say):
+                    found.append((cell, measured(peers, task(cell), asked.rounds, seed=i)))
+        except (Differs, jvm.ToolError, NotAlone, SomeoneMeasures) as error:
             raise SystemExit(f"make peers: {error}") from None
     told = {
         "measured": began.isoformat(timespec="seconds"),
         "peers": {peer.name: peer.version for peer in peers},
+        "machines": {peer.name: peer.machine for peer in peers if peer.machine},
         "environment": environment(),
     }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(text(told, found), encoding="utf-8")
     Console(width=None if sys.stdout.isatty() else 120).print(shown(found))
-    terminal.print(f"every sample: {asked.out}", soft_wrap=True)
+    say(f"every sample: {asked.out}")
 
 
 def text(told: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:
@@ -98,7 +103,7 @@ def shown(found: list[tuple[Cell, list[Timed]]]) -> Table:
     for cell, arms in found:
         by_arm = {(e.arm.operation, e.arm.format, e.arm.peer): e for e in arms if not e.arm.again}
         for operation, name in dict.fromkeys((key[0], key[1]) for key in by_arm):
-            base = _ns(by_arm[operation, name, Kfbench.name], cell.records)
+            base = _ns(by_arm[operation, name, OURS], cell.records)
             row = []
             for peer in peers:
                 if each := by_arm.get((operation, name, peer)):

@@ -5,11 +5,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from kfbench.formats import FORMATS
+from kfbench.layouts import NO_TIMESTAMP
 from kfbench.measure.cpu import Operation
 from kfbench.records import Records
-
-FORMATS = ("v0", "v1", "v2")
-BASE = "v2"
 
 
 class Times(NamedTuple):
@@ -26,6 +27,12 @@ class Task:
     batch_size: int
     logs: dict[str, bytes]
 
+    def read(self, name: str) -> Records:
+        """The records as a reader gets them from this format: v0 has no times."""
+        if FORMATS[name].capabilities.timestamps:
+            return self.records
+        return self.records.at_times(np.full(len(self.records), NO_TIMESTAMP))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
@@ -39,10 +46,12 @@ class Arm:
 
 
 class Peer(Protocol):
-    """version: of what is measured. warm_up_s: at least and at most, of all arms of an operation together."""
+    """version: of what is measured. machine: what runs it where that is not this Python, with its options. warm_up_s:
+    at least and at most, of all arms of an operation together."""
 
     name: str
     version: str
+    machine: str | None
     warm_up_s: tuple[float, float]
 
     def arms(self, task: Task) -> Iterator[Arm]:

@@ -2,37 +2,47 @@
 
 import struct
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
+
+import numpy as np
 
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.records import Records
+from kfbench.report.peers import FORMATS, JAVA
 from tools import jvm
-from tools.peers.arm import FORMATS, Absent, Arm, Differs, Task, Times
+from tools.peers.arm import Absent, Arm, Differs, Task, Times
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOURCES: Final = (ROOT / "tools" / "java" / "KafkaArms.java",)
 POM: Final = ROOT / "tests" / "oracle" / "pom.xml"
 
 
+class Written(NamedTuple):
+    """What Java makes of a task in one format: the log, its records read back as `entries` are, and what the timed
+    read adds up."""
+
+    log: bytes
+    entries: bytes
+    total: int
+
+
 class Java:
-    name = "Kafka's Java"
+    name = JAVA
     warm_up_s = (2.0, 8.0)  # until the compiler has done what it will
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
+        """Raises ToolError where the JVM ends before it says what it is."""
         self._requests, self._answers = requests, answers
-        self.java, kafka = (self._string() for _ in range(2))
-        self.version = kafka
+        self.machine: str | None = self._string()
+        self.version = self._string()
 
     def arms(self, task: Task) -> Iterator[Arm]:
-        self._ask(b"R" + b"".join(entries(task.records, task.batch_size)))
-        logs = {name: self._answer(*struct.unpack(">i", self._answer(4))) for name in FORMATS}
-        for name, log in logs.items():
-            if log != task.logs[name]:
-                raise Differs(f"{name}: Kafka's Java writes other bytes than ours")
+        for name, written in self.written(task).items():
+            verify(name, written, task)
         for name in FORMATS:
             for operation in OPERATIONS:
                 asked = struct.pack(">cbb", b"S", OPERATIONS.index(operation), FORMATS.index(name))
@@ -43,44 +53,87 @@ class Java:
                     sample=lambda calls, asked=asked: self._sample(asked, calls),  # type: ignore[misc]
                 )
 
+    def written(self, task: Task) -> dict[str, Written]:
+        """By the name of the format. Raises ToolError where the JVM has ended."""
+        self._ask(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
+        return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in FORMATS}
+
     def _sample(self, asked: bytes, calls: int) -> Times:
         self._ask(asked + struct.pack(">i", calls))
-        return Times(*struct.unpack(">qq", self._answer(16)))
+        return Times(*self._longs(2))
 
     def _ask(self, request: bytes) -> None:
-        self._requests.write(request)
-        self._requests.flush()
+        try:
+            self._requests.write(request)
+            self._requests.flush()
+        except BrokenPipeError:
+            raise jvm.ToolError(f"{JAVA} has ended: it takes no request") from None
 
     def _answer(self, size_bytes: int) -> bytes:
         found = self._answers.read(size_bytes)
         if len(found) < size_bytes:
-            raise jvm.ToolError("Kafka's Java ended in the middle of an answer")
+            raise jvm.ToolError(f"{JAVA} has ended: its answer is cut short")
         return found
+
+    def _longs(self, count: int) -> tuple[int, ...]:
+        return struct.unpack(f">{count}q", self._answer(8 * count))
+
+    def _sized(self) -> bytes:
+        return self._answer(*struct.unpack(">i", self._answer(4)))
 
     def _string(self) -> str:
         (length,) = struct.unpack(">H", self._answer(2))
         return self._answer(length).decode()
 
 
-def entries(records: Records, batch_size: int) -> Iterator[bytes]:
-    yield struct.pack(">ii", len(records), batch_size)
+def verify(name: str, written: Written, task: Task) -> None:
+    """Raises Differs."""
+    if written.log != task.logs[name]:
+        raise Differs(f"{name}: {JAVA} writes other bytes than ours")
+    records = task.read(name)
+    if written.entries != entries(records):
+        raise Differs(f"{name}: {JAVA} reads other records than were written")
+    if written.total != total(records):
+        raise Differs(f"{name}: the timed read of {JAVA} sees other records than were written")
+
+
+def entries(records: Records) -> bytes:
+    """As the pipe has them: offset, timestamp, key and value of each, lengths before the last two."""
+    parts = []
     for i, (offset, timestamp) in enumerate(zip(records.offsets.tolist(), records.timestamps_ms.tolist(), strict=True)):
-        yield struct.pack(">qq", offset, timestamp)
-        for item in (records.key(i), records.value(i)):
-            yield struct.pack(">i", NULL_LENGTH) if item is None else struct.pack(">i", len(item)) + item
+        payload = (records.key(i), records.value(i))
+        parts.append(struct.pack(">qq", offset, timestamp))
+        parts += [struct.pack(">i", NULL_LENGTH if item is None else len(item)) + (item or b"") for item in payload]
+    return b"".join(parts)
+
+
+def total(records: Records) -> int:
+    """The sum of all offsets, timestamps and lengths, as a Java long."""
+    shapes = records.shapes
+    columns = (shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths)
+    return int(sum(column.sum(dtype=np.int64) for column in columns))
 
 
 @contextmanager
 def java() -> Iterator[Java]:
-    """Raises Absent where there is no JDK, no Maven or no registry."""
-    try:
-        jars = jvm.fetched(POM)
-        command = jvm.java("timing.KafkaArms", class_path=[jvm.compiled(SOURCES, jars), f"{jars}/*"])
-    except jvm.ToolError as error:
-        raise Absent(str(error)) from None
+    """Raises Absent where there is no JDK, no Maven or no registry, or where no JVM starts."""
+    with ExitStack() as stack:
+        try:
+            jars = jvm.fetched(POM)
+            command = jvm.java("timing.KafkaArms", class_path=[jvm.compiled(SOURCES, jars), f"{jars}/*"])
+            started = Java(*stack.enter_context(_process(command)))
+        except (jvm.ToolError, OSError) as error:
+            raise Absent(str(error)) from None
+        yield started
+
+
+@contextmanager
+def _process(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Its input, at whose end it ends, and its output."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:
-            yield Java(process.stdin, process.stdout)
+            yield process.stdin, process.stdout
         finally:
-            process.stdin.close()
+            with suppress(BrokenPipeError):  # of a request that nobody took
+                process.stdin.close()

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
+from kfbench.report.peers import FORMATS
+from kfbench.report.results import BASE
 from kfbench.sweep.grid import Cell, load_profile
-from tools.peers.arm import BASE, FORMATS, Arm, Peer, Task
+from tools.peers.arm import Arm, Peer, Task
 from tools.peers.ours import logs
 
 POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "key_bytes": (16,)}

@@ -8,18 +8,22 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
-from kfbench.layouts import V2_HEADER, position
-from tools.peers.arm import FORMATS, Absent, Arm, Differs, Task
+from kfbench.layouts import NO_TIMESTAMP, V2_HEADER, position
+from kfbench.records import Records
+from kfbench.report.peers import FORMATS
+from kfbench.report.results import BASE
+from tools.peers.arm import Absent, Arm, Differs, Task
 from tools.peers.ours import sampling
 
 # A v2 batch's leader epoch is the broker's to fill, no checksum covers it, and each client has its own.
 LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
 NO_LIMIT_BYTES = 1 << 30
 NO_PRODUCER = (0, -1, -1, -1)  # transactional, producer id, epoch, base sequence
-Row = tuple[int, int, bytes | None, bytes | None]
+Row = tuple[int, int | None, bytes | None, bytes | None]
 
 
 class Client:
+    machine: str | None = None
     warm_up_s = (0.0, 0.2)
 
     def __init__(self, name: str, batches: Any, messages: Any, reader: Any) -> None:
@@ -28,16 +32,14 @@ class Client:
         self._batches, self._messages, self._reader = batches, messages, reader
 
     def arms(self, task: Task) -> Iterator[Arm]:
-        records = task.records
-        offsets, times = records.offsets.tolist(), records.timestamps_ms.tolist()
-        rows = [(offsets[i], times[i], records.key(i), records.value(i)) for i in range(len(records))]
+        rows = rows_of(task.records)
         groups = [rows[first : first + task.batch_size] for first in range(0, len(rows), task.batch_size)]
         for name in FORMATS:
             log = task.logs[name]
             write = self._writer(name, groups)
             if without_epochs(b"".join(write()), name) != without_epochs(log, name):
                 raise Differs(f"{name}: {self.name} writes other bytes than ours")
-            if [row[2:] for row in self._rows(log)] != [row[2:] for row in rows]:
+            if self._rows(log) != rows_of(task.read(name)) or self._read(log) != len(rows):
                 raise Differs(f"{name}: {self.name} reads other records than were written")
             yield Arm(peer=self.name, format=name, operation="encode", sample=sampling(write))
             yield Arm(peer=self.name, format=name, operation="decode", sample=sampling(lambda log=log: self._read(log)))  # type: ignore[misc]
@@ -63,7 +65,7 @@ class Client:
                 made.append(builder.build())
             return made
 
-        return batches if name == "v2" else messages
+        return batches if name == BASE else messages
 
     def _read(self, log: bytes) -> int:
         seen, records = 0, self._reader(log)
@@ -82,8 +84,15 @@ class Client:
         return found
 
 
+def rows_of(records: Records) -> list[Row]:
+    """As the clients read them: None where there is no time."""
+    times = [None if time == NO_TIMESTAMP else time for time in records.timestamps_ms.tolist()]
+    payload = [(records.key(i), records.value(i)) for i in range(len(records))]
+    return [(offset, time, *pair) for offset, time, pair in zip(records.offsets.tolist(), times, payload, strict=True)]
+
+
 def without_epochs(log: bytes, name: str) -> bytes:
-    if name != "v2":
+    if name != BASE:
         return log
     data, at = bytearray(log), 0
     while at < len(data):
@@ -97,10 +106,10 @@ def client(name: str, batches: str, messages: str, reader: str) -> Iterator[Clie
     """Each of the three as module.Class. Raises Absent."""
     try:
         parts = [each.rpartition(".") for each in (batches, messages, reader)]
-        found = [getattr(import_module(module), attribute) for module, _, attribute in parts]
-    except ImportError as error:
+        found = Client(name, *(getattr(import_module(module), attribute) for module, _, attribute in parts))
+    except (ImportError, AttributeError) as error:  # of a version that has them elsewhere
         raise Absent(f"{error}; pip install kfbench[peers]") from None
-    yield Client(name, *found)
+    yield found
 
 
 @contextmanager

@@ -1,0 +1,52 @@
+"""Whether Kafka's Java and kfbench agree: paired ratios of both, and what is said of them."""
+
+from pathlib import Path
+
+import pytest
+
+from kfbench.report import java
+from kfbench.report.java import Pair
+from kfbench.report.render import Interval
+from tests.report.peers_file import V0, V1, made
+
+
+def test_javas_ratios_are_paired_and_stand_beside_ours(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    assert {(pair.format, pair.operation) for pair in java.pairs(found)} == {
+        (name, operation) for name in ("v0", "v1") for operation in ("encode", "decode")
+    }
+    for pair in java.pairs(found):
+        wanted = {"v0": V0, "v1": V1}[pair.format]
+        assert pair.java.median == pytest.approx(wanted, rel=1e-4) == pair.ours.median and pair.word == "agree"
+    assert "of 2 pairs the two agree on which is dearer in 2, differ in 0, and are undecided in 0" in (
+        java.sentence(found)
+    )
+
+
+def test_where_they_differ_it_is_said(tmp_path: Path) -> None:
+    found = made(tmp_path, ours_v0=0.7)
+    assert [pair.word for pair in java.pairs(found) if pair.format == "v0"] == ["differ", "differ"]
+    assert "in 1, differ in 1, and are undecided in 0" in java.sentence(found)
+    told = java.table(found)
+    assert told is not None and [row[-1] for row in told.rows] == ["agree: v1; differ: v0"] * 2
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "word"),
+    [
+        ((1.1, 1.2), (1.01, 2.0), "agree"),
+        ((0.8, 0.9), (0.7, 0.99), "agree"),
+        ((1.1, 1.2), (0.7, 0.99), "differ"),
+        ((0.8, 0.9), (1.01, 2.0), "differ"),
+        ((1.1, 1.2), (0.9, 1.3), "undecided"),
+        ((0.9, 1.1), (0.8, 0.9), "undecided"),
+        ((0.9, 1.1), (0.9, 1.1), "undecided"),
+        ((1.0, 1.2), (1.1, 1.2), "undecided"),
+    ],
+)
+def test_an_interval_that_holds_one_decides_nothing(
+    theirs: tuple[float, float], ours: tuple[float, float], word: str
+) -> None:
+    java_ratio, our_ratio = (Interval(median=sum(ends) / 2, low=ends[0], high=ends[1]) for ends in (theirs, ours))
+    pair = Pair(operation="encode", batch_size=1, value_bytes=1, format="v0", java=java_ratio, ours=our_ratio)
+    assert pair.word == word
