@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final, TypeVar
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import BarrierTaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kfbench.measure.environment import environment, libraries
 from kfbench.sweep.packing import code_digest
 from kfbench.sweep.spark import session
+from kfbench.sweep.spark.jobs import FAILURES, awaited
 from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, slots
 
 CODE: Final = "code"
-FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two: of a JVM that is gone
 _MEND: Final = "write an archive with `kfbench pack FILE.tar.gz` and give it with --archive"
 
 T = TypeVar("T")
@@ -58,8 +56,9 @@ class Executors:
             return
         count = self.slots()
         each = self.spark.sparkContext.parallelize(range(count), count).barrier()
+        prepared = partial(_prepared, self.terms, pickle.dumps(list(calls)))
         try:
-            told = each.mapPartitions(partial(_prepared, self.terms, pickle.dumps(list(calls)))).collect()
+            told = awaited(self.spark, each.mapPartitions(prepared).collect)
         except FAILURES as error:
             raise self._unable(error) from error
         addresses = self._addresses(told[0][0])

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -90,10 +91,10 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
                     _await_executors(spark, master)
                 yield spark
             finally:
-                with suppress(
-                    Py4JError, ConnectionError
-                ):  # of a JVM that is gone: what it was doing has failed already
-                    spark.stop()
+                # In another thread, as all that may be long (see jobs): a signal may have come while this one asked.
+                # Errors are of a JVM that is gone: what it was doing has failed already.
+                with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
+                    pool.submit(spark.stop).result()
 
 
 def is_cluster(master: str) -> bool:

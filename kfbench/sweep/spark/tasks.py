@@ -5,7 +5,7 @@ Each task is a job of its own: its result is there in whole or not at all, whate
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 from rich.console import Console
 
 from kfbench.sweep.progress import counting
-from kfbench.sweep.spark.executors import FAILURES, Call, Executors
+from kfbench.sweep.spark.executors import Call, Executors
+from kfbench.sweep.spark.jobs import FAILURES, cancel
 from kfbench.sweep.spark.session import SweepFailed, cause, retrying, session
 
 T = TypeVar("T")
@@ -108,8 +109,4 @@ def _finished(
                 for each in wait(pending, return_when=FIRST_COMPLETED).done:
                     yield pending.pop(each), each
         finally:
-            if pending:  # interrupted: the run stays unfinished, and says so
-                for each in pending:
-                    each.cancel()
-                with suppress(*FAILURES):
-                    executors.spark.sparkContext.cancelAllJobs()
+            cancel(executors.spark, pending)  # interrupted: the run stays unfinished, and says so

@@ -18,6 +18,7 @@ from kfbench.errors import MissingTool
 from kfbench.sources.topic import NO_LEADER, Topic
 from kfbench.sweep.progress import counting
 from kfbench.sweep.spark.executors import Executors, host_facts, require
+from kfbench.sweep.spark.jobs import awaited
 from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session
 
 RESULT: Final = "result"
@@ -52,12 +53,13 @@ def topic_mapped(
         executors.prepare()
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
-            sizes = _partition_sizes(spark, topic)
+            sizes = awaited(spark, partial(_partition_sizes, spark, topic))
             function = function_for(sizes)
             if NO_LEADER in sizes.values():  # Spark would wait for it
                 topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
-            found = rows.mapInArrow(partial(_fed, executors.terms, function), f"{RESULT} binary").toArrow()
+            mapped = rows.mapInArrow(partial(_fed, executors.terms, function), f"{RESULT} binary")
+            found = awaited(spark, mapped.toArrow)
         except (PySparkException, Py4JError) as error:
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: {cause(error)}") from error
         progress.update(bar, advance=1)

@@ -1,0 +1,39 @@
+"""What a JVM is asked for in threads of their own, and given up when a signal comes.
+
+Each thread has its connection to the JVM. A signal that comes while one waits for an answer would leave that to be read
+as the answer to the next question, and whoever asks it would wait for a job that nobody wants any more.
+"""
+
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two: of a JVM that is gone
+AGAIN_S: Final = 0.1
+
+R = TypeVar("R")
+
+
+def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
+    """What the job gives, which raises what it raises. Where a signal comes first, its Spark jobs end."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(job)
+        try:
+            return asked.result()
+        finally:
+            cancel(spark, [asked])
+
+
+def cancel(spark: SparkSession, asked: Collection[Future[Any]]) -> None:
+    """Those that run end without what they wanted, the others are never begun."""
+    for each in asked:
+        each.cancel()
+    with suppress(*FAILURES):
+        while running := [each for each in asked if each.running()]:
+            spark.sparkContext.cancelAllJobs()  # again: one of them may not have begun its job yet
+            wait(running, AGAIN_S)

@@ -1,0 +1,67 @@
+"""Signals, whatever a sweep does just then: it ends with a line or none, nobody works on, and it can be resumed."""
+
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kfbench.measure.alone import alone
+from kfbench.store import Run
+from tests.faults.sweeping import Sweeping
+from tests.runs import deterministic
+
+pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
+
+TERM = signal.SIGTERM, (143, "", "")
+INT = signal.SIGINT, (130, "", "kfbench: interrupted\n")
+ENDLESS_S = 3_600
+COMPILES = """\
+import os, time
+from kfbench.sweep import runner
+runner.COMPILING_S = 0
+runner.compilations = lambda cells: [(os.mkdir, {mark!r}), (time.sleep, {endless_s})]
+"""
+
+
+def ended_by(sweep: Sweeping, sent: tuple[signal.Signals, tuple[int, str, str]]) -> None:
+    number, said = sent
+    assert sweep.process.poll() is None
+    sweep.process.send_signal(number)
+    assert sweep.finish() == said
+    sweep.until_nobody_is_left()
+
+
+def test_while_it_measures(tmp_path: Path, undisturbed: Run, moments: Random) -> None:
+    out = tmp_path / "out"
+    cells = undisturbed.manifest["counts"]["cells"]
+    first, second = sorted(moments.sample(range(1, cells - 8), 2))
+    with Sweeping(out, "--master", "local[2]") as sweep:
+        sweep.until(first)
+        ended_by(sweep, TERM)
+    with Sweeping(out, "--resume", sweep.run()) as sweep:
+        sweep.until(second)
+        ended_by(sweep, INT)
+    with Sweeping(out, "--resume", sweep.run()) as sweep:
+        assert sweep.finish() == (0, f"{sweep.run()}\n", "")
+    assert deterministic(sweep.run()).equals(deterministic(undisturbed.path))
+
+
+@pytest.mark.parametrize("sent", [TERM, INT])
+def test_while_it_waits_for_a_turn(
+    tmp_path: Path, moments: Random, sent: tuple[signal.Signals, tuple[int, str, str]]
+) -> None:
+    with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, alone():
+        assert sweep.process.stderr and ": waiting for a turn, " in sweep.process.stderr.readline()
+        time.sleep(moments.uniform(0, 6))  # a task asks for five seconds, then the next one does
+        ended_by(sweep, sent)
+
+
+@pytest.mark.parametrize("sent", [TERM, INT])
+def test_while_a_cluster_compiles(tmp_path: Path, sent: tuple[signal.Signals, tuple[int, str, str]]) -> None:
+    mark = tmp_path / "compiling"
+    patch = COMPILES.format(mark=str(mark), endless_s=ENDLESS_S)
+    with Sweeping(tmp_path / "out", "--master", "local-cluster[1,1,1024]", patch=patch) as sweep:
+        sweep.until(0, mark.exists)
+        ended_by(sweep, sent)
