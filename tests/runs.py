@@ -1,6 +1,7 @@
-"""One small run for tests of what reads runs: real cells, measured and stored through the real engine."""
+"""Small runs for tests: real cells, measured and stored through the real engine."""
 
 import getpass
+import json
 import re
 import socket
 import tempfile
@@ -16,6 +17,33 @@ from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.cell import measure_cell
 from kfbench.sweep.grid import load_profile
 
+_TINY = """\
+title = "tiny"
+analysis = "a"
+seed = 3
+[bytes]
+records = 200
+[cpu]
+records = 200
+rounds = 3
+sample_us = 20
+[[grid]]
+name = "sizes"
+title = "Sizes"
+analysis = "what it says"
+measure = ["bytes"]
+formats = {formats}
+codecs = {{ none = [], zstd = [3] }}
+illegal = "skip"
+axes = {{ batch_size = [1, 10, 100], timestamp_spread_ms = [0, 1000] }}
+[[grid]]
+name = "times"
+title = "Times"
+analysis = "a"
+measure = ["cpu"]
+formats = {timed}
+axes = {{ batch_size = {batch_sizes} }}
+"""
 SWEEP = """
 title = "for tests"
 analysis = "All of it."
@@ -82,6 +110,11 @@ formats = ["v3-full"]
 axes = {value_bytes = [1000], batch_size = [10, 100]}
 codecs = {gzip = [6], zstd = [3]}
 """
+
+
+def tiny(formats: list[str], timed: list[str], batch_sizes: list[int]) -> str:
+    """A sweep of a second: bytes of these formats under two codecs, and a timed cell of each batch size."""
+    return _TINY.format(formats=json.dumps(formats), timed=json.dumps(timed), batch_sizes=batch_sizes)
 
 
 def stored(out: Path, rows: list[dict[str, Any]], **facts: Any) -> Run:

@@ -9,33 +9,9 @@ import pyarrow as pa
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
 from kfbench.sweep.cell import measure_cell
 from kfbench.sweep.grid import load_profile
+from tests.runs import tiny
 
-TINY = """\
-title = "tiny"
-analysis = "a"
-seed = 3
-[bytes]
-records = 200
-[cpu]
-records = 200
-rounds = 3
-sample_us = 20
-[[grid]]
-name = "sizes"
-title = "Sizes"
-analysis = "what it says"
-measure = ["bytes"]
-formats = ["v2"]
-codecs = { none = [], zstd = [3] }
-axes = { batch_size = [1, 10, 100], timestamp_spread_ms = [0, 1000] }
-[[grid]]
-name = "times"
-title = "Times"
-analysis = "a"
-measure = ["cpu"]
-formats = ["v2"]
-axes = { batch_size = [10, 100] }
-"""
+TINY = tiny(["v2"], timed=["v2"], batch_sizes=[10, 100])
 
 
 def cli(*arguments: str | Path) -> str:

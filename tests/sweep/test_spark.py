@@ -26,36 +26,10 @@ from kfbench.sweep.progress import counting
 from kfbench.sweep.runner import run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
 from tests.recorded import FOLDER
-from tests.runs import deterministic, told_of_this_machine
+from tests.runs import deterministic, tiny, told_of_this_machine
 from tests.sweep import faulty
 
-TINY = """\
-title = "tiny"
-analysis = "a"
-seed = 3
-[bytes]
-records = 200
-[cpu]
-records = 200
-rounds = 3
-sample_us = 20
-[[grid]]
-name = "sizes"
-title = "Sizes"
-analysis = "what it says"
-measure = ["bytes"]
-formats = ["v0", "v1", "v2", "v3"]
-codecs = { none = [], zstd = [3] }
-illegal = "skip"
-axes = { batch_size = [1, 10, 100], timestamp_spread_ms = [0, 1000] }
-[[grid]]
-name = "times"
-title = "Times"
-analysis = "a"
-measure = ["cpu"]
-formats = ["v2", "v3"]
-axes = { batch_size = [10] }
-"""
+TINY = tiny(["v0", "v1", "v2", "v3"], timed=["v2", "v3"], batch_sizes=[10])
 
 
 @pytest.fixture(scope="module")
