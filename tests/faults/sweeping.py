@@ -107,7 +107,7 @@ class Sweeping:
 
     def until(self, parts: int, there: Callable[[], object] = lambda: True) -> None:
         """Until it has stored so many parts, and something is there. Fails if it ends before."""
-        _wait(lambda: (self.parts() >= parts and there()) or self.process.poll() is not None)
+        wait_until(lambda: (self.parts() >= parts and there()) or self.process.poll() is not None)
         if self.process.poll() is not None:
             out, err = self.process.communicate()
             raise AssertionError(f"it ended with {self.process.returncode}, and {self.parts()} parts: {out}{err}")
@@ -122,11 +122,11 @@ class Sweeping:
                 return True
             return False
 
-        _wait(lambda: killed() or self.process.poll() is not None)
+        wait_until(lambda: killed() or self.process.poll() is not None)
         assert self.process.poll() is None
 
     def until_nobody_is_left(self) -> None:
-        _wait(lambda: not self.others())
+        wait_until(lambda: not self.others())
 
     def finish(self) -> tuple[int, str, str]:
         """Exit status, stdout, stderr without what it says of others who measure on this host."""
@@ -135,7 +135,7 @@ class Sweeping:
         return self.process.returncode, out, "".join(line for line in lines if ": waiting for a turn, " not in line)
 
 
-def _wait(reached: Callable[[], object]) -> None:
+def wait_until(reached: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not reached():
         assert time.monotonic() < deadline

@@ -1,15 +1,23 @@
 """Signals, whatever a sweep does just then: it ends with a line or none, nobody works on, and it can be resumed."""
 
 import signal
+import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from kfbench.measure.alone import alone
 from kfbench.store import Run
-from tests.faults.sweeping import Sweeping
+from kfbench.sweep.spark.jobs import awaited
+from kfbench.sweep.spark.session import session
+from tests.faults.sweeping import Sweeping, wait_until
 from tests.runs import deterministic
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
@@ -65,3 +73,47 @@ def test_while_a_cluster_compiles(tmp_path: Path, sent: tuple[signal.Signals, tu
     with Sweeping(tmp_path / "out", "--master", "local-cluster[1,1,1024]", patch=patch) as sweep:
         sweep.until(0, mark.exists)
         ended_by(sweep, sent)
+
+
+class Stopped(Exception):
+    pass
+
+
+def endless(mark: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    mark.touch()
+    time.sleep(ENDLESS_S)
+    yield from batches
+
+
+def collected(spark: SparkSession, mark: Path) -> Callable[[], Any]:
+    return spark.sparkContext.parallelize([mark], 1).map(lambda mark: list(endless(mark, []))).collect
+
+
+def mapped(spark: SparkSession, mark: Path) -> Callable[[], Any]:
+    return spark.range(1).mapInArrow(partial(endless, mark), "id long").toArrow
+
+
+@pytest.mark.parametrize("job", [collected, mapped])
+def test_while_a_job_is_awaited(
+    tmp_path: Path, job: Callable[[SparkSession, Path], Callable[[], Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a topic is. Where the job is not given up, this waits for its end."""
+    mark = tmp_path / "begun"
+
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    def send() -> None:
+        wait_until(mark.exists)
+        signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with session("local[1]") as spark:
+            sending = threading.Thread(target=send)
+            sending.start()
+            with pytest.raises(Stopped):
+                awaited(spark, job(spark, mark))
+            sending.join()
+    finally:
+        signal.signal(signal.SIGTERM, before)
