@@ -25,6 +25,7 @@ from typing import Any
 
 from tools import broker, jvm
 from tools.broker import SEGMENT
+from tools.loopback import wait_for
 
 HERE = Path(__file__).resolve().parent
 OLDER_PRODUCER_POM = HERE / "pom-0.10.xml"
@@ -328,7 +329,7 @@ def _recorded(recording: Recording, folder: Path, fresh: Path) -> None:
         for pom, source, arguments in recording.jobs:
             subprocess.run(broker.java(jvm.fetched(pom), source, *arguments, kafka.address), check=True)
         for topic in recording.compacted:
-            broker.wait_for(f"the compacted {topic}", partial(compacted, kafka.logs, topic))
+            wait_for(f"the compacted {topic}", partial(compacted, kafka.logs, topic), broker.WAIT_S)
     for name, (source, _) in recording.segments.items():
         shutil.copyfile(kafka.logs / source, fresh / name)
 
