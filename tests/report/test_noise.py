@@ -6,11 +6,17 @@ from typing import Any
 import pytest
 
 from kfbench.measure.noise import noise_facts
-from kfbench.report import noise
+from kfbench.report import noise, peers
 from kfbench.report.publish import render
 from kfbench.store import Run
 from tests.measure.test_noise import rows as noise_rows
 from tests.runs import stored
+
+
+@pytest.fixture(autouse=True)
+def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theirs was another measurement, which says of itself whether it was noisy."""
+    monkeypatch.setattr(peers, "load", lambda: None)
 
 
 def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp_path: Path) -> None:
