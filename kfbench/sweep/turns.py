@@ -11,6 +11,11 @@ from kfbench.sweep.cell import Measured
 WAIT_S: Final = 1_800.0  # sweeps take turns of seconds: who lets nobody else measure for so long has stopped
 
 
+def waiting(for_whom: object, wait_s: float) -> str:
+    """The line that people are told."""
+    return f"{for_whom}: waiting for a turn, {wait_s / 60:g} minutes at most"
+
+
 class Turns:
     """Of one sweep. say: tells people a line; run: what they can resume."""
 
@@ -27,11 +32,11 @@ class Turns:
             return
         if isinstance(found.refused, NotAlone):
             raise NotAlone(f"{found.refused}; --resume {self._run} continues the run")
-        now, minutes = time.monotonic(), f"{WAIT_S / 60:g} minutes"
+        now = time.monotonic()
         if self._since is None:
             self._since = now - found.waited_s
-            self._say(f"{found.refused}: waiting for a turn, {minutes} at most")
+            self._say(waiting(found.refused, WAIT_S))
         if now - self._since >= WAIT_S:
             raise SomeoneMeasures(
-                f"{found.refused}, and gave no turn in {minutes}; --resume {self._run} continues the run"
+                f"{found.refused}, and gave no turn in {WAIT_S / 60:g} minutes; --resume {self._run} continues the run"
             )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from kfbench.measure.alone import SomeoneMeasures, alone
-from kfbench.sweep.turns import WAIT_S
+from kfbench.sweep.turns import WAIT_S, waiting
 
 
 @contextmanager
@@ -14,6 +14,6 @@ def turn(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[Non
         try:
             stack.enter_context(alone(0))
         except SomeoneMeasures as why:
-            say(f"{why}: waiting for a turn, {patience_s / 60:g} minutes at most")
+            say(waiting(why, patience_s))
             stack.enter_context(alone(patience_s))
         yield
