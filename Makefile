@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test coverage faults fuzz oracle golden peers lint bench figures broker notebooks readme workloads results intervals lock clean
+.PHONY: help setup report test coverage faults fuzz oracle golden peers lint bench history figures broker notebooks readme workloads results intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint       ruff, mypy and the import contracts alone"
 	@echo "make figures    print the speed figures beside their targets"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
+	@echo "make history    write the site of the committed asv results, which opens without the network"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest report and store what they show"
 	@echo "make readme     put the newest published table and picture into README.md"
@@ -73,8 +74,12 @@ peers: setup
 bench: setup
 	$(PY) -m asv run --quick --show-stderr --python=same
 
+history: setup
+	$(PY) -m asv publish --no-pull
+	@echo "$(CURDIR)/.asv/html/index.html"
+
 figures: setup
-	$(PY) benchmarks/figures.py
+	$(PY) -m benchmarks.figures
 
 broker: setup
 	KFBENCH_REGISTRIES=1 $(PY) -m pytest -m broker $(PYTEST_ARGS)

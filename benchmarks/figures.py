@@ -1,4 +1,4 @@
-"""The speed figures that kfbench is held to, measured here and now: `python benchmarks/figures.py [--json]`.
+"""The speed figures that kfbench is held to, measured here and now: `python -m benchmarks.figures [--json]`.
 
 Exit status: 0 every target is met, 3 one is missed, 1 there is nothing to compare.
 
@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from aiokafka.record._crecords import DefaultRecordBatchBuilder, LegacyRecordBatchBuilder, MemoryRecords
+from aiokafka.record._crecords import MemoryRecords
 
 from kfbench import FORMATS, BatchFields, Records
 from kfbench.arrays import Bytes, Int64
@@ -36,8 +36,7 @@ from kfbench.broker.append import append
 from kfbench.codecs import CODECS, Allowance
 from kfbench.formats._reading import Reading
 from kfbench.kernels.crc import crc32c_of
-from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
-from kfbench.layouts import V2_HEADER, position
+from kfbench.layouts import V2_HEADER
 from kfbench.measure.broker import measure_path
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
@@ -51,6 +50,8 @@ from kfbench.workloads._keys import Keys
 from kfbench.workloads._templates import Template
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint
+from tools.peers.ours import copying
+from tools.peers.python import Row, aiokafka
 
 BATCH = 100
 KEY_BYTES, VALUE_BYTES = 16, 100
@@ -77,7 +78,6 @@ NOW_MS = 1_700_000_000_000
 ROUND_NS = 3_000_000  # an arm repeats its call until a round takes about this long
 MISSED = "MISSED"
 V2_HEADER_BYTES = V2_HEADER.itemsize
-MAGIC_AT, ATTRIBUTES_AT = position(V2_HEADER, "magic"), position(V2_HEADER, "attributes")
 
 Arm = Callable[[], object]
 
@@ -106,7 +106,7 @@ class Sample:
     """The same records as columns and as the Python objects that the peer takes; offsets count from 0 in each batch."""
 
     records: Records
-    rows: list[tuple[int, int, bytes, bytes]]
+    rows: list[Row]
 
     @classmethod
     def of(cls, n: int, value_bytes: int) -> "Sample":
@@ -114,7 +114,7 @@ class Sample:
         keys, values = rng.bytes(n * KEY_BYTES), rng.bytes(n * value_bytes)
         stamps = (NOW_MS + np.sort(rng.integers(0, 1000, (n // BATCH, BATCH)), axis=1)).ravel()
         offsets = np.tile(np.arange(BATCH), n // BATCH)
-        rows = [
+        rows: list[Row] = [
             (offset, stamp, keys[i * KEY_BYTES : (i + 1) * KEY_BYTES], values[i * value_bytes : (i + 1) * value_bytes])
             for i, (offset, stamp) in enumerate(zip(offsets.tolist(), stamps.tolist(), strict=True))
         ]
@@ -130,26 +130,10 @@ class Appends:
     did: dict[str, Any]
 
 
-def aiokafka_v2(rows: list[tuple[int, int, bytes, bytes]]) -> list[bytearray]:
-    batches = []
-    for start in range(0, len(rows), BATCH):
-        builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 30)
-        append = builder.append
-        for offset, timestamp, key, value in rows[start : start + BATCH]:
-            append(offset, timestamp, key, value, [])
-        batches.append(builder.build())
-    return batches
-
-
-def aiokafka_v1(rows: list[tuple[int, int, bytes, bytes]]) -> list[bytearray]:
-    batches = []
-    for start in range(0, len(rows), BATCH):
-        builder = LegacyRecordBatchBuilder(1, 0, 1 << 30)
-        append = builder.append
-        for offset, timestamp, key, value in rows[start : start + BATCH]:
-            append(offset, timestamp, key, value)
-        batches.append(builder.build())
-    return batches
+def aiokafka_writes(name: str, rows: list[Row]) -> Callable[[], list[bytes]]:
+    groups = [rows[first : first + BATCH] for first in range(0, len(rows), BATCH)]
+    with aiokafka() as peer:
+        return peer.writer(name, groups)
 
 
 def aiokafka_reads(data: bytes) -> int:
@@ -203,7 +187,7 @@ def ns(spent: dict[str, list[float]]) -> str:
     return ", ".join(f"{name} {statistics.median(times):.1f}" for name, times in spent.items()) + " ns a record"
 
 
-def same(ours: bytes, theirs: list[bytearray], what: str) -> None:
+def same(ours: bytes, theirs: list[bytes], what: str) -> None:
     if ours != b"".join(theirs):
         sys.exit(f"{what}: our bytes are not the peer's, so there is nothing to compare")
 
@@ -217,18 +201,19 @@ def encode_figures(rounds: int) -> Iterator[Figure]:
     """Cache-resident, into a reused buffer."""
     sample = Sample.of(RESIDENT, VALUE_BYTES)
     v1, v2, v3 = (FORMATS[name] for name in ("v1", "v2", "v3"))
-    theirs = aiokafka_v2(sample.rows)
-    epoch = BatchFields(partition_leader_epoch=int.from_bytes(theirs[0][12:16], "big", signed=True))
-    same(bytes(v2.encode(sample.records, BATCH, batch_fields=epoch)), theirs, "v2")
-    same(bytes(v1.encode(sample.records, BATCH)), aiokafka_v1(sample.rows), "v1")
+    theirs = {name: aiokafka_writes(name, sample.rows) for name in ("v1", "v2")}
+    batch = theirs["v2"]()[0]
+    epoch = BatchFields(partition_leader_epoch=int.from_bytes(batch[12:16], "big", signed=True))
+    same(bytes(v2.encode(sample.records, BATCH, batch_fields=epoch)), theirs["v2"](), "v2")
+    same(bytes(v1.encode(sample.records, BATCH)), theirs["v1"](), "v1")
     outs = {fmt.name: roomy(fmt.encode(sample.records, BATCH).data) for fmt in (v1, v2, v3)}
     arms: dict[str, Arm] = {
         "v2": lambda: v2.encode(sample.records, BATCH, out=outs["v2"]),
         "v2 again": lambda: v2.encode(sample.records, BATCH, out=outs["v2"]),
         "v3": lambda: v3.encode(sample.records, BATCH, out=outs["v3"]),
         "v1": lambda: v1.encode(sample.records, BATCH, out=outs["v1"]),
-        "aiokafka v2": lambda: aiokafka_v2(sample.rows),
-        "aiokafka v1": lambda: aiokafka_v1(sample.rows),
+        "aiokafka v2": theirs["v2"],
+        "aiokafka v1": theirs["v1"],
     }
     spent = interleaved(arms, RESIDENT, rounds)
     detail = ns(spent)
@@ -253,20 +238,15 @@ def limit_figures(rounds: int) -> Iterator[Figure]:
     sample = Sample.of(LARGE_RECORDS, LARGE_VALUE_BYTES)
     for name, target in (("v2", 1.2), ("v1", None)):
         fmt = FORMATS[name]
-        log = fmt.encode(sample.records, BATCH)
-        data, positions = log.data.copy(), log.positions
-        checksummed: Callable[..., object] = copy_and_crc32c
-        start = ATTRIBUTES_AT
-        if name == "v1":  # a checksum a message, not a batch
-            positions = np.append(fmt.decode(data).batches["position"].to_numpy(), len(data))
-            checksummed, start = copy_and_crc32, MAGIC_AT
+        data = fmt.encode(sample.records, BATCH).data.copy()
         out = roomy(data)
-        checksummed(positions, data, start, out)
+        limit = copying(name, data, out)
+        limit()
         if out[: len(data)].tobytes() != bytes(fmt.encode(sample.records, BATCH, out=out)):
             sys.exit(f"{name}: the limit's bytes are not ours")
         arms: dict[str, Arm] = {
             name: partial(fmt.encode, sample.records, BATCH, out=out),
-            "limit": partial(checksummed, positions, data, start, out),
+            "limit": limit,
         }
         spent = interleaved(arms, LARGE_RECORDS, rounds)
         yield Figure(
@@ -285,7 +265,7 @@ def many_figures(rounds: int) -> Iterator[Figure]:
     v2 = FORMATS["v2"]
     arms: dict[str, Arm] = {
         "v2": lambda: v2.encode(sample.records, BATCH),
-        "aiokafka": lambda: aiokafka_v2(sample.rows),
+        "aiokafka": aiokafka_writes("v2", sample.rows),
     }
     spent = interleaved(arms, MANY, rounds)
     yield Figure(

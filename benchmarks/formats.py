@@ -1,4 +1,4 @@
-"""What a format costs: CPU to encode, decode and size; bytes a record. One process, one thread, CRC included.
+"""What a format costs: CPU and memory to encode, decode and size; bytes a record. One thread, CRC included.
 
 asv compares one machine's commits with one another: for formats with one another see the reports (paired ratios).
 Key 16 bytes, value 100 bytes of template payload, unless a parameter says otherwise.
@@ -6,6 +6,8 @@ Key 16 bytes, value 100 bytes of template payload, unless a parameter says other
 
 import time
 from dataclasses import replace
+
+import numpy as np
 
 from kfbench.formats import FORMATS
 from kfbench.workloads import WORKLOADS
@@ -18,11 +20,17 @@ BATCH_SIZES = (1, 10, 100, 1000)
 VALUE_BYTES = (10, 100, 1000)
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS = 2000
+MANY = 64 * RECORDS  # 15 MB of keys and values, which no process has without them
 SEED = 7
 
 
-def sample(**axes):
-    return replace(WORKLOADS["grid"], **axes).generate(records=RECORDS, seed=SEED)
+def sample(records=RECORDS, **axes):
+    return replace(WORKLOADS["grid"], **axes).generate(records=records, seed=SEED)
+
+
+def given(fmt, made):
+    """What a format's sizes follow from."""
+    return made.shapes if fmt.capabilities.sizes_from_shapes else made.records
 
 
 class Encode:
@@ -71,7 +79,7 @@ class Size:
 
     def setup(self, name, batch_size):
         self.format, self.sample = FORMATS[name], sample(batch_size=batch_size)
-        self.given = self.sample.shapes if self.format.capabilities.sizes_from_shapes else self.sample.records
+        self.given = given(self.format, self.sample)
         self.time_size()
 
     def time_size(self, *_):
@@ -108,3 +116,27 @@ class Compressed:
         made = sample(batch_size=100)
         log = FORMATS[name].encode(made.records, made.bounds, codec, lossy=True)
         return float(log.positions[-1]) / RECORDS
+
+
+class Memory:
+    """The most that a process takes, of which asv's own modules and ours are some 200 MB. 100 records a batch.
+
+    What is decoded are the same 2,000 records over and over: making all of them would take more than decoding them.
+    """
+
+    version = "1"
+    params = (FORMAT_NAMES,)
+    param_names = ("format",)
+
+    def peakmem_encode(self, name):
+        made = sample(MANY, batch_size=100)
+        FORMATS[name].encode(made.records, made.bounds, lossy=True)
+
+    def peakmem_decode(self, name):
+        made = sample(batch_size=100)
+        log = FORMATS[name].encode(made.records, made.bounds, lossy=True)
+        FORMATS[name].decode(np.tile(log.data, MANY // RECORDS))
+
+    def peakmem_size(self, name):
+        made = sample(MANY, batch_size=100)
+        FORMATS[name].size(given(FORMATS[name], made), made.bounds)

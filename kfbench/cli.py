@@ -10,7 +10,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -162,7 +163,9 @@ def run(
     from kfbench.report.publish import publish
 
     path = _swept(profile, out, master, archive, filters, resume, cell_budget_s, dry_run, as_json)
-    _print(publish(path, out))
+    with _busy("rendering"):
+        published = publish(path, out)
+    _print(published)
     _refuse_errors(path)
 
 
@@ -205,7 +208,8 @@ def _swept(
         raise typer.BadParameter("only with --dry-run", param_hint="--json")
     if not cell_budget_s > 0:
         raise typer.BadParameter(f"{cell_budget_s} is not above 0", param_hint="--cell-budget-s")
-    loaded = load_profile(profile)  # what is wrong with it is said before anything starts
+    with _busy("reading the sweep"):
+        loaded = load_profile(profile)  # what is wrong with it is said before anything starts
     if filters:
         try:
             loaded = filtered(loaded, filters)
@@ -275,6 +279,15 @@ def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
     _print(replace(_table("plan", rows), notes=("", *notes)).to_text() if rows else "nothing is left to be measured")
 
 
+@contextmanager
+def _busy(doing: str) -> Iterator[None]:
+    """What takes seconds and has nothing to count says so on a terminal."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(doing):
+        yield
+
+
 def _refuse_errors(run: Path) -> None:
     """What could be measured is stored and shown; rows with errors fail the command all the same."""
     from kfbench.store import open_run
@@ -292,7 +305,10 @@ def report(
     """Publish a stored run as tables and figures; print the path of the report."""
     from kfbench.report.publish import publish
 
-    _print(publish(_existing(run), out))
+    _existing(run)
+    with _busy("rendering"):
+        published = publish(run, out)
+    _print(published)
 
 
 @app.command()
@@ -310,7 +326,8 @@ def compare(
 
     from kfbench.report.compare import compare
 
-    found = compare(_existing(run_a), _existing(run_b), threshold)
+    with _busy("comparing"):
+        found = compare(_existing(run_a), _existing(run_b), threshold)
     if as_json:
         _print(_json(found.to_dict()))
     else:

@@ -7,12 +7,14 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from shutil import which
 from typing import Any, Final, Literal
 
+MOST_KEPT_BYTES: Final = 1 << 30  # of other code; what one state of ours compiles to is some 40 MiB
 LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers some 200 MiB
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
@@ -98,6 +100,22 @@ def _kernels() -> Check:
     return Check(name="kernels", state="ok", found=f"{crc}; compiled code in {CACHE_FOLDER}")
 
 
+def _kept() -> Check:
+    """Kernels and packed code have a folder for each state of the code that ever ran here; nothing drops one."""
+    from kfbench.kernels import CACHE_FOLDER
+
+    root, size_bytes = CACHE_FOLDER.parent, 0
+    for folder in {*root.glob("kernels-*"), *root.glob("code-*")} - {CACHE_FOLDER}:
+        for file in folder.rglob("*"):
+            with suppress(OSError):  # somebody else tidies up
+                size_bytes += file.lstat().st_size if file.is_file() else 0
+    found = f"{size_bytes / 2**20:,.0f} MiB of other states of the code in {root}"
+    if size_bytes > MOST_KEPT_BYTES:
+        mend = f"while nothing of it runs: cd {shlex.quote(str(root))} && rm -r kernels-* code-*; ours is made again"
+        return Check(name="kept code", state="warning", found=found, mend=mend)
+    return Check(name="kept code", state="ok", found=found)
+
+
 def _codecs() -> Check:
     from kfbench.codecs import CODECS
 
@@ -140,6 +158,7 @@ _NEEDS: Final[dict[str, Callable[[], Check]]] = {
     "java": _java,
     "bash": _shell,
     "kernels": _kernels,
+    "kept code": _kept,
     "codecs": _codecs,
     "cores": _cores,
     "memory": _memory,

@@ -11,38 +11,77 @@
 # %% [markdown]
 # # What does a record cost, by batch size?
 #
-# The overhead table of the newest published run. It is read, not measured: `make report` makes a new run.
+# Overhead is what a format adds to keys, values and headers. v0 and v1 pay it message by message; v2 and v3 pay most of it
+# once a batch. So the first question to ask of a topic is how many records its batches have.
+#
+# *How to read it*: bytes are exact, and the same on every machine. A format is worth its change where its line lies below
+# the others' at **your** records a batch (`kfbench inspect` tells).
+#
+# *What would change the answer*: a codec, which takes most of what repeats in a batch (last table); keys, values and spans of time
+# for which lengths and deltas need more bytes; payload so large that no format matters.
+
+# %% tags=["parameters"]
+RUN = None  # a report or a run, such as "../reports/2026-11-21.1"; None: the newest report
+CODEC, FORMATS = "lz4", ["v0", "v1", "v2", "v3"]  # of the last table
 
 # %%
 from pathlib import Path
 
-from IPython.display import HTML, SVG, Markdown
+import pandas as pd
+from IPython.display import SVG, Markdown
 
-from kfbench.report import plots, tables
+from kfbench.report import break_even, plots
 from kfbench.report.publish import newest
-from kfbench.report.results import Results
+from kfbench.report.results import REFERENCE, Results
+from kfbench.report.words import codec_words
 from kfbench.store import open_run
 
-root = next(folder for folder in [Path.cwd(), *Path.cwd().parents] if (folder / "reports").is_dir())
-run = open_run(newest(root / "reports"))
+run = open_run(RUN or newest(Path("../reports")))
 results = Results(run.measurements())
 Markdown(f"{run.path.name}: profile `{run.manifest['profile']}`, `{run.manifest['command']}`")
 
 # %% [markdown]
-# Overhead is what a format adds to keys, values and headers. One line a format; both axes are logarithmic.
+# ## Without a codec
+# One line a format; both axes are logarithmic. `results.along` is the slice through the reference point; `results.slices` has all
+# others.
 
 # %%
 part = results.along(results.uncompressed, "batch_size")
-SVG(plots.overhead(part.pivot("overhead_per_record")))
+overhead = part.pivot("overhead_per_record")
+SVG(plots.overhead(overhead))
 
 # %%
-HTML(tables.axis_table(part, "overhead_per_record", name="overhead", caption="Overhead, bytes a record").to_html())
+Markdown(f"Overhead in bytes a record ({part.setting}):")
 
 # %% [markdown]
-# Where the lines cross: from how many records a batch a format is smaller than another.
+# *floor*, where the run has it: a lean header of 29 bytes and a count a batch, and the entropy of the columns of lengths, times and
+# offsets (docs/methodology.md).
 
 # %%
-HTML(tables.break_even(results).to_html())
+floors = results.floors.set_index("cell_id")["overhead_per_record"]
+cells = part.rows.groupby("batch_size")["cell_id"].first()
+overhead.assign(floor=cells.map(floors)).dropna(axis=1, how="all").round(2)
+
+# %% [markdown]
+# ## Where the lines cross
+# From how many records a batch a format is smaller than another, here and over every setting of the run.
 
 # %%
-Markdown(tables.break_even_sentence(results))
+crossings = break_even.table(results)
+pd.DataFrame(crossings.rows, columns=[column.label for column in crossings.columns])
+
+# %%
+Markdown(break_even.sentence(results))
+
+# %% [markdown]
+# ## Under a codec
+# All bytes relative to v2 under the same codec and level: what of the difference is left once repetition is gone. Set `CODEC` above.
+
+# %%
+packed = results.grid_bytes[(results.grid_bytes["codec"] == CODEC) & results.grid_bytes["format"].isin(FORMATS)]
+for axis, value in REFERENCE.items():
+    if axis != "batch_size":
+        packed = packed[packed[axis] == value]
+packed = packed.assign(codec=[codec_words(row.codec, row.level) for row in packed.itertuples()])
+sizes = packed.pivot_table(index=["codec", "batch_size"], columns="format", values="size_per_record")
+sizes.div(sizes["v2"], axis=0).round(3) if len(sizes) else Markdown(f"This run has no {CODEC} at the reference point.")

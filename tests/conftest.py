@@ -17,7 +17,7 @@ EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 20
 settings.register_profile("kfbench", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
 
-REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from a Java package registry are allowed
+REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from package registries, of Java and of npm, are allowed
 
 
 @pytest.hookimpl(trylast=True)

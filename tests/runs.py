@@ -54,7 +54,7 @@ cpu = {records = 100, rounds = 7, sample_us = 50}
 name = "batch"
 title = "batch size"
 analysis = "Prose of the batch grid: a < b & c."
-measure = ["bytes", "cpu"]
+measure = ["bytes", "cpu", "floor"]
 formats = ["v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only"]
 axes = {batch_size = [1, 2, 3, 5, 10, 100]}
 

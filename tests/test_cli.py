@@ -615,6 +615,16 @@ def test_compare_ends_with_status_3_where_bytes_changed(kfbench: Run, sizes: Cal
     assert [(each["column"], each["before"], each["after"]) for each in found["changed"]] == [("size_bytes", 700, 699)]
 
 
+def test_a_terminal_is_told_what_takes_seconds(
+    kfbench: Run, sizes: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = sizes(100)
+    assert kfbench("compare", run, run).err == ""
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich's own name for it
+    said = kfbench("compare", run, run)
+    assert said.status == 0 and "comparing" in said.err and "comparing" not in said.out
+
+
 @pytest.mark.parametrize("threshold", ["0", "1", "-0.1", "nan", "x"])
 def test_compare_wants_a_threshold_that_is_a_share(kfbench: Run, sizes: Callable[[int], Path], threshold: str) -> None:
     assert "--threshold" in kfbench("compare", sizes(1), sizes(1), f"--threshold={threshold}").refused(status=2)

@@ -11,7 +11,7 @@ import pytest
 
 from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
 
-ALL = ["python", "packages", "java", "bash", "kernels", "codecs", "cores", "memory", "temporary files"]
+ALL = ["python", "packages", "java", "bash", "kernels", "kept code", "codecs", "cores", "memory", "temporary files"]
 
 
 def doctor(*options: str, code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
@@ -82,7 +82,7 @@ def test_a_cache_that_cannot_be_written() -> None:
     code = f"import tempfile; tempfile.tempdir = {nowhere!r}"
     status, found = doctor(code=code, KFBENCH_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere, HOME=nowhere)
     assert status == 1
-    assert found["kernels"]["state"] == "missing"
+    assert found["kernels"]["state"] == found["kept code"]["state"] == "missing"
     assert "KFBENCH_CACHE_DIR" in found["kernels"]["mend"]
 
 
@@ -91,3 +91,19 @@ def test_little_memory_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = next(check for check in checks() if check.name == "memory")
     assert LEAST_MEMORY_BYTES < 1 << 62
     assert (memory.state, bool(memory.mend)) == ("warning", True)
+
+
+def test_code_that_is_kept_for_nobody_is_counted_and_a_warning_where_it_is_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, others = tmp_path / "kernels-now", [tmp_path / "kernels-before", tmp_path / "code-before"]
+    for folder in (ours, *others):
+        (folder / "sources").mkdir(parents=True)
+        (folder / "sources" / "kernel.nbc").write_bytes(bytes(3 << 20))
+    monkeypatch.setattr("kfbench.kernels.CACHE_FOLDER", ours)
+    kept = next(check for check in checks() if check.name == "kept code")
+    assert (kept.state, kept.found) == ("ok", f"6 MiB of other states of the code in {tmp_path}")
+    monkeypatch.setattr("kfbench.doctor.MOST_KEPT_BYTES", 5 << 20)
+    kept = next(check for check in checks() if check.name == "kept code")
+    assert kept.state == "warning"
+    assert str(tmp_path) in kept.mend

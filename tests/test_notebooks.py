@@ -1,23 +1,34 @@
-"""Notebooks run, read stored runs only, and are stored with the outputs of their own source."""
+"""Notebooks are their .py halves with outputs, show one published report, and give the same again when they are run."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jupytext  # type: ignore[import-untyped]
 import pytest
 
-from kfbench.report.publish import publish
-from tests.runs import measured, stored
-
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted((ROOT / "notebooks").glob("*.py"))
+FOLDER = ROOT / "notebooks"
+SOURCES = sorted(FOLDER.glob("*.py"))
+NAMES = [source.stem for source in SOURCES]
+ON_LOGS = ["what_if"]  # reads logs, and no report
+QUICK = "timestamp_spread"  # bytes alone: `make test` runs this one
+every_notebook = pytest.mark.parametrize("name", NAMES)
+
+Rerun = Callable[[str], Path]
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
+    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return found
+
+
+def stored(name: str) -> list[dict[str, Any]]:
+    return cells(FOLDER / f"{name}.ipynb")
 
 
 def text(cell: dict[str, Any]) -> str:
@@ -28,46 +39,77 @@ def outputs(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [output for cell in found if cell["cell_type"] == "code" for output in cell["outputs"]]
 
 
+def report_of(name: str) -> str:
+    """The report that a stored notebook shows, by what its first output says."""
+    first = "".join(outputs(stored(name))[0]["data"]["text/markdown"])
+    match = re.match(r"(\d{4}-\d\d-\d\d\.\d+): profile", first)
+    assert match
+    return match[1]
+
+
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every notebook, run beside a report that was made for this test."""
-    folder = tmp_path_factory.mktemp("notebooks")
-    elsewhere = tmp_path_factory.mktemp("stored")
-    publish(stored(elsewhere, measured(elsewhere)).path, folder / "reports")
-    command = [sys.executable, str(ROOT / "tools" / "notebooks.py"), "--folder", str(folder), "--out", str(folder)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    return folder
+def rerun(tmp_path_factory: pytest.TempPathFactory) -> Rerun:
+    """Runs a notebook again as its folder stands, beside the one report that it shows: a newer one may be there."""
+    folder = tmp_path_factory.mktemp("clone")
+    for part in ("notebooks", "reports"):
+        (folder / part).mkdir()
+    (folder / "datasets").symlink_to(ROOT / "datasets")
+
+    def run(name: str) -> Path:
+        if name not in ON_LOGS and not (report := folder / "reports" / report_of(name)).exists():
+            report.symlink_to(ROOT / "reports" / report_of(name))
+        there = folder / "notebooks"
+        command = [
+            sys.executable,
+            str(ROOT / "tools" / "notebooks.py"),
+            name,
+            "--folder",
+            str(there),
+            "--out",
+            str(there),
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
+        return there / f"{name}.ipynb"
+
+    return run
 
 
 def test_there_are_notebooks() -> None:
-    assert SOURCES
+    assert {"overhead", "timestamp_spread", "cpu", "broker_paths", "what_if"} <= set(NAMES)
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(NAMES)
 
 
 @pytest.mark.slow
-@pytest.mark.thorough
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.stem))
-def test_a_notebook_runs_and_shows_pictures_and_tables(source: Path, fresh: Path) -> None:
-    found = outputs(cells(fresh / f"{source.stem}.ipynb"))
-    kinds = {kind for output in found for kind in output["data"]}
-    assert {"image/svg+xml", "text/html"} <= kinds
-    assert not [output for output in found if output["output_type"] in ("error", "stream")]
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == QUICK else pytest.mark.thorough) for name in NAMES]
+)
+def test_a_second_run_gives_the_stored_outputs(name: str, rerun: Rerun) -> None:
+    again = rerun(name)
+    assert again.read_text(encoding="utf-8") == (FOLDER / f"{name}.ipynb").read_text(encoding="utf-8")
+    assert {path.name for path in again.parent.iterdir()} <= {f"{each}.ipynb" for each in NAMES}
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_a_notebook_changes_nothing_where_it_reads(fresh: Path) -> None:
-    assert {path.name for path in fresh.iterdir()} == {"reports", *(f"{s.stem}.ipynb" for s in SOURCES)}
-    assert len(list((fresh / "reports").iterdir())) == 1
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.stem))
-def test_the_stored_notebook_is_its_source_with_outputs(source: Path) -> None:
-    import jupytext  # type: ignore[import-untyped]
-
-    stored = cells(source.with_suffix(".ipynb"))
-    assert [text(cell) for cell in stored] == [cell["source"] for cell in jupytext.read(source)["cells"]]
-    code = [cell for cell in stored if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] for cell in code)
+@every_notebook
+def test_the_stored_notebook_is_its_source_with_outputs(name: str) -> None:
+    found, source = stored(name), jupytext.read(FOLDER / f"{name}.py")
+    assert [text(cell) for cell in found] == [cell["source"] for cell in source["cells"]]
+    code = [cell for cell in found if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
-    assert not [output for output in outputs(stored) if output["output_type"] == "error"]
-    assert str(ROOT) not in source.with_suffix(".ipynb").read_text()
+    assert all(cell["outputs"] for cell in code if "parameters" not in cell["metadata"].get("tags", []))
+    shown = outputs(found)
+    assert {output["output_type"] for output in shown} == {"execute_result"}
+    assert {"image/svg+xml", "text/html"} <= {kind for output in shown for kind in output["data"]}
+
+
+@every_notebook
+def test_a_notebook_says_what_it_asks_and_begins_with_its_parameters(name: str) -> None:
+    first, parameters, *_ = stored(name)
+    assert text(first).startswith("# ") and text(first).partition("\n")[0].endswith("?")
+    assert "*How to read it*" in text(first) and "*What would change the answer*" in text(first)
+    assert parameters["metadata"]["tags"] == ["parameters"]
+
+
+def test_notebooks_and_readme_show_one_report() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = {f"reports/{report_of(name)}" for name in NAMES if name not in ON_LOGS}
+    assert shown == set(re.findall(r"<!-- report (\S+):", readme))

@@ -38,7 +38,7 @@ def run(installed: Path, code: str) -> str:
 
 
 def test_the_wheel_knows_every_profile(installed: Path) -> None:
-    code = "from kfbench.sweep.grid import SWEEPS; print(*sorted(path.name for path in SWEEPS.iterdir()))"
+    code = "from kfbench.sweep.sweep_file import SWEEPS; print(*sorted(path.name for path in SWEEPS.iterdir()))"
     assert run(installed, code).split() == sorted(path.name for path in (ROOT / "datasets" / "sweeps").iterdir())
 
 

@@ -106,6 +106,46 @@ def test_a_run_is_resumed_where_it_was_interrupted(tmp_path: Path) -> None:
     assert resumed["command"] == "kfbench sweep tiny --resume it" and resumed["at"] >= run.manifest["started"]
 
 
+def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
+    """What is there is a run of before or of after the step, to be resumed or whole; before it has a manifest, none."""
+    from tests.killed import write
+
+    command = [sys.executable, "-m", "tests.killed", str(tmp_path)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[1], timeout=120)
+    states = []
+    torn = {path.name for path in tmp_path.rglob("*.tmp") if not path.read_bytes().endswith((b"\n}", b"PAR1"))}
+    for out in sorted(tmp_path.iterdir()):
+        (run,) = (out / "runs").iterdir() if (out / "runs").exists() and any((out / "runs").iterdir()) else (None,)
+        if run is None or not (run / "manifest.json").exists():
+            states.append("none")
+            assert run is None or not list(run.rglob("*.parquet"))
+            continue
+        state = json.loads((run / "manifest.json").read_bytes())["state"]
+        states.append(state)
+        if state == "running":
+            with pytest.raises(RunError, match="interrupted"):
+                open_run(run)
+            with resume_run(run, FACTS, {}) as writer:
+                assert not writer.damaged
+                write(writer)
+        assert open_run(run).table["size_bytes"].to_pylist() == [1, 2, 3]
+        assert open_run(run).manifest["hosts"] == ["host-1"] and not list(run.rglob("*.tmp"))
+    assert states == sorted(states, key=["none", "running", "complete"].index)
+    assert torn == {"manifest.tmp", "part-00000.tmp", "part-00001.tmp"}
+    assert states.count("running") >= 8 and states.count("complete") >= 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of a child that ends at once
+def test_a_writer_that_fails_is_not_taken_for_one_that_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests import killed
+
+    monkeypatch.setattr(killed, "_killed_at", lambda *_: os._exit(1))
+    with pytest.raises(RuntimeError, match="step 0: a status of 256"):
+        killed.main(tmp_path)
+
+
 def test_parts_that_cannot_be_read_are_set_aside_and_half_written_files_go(tmp_path: Path) -> None:
     path = interrupted(tmp_path)
     first, second = sorted((path / "measurements").iterdir())

@@ -23,7 +23,7 @@ from tools.loopback import LOOPBACK, answers, free_port, wait_for
 SPARK_HOME = Path(pyspark.__file__).parent
 MASTER, WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 WAIT_S = 120
-NAMED = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
+NAMED = ["unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
 
 @cache
 def hosts_can_be_named() -> bool:
-    """Whether a process may have a host name of its own (a UTS namespace of Linux)."""
+    """Whether a process may have a host name of its own (a UTS namespace of Linux, in a user namespace: no root)."""
     try:
         return subprocess.run([*NAMED, "true", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
     except OSError:

@@ -20,7 +20,7 @@ from tools.block import Block
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "methodology.md"
 BLOCK: Final = Block(page=PAGE, name="intervals", by="`make intervals`")
-ROUNDS: Final = {9: "broker", 19: "CPU, prefix"}
+ROUNDS: Final = {9: "broker", 19: "cold CPU", 67: "CPU, prefix"}
 CELLS: Final = 30_000
 BOOTSTRAP_CELLS: Final = 1_000
 

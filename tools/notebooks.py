@@ -28,7 +28,7 @@ def executed(source: Path, folder: Path) -> nbformat.NotebookNode:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="notebooks to run (default: all)")
-    parser.add_argument("--folder", type=Path, default=NOTEBOOKS, help="run there, so that its reports/ is read")
+    parser.add_argument("--folder", type=Path, default=NOTEBOOKS, help="run there, beside reports/ and datasets/")
     parser.add_argument("--out", type=Path, default=NOTEBOOKS, help="where the .ipynb go")
     asked = parser.parse_args()
     for source in sorted(NOTEBOOKS.glob("*.py")):

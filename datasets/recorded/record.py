@@ -330,8 +330,8 @@ def _recorded(recording: Recording, folder: Path, fresh: Path) -> None:
             subprocess.run(broker.java(jvm.fetched(pom), source, *arguments, kafka.address), check=True)
         for topic in recording.compacted:
             wait_for(f"the compacted {topic}", partial(compacted, kafka.logs, topic), broker.WAIT_S)
-    for name, (source, _) in recording.segments.items():
-        shutil.copyfile(kafka.logs / source, fresh / name)
+    for name, (segment, _) in recording.segments.items():
+        shutil.copyfile(kafka.logs / segment, fresh / name)
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
 )  # fmt: skip
 LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # of these, those that a result depends on
+HARDWARE: Final = ("machine", "cpu", "cores", "cache")  # by which a host's name is told from another machine's
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
@@ -31,12 +33,17 @@ def host(name: str | None = None) -> str:
     return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
+def kernel() -> str:
+    """Linux 6.18: its name and two numbers, for the rest of a release tells whose build it is."""
+    return f"{platform.system()} {'.'.join(re.findall(r'[0-9]+', platform.release())[:2])}".strip()
+
+
 def environment() -> dict[str, Any]:
     """JSON-ready facts. What cannot be found out here is None: unknown is not the same as zero."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "host": host(),
-        "system": platform.platform(),
+        "system": ", ".join(filter(None, (kernel(), " ".join(platform.libc_ver()).strip()))),
         "machine": platform.machine(),
         "cpu": _cpu_name(),
         "cores": cores(),

@@ -14,7 +14,7 @@ import pyarrow as pa
 # 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
 #              run from before: such a run says no less, and is still read; then kind broker with to_format to
 #              extra_bytes, likewise; then variant, likewise; then cache to yardstick_ns, likewise; then kind
-#              model with start, generate_ns and resident_bytes, likewise
+#              model with start, generate_ns and resident_bytes, likewise; then kind floor
 SCHEMA_VERSION: Final = 1
 
 
@@ -48,7 +48,7 @@ WORKLOAD_COLUMNS: Final = (
 )
 
 COLUMNS: Final = (
-    _column("kind", pa.string(), "", "bytes, cpu, prefix, broker or model", nullable=False),
+    _column("kind", pa.string(), "", "bytes, cpu, prefix, broker, model or floor", nullable=False),
     _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
     _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
     _column("error", pa.string(), "", "why there is no measurement"),
@@ -57,7 +57,7 @@ COLUMNS: Final = (
     _column("variant", pa.string(), "", "variant of a workload of the catalogue"),
     _column("seed", pa.int64(), "", "seed of the workload's records", nullable=False),
     *WORKLOAD_COLUMNS,
-    _column("format", pa.string(), "", "name of the format", nullable=False),
+    _column("format", pa.string(), "", "name of the format; floor: floor, which is none", nullable=False),
     _column("codec", pa.string(), "", "name of the codec", nullable=False),
     _column("level", pa.int32(), "", "level of the codec; null where it has none"),
     _column("codec_version", pa.string(), "", "library that compressed: compressed bytes depend on it"),

@@ -116,7 +116,34 @@ def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
 
 def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
     """Of the timed rows of two runs, kfbench.measure.schema.SCHEMA. threshold: of a ratio's change, .03 for 3 %."""
-    first, second = _arms(before), _arms(after)
+    matched = _match(_arms(before), _arms(after))
+    groups = _groups(matched, threshold)
+    return Agreement(
+        groups=groups,
+        arms=matched.arms,
+        hosts=matched.hosts,
+        resized=matched.resized,
+        bases=_bases(matched, groups, threshold),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Matched:
+    """The arms of two runs that can be compared, and how many cannot. pairs: A/A and others against their base."""
+
+    pairs: Mapping[Name, Sequence[Pair]]
+    bases: Mapping[What, Sequence[Pair]]
+    arms: tuple[int, int]
+    hosts: Mapping[tuple[str, str], int]
+    resized: int
+
+    @property
+    def judged(self) -> int:
+        """Groups that get a verdict, for which chance has to be allowed."""
+        return max(sum(not is_aa for is_aa, *_ in self.pairs), 1)
+
+
+def _match(first: Mapping[Key, Row], second: Mapping[Key, Row]) -> _Matched:
     hosts: dict[tuple[str, str], int] = defaultdict(int)
     resized = 0
     pairs: dict[Name, list[Pair]] = defaultdict(list)
@@ -131,20 +158,23 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
             bases[_what(there)].append((there, here))
         else:
             pairs[there["arm"] == AA, *_what(there), there["format"]].append((there, here))
-    arms = sum(len(found) for (is_aa, *_), found in pairs.items() if not is_aa)
-    groups = max(sum(not is_aa for is_aa, *_ in pairs), 1)
+    return _Matched(
+        pairs=dict(sorted(pairs.items(), key=itemgetter(0))),
+        bases=dict(sorted(bases.items())),
+        arms=(len(first), len(second)),
+        hosts=dict(sorted(hosts.items())),
+        resized=resized,
+    )
 
-    def moved(there: Row, here: Row) -> Moved:
-        before, after = (_ratio(row) for row in (there, here))
-        found = change(before, after)
-        return Moved(there, before, after, found, verdict(together(found, max(arms, 1)), threshold))
 
+def _groups(matched: _Matched, threshold: float) -> tuple[Group, ...]:
+    arms = max(sum(len(found) for (is_aa, *_), found in matched.pairs.items() if not is_aa), 1)
     cells = {
-        name: sorted((moved(*pair) for pair in found), key=lambda each: each.change.median)
-        for name, found in sorted(pairs.items(), key=itemgetter(0))
+        name: sorted((_moved(*pair, arms, threshold) for pair in found), key=lambda each: each.change.median)
+        for name, found in matched.pairs.items()
     }
     noise = _noise(cells)
-    found = tuple(
+    return tuple(
         Group(
             kind=name[1],
             operation=name[2],
@@ -152,24 +182,27 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
             is_aa=name[0],
             cells=tuple(each),
             change=_of_all(each) if len(each) >= LEAST_CELLS else None,
-            verdict=_verdict(each, groups, threshold, noise.get(_what(each[0].row["base"]))),
+            verdict=_verdict(each, matched.judged, threshold, noise.get(_what(each[0].row["base"]))),
         )
         for name, each in cells.items()
     )
-    against: dict[What, dict[Name, list[Pair]]] = defaultdict(dict)
-    for group in found:
+
+
+def _moved(there: Row, here: Row, arms: int, threshold: float) -> Moved:
+    """One of so many arms."""
+    before, after = (_ratio(row) for row in (there, here))
+    found = change(before, after)
+    return Moved(there, before, after, found, verdict(together(found, arms), threshold))
+
+
+def _bases(matched: _Matched, groups: Sequence[Group], threshold: float) -> tuple[Base, ...]:
+    against: dict[What, dict[Name, Sequence[Pair]]] = defaultdict(dict)
+    for group in groups:
         if group.verdict == "faster" and not group.is_aa:  # the base once more tells nothing from the machine's day
             name = group.is_aa, group.kind, group.operation, group.format
-            against[_what(pairs[name][0][0]["base"])][name] = pairs[name]
-    return Agreement(
-        groups=found,
-        arms=(len(first), len(second)),
-        hosts=dict(sorted(hosts.items())),
-        resized=resized,
-        bases=tuple(
-            _base(what, each_base, against[what], groups, threshold) for what, each_base in sorted(bases.items())
-        ),
-    )
+            pairs = matched.pairs[name]
+            against[_what(pairs[0][0]["base"])][name] = pairs
+    return tuple(_base(what, found, against[what], matched.judged, threshold) for what, found in matched.bases.items())
 
 
 def _what(row: Row) -> What:

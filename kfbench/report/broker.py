@@ -5,7 +5,7 @@ interval. Two paths were timed apart: between them only medians are compared, an
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -13,10 +13,6 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
-from kfbench.broker.compact import sizes_with_holes
-from kfbench.layouts import NO_TIMESTAMP
-from kfbench.records import Records
-from kfbench.report.claims import KIP_931_WRITTEN_MS
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import (
     AXES,
@@ -31,11 +27,12 @@ from kfbench.report.results import (
     setting,
 )
 from kfbench.report.seeds import of_all_seeds, once
-from kfbench.report.tables import codec_words
+from kfbench.report.words import codecs_of
 
 GIB: Final = 1 << 30
 SHOWN: Final = (*MAIN, "v3-headers-first")  # in pictures and open tables; the others' tables are folded away
 APPEND: Final = "append"
+BESIDE_APPEND: Final = "broker-paths"  # a table
 # What became of the batches that came in, in the words of kfbench.broker.work.
 DONE: Final = {
     "batches_untouched": "untouched",
@@ -93,7 +90,7 @@ class Paths:
         rows = of_all_seeds(once(rows))
         rows = rows.assign(
             to=rows["to_format"].fillna("").astype(str),
-            with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()],
+            with_codec=codecs_of(rows),
         )
         self._axes = [axis for axis in results.axes if rows[axis].notna().any()]
         self.rows = self._sorted(rows[rows["arm"] != "aa"])
@@ -377,6 +374,29 @@ def pictured(paths: Paths) -> dict[str, Frame]:
     }
 
 
+def beside_append(paths: Paths) -> Table | None:
+    """What the figure draws: one row a codec and path, one column a format. None where there is no figure."""
+    panels = pictured(paths)
+    if not panels:
+        return None
+    formats = in_order(name for frame in panels.values() for name in frame["format"])
+    body: list[tuple[Cell, ...]] = []
+    for codec, frame in panels.items():
+        at = {(row.label, row.format): float(row.median) for row in frame.itertuples()}
+        body += [
+            (codec, operation, *(at.get((operation, name)) for name in formats))
+            for operation in dict.fromkeys(frame["label"])
+        ]
+    return Table(
+        name=BESIDE_APPEND,
+        caption=f"CPU time a record of each path relative to {BASE}'s append with the same codec "
+        f"({paths.setting(APPEND)})",
+        columns=(Column(name="codec"), Column(name="path"), *(Column(name=name) for name in formats)),
+        rows=tuple(body),
+        notes=("Medians of paths that were timed apart.",),
+    )
+
+
 def sentence(paths: Paths) -> str:
     """What append costs in each format, in bytes touched and in CPU."""
     said = []
@@ -475,80 +495,6 @@ def _per_record(row: Any, name: str) -> float | None:
     return None if row is None else float(getattr(row, name)) / float(row.records)
 
 
-# --- Conversions
-
-
-def conversion_tables(paths: Paths) -> tuple[list[Table], list[Table]]:
-    """CPU and bytes of each pair of formats, in the cell nearest to the reference: without a codec, and with each."""
-    rows = paths.shown(CONVERSION)
-    plain: list[Table] = []
-    packed: list[Table] = []
-    for codec in dict.fromkeys(row.with_codec for row in rows):
-        part = [row for row in rows if row.with_codec == codec]
-        where = f"{codec}; {paths.setting(CONVERSION)}" if codec != "none" else paths.setting(CONVERSION)
-        found = plain if codec == "none" else packed
-        if paths.one_host:
-            found.append(
-                _matrix(part, s_per_gib, f"broker-convert-cpu-{codec}", f"CPU seconds a GiB that comes in ({where})")
-            )
-        found.append(_matrix(part, growth, f"broker-convert-bytes-{codec}", f"bytes out / bytes in ({where})"))
-    return plain, packed
-
-
-def growth(row: Any) -> float:
-    return float(row.size_bytes) / float(row.source_bytes)
-
-
-def _matrix(rows: Sequence[Any], value: Callable[[Any], float], name: str, caption: str) -> Table:
-    """One row a format that comes in, one column a format that comes out; a pair without numbers says why not."""
-    cells = {(row.format, row.to): value(row) if row.status == "ok" else str(row.status) for row in rows}
-    targets = in_order(to for _, to in cells)
-    return Table(
-        name=name.replace(" ", "-"),
-        caption=f"Convert, from row to column: {caption}",
-        columns=(Column(name="from", swatch=True), *(Column(name=to) for to in targets)),
-        rows=tuple((name, *(cells.get((name, to)) for to in targets)) for name in in_order(name for name, _ in cells)),
-    )
-
-
-def losses(paths: Paths) -> Table | None:
-    """What each conversion cannot keep or why it is not done, over all cells; pairs that lose nothing stay out."""
-    told: dict[tuple[str, str, str], list[str]] = {}
-    for row in paths.of(CONVERSION):
-        if words := lost(row, counted=False):
-            told.setdefault((row.format, row.to, words), []).append(row.with_codec)
-    if not told:
-        return None
-    return Table(
-        name="broker-convert-losses",
-        caption="What a conversion leaves out, or why it is not done",
-        columns=(
-            Column(name="from", swatch=True),
-            Column(name="to"),
-            Column(name="codecs"),
-            Column(name="lost, or why not"),
-        ),
-        rows=tuple(
-            (name, to, listed(list(dict.fromkeys(codecs))), words) for (name, to, words), codecs in told.items()
-        ),
-    )
-
-
-def conversion_sentence(paths: Paths) -> str:
-    """The span of what conversions between the released formats and v3 cost a GiB, without a codec and with one."""
-    rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to} <= set(MAIN)]
-    said = []
-    for words, chosen in (
-        ("without a codec", [row for row in rows if row.codec == "none"]),
-        ("with one", [row for row in rows if row.codec != "none"]),
-    ):
-        if chosen and paths.one_host:
-            grown = span([growth(row) for row in chosen])
-            cost = span([s_per_gib(row) for row in chosen], 1)
-            said.append(f"{words} {cost} CPU seconds a GiB and makes {grown} times as many bytes")
-    return f"A conversion between v0, v1, v2 and v3 takes {'; '.join(said)}." if said else ""
-
-
 # --- Compaction, mirrors, seeks
 
 
@@ -565,38 +511,3 @@ def keep_sentence(paths: Paths) -> str:
             said.append(f"{operation} opens {opened} of {len(packed)} compressed logs")
     text = "; ".join(said)
     return text[:1].upper() + text[1:] + "." if text else ""
-
-
-HOLES: Final = (1, 2, 10, 100)  # one record of so many stays
-DAY_MS: Final = 86_400_000
-
-
-def holes(paths: Paths) -> Table | None:
-    """What is left of batches of 100 records when a part of them goes, in bytes a survivor beyond key and value.
-
-    Reckoned from the formats, not measured: the bytes that compaction writes without a codec.
-    """
-    if not any(operation.startswith("compact") for operation in paths.operations):
-        return None
-    count = 1_000
-    records = Records.from_lists(
-        [b"v" * 100] * count, keys=[b"k" * 16] * count, timestamps_ms=[KIP_931_WRITTEN_MS + i for i in range(count)]
-    )
-    body: list[tuple[Cell, ...]] = []
-    for step in HOLES:
-        keep = np.arange(count) % step == step - 1
-        survivors = int(keep.sum())
-        for horizon_ms in (NO_TIMESTAMP, KIP_931_WRITTEN_MS + DAY_MS):
-            sizes = [sizes_with_holes(name, records, 100, keep, horizon_ms).sum() for name in paths.formats]
-            over = [float(size) / survivors - 116 for size in sizes]
-            body.append((f"1 in {step}" if step > 1 else "all", horizon_ms != NO_TIMESTAMP, *over))
-    return Table(
-        name="broker-holes",
-        caption="Holes: overhead of what compaction leaves of batches of 100, bytes a record, reckoned without a codec",
-        columns=(Column(name="kept"), Column(name="delete horizon"), *(Column(name=name) for name in paths.formats)),
-        rows=tuple(body),
-        notes=(
-            "16-byte keys, 100-byte values, records 1 ms apart. Batches are not merged: a header is shared by fewer.",
-            "A delete horizon takes the base timestamp's place, and timestamp deltas count from it: here a day.",
-        ),
-    )

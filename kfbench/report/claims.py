@@ -8,12 +8,11 @@ No pandas and no matplotlib: `kfbench table kip98` must answer in under two seco
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import ENRICHED_MESSAGE, LEGACY_FIXED_BYTES, V0_MESSAGE, V3_HEADER, position
 from kfbench.records import Records, Shapes
-from kfbench.report.render import Column, Table
+from kfbench.report.claim import Claim, ClaimsTable
 
 KIP_VALUE_BYTES = 1024  # KIP-98's example: "a fixed message size of 1K with 100 byte keys"
 KIP_KEY_BYTES = 100
@@ -30,90 +29,6 @@ KIP_98_BATCHES = {1: 60, 3: 74, 10: 123, 50: 403, 100: 745}
 KIP_931_WRITTEN_MS = int(datetime(2023, 5, 15, tzinfo=UTC).timestamp()) * 1000
 TEN_YEARS_LATER_MS = int(datetime(2033, 5, 15, tzinfo=UTC).timestamp()) * 1000
 SEARCH_END_MS = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One published figure. real: what the bytes say; values: the same in numbers; why: a sentence, or none; shipped:
-    for the figures of a layout that never shipped, those of the one that did, which decide nothing."""
-
-    claim: str
-    published: str
-    real: str
-    holds: bool
-    why: str
-    values: Mapping[str, int | float]
-    shipped: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClaimsTable:
-    """All checked figures of one document."""
-
-    name: str
-    source: str
-    rows: tuple[Claim, ...]
-    remarks: tuple[str, ...] = ()  # what is wrong in the words and not in a figure
-
-    @property
-    def differing(self) -> tuple[Claim, ...]:
-        return tuple(row for row in self.rows if not row.holds)
-
-    @property
-    def summary(self) -> str:
-        return f"{len(self.differing)} of {len(self.rows)} published figures differ from the real bytes."
-
-    def to_table(self) -> Table:
-        """The rows as one printable table; the reasons are its last column."""
-        shipped = any(row.shipped for row in self.rows)
-        columns = ("published claim", "published", "real bytes", "holds", *(["v2, not counted"] if shipped else []))
-        return Table(
-            name=self.name,
-            caption=f"{self.source}: {self.summary}",
-            columns=tuple(Column(name=name) for name in (*columns, "because")),
-            rows=tuple(
-                (row.claim, row.published, row.real, "yes" if row.holds else "NO")
-                + ((row.shipped,) if shipped else ())
-                + (row.why,)
-                for row in self.rows
-            ),
-            notes=self.remarks,
-        )
-
-    def to_text(self) -> str:
-        """The figures as a table, and beneath it one line for each reason."""
-        table = self.to_table()
-        short = Table(
-            name=table.name,
-            caption=table.caption,
-            columns=table.columns[:-1],
-            rows=tuple(row[:-1] for row in table.rows),
-        )
-        reasons: dict[str, list[str]] = {}
-        for row in self.rows:
-            if row.why:
-                reasons.setdefault(row.why, []).append(row.claim)
-        lines = [f"  {'; '.join(rows)}: {why}" for why, rows in reasons.items()]
-        return "\n".join([short.to_text(), "", "Why:", *lines, *self.remarks])
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "source": self.source,
-            "rows": [
-                {
-                    "claim": row.claim,
-                    "published": row.published,
-                    "real": row.real,
-                    "holds": row.holds,
-                    "why": row.why,
-                    "values": dict(row.values),
-                    **({"shipped": row.shipped} if row.shipped else {}),
-                }
-                for row in self.rows
-            ],
-            "remarks": list(self.remarks),
-        }
 
 
 def _claim(

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.render import Column, Interval, Table, listed
 from kfbench.report.results import AXES, BASE, Frame, Results, in_order, level
 
-OPERATIONS = ("encode", "decode")
 AA = f"{BASE} again"
 
 

@@ -4,7 +4,8 @@ Laws (tests/report/test_compare.py):
 1. What is the same on any day (kfbench.measure.schema.DETERMINISTIC) must be the same in both runs: one other number is
    a regression, be it smaller. Not judged: the words of an error, and a codec library's version, which is only named.
 2. A row that was a number and is none is a regression; one that was none and is a number is not.
-3. CPU is compared as ratios to the base of the same rounds, between runs of one host only. A change counts where its
+3. CPU is compared as ratios to the base of the same rounds, between runs of one host only: a name that stands for other
+   hardware in the second run is another host. A change counts where its
    whole interval lies beyond the threshold; a regression is one of an operation in a format, not of a single cell. The
    base is held by what it took itself, where others show that it was not the machine.
 4. What only one of the runs has is listed. It is a regression where both asked the same and the second lacks it.
@@ -22,8 +23,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.errors import RunError
+from kfbench.measure.environment import HARDWARE
 from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
 from kfbench.report.agreement import Agreement, Base, Group, Key, Moved, agreement, keys
+from kfbench.report.render import listed
 from kfbench.report.results import in_order
 from kfbench.store import Run, open_run
 
@@ -165,8 +168,20 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         resized=int(np.count_nonzero(~compared)),
         unrecorded=tuple(sorted(unrecorded)),
         facts=dict(_differing(*runs)),
-        cpu=agreement(runs[0].table, runs[1].table, threshold),
+        cpu=agreement(runs[0].table, _told_apart(*runs), threshold),
     )
+
+
+def _told_apart(first: Run, second: Run) -> pa.Table:
+    """The rows of the second run, whose hosts have a name of their own where they are not the first one's hardware."""
+    then, now = (run.manifest.get("host_facts", {}) for run in (first, second))
+    table, hosts = second.table, second.table["host"].to_pylist()
+    renamed = {}
+    for host in then.keys() & now.keys():
+        if other := [name for name in HARDWARE if then[host].get(name) != now[host].get(name)]:
+            renamed[host] = f"{host}, of another {listed(other)}"
+    column = pa.array([renamed.get(host, host) for host in hosts], pa.string())
+    return table.set_column(table.schema.get_field_index("host"), table.schema.field("host"), column)
 
 
 def about(run: Run) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pandas as pd
 from kfbench.broker.bills import Traffic
 from kfbench.measure.fleet import MESSAGES_A_DAY, Modelled, modelled
 from kfbench.report.render import Cell, Column, Table, number
-from kfbench.report.results import BASE, Frame, Results, in_order
+from kfbench.report.results import BASE, Frame, Results, as_cell, in_order
 from kfbench.report.workloads import NONE, Named
 from kfbench.workloads.catalogue import DEFAULT
 
@@ -181,6 +181,18 @@ def cost_table(fleet: Fleet) -> Table:
         notes=(
             "An exponent of 1 is a cost linear in records; it is fitted to what each cell took a record, not to sums.",
             "The largest worker is a whole process, libraries included.",
+        ),
+    )
+
+
+def growth_table(fleet: Fleet) -> Table:
+    """CPU seconds of the model by records, one column a workload: what the figure draws."""
+    return Table(
+        name="fleet-growth",
+        caption="CPU seconds that the model took by the end of each cell",
+        columns=(Column(name="records"), *(Column(name=name, unit="s") for name in fleet.growth)),
+        rows=tuple(
+            (int(at), *map(as_cell, row)) for at, row in zip(fleet.growth.index, fleet.growth.to_numpy(), strict=True)
         ),
     )
 

@@ -1,7 +1,7 @@
 """Whether Apache Kafka's own Java and kfbench agree on which format is dearer, cell by cell."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -36,7 +36,7 @@ def _side(ratio: Interval) -> int:
 
 
 def pairs(found: Peers) -> list[Pair]:
-    """None where Kafka's Java was not there."""
+    """None of them where Kafka's Java was not there."""
     return [
         Pair(
             operation=operation,
@@ -51,9 +51,9 @@ def pairs(found: Peers) -> list[Pair]:
     ]
 
 
-def sentence(found: Peers) -> str:
-    """Nothing where Kafka's Java was not there."""
-    if not (every := pairs(found)):
+def sentence(found: Peers, every: Sequence[Pair]) -> str:
+    """every: `pairs` of them. Nothing where Kafka's Java was not there."""
+    if not every:
         return ""
     said = []
     for operation, does in WORDS.items():
@@ -72,10 +72,10 @@ def sentence(found: Peers) -> str:
     return " ".join(said)
 
 
-def table(found: Peers) -> Table | None:
-    """None where Kafka's Java was not there."""
+def table(found: Peers, every: Sequence[Pair]) -> Table | None:
+    """every: `pairs` of them. None where Kafka's Java was not there."""
     by_cell: dict[tuple[str, int, int], dict[str, Pair]] = {}
-    for pair in pairs(found):
+    for pair in every:
         by_cell.setdefault((pair.operation, pair.batch_size, pair.value_bytes), {})[pair.format] = pair
     if not by_cell:
         return None

@@ -1,70 +1,24 @@
-"""Figures as SVG text, the same bytes for the same numbers: fixed hash salt, no date, text kept as text.
-
-One colour, one marker and one dash a format, everywhere. The colours keep a CIELAB distance of 25 from one another,
-for normal sight and under simulated protanopia, deuteranopia and tritanopia, and a contrast of 3:1 against their page
-(tests/report/test_plots.py). The page replaces each by a CSS variable, so that dark mode can choose its own.
-"""
+"""Figures as SVG text, the same bytes for the same numbers: fixed hash salt, no date, text kept as text."""
 
 import io
 import math
-import re
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
 from kfbench.records import PAYLOAD
-from kfbench.report.render import number, slug
+from kfbench.report.look import GRID, GROUPS, INK, OTHER, PAPER, STYLES, style
+from kfbench.report.render import number
 from kfbench.report.results import Frame, in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, GRID, PAPER = (
-    "#1c1e21",
-    "#d5d9de",
-    "#fffffe",
-)  # the paper is not #ffffff, so that the page can find and drop it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Style:
-    """How a format is drawn: colours on a light and on a dark page, marker and dash."""
-
-    light: str
-    dark: str
-    marker: str
-    dash: str | tuple[int, tuple[float, ...]]
-
-
-STYLES: Mapping[str, Style] = MappingProxyType(
-    {
-        "v0": Style(light="#292928", dark="#f2f2f2", marker="s", dash=(0, (1, 1.6))),
-        "v1": Style(light="#d07e06", dark="#eba607", marker="^", dash=(0, (5, 1.5))),
-        "v2": Style(light="#0b45d0", dark="#3f6cf5", marker="o", dash="-"),
-        "v3": Style(light="#ab1d0c", dark="#dc2f36", marker="D", dash="-"),
-        "v3-attributes-only": Style(light="#a07acb", dark="#b088d4", marker="v", dash=(0, (4, 1.5, 1, 1.5))),
-        "v3-header-only": Style(light="#10a37f", dark="#0abf82", marker="P", dash=(0, (2, 1.5))),
-    }
-)
 FEW = 5  # lines that have room for a name each
-OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
-
-# Field groups of the stacked bars: where the bytes go, in an order that tells neighbours apart in grey too.
-GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "batch header": ("#10a37f", "#0abf82"),
-        "offsets": ("#0b45d0", "#3f6cf5"),
-        "lengths and counts": ("#d07e06", "#eba607"),
-        "timestamps": ("#ab1d0c", "#dc2f36"),
-        "attributes, magic": ("#292928", "#f2f2f2"),
-        "CRC": ("#a07acb", "#b088d4"),
-    }
-)
-
 RC: Any = MappingProxyType(
     {
         "svg.fonttype": "none",
@@ -96,37 +50,6 @@ RC: Any = MappingProxyType(
         "legend.frameon": False,
     }
 )
-
-
-def style(name: str) -> Style:
-    """A format without a style of its own is drawn grey and named by its label."""
-    return STYLES.get(name, OTHER)
-
-
-def css_variables(formats: Sequence[str], dark: bool) -> str:
-    """`--k-v2:#0b45d0;...` for one page theme."""
-    shades = {slug(name): (style(name).dark if dark else style(name).light) for name in formats}
-    shades |= {slug(group): pair[dark] for group, pair in GROUPS.items()}
-    return "".join(f"--{name}:{shade};" for name, shade in shades.items())
-
-
-def inline(svg: str, name: str, description: str) -> str:
-    """A figure for the page: no XML prologue, ids of its own, colours as CSS variables, alt text."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
-    body = body.replace("xlink:href", "href")
-    body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
-    body = re.sub(
-        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
-        rf'<svg viewBox="\1" role="img" aria-label="{description}">',
-        body,
-    )
-    body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(PAPER, "none")
-    shades = {s.light: slug(n) for n, s in STYLES.items()}  # the groups use the same six shades
-    for shade, variable in shades.items():
-        body = body.replace(shade, f"var(--{variable})")
-    body = body.replace(OTHER.light, "var(--other)")
-    return re.sub(r"\n\s*", "\n", body)
 
 
 def _figure(
@@ -228,19 +151,27 @@ def _lines(axes: "Axes", table: Frame) -> dict[str, float]:
     return ends
 
 
-def overhead(table: Frame, xlabel: str = "records a batch") -> str:
-    """Overhead bytes a record over batch size. table: index batch sizes, one column a format."""
+def overhead(table: Frame, xlabel: str = "records a batch", floor: Frame | None = None) -> str:
+    """Overhead bytes a record over batch size. table: index batch sizes, one column a format; floor: a series with the
+    same index, a lean header of 29 bytes and a count a batch and the entropy of the columns."""
     with mpl.rc_context(dict(RC)):
         figure, (axes,) = _figure(5.7, 3.9)
         axes.set_xscale("log")
         axes.set_yscale("log")
         ends = _lines(axes, table)
         low, high = float(table.min().min()), float(table.max().max())
+        if floor is not None:
+            low = min(low, max(float(floor.min()), low / 10))  # it may go to nothing, which is no place on this axis
+            axes.fill_between(floor.index, floor.to_numpy(), low * 0.85, color=GRID, linewidth=0)
+            axes.plot(floor.index, floor.to_numpy(), color=INK, linewidth=1.0)
+            seen = floor[floor >= low]
+            place = (float(seen.index[-1]), float(seen.iloc[-1]))
+            axes.annotate("floor", place, xytext=(5, 0), textcoords="offset points", va="center")
         axes.set_ylim(low * 0.85, high * 1.15)
         _ticks(
             axes,
             "y",
-            [v for v in (1, 2, 5, 10, 20, 35, 50, 70, 100, 200, 500) if low * 0.85 <= v <= high * 1.15],
+            [v for v in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 35, 50, 70, 100, 200, 500) if low * 0.85 <= v <= high * 1.15],
         )
         _ticks(axes, "x", thinned([float(v) for v in table.index]))
         axes.set_xlabel(xlabel)
@@ -250,11 +181,11 @@ def overhead(table: Frame, xlabel: str = "records a batch") -> str:
         return _svg(figure)
 
 
-def break_even(table: Frame, base: str = "v2") -> str:
-    """Overhead relative to the base format over batch size; below 1 a format has less."""
+def break_even(ratios: Frame, base: str = "v2") -> str:
+    """Overhead relative to the base format over batch size; below 1 a format has less. ratios: index batch sizes, one
+    column a format."""
     with mpl.rc_context(dict(RC)):
         figure, (axes,) = _figure(5.7, 3.6)
-        ratios = table.div(table[base], axis=0)
         axes.set_xscale("log")
         axes.set_yscale("log")
         ends = _lines(axes, ratios)
@@ -266,7 +197,7 @@ def break_even(table: Frame, base: str = "v2") -> str:
             [v for v in (0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5) if low * 0.9 <= v <= high * 1.12],
         )
         axes.set_yticklabels([f"{v:g}×" for v in axes.get_yticks()])
-        _ticks(axes, "x", thinned([float(v) for v in table.index]))
+        _ticks(axes, "x", thinned([float(v) for v in ratios.index]))
         axes.set_xlabel("records a batch")
         axes.set_ylabel(f"overhead relative to {base}")
         figure.draw_without_rendering()
@@ -440,6 +371,105 @@ def paths(panels: Mapping[str, Frame], xlabel: str, row_height: float = 0.42) ->
         figure.supxlabel(xlabel, fontsize=10)
         _format_legend(figure, all_axes[0], formats)
         return _svg(figure)
+
+
+def winners(cells: Frame, xlabel: str, ylabel: str) -> str:
+    """A map of cells, each with the name and the colour of the smallest format: the stronger, the more it saves.
+
+    cells: frame with columns x, y (labels, in the order to draw them), words, format ("" for a tie) and saving (share).
+    """
+    from matplotlib.patches import Rectangle
+
+    with mpl.rc_context(dict(RC)):
+        across, down = list(dict.fromkeys(cells["x"])), list(dict.fromkeys(cells["y"]))
+        figure, (axes,) = _figure(5.9, 0.75 + 0.27 * len(down))
+        most = max(float(cells["saving"].max()), 0.01)
+        for cell in cells.itertuples():
+            x, y = across.index(cell.x), down.index(cell.y)
+            shade = style(str(cell.format)).light if cell.format else GRID
+            strength = 0.14 + 0.2 * cell.saving / most if cell.format else 0.35  # words keep 4.5:1 on either page
+            axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade, alpha=strength, linewidth=0))
+            axes.annotate(cell.words, (x, y), ha="center", va="center", fontsize=8)
+        axes.set_xlim(-0.5, len(across) - 0.5)
+        axes.set_ylim(len(down) - 0.5, -0.5)
+        axes.set_xticks(range(len(across)), across)
+        axes.set_yticks(range(len(down)), down)
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+        axes.grid(visible=False)
+        axes.tick_params(length=0)
+        for side in ("left", "bottom"):
+            axes.spines[side].set_visible(False)
+        return _svg(figure)
+
+
+def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[float, float] | None = None) -> str:
+    """Two ratios of each format against one another, with the interval of the second as a bar; the front is a line of
+    steps, for between two formats there is none.
+
+    panels: title -> frame with columns format, lost (in words; hollow, and named, unless empty), bytes, median, low,
+    high, front, and beyond (named, and not drawn); noise: the A/A band.
+    """
+    with mpl.rc_context(dict(RC)):
+        columns = min(2, len(panels))
+        lines = -(-len(panels) // columns)
+        figure, all_axes = _figure(5.9, 0.7 + 2.6 * lines, columns=columns, rows=lines)
+        drawn: list[str] = []
+        for axes, (title, frame) in zip(all_axes, panels.items(), strict=False):
+            shown = frame[~frame["beyond"]]
+            drawn += shown["format"].tolist()
+            if noise is not None:
+                axes.axhspan(*noise, color=GRID, linewidth=0)
+            axes.axhline(1.0, color=INK, linewidth=0.7)
+            axes.axvline(1.0, color=INK, linewidth=0.7)
+            for row in shown.itertuples():
+                look = style(str(row.format))
+                mark, fill = look.marker, "none" if row.lost else look.light
+                if row.lost and str(row.format) not in STYLES:
+                    mark = "o"  # a cross has nothing to fill
+                axes.plot([row.bytes, row.bytes], [row.low, row.high], color=look.light, linewidth=1.2)
+                axes.plot([row.bytes], [row.median], color=look.light, marker=mark, mfc=fill, linestyle="none")
+                if row.front and str(row.format) not in STYLES:  # the others are told by their marks
+                    at = (float(row.bytes), float(row.median))
+                    axes.annotate(str(row.format), at, xytext=(4, -10), textcoords="offset points", fontsize=8)
+            told = [*_named("more of both", frame[frame["beyond"]]), *_named("hollow", shown[shown["lost"] != ""])]
+            low, high = axes.get_ylim()
+            axes.set_ylim(low - 0.06 * (high - low), high + 0.1 * len(told) * (high - low))  # room for words
+            axes.annotate("\n".join(told), (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=7.5)
+            _front(axes, shown[shown["front"]].sort_values("bytes", kind="stable"))
+            axes.set_title(title)
+        for axes in all_axes[len(panels) :]:
+            axes.set_visible(False)
+        figure.supxlabel(xlabel, fontsize=10)
+        figure.supylabel(ylabel, fontsize=10)
+        formats = in_order(drawn)
+        named = [name for name in formats if name in STYLES]
+        _format_legend(figure, all_axes[0], [*named, *(["others"] if len(named) < len(formats) else [])])
+        return _svg(figure)
+
+
+def _named(what: str, frame: Frame) -> list[str]:
+    """what: v0, without times; v1, in lines of a panel's width."""
+    lost = dict(zip(frame["format"], frame["lost"], strict=True))
+    words = [f"{name}, without {lost[name]}" if lost[name] else name for name in in_order(lost)]
+    return textwrap.wrap(f"{what}: {'; '.join(words)}", 34) if words else []
+
+
+def _front(axes: "Axes", front: Frame) -> None:
+    """From the fewest bytes to the edge: at each number of bytes the least time of those that take no more."""
+    if front.empty:
+        return
+    axes.autoscale(False)
+    least = front["median"].cummin().tolist()
+    axes.plot(
+        [*front["bytes"], axes.get_xlim()[1]],
+        [*least, least[-1]],
+        drawstyle="steps-post",
+        color=INK,
+        linewidth=0.8,
+        linestyle=(0, (1, 2)),
+        zorder=1,
+    )
 
 
 def histograms(panels: Mapping[str, Frame]) -> str:

@@ -13,14 +13,13 @@ from kfbench.report.broker import (
     Paths,
     done,
     done_words,
-    growth,
     ns_per_record,
     span,
     written_a_batch,
 )
+from kfbench.report.conversions import growth
 from kfbench.report.render import Column, Table, number
-from kfbench.report.results import BASE, MAIN
-from kfbench.report.tables import ties
+from kfbench.report.results import BASE, MAIN, ties
 
 BY_CONSTRUCTION: Final = "by construction"
 

@@ -1,7 +1,9 @@
 """A stored run as a directory that can be read, mailed or committed: `OUT/<date>.<n>/`.
 
 Laws (tests/report/test_publish.py):
-1. The same run gives the same bytes wherever it is rendered: no clock, no host, no path of this machine.
+1. The same run gives the same bytes wherever the same version of the code and its libraries renders it: no clock, no
+   host, no path of this machine. Times of peers, what is reckoned from the formats (claims, holes), the definitions of
+   the classes, and the traffic and prices assumed are of that version, and not of the run.
 2. What exists is never changed: a report goes to a new `<n>`, or is there already, byte for byte.
 3. A half-written report has another name: it is written beside its place and renamed when it is whole.
 4. Unfinished runs and runs of another schema are refused (kfbench.store.open_run).
@@ -22,10 +24,10 @@ import pyarrow.parquet as pq
 from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
-from kfbench.report import noise, plots, tables
-from kfbench.report.render import listed
+from kfbench.report import control, look, noise, sections
+from kfbench.report.render import listed, prose
 from kfbench.report.results import Results
-from kfbench.report.sections import Block, Figure, head_figures, sections
+from kfbench.report.sections import Block, Figure
 from kfbench.store import Run, open_run
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -105,22 +107,22 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     if results.ok.empty:
         raise RunError(f"{run.path}: no row of this run is a number: nothing to report")
     noisy = manifest.get("noise")
-    head, rest = head_figures(results), sections(results, blocks(manifest), noisy)
-    page = {
+    page = sections.page(results, blocks(manifest), noisy)
+    shown = {
         "title": "Kafka record formats " + listed([name for name in results.formats if "-" not in name]),
         "subtitle": subtitle(manifest),
-        "lead": tables.verdict_sentence(results),
-        "head_table": tables.verdict(results),
-        "head_figures": head,
-        "aa": " ".join(filter(None, [noise.head(noisy), tables.aa_sentence(results)])),
+        "lead": page.lead,
+        "head_table": page.table,
+        "head_figures": page.figures,
+        "aa": " ".join(filter(None, [noise.head(noisy), control.aa_sentence(results)])),
         "prose": str(manifest.get("analysis", "")).strip(),
-        "sections": rest,
+        "sections": page.sections,
         "command": manifest["command"],
         "environment": facts(manifest),
     }
-    yield "index.html", html(page, results.formats).encode()
-    yield "README.md", _markdown(page).encode()
-    for figure in (*head, *(figure for section in rest for figure in section.figures)):
+    yield "index.html", html(shown, results.formats).encode()
+    yield "README.md", _markdown(shown).encode()
+    for figure in (*page.figures, *(figure for section in page.sections for figure in section.figures)):
         yield f"figures/{figure.name}.svg", figure.svg.encode()
     yield "measurements.parquet", _parquet(run)
     yield "manifest.json", (run.path / "manifest.json").read_bytes()
@@ -203,19 +205,25 @@ def html(page: Mapping[str, Any], formats: Sequence[str], template: str = "index
     """A page of its own: style, script and figures are in it."""
     plain = _environment(autoescape=False)
     css = plain.get_template("style.css").render(
-        light=plots.css_variables(formats, dark=False), dark=plots.css_variables(formats, dark=True)
+        light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)
     )
-    script = (TEMPLATES / "sort.js").read_text()
+    script = (TEMPLATES / "page.js").read_text()
 
     def draw(figure: Figure) -> Markup:
-        svg = plots.inline(figure.svg, figure.name, str(escape(figure.alt)))
-        return Markup(f"<figure>{svg}<figcaption>{escape(figure.caption)}</figcaption></figure>")
+        """With a link to its numbers."""
+        svg = look.inline(figure.svg, figure.name, str(escape(figure.alt)))
+        return Markup(f"<figure>{svg}<figcaption>{escape(figure.caption)} {_links(figure)}</figcaption></figure>")
 
-    return (
-        _environment(autoescape=True)
-        .get_template(template)
-        .render(page, css=Markup(css), script=Markup(script), draw=draw)
-    )
+    rich = _environment(autoescape=True)
+    rich.filters["prose"] = lambda text: Markup(prose(text))
+    return rich.get_template(template).render(page, css=Markup(css), script=Markup(script), draw=draw)
+
+
+def _links(figure: Figure) -> str:
+    if isinstance(figure.numbers, str):
+        return f'<a href="#t-{figure.numbers}">Its numbers, as a table.</a>'
+    links = [f'<a href="#t-{name}">{escape(panel)}</a>' for panel, name in figure.numbers.items()]
+    return f"Its numbers, as tables: {', '.join(links)}."
 
 
 def _markdown(page: Mapping[str, Any]) -> str:

@@ -3,10 +3,12 @@
 No pandas and no matplotlib: `kfbench table` answers in well under two seconds.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 FLAGS = ("NO", "error", "differs")  # cells that a reader should not overlook
 ABSENT = "–"  # absent is not zero: v0 has no timestamps, a run may lack a cell
@@ -22,6 +24,17 @@ class Interval:
 
     def holds(self, value: float) -> bool:
         return self.low <= value <= self.high
+
+
+class Ranked(str):
+    """Words that stand for a number, by which a column of them is sorted; None: after all others."""
+
+    rank: float | None
+
+    def __new__(cls, words: str, rank: float | None) -> Self:
+        self = super().__new__(cls, words)
+        self.rank = rank
+        return self
 
 
 Cell: TypeAlias = str | int | float | bool | Interval | None
@@ -43,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A caption, named columns, rows of cells in column order, and notes printed beneath."""
+    """A caption, named columns (those that name a row lead), rows of cells in their order, notes printed beneath."""
 
     name: str
     caption: str
@@ -55,6 +68,14 @@ class Table:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name}: a row has {len(row)} cells for {len(self.columns)} columns")
+
+    @cached_property
+    def keys(self) -> int:
+        """How many leading columns name a row: the fewest that tell all rows apart, short of all columns; else 1."""
+        for count in range(1, len(self.columns)):
+            if len({row[:count] for row in self.rows}) == len(self.rows):
+                return count
+        return 1
 
     def to_text(self) -> str:
         """Columns padded for a terminal, numbers to the right."""
@@ -81,9 +102,15 @@ class Table:
         notes = [f"\n{markdown(note)}" for note in self.notes]
         return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
 
-    def to_html(self) -> str:
-        """A <table> whose cells carry the raw number in `data-v`, so that the page can sort them."""
-        out = [f'<table id="t-{self.name}"><caption>{escape(self.caption)}</caption><thead><tr>']
+    def to_html(self, wrap: bool = False) -> str:
+        """A group that scrolls by itself, with a <table> whose cells carry the raw number in `data-v` to sort by.
+
+        wrap: the first column holds sentences.
+        """
+        out = [
+            f'<div class="scroll{" wrap" if wrap else ""}" tabindex="0" role="group" aria-labelledby="c-{self.name}">',
+            f'<table id="t-{self.name}"><caption id="c-{self.name}">{escape(self.caption)}</caption><thead><tr>',
+        ]
         for i, column in enumerate(self.columns):
             kind = ' class="n"' if self._is_numeric(i) else ""
             unit = f" <span>{escape(column.unit)}</span>" if column.unit else ""
@@ -94,7 +121,7 @@ class Table:
             for i, (cell, column) in enumerate(zip(row, self.columns, strict=True)):
                 out.append(self._html_cell(i, cell, column))
             out.append("</tr>\n")
-        out.append("</tbody></table>")
+        out.append("</tbody></table></div>")
         out.extend(f'<p class="note">{escape(note)}</p>' for note in self.notes)
         return "".join(out)
 
@@ -109,11 +136,11 @@ class Table:
         raw = sort_key(cell)
         kind = ' class="n"' if self._is_numeric(index) else ' class="bad"' if cell in FLAGS else ""
         attributes = kind + (f' data-v="{raw:.10g}"' if raw is not None else "")
-        tag = 'th scope="row"' if index == 0 else "td"
+        tag = 'th scope="row"' if index < self.keys else "td"
         return f"<{tag}{attributes}>{text}</{tag[:2]}>"
 
     def _is_numeric(self, index: int) -> bool:
-        return any(sort_key(row[index]) is not None for row in self.rows)
+        return any(not isinstance(row[index], str) and sort_key(row[index]) is not None for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for --json; an interval becomes {median, low, high}."""
@@ -133,9 +160,11 @@ def _plain(cell: Cell) -> Any:
 
 
 def sort_key(cell: Cell) -> float | None:
-    """The number that a cell sorts by, or None when it is text or absent."""
+    """The number that a cell sorts by, or None when it is mere text or absent."""
     if isinstance(cell, Interval):
         return cell.median
+    if isinstance(cell, Ranked):
+        return cell.rank
     if isinstance(cell, bool) or cell is None or isinstance(cell, str):
         return None
     return float(cell)
@@ -162,6 +191,11 @@ def number(cell: Cell, digits: int = 2) -> str:
 def slug(name: str) -> str:
     """A format's name as a CSS variable: v3-header-only -> k-v3-header-only."""
     return "k-" + "".join(c if c.isalnum() or c == "-" else "-" for c in name)
+
+
+def prose(text: str) -> str:
+    """A paragraph of a sweep's author as HTML: what stands between backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def markdown(text: str) -> str:

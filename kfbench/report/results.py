@@ -4,7 +4,7 @@ A slice holds every axis but one, as near to the reference point as the run allo
 any cells that differ in one axis only make a slice.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 
 from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.floor import FLOOR
 from kfbench.report.render import Cell, Column, Interval, number
 from kfbench.report.seeds import of_all_seeds, once
+from kfbench.report.words import batch_words
 from kfbench.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ MAIN = ("v0", "v1", "v2", "v3")  # a table has a column for each, be it of dashe
 # Pictures and sentences show these: fourteen lines are no picture. Tables show every format.
 PICTURED = (*MAIN, "v3-attributes-only", "v3-header-only")
 BASE = "v2"  # what ships today: every ratio is to it
+HEADLINE_BATCHES = (1, 10, 100, 1000)
 COLD = "cold"
 _GRID: Any = WORKLOADS["grid"]
 REFERENCE: Mapping[str, Any] = {axis.name: getattr(_GRID, axis.name) for axis in fields(_GRID)}
@@ -73,6 +76,31 @@ def level(axis: str, value: Any) -> Cell:
     return value if isinstance(value, str) else float(value) if axis == "null_share" else int(value)
 
 
+def as_cell(value: Any) -> Cell:
+    """A number of a frame, or an Interval, as a cell: NaN is absent."""
+    if isinstance(value, Interval):
+        return value
+    return None if is_absent(value) else float(value)
+
+
+def is_absent(value: Any) -> bool:
+    return value is None or (not isinstance(value, Interval) and bool(pd.isna(value)))
+
+
+def ties(ratio: Interval, noise: tuple[float, float] | None) -> bool:
+    """Whether a ratio cannot be told from 1: its interval holds 1, or reaches into what v2 reads against itself."""
+    low, high = noise or (1.0, 1.0)
+    return ratio.holds(1.0) or (ratio.high >= low and ratio.low <= high)
+
+
+def middle(medians: Sequence[float]) -> tuple[float, float] | None:
+    """The middle 95 % of what an A/A arm reads, and 1 with it; None of no arm."""
+    if not medians:
+        return None
+    low, high = np.percentile(medians, [2.5, 97.5])
+    return float(min(low, 1.0)), float(max(high, 1.0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Slice:
     """Rows of cells that differ in one axis only. fixed: where the other axes stand."""
@@ -96,7 +124,7 @@ def setting(point: Mapping[str, Any]) -> str:
     """Where the axes stand, in words."""
     words = []
     for axis, pattern in (
-        ("batch_size", "{} records a batch"),
+        ("batch_size", ""),
         ("key_bytes", "{} byte keys"),
         ("value_bytes", "{} byte values"),
         ("timestamp_spread_ms", "{} ms from first to last timestamp"),
@@ -104,6 +132,9 @@ def setting(point: Mapping[str, Any]) -> str:
     ):
         value = point.get(axis)
         if value is None or (axis == "headers" and value == 0):
+            continue
+        if axis == "batch_size":
+            words.append(batch_words(value))
             continue
         if axis == "timestamp_spread_ms" and value == 0:
             words.append("equal timestamps in a batch")
@@ -125,12 +156,23 @@ def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) ->
 
 
 class Results:
-    """The rows of one run, sorted into what a report asks for."""
+    """The rows of one run, sorted into what a report asks for.
+
+    every: as stored; all: those that a report compares; left_out: the others, CPU times of other hosts; elsewhere: how
+    many cells each of these timed.
+    """
 
     def __init__(self, measurements: Frame) -> None:
-        self.all, self.elsewhere = _of_one_host(measurements)
+        self.every = measurements
+        self.all, self.left_out = _of_one_host(measurements)
+        self.elsewhere = {
+            str(host): int(cells) for host, cells in self.left_out.groupby("host")["cell_id"].nunique().items()
+        }
         self.axes = [axis for axis in REFERENCE if axis in measurements.columns]
-        self.ok = self.all[self.all["status"] == "ok"]
+        is_ok, is_floor = self.all["status"] == "ok", self.all["kind"] == FLOOR
+        self.ok = self.all[is_ok & ~is_floor]  # floors are of no format
+        self._floors = self.all[is_ok & is_floor]
+        self._ratios: dict[tuple[str, str, str], Interval | None] = {}
         self._on_grid = self.ok[self.ok["workload"] == "grid"]
         self.grid_rows = _plain(of_all_seeds(self._on_grid, by_block=True))
 
@@ -154,6 +196,15 @@ class Results:
     def uncompressed(self) -> Frame:
         return self.grid_bytes[self.grid_bytes["codec"] == "none"]
 
+    @cached_property
+    def floors(self) -> Frame:
+        """The metadata floor of the cells that have one, of the grid and of named workloads: one row a cell, with
+        overhead_bytes and overhead_per_record. cell_id is the bytes rows', and so are the records. No row in a run from
+        before there were floors."""
+        rows = of_all_seeds(once(self._floors)).copy()
+        rows["overhead_per_record"] = rows["overhead_bytes"] / rows["records"]
+        return rows
+
     def slices(self, rows: Frame, axis: str) -> list[Slice]:
         """Every set of cells that differ in `axis` only, with at least two levels; the one to show comes first.
 
@@ -174,6 +225,22 @@ class Results:
 
     def along(self, rows: Frame, axis: str) -> Slice | None:
         return next(iter(self.slices(rows, axis)), None)
+
+    def plane(self, rows: Frame, *moved: str) -> tuple[Frame, Mapping[str, Any]] | None:
+        """Rows of cells that differ in these two axes only, and where the others stand: of the planes that have most
+        of the cells the one nearest to the reference point. None unless both axes have two levels, and more than half
+        of their pairs were measured: two lines that cross are no plane."""
+        others = [other for other in self.axes if other not in moved]
+        found = []
+        for key, part in rows.groupby(others, dropna=False, sort=True) if len(rows) else ():
+            levels, cells = [part[axis].nunique() for axis in moved], len(part.drop_duplicates(list(moved)))
+            if min(levels) > 1 and 2 * cells > levels[0] * levels[1]:
+                found.append((cells, dict(zip(others, key, strict=True)), part))
+        if not found:
+            return None
+        most = max(cells for cells, _, _ in found)
+        _, fixed, part = min(found, key=lambda each: (each[0] < 0.75 * most, distance(each[1]), -each[0]))
+        return part, fixed
 
     def nearest(self, rows: Frame, **wanted: Any) -> Frame:
         """All rows of the one cell nearest to the reference point, of which `wanted` moves some axes."""
@@ -216,15 +283,21 @@ class Results:
     def with_ratios(self, rows: Frame) -> Frame:
         """The rows with `ratio`: the Interval of the paired ratio to v2, round by round; None without v2."""
 
-        def ratio(row: Any) -> Interval | None:
-            base = self._base_ns.get(row.together)
-            if base is None:
-                return None
-            if row.format == BASE and row.arm == "measure":
-                return Interval(median=1.0, low=1.0, high=1.0)
-            return _interval(per_call(row), base)
+        names = ("together", "format", "arm", "cpu_ns", "inner_loops")
+        columns = zip(*(rows[name] for name in names), strict=True)  # whole rows are wide, and slow to make
+        return rows.assign(ratio=[self._ratio(*each) for each in columns])
 
-        return rows.assign(ratio=[ratio(row) for row in rows.itertuples()])
+    def _ratio(self, together: str, name: str, arm: str, cpu_ns: np.ndarray, inner_loops: float) -> Interval | None:
+        key = together, name, arm
+        if key not in self._ratios:
+            base = self._base_ns.get(together)
+            if base is None:
+                self._ratios[key] = None
+            elif name == BASE and arm == "measure":
+                self._ratios[key] = Interval(median=1.0, low=1.0, high=1.0)
+            else:
+                self._ratios[key] = _interval(np.asarray(cpu_ns, dtype=np.float64) / inner_loops, base)
+        return self._ratios[key]
 
     @cached_property
     def aa(self) -> Frame:
@@ -234,11 +307,7 @@ class Results:
     @cached_property
     def noise(self) -> tuple[float, float] | None:
         """What the A/A arm calls equal: the middle 95 % of its ratios, which would all be 1 without noise."""
-        medians = [ratio.median for ratio in self.aa["ratio"] if ratio is not None]
-        if not medians:
-            return None
-        low, high = np.percentile(medians, [2.5, 97.5])
-        return float(min(low, 1.0)), float(max(high, 1.0))
+        return middle([ratio.median for ratio in self.aa["ratio"] if ratio is not None])
 
     @cached_property
     def prefixes(self) -> Frame:
@@ -267,18 +336,17 @@ class Results:
         return pd.DataFrame(found)
 
 
-def _of_one_host(rows: Frame) -> tuple[Frame, dict[str, int]]:
-    """The rows without CPU times of other hosts than the one that timed most cells; how many cells each of these timed.
+def _of_one_host(rows: Frame) -> tuple[Frame, Frame]:
+    """The rows without CPU times of other hosts than the one that timed most cells; and those times.
 
     Two machines share no table, nor do their A/A arms say anything of one another. Bytes are the same everywhere, and
-    paths of a broker have counters that are: who tells of their times looks at the hosts itself.
+    paths of a broker have counters that are: who tells of their times looks at the hosts itself. What is no number
+    stays, wherever it failed.
     """
-    timed = rows["kind"].isin(["cpu", "prefix"]) & rows["host"].notna()
+    timed = rows["kind"].isin(["cpu", "prefix"]) & rows["host"].notna() & (rows["status"] == "ok")
     cells = rows[timed].groupby("host")["cell_id"].nunique().sort_index()
-    if len(cells) < 2:
-        return rows, {}
-    most = cells.idxmax()
-    return rows[~timed | (rows["host"] == most)], {str(host): int(n) for host, n in cells.items() if host != most}
+    there = timed & (rows["host"] != cells.idxmax()) if len(cells) > 1 else timed & False
+    return rows[~there], rows[there]
 
 
 def _plain(rows: Frame) -> Frame:

@@ -12,7 +12,7 @@ from kfbench.broker.bills import GB
 from kfbench.measure.break_even import Crossing
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.times import moment
-from kfbench.report import plots
+from kfbench.report import breakdown, look, plots
 from kfbench.report.publish import html, place
 from kfbench.report.render import Cell, Column, Table, listed
 from kfbench.report.sections import Figure
@@ -45,9 +45,11 @@ def render(found: Answer) -> Iterator[tuple[str, bytes]]:
             (title, table)
             for title, table in (
                 ("In other batches", rebatched(found)),
+                ("Overhead", overhead(found)),
                 ("Break-even", break_even(found)),
                 ("A month at this rate", months(found)),
                 ("Where each byte goes", fields(found)),
+                ("Where the overhead goes", breakdown.group_table(_groups(found), name="groups")),
                 ("What was read", sources(found)),
             )
             if table.rows
@@ -194,6 +196,19 @@ def rebatched(found: Answer) -> Table:
     )
 
 
+def overhead(found: Answer) -> Table:
+    """Bytes a record beside the payload in batches of so many: what the picture draws."""
+    names = list(found["breakdown"])
+    return Table(
+        name="overhead",
+        caption="Bytes a record beside keys, values and headers, in batches of so many of these records; no codec",
+        columns=(Column(name="records a batch"), *(Column(name=name, unit="bytes") for name in names)),
+        rows=tuple(
+            (int(level), *(row.get(name) for name in names)) for level, row in found["overhead_a_record"].items()
+        ),
+    )
+
+
 def break_even(found: Answer) -> Table:
     """From how many records a batch on a format takes fewer bytes than another."""
     rows: dict[str, dict[str, str]] = {}
@@ -295,7 +310,7 @@ def sources(found: Answer) -> Table:
 
 
 def _figures(found: Answer) -> Iterator[Figure]:
-    names = [name for name in plots.STYLES if name in found["breakdown"]]
+    names = [name for name in look.STYLES if name in found["breakdown"]]
     levels = {int(level): row for level, row in found["overhead_a_record"].items()}
     table = pd.DataFrame.from_dict(levels, orient="index")[names] if levels else pd.DataFrame()
     if len(table) > 1 and (table > 0).all(axis=None):
@@ -304,17 +319,24 @@ def _figures(found: Answer) -> Iterator[Figure]:
             svg=plots.overhead(table),
             alt="Bytes a record beside the payload over records a batch, on these records.",
             caption="These records in batches of so many: bytes a record beside keys, values and headers; no codec.",
+            numbers="overhead",
         )
+    if panels := _groups(found):
+        yield Figure(
+            name="fields",
+            svg=plots.stacked(panels),
+            alt=f"Overhead in bytes a record by group of fields, {_as_now(found)}.",
+            caption=f"Where the overhead goes, {_as_now(found)}; every field stands in the table beneath.",
+            numbers="groups",
+        )
+
+
+def _groups(found: Answer) -> dict[str, pd.DataFrame]:
+    """Which batches -> bytes a record by format and group of fields; empty where no format is drawn."""
     groups: dict[str, dict[str, float]] = {}
-    for name in names:
+    for name in (name for name in look.STYLES if name in found["breakdown"]):
         for part, size_bytes in found["breakdown"][name].items():
             if group := plots.group_of(part):
                 row = groups.setdefault(name, {})
                 row[group] = row.get(group, 0.0) + size_bytes / max(found["records"], 1)
-    if groups:
-        yield Figure(
-            name="fields",
-            svg=plots.stacked({_as_now(found): pd.DataFrame.from_dict(groups, orient="index")}),
-            alt=f"Overhead in bytes a record by group of fields, {_as_now(found)}.",
-            caption=f"Where the overhead goes, {_as_now(found)}; every field stands in the table beneath.",
-        )
+    return {_as_now(found): pd.DataFrame.from_dict(groups, orient="index")} if groups else {}

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
+from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
-from kfbench.report.results import BASE, COLD, Frame, Results, in_order, paired
+from kfbench.report.results import BASE, COLD, MAIN, Frame, Results, in_order, middle, paired
 from kfbench.report.seeds import of_all_seeds, once
-from kfbench.report.tables import codec_words
+from kfbench.report.words import codecs_of
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
 SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of CPU time"
 TIE: Final = 0.01  # sizes within one percent of each other are a tie
 NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
-OPERATIONS: Final = ("encode", "decode")
+TIE_WITH_BASE: Final = f"tie with {BASE}"
 LOST: Final = {
     "timestamps": "times",
     "producer_id": "producer ids",
@@ -60,9 +60,25 @@ class Sizes:
         return _smallest(self.of)
 
     @property
+    def whole(self) -> dict[str, float]:
+        """The formats that lose nothing."""
+        return {name: size for name, size in self.of.items() if not self.lost[name]}
+
+    @property
     def smallest_whole(self) -> list[str]:
-        """The same among the formats that lose nothing."""
-        return _smallest({name: size for name, size in self.of.items() if not self.lost[name]})
+        """The smallest of these, and those that tie with it."""
+        return _smallest(self.whole)
+
+    @property
+    def won(self) -> str | None:
+        """Of the formats that lose nothing the smallest itself; a tie where v2 takes at most TIE more than it. None
+        unless v2 and another one of them have sizes: nothing was compared."""
+        return won(self.whole)
+
+    @property
+    def at_a_loss(self) -> list[str]:
+        """The formats that lose something and take fewer bytes than any that loses nothing, by more than TIE."""
+        return smaller_than_all(self.whole, {name: size for name, size in self.of.items() if self.lost[name]})
 
     @property
     def winner(self) -> str:
@@ -74,8 +90,22 @@ class Sizes:
 
     @property
     def whole_winner(self) -> str:
-        whole = [name for name in self.of if not self.lost[name]]
-        return "tie" if len(self.smallest_whole) == len(whole) > 1 else listed(self.smallest_whole)
+        return "tie" if len(self.smallest_whole) == len(self.whole) > 1 else listed(self.smallest_whole)
+
+
+def won(whole: Mapping[str, float]) -> str | None:
+    """Sizes.won of any formats that lose nothing."""
+    if BASE not in whole or len(whole) < 2:
+        return None
+    smallest = _smallest(whole)
+    if BASE in smallest:
+        return TIE_WITH_BASE if len(smallest) > 1 else BASE
+    return min(smallest, key=lambda name: whole[name])
+
+
+def smaller_than_all(whole: Mapping[str, float], others: Mapping[str, float]) -> list[str]:
+    least = min(whole.values(), default=0.0)
+    return [name for name, size in others.items() if size * (1 + TIE) < least]
 
 
 def _smallest(sizes: Mapping[str, float]) -> list[str]:
@@ -94,7 +124,7 @@ class Named:
         rows = of_all_seeds(rows)
         self.rows = rows.assign(
             variant=rows["variant"].fillna(DEFAULT).astype(str),
-            with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()],
+            with_codec=codecs_of(rows),
         )
 
     @cached_property
@@ -112,7 +142,7 @@ class Named:
                     with_codec=str(codec),
                     records_a_batch=float(shown.records) / float(shown.batches),
                     of={name: float(by[name].size_bytes) / float(by[name].records) for name in in_order(by)},
-                    lost={name: _lost(row) for name, row in by.items()},
+                    lost={name: lost_of(row.losses) for name, row in by.items()},
                 )
             )
         return sorted(found, key=lambda each: (each.with_codec != NONE, each.with_codec, _place(each)))
@@ -136,17 +166,18 @@ class Named:
         return {(where, operation, name): ratio for where, operation, name, arm, ratio in self._timed if arm != "aa"}
 
     @cached_property
+    def again(self) -> dict[tuple[str, str], Interval]:
+        """(workload, operation) -> v2 against itself, without a codec, round by round."""
+        return {(where, operation): ratio for where, operation, _, arm, ratio in self._timed if arm == "aa"}
+
+    @cached_property
     def noise(self) -> tuple[float, float] | None:
         """What v2 reads against itself: the middle 95 %."""
-        medians = [ratio.median for *_, arm, ratio in self._timed if arm == "aa"]
-        if not medians:
-            return None
-        low, high = np.percentile(medians, [2.5, 97.5])
-        return float(min(low, 1.0)), float(max(high, 1.0))
+        return middle([ratio.median for ratio in self.again.values()])
 
     @cached_property
     def _timed(self) -> list[tuple[str, str, str, str, Interval]]:
-        """(workload, operation, format, arm, ratio) of every arm but v2's own."""
+        """(workload, operation, format, arm, ratio) of every arm but v2's own that has as many rounds as v2."""
         rows = self.rows[(self.rows["kind"] == "cpu") & (self.rows["codec"] == NONE)]
         found = []
         for (workload, variant, operation), part in rows.groupby(["workload", "variant", "operation"], sort=True):
@@ -156,13 +187,14 @@ class Named:
             found += [
                 (where, str(operation), row.format, row.arm, paired(row, base))
                 for row in each
-                if base is not None and row is not base
+                if base is not None and row is not base and len(row.cpu_ns) == len(base.cpu_ns)
             ]
         return found
 
 
-def _lost(row: Any) -> tuple[str, ...]:
-    losses = json.loads(row.losses) if isinstance(row.losses, str) else {}
+def lost_of(losses: Any) -> tuple[str, ...]:
+    """What a row's counts of losses come to, in words."""
+    losses = json.loads(losses) if isinstance(losses, str) else {}
     return tuple(dict.fromkeys(LOST.get(name, name.replace("_", " ")) for name, count in losses.items() if count))
 
 
@@ -185,9 +217,9 @@ def verdict(named: Named) -> Table:
         each = [found.get(name) for name in workloads]
         smallest = [one.winner if one else None for one in each]
         whole = [one.whole_winner if one else None for one in each]
-        winners[f"smallest, {_codec(codec)}"] = [*smallest]
+        winners[f"smallest, {codec_words(codec)}"] = [*smallest]
         if whole != smallest:
-            winners[f"smallest that loses nothing, {_codec(codec)}"] = [*whole]
+            winners[f"smallest that loses nothing, {codec_words(codec)}"] = [*whole]
     body = []
     for i, name in enumerate(workloads):
         first = next(found[name] for found in by.values() if name in found)
@@ -210,8 +242,13 @@ def verdict(named: Named) -> Table:
     )
 
 
-def _codec(with_codec: str) -> str:
+def codec_words(with_codec: str) -> str:
     return "no codec" if with_codec == NONE else with_codec
+
+
+def table_name(codec: str, suffix: str = "") -> str:
+    """The table of bytes by workload under one codec."""
+    return f"workloads{suffix}-{codec}".replace(" ", "-")
 
 
 def size_tables(named: Named) -> tuple[list[Table], list[Table]]:
@@ -231,8 +268,8 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
     others = [name for name in formats if name != BASE]
     what = "Variants" if suffix else "Workloads"
     return Table(
-        name=f"workloads{suffix}-{codec}".replace(" ", "-"),
-        caption=f"{what}: bytes a record, payload too, and relative to {BASE} ({_codec(codec)})",
+        name=table_name(codec, suffix),
+        caption=f"{what}: bytes a record, payload too, and relative to {BASE} ({codec_words(codec)})",
         columns=(
             Column(name="workload"),
             Column(name="records a batch", digits=1),
@@ -279,7 +316,7 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
     rows = once(rows)
     if rows.empty:
         return None
-    rows = rows.assign(with_codec=[codec_words(row.codec, row.level) for row in rows.itertuples()])
+    rows = rows.assign(with_codec=codecs_of(rows))
     sizes = rows.pivot(index=["with_codec", "cell_id", "seed"], columns="format", values="size_bytes").dropna()
     ratios = (sizes[new] / sizes[BASE]).groupby(["with_codec", "cell_id"]).agg(["count", "min", "max"])
     ratios = ratios[ratios["count"] > 1].assign(apart=ratios["max"] - ratios["min"])
@@ -321,7 +358,7 @@ def sentence(named: Named, new: str = "v3") -> str:
     if spans:
         text = f"{new} takes {listed(spans)}"
         if named.noise:
-            text += f"; {BASE} against itself reads {named.noise[0]:.2f} to {named.noise[1]:.2f}"
+            text += f"; on these workloads {BASE} against itself reads {named.noise[0]:.2f} to {named.noise[1]:.2f}"
         said.append(text)
     return ". ".join(said) + "." if said else ""
 
@@ -341,8 +378,18 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
     )
     if larger:
         text += f"; it is larger for {listed(larger)}"
-    old = [each.workload for each in found if {"v0", "v1"} & set(each.smallest) and each.winner != "tie"]
-    return text + (f"; v0 or v1 is the smallest for {listed(old)}" if old else "")
+    for old in MAIN[: MAIN.index(BASE)]:
+        if wins := [each.workload for each in found if each.won == old]:
+            text += f"; {old} is the smallest for {listed(wins)}"
+        if losing := [each for each in found if old in each.at_a_loss]:
+            text += f"; {without(losing, old)}, takes less than any that loses nothing for "
+            text += listed([each.workload for each in losing])
+    return text
+
+
+def without(found: Sequence[Sizes], name: str) -> str:
+    """A format and what it loses over these workloads: v0, without times."""
+    return f"{name}, without {listed(list(dict.fromkeys(what for each in found for what in each.lost[name])))}"
 
 
 def pictured(named: Named) -> dict[str, Frame]:
@@ -358,5 +405,5 @@ def pictured(named: Named) -> dict[str, Frame]:
             if name != BASE and (ratio := each.ratio(name)) is not None
         ]
         if dots:
-            panels[_codec(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])
+            panels[codec_words(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])
     return panels

@@ -22,14 +22,16 @@ from kfbench.measure.broker import measure_path
 from kfbench.measure.cold import ONE_CALL, prepare_cold
 from kfbench.measure.cpu import OPERATIONS, Arm, Operation, Samples, measure, prepare, warm_up
 from kfbench.measure.environment import host
+from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.model import Modelled, resident_bytes, verify_model
 from kfbench.measure.noise import TIMED_KINDS, glance, since, yardstick_ns
 from kfbench.measure.prefix import ARMS, measure_prefixes
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.measure.size import measure_size
 from kfbench.measure.verify import Unverified, verify_records
-from kfbench.sweep.grid import BASE_FORMAT, Cell, Kind, block_records, illegal
+from kfbench.sweep.grid import BASE_FORMAT, Cell, block_records, illegal
 from kfbench.sweep.limit import TookTooLong, time_limit
+from kfbench.sweep.sweep_file import Kind
 from kfbench.workloads import Sample, Workload
 
 Row = dict[str, Any]
@@ -54,6 +56,8 @@ _WARM_UP_CALLS: Final = 5  # and their verification
 _COLD_S: Final = 0.4
 _MODEL_S: Final = 0.2
 _MODEL_NS, _MODEL_FORMAT_NS = 70, 6  # a record: made, and sized in a format
+_FLOOR_S: Final = 4e-4
+_FLOOR_NS: Final = 150  # a record: made, and counted
 _VERIFIED: Final = 2_048  # records of a model's cell that are encoded, too
 _VERIFIED_BYTES: Final = 1 << 20  # of their payload, one record at least
 
@@ -119,6 +123,8 @@ def estimate_s(cell: Cell) -> float:
     once = 30e-6 + payload / speed + cell.batches * _US_A_BATCH.get(cell.codec, _OTHER_US_A_BATCH) * 1e-6
     if cell.kind == "model":
         return _MODEL_S + cell.records * (_MODEL_NS + len(cell.formats) * _MODEL_FORMAT_NS) * 1e-9
+    if cell.kind == "floor":
+        return _FLOOR_S + cell.records * _FLOOR_NS * 1e-9
     if cell.kind == "bytes":
         return 2e-3 + len(cell.formats) * (1e-3 + payload / 300e6 + once)
     if cell.kind == "broker":  # at worst the records are decompressed, and compressed again
@@ -346,6 +352,15 @@ def _model_rows(cell: Cell) -> Iterator[Row]:
     yield from (common | {"format": name} | one.columns for name, one in formats.items())
 
 
+def _floor_rows(cell: Cell) -> Iterator[Row]:
+    """Of shapes alone: no payload is made, and no format is asked."""
+    try:
+        sample = _sample(cell.workload, cell.records, cell.seed)
+        yield {"format": FLOOR, "status": "ok"} | floor(sample.shapes, sample.bounds, sample.batch_fields).columns
+    except Exception as error:
+        yield _error(cell, FLOOR, error)
+
+
 @lru_cache(maxsize=1)
 def _sample_of(workload: Workload, seed: int, start: int, records: int) -> Sample:
     """The first records of a slice, of about _VERIFIED_BYTES."""
@@ -361,6 +376,7 @@ _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "prefix": _prefix_rows,
     "broker": _broker_rows,
     "model": _model_rows,
+    "floor": _floor_rows,
 }
 
 

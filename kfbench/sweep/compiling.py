@@ -31,7 +31,7 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
     """
     families: dict[type, dict[str, None]] = defaultdict(dict)
     paths: dict[str, dict[str, None]] = defaultdict(dict)
-    for cell in cells:
+    for cell in (each for each in cells if each.kind != "floor"):
         for name in (*cell.formats, *([cell.to] if cell.to else [])):
             families[type(FORMATS[name])][name] = None
         if cell.path and not cell.to:  # a conversion is reading and writing, which its formats have compiled

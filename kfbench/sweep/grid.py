@@ -1,21 +1,20 @@
 """A sweep from its TOML file: named blocks of axes, each with the prose that the report prints beside its tables.
 
-Everything that can be wrong with a sweep is refused here, before anything runs, with the file and the key. A sweep may
-extend another one: what it says is laid over what that one says, block by block.
+Everything that can be wrong with a sweep is refused here, or as its file is read (kfbench.sweep.sweep_file), before
+anything runs, with the file and the key.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-import msgspec
 import numpy as np
 
 from kfbench.arrays import Int64
@@ -24,14 +23,14 @@ from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.broker import PATHS
+from kfbench.measure.floor import FLOOR
 from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
-from kfbench.shipped import DATASETS
+from kfbench.sweep.sweep_file import Grid, Kind, ModelSettings, SweepFile, check_settings, read
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, NoSuchPoint, Sample, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
 
-SWEEPS: Final = DATASETS / "sweeps"
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
 BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
@@ -43,92 +42,6 @@ NEEDED: Final = {
     "delete_horizon_ms": "delete horizons",
 }
 NOT_SENT: Final = frozenset({"is_control", "last_offset", "delete_horizon_ms"})
-
-Kind = Literal["bytes", "cpu", "prefix", "broker", "model"]
-
-
-class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How much each bytes cell encodes: whole batches of about `records` records, `payload_bytes` at most."""
-
-    records: int = 2_048
-    payload_bytes: int = 1 << 18
-
-
-class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How each CPU, prefix or broker cell is timed: its working set (smaller under a codec, which is so much slower),
-    rounds, and the least time that one sample takes. cache: of CPU cells alone; "cold" has them wait for memory, one
-    call a sample."""
-
-    records: int = 8_192
-    payload_bytes: int = 1 << 20
-    codec_payload_bytes: int = 1 << 16
-    rounds: int = 19
-    sample_us: int = 1_000
-    cache: Literal["resident", "cold"] = "resident"
-
-
-class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How many records of each workload the size model runs over, and how many of them a cell has at most."""
-
-    records: int = 1_000_000_000
-    cell_records: int = 1 << 25
-
-
-class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
-
-    workloads: of the catalogue, in place of workload and axes: "NAME" is its default, "NAME/VARIANT" a variant, and
-    both may be patterns ("*" each default, "*/*" all that there is). bytes, cpu, model and seeds: in place of the
-    file's; every cell once with each seed. paths and to: of broker cells alone; `to` are the formats that a path
-    converts to, if it converts. illegal: what to do where a format cannot have a cell (zstd or headers in v0 and v1):
-    "refuse" the sweep, or "skip" the cell, which leaves a row that says so.
-    """
-
-    name: str
-    title: str
-    analysis: str
-    measure: list[Kind]
-    formats: list[str]
-    axes: dict[str, list[Any]] = {}
-    workload: str = "grid"
-    workloads: list[str] = []
-    bytes: BytesSettings | None = None
-    cpu: CpuSettings | None = None
-    model: ModelSettings | None = None
-    seeds: list[int] = []
-    codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
-    paths: list[str] = []
-    to: list[str] = []
-    illegal: Literal["refuse", "skip"] = "refuse"
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    title: str
-    analysis: str
-    grid: list[Grid]
-    seed: int = 0
-    bytes: BytesSettings = BytesSettings()
-    cpu: CpuSettings = CpuSettings()
-    broker: CpuSettings = CpuSettings()
-    model: ModelSettings = ModelSettings()
-
-
-class _Over(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A file that extends another one: a profile by name, or a path beside its own that ends in .toml.
-
-    Its words take the place of the other's, its sections key by key. A block of a name that the other has is laid over
-    that block, key by key; other blocks follow.
-    """
-
-    extends: str
-    title: str | msgspec.UnsetType = msgspec.UNSET
-    analysis: str | msgspec.UnsetType = msgspec.UNSET
-    seed: int | msgspec.UnsetType = msgspec.UNSET
-    grid: list[dict[str, Any]] = []
-    bytes: dict[str, Any] = {}
-    cpu: dict[str, Any] = {}
-    broker: dict[str, Any] = {}
-    model: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,15 +114,7 @@ class Profile:
 
 def load_profile(name_or_path: str | Path) -> Profile:
     """The sweep of that name (datasets/sweeps/), or of a TOML file. Raises InvalidConfig."""
-    path = _find(name_or_path)
-    tables, text = _tables(path)
-    try:
-        file = msgspec.convert(tables, _File)
-    except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
-    _check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model"))
-    if file.seed < 0:
-        raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
+    path, file, text = read(name_or_path)
     cells: dict[tuple[object, ...], Cell] = {}
     names: set[str] = set()
     for i, grid in enumerate(file.grid):
@@ -238,87 +143,32 @@ def load_profile(name_or_path: str | Path) -> Profile:
     )
 
 
-def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any], str]:
-    """What a file says, laid over what it extends, and its text before the other's. Raises InvalidConfig."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        tables: dict[str, Any] = msgspec.toml.decode(text)
-    except OSError as error:
-        raise InvalidConfig(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InvalidConfig(f"{path}: cannot be read: {error}") from None
-    except msgspec.DecodeError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
-    if "extends" not in tables:
-        return tables, text
-    if path.resolve() in extending:
-        raise InvalidConfig(f"{path}: extends: itself, by way of {' and '.join(each.name for each in extending)}")
-    try:
-        own = msgspec.convert(tables, _Over)
-    except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
-    names = [block.get("name") for block in own.grid]
-    for i, name in enumerate(names):
-        if not isinstance(name, str):
-            raise InvalidConfig(f"{path}: $.grid[{i}].name: a name is wanted, of a new block or of one to change")
-        if names.count(name) > 1:
-            raise InvalidConfig(f"{path}: grid {name!r} ($.grid[{i}]): name: two blocks have it")
-    try:
-        other = path.parent / own.extends if own.extends.endswith(".toml") else _find(own.extends)
-    except InvalidConfig as error:
-        raise InvalidConfig(f"{path}: extends: {error}") from None
-    below, text_below = _tables(other, (*extending, path.resolve()))
-    try:
-        msgspec.convert(below, _File)
-    except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{other}: {error}") from None
-    return _laid_over(below, own), f"{text}\n# {other.name}, which {path.name} extends:\n{text_below}"
-
-
-def _laid_over(below: Mapping[str, Any], own: _Over) -> dict[str, Any]:
-    found = dict(below)
-    for name in ("title", "analysis", "seed"):
-        if (words := getattr(own, name)) is not msgspec.UNSET:
-            found[name] = words
-    for name in ("bytes", "cpu", "broker", "model"):
-        if section := getattr(own, name):
-            found[name] = {**found.get(name, {}), **section}
-    blocks = {block["name"]: block for block in below["grid"]}
-    for block in own.grid:
-        blocks[block["name"]] = {**blocks.get(block["name"], {}), **block}
-    found["grid"] = list(blocks.values())
-    return found
-
-
-def _find(name_or_path: str | Path) -> Path:
-    path = Path(name_or_path)
-    if path.suffix == ".toml" or len(path.parts) > 1:
-        return path
-    named = SWEEPS / f"{path}.toml"
-    if not named.is_file():
-        known = ", ".join(sorted(each.stem for each in SWEEPS.glob("*.toml")))
-        raise InvalidConfig(f"{name_or_path}: no such profile (profiles: {known}; or a path that ends in .toml)")
-    return named
-
-
-def _check_settings(where: str, given: _File | Grid, sections: Sequence[str]) -> None:
-    for section in sections:
-        settings = getattr(given, section)
-        for key in settings.__struct_fields__ if settings else ():
-            if key != "cache" and getattr(settings, key) < 1:
-                raise InvalidConfig(f"{where}.{section}.{key}: {getattr(settings, key)} is below 1")
-
-
-def _cells(where: str, grid: Grid, file: _File) -> Iterator[Cell]:
+def _cells(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
     codecs = _check_grid(where, grid, grid.model or file.model)
     seeds = dict.fromkeys(grid.seeds or [file.seed])
-    for kind, point, own_seed in product(dict.fromkeys(grid.measure), _points(where, grid), seeds):
+    with_floor = {"floor", "bytes"} if "floor" in grid.measure else set()
+    kinds = [kind for kind in dict.fromkeys(grid.measure) if kind != "floor" or "bytes" not in grid.measure]
+    for kind, point, own_seed in product(kinds, _points(where, grid), seeds):
         canonical = _canonical(point)
         cell_id = _digest(canonical)
         seed = int(_digest(canonical | ({"seed": own_seed} if own_seed else {})), 16) >> 1
         extents = {codec: _extent(file, grid, kind, codec) for codec, _ in codecs}
         batches = _batches(where, point, seed, max(records for records, _ in extents.values()))
         if batches is None:
+            continue
+        if kind in with_floor:  # beside the bytes of the same records, which are made once
+            yield Cell(
+                kind="floor",
+                cell_id=cell_id,
+                seed=seed,
+                workload=point,
+                codec="none",
+                level=None,
+                formats=(FLOOR,),
+                grids={grid.name: (FLOOR,)},
+                **batches.take(*_extent(file, grid, "floor", "none")),
+            )
+        if kind == "floor":
             continue
         paths = _paths(grid) if kind == "broker" else [("", None)]
         if grid.illegal == "refuse":
@@ -441,7 +291,7 @@ def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str,
         raise InvalidConfig(f"{where}: workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})")
     if grid.workloads and (grid.axes or grid.workload != "grid"):
         raise InvalidConfig(f"{where}: workloads: they take the place of workload and axes, which are there too")
-    _check_settings(where, grid, ("bytes", "cpu", "model"))
+    check_settings(where, grid, ("bytes", "cpu", "model"))
     if negative := [seed for seed in grid.seeds if seed < 0]:
         raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
     codecs: list[tuple[str, int | None]] = []
@@ -457,10 +307,10 @@ def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str,
         except IllegalCombination as error:
             raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
     codecs = list(dict.fromkeys(codecs))
-    kinds = len(set(grid.measure) - {"broker", "model"}) + len(_paths(grid))
+    kinds = len(set(grid.measure) - {"broker", "model", "floor"}) + len(_paths(grid))
     points = len(_named(where, grid)) if grid.workloads else prod(map(len, grid.axes.values()))
     slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
-    cells = points * (kinds * len(codecs) + slices) * max(len(set(grid.seeds)), 1)
+    cells = points * (kinds * len(codecs) + slices + ("floor" in grid.measure)) * max(len(set(grid.seeds)), 1)
     if cells > MAX_CELLS:
         raise InvalidConfig(f"{where}: axes: {cells:,} cells, and a block may have {MAX_CELLS:,}: use fewer levels")
     return codecs
@@ -594,10 +444,10 @@ def whole_batches(workload: Workload, seed: int, records: int) -> int:
     return int(bounds[min(int(np.searchsorted(bounds, records)), len(bounds) - 1)])
 
 
-def _extent(file: _File, grid: Grid, kind: Kind, codec: str) -> tuple[int, int]:
+def _extent(file: SweepFile, grid: Grid, kind: Kind, codec: str) -> tuple[int, int]:
     if kind == "model":
         return BLOCK_RECORDS, MAX_BATCH_BYTES
-    if kind == "bytes":
+    if kind in ("bytes", "floor"):
         counted = grid.bytes or file.bytes
         return counted.records, counted.payload_bytes
     settings = file.broker if kind == "broker" else grid.cpu or file.cpu

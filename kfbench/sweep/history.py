@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kfbench.errors import RunError
+from kfbench.measure.environment import HARDWARE
 from kfbench.measure.noise import TIMED_KINDS, noise_facts
 from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.grid import Profile
 from kfbench.sweep.plan import left
 
 # What times depend on of a host's facts; its libraries are those of the run.
-MACHINE: Final = ("machine", "cpu", "cores", "cache", "governor", "system", "kernel_features")
+MACHINE: Final = (*HARDWARE, "governor", "system", "kernel_features")
 
 Hosts = Mapping[str, Mapping[str, Any]]
 

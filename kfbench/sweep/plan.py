@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from kfbench.measure.schema import IDENTITY
 from kfbench.sweep.cell import estimate_s
-from kfbench.sweep.grid import Cell, Kind
+from kfbench.sweep.grid import Cell
+from kfbench.sweep.sweep_file import Kind
 
 TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
 LEAST_TASK_S: Final = 0.5  # of little work: what keeps all cores busy is more than the 0.1 s of a job
@@ -21,6 +22,7 @@ ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
 CELL_BUDGET_S: Final = 120.0
 PARALLEL: Final = frozenset({"bytes", "model"})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
+WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}  # so quick that a stage of their own would be mostly engine
 
 Task = tuple[Cell, ...]
 
@@ -74,7 +76,7 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
         split: list[Cell] = []
         skipped: list[tuple[Cell, str]] = []
         for cell in cells:
-            if cell.kind != kind:
+            if WITH.get(cell.kind, cell.kind) != kind:
                 continue
             if estimate_s(cell) <= budget_s:
                 kept.append(cell)

@@ -15,7 +15,7 @@ from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, InvalidRecords, Refused, WouldLose
 from kfbench.kernels import COMPILED
-from kfbench.layouts import NO_TIMESTAMP
+from kfbench.layouts import FIXED_HEADER_BIT, NO_TIMESTAMP, TAGGED_BIT
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
 from tests.common import MESSAGES, batch_fields_of, bounds_of, messages_of, records_of
@@ -25,7 +25,10 @@ from tests.strategies import NOW_MS, Case, cases_of
 
 NAMES = list(FORMATS)
 SEALED = [name for name in NAMES if name not in MESSAGES]
-VARIABLE = ["v3", "v3-header-only", "v3-unsigned", "v3-headers-first"]  # the maximum timestamp is a varlong
+# The maximum timestamp is a varlong, and no tag holds the append time.
+VARIABLE = [
+    name for name, fmt in FORMATS.items() if fmt.magic == 3 and not fmt.features & (FIXED_HEADER_BIT | TAGGED_BIT)
+]
 FIXED = [name for name in SEALED if name not in VARIABLE]
 LATER_MS = NOW_MS + 10**9
 

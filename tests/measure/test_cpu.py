@@ -76,9 +76,22 @@ def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
     calls: list[int] = []
     arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
     measure(arms, 0, ROUNDS, 1, seed=1)
-    rounds = np.array(calls).reshape(ROUNDS, 4)
-    assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * ROUNDS
+    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # one that is not counted
+    assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * (ROUNDS + 1)
     assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
+
+
+def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    ns, called = [0], [0]
+    clock = SimpleNamespace(thread_time_ns=lambda: ns[0], perf_counter_ns=lambda: ns[0])
+    monkeypatch.setattr("kfbench.measure.cpu.time", clock)
+
+    def call() -> None:
+        called[0] += 1
+        ns[0] += 1_000 if called[0] <= 3 else 100  # three arms
+
+    found = measure([arm(call) for _ in range(3)], 0, ROUNDS, 1, seed=1)
+    assert [each.cpu_ns.tolist() for each in found] == [[100] * ROUNDS] * 3
 
 
 @pytest.mark.parametrize(

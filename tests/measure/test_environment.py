@@ -1,11 +1,13 @@
 import json
+import platform
+import re
 import socket
 import subprocess
 
 import pytest
 
 from kfbench.codecs import CODECS
-from kfbench.measure.environment import environment, git_revision, host, libraries
+from kfbench.measure.environment import environment, git_revision, host, kernel, libraries
 
 
 def test_it_is_json_and_names_what_bytes_and_times_depend_on() -> None:
@@ -22,6 +24,24 @@ def test_hosts_are_told_apart_and_not_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert one == environment()["host"] == host() and "anna" not in one
     monkeypatch.setattr(socket, "gethostname", lambda: "anna-laptop-2")
     assert host() != one
+
+
+@pytest.mark.parametrize(
+    ("system", "release", "said"),
+    [
+        ("Linux", "6.1.0-17-anna-amd64", "Linux 6.1"),
+        ("Linux", "6.18+", "Linux 6.18"),
+        ("Darwin", "23.1.0", "Darwin 23.1"),
+        ("", "", ""),
+    ],
+)
+def test_a_kernel_is_told_without_its_build(
+    system: str, release: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "release", lambda: release)
+    assert kernel() == said
+    assert re.fullmatch(re.escape(said) + r"(, )?(glibc [0-9.]+)?", environment()["system"])
 
 
 def test_libraries_that_a_result_depends_on_are_all_there() -> None:

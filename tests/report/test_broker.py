@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kfbench.report import broker, proposals
+from kfbench.report import broker, conversions, proposals
 from kfbench.report.broker import Paths
 from kfbench.report.publish import publish
 from kfbench.report.render import Interval
 from kfbench.report.results import Results
-from kfbench.report.sections import Section, sections
+from kfbench.report.sections import Section, page
 from kfbench.store import Run
-from tests.report.broker_rows import CODECS, FORMATS, RECORDS, broker_rows, changed, column, row_of
+from tests.report.broker_rows import CODECS, FORMATS, broker_rows, changed, column, row_of
 from tests.runs import MANIFEST, stored
 
 Row = dict[str, Any]
 
 
 def built(paths_of: Run) -> dict[str, Section]:
-    return {section.name: section for section in sections(Results(paths_of.measurements()), [])}
+    return {section.name: section for section in page(Results(paths_of.measurements()), []).sections}
 
 
 def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
@@ -145,33 +145,6 @@ def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
     assert "takes 0.20 times the CPU" not in other and "times the CPU" in other
 
 
-def test_conversions_are_a_matrix_that_says_what_was_not_done(paths: Paths) -> None:
-    plain, packed = broker.conversion_tables(paths)
-    assert [table.name for table in plain] == ["broker-convert-cpu-none", "broker-convert-bytes-none"]
-    assert row_of(plain[1], **{"from": "v0"})["v1"] == pytest.approx(138 / 130)
-    assert row_of(plain[0], **{"from": "v2"})["v2"] is None
-    zstd = next(table for table in packed if table.name == "broker-convert-cpu-zstd-3")
-    assert row_of(zstd, **{"from": "v2"})["v1"] == "skipped"
-    seconds = row_of(plain[0], **{"from": "v2"})["v1"]
-    assert seconds == pytest.approx(5 * 20e-9 * RECORDS / 122_000 * 2**30, rel=0.02)
-    told = broker.losses(paths)
-    assert told is not None
-    assert row_of(told, **{"from": "v2", "to": "v0", "codecs": "none and gzip 6"})["lost, or why not"] == ("timestamps")
-    assert "v1 has no zstd" in column(told, "lost, or why not")
-
-
-def test_holes_cost_what_the_formats_write(paths: Paths) -> None:
-    table = broker.holes(paths)
-    assert table is not None
-    fresh = row_of(table, **{"kept": "all", "delete horizon": False})
-    assert (fresh["v0"], fresh["v1"]) == (26.0, 34.0)
-    some = {kept: row_of(table, **{"kept": kept, "delete horizon": False}) for kept in ("1 in 10", "1 in 100")}
-    assert some["1 in 10"]["v1"] == 34.0
-    assert some["1 in 10"]["v2"] == pytest.approx(fresh["v2"] + 61 / 10 - 61 / 100, abs=0.5)
-    assert some["1 in 100"]["v2"] > 61
-    assert row_of(table, **{"kept": "all", "delete horizon": True})["v2"] > fresh["v2"] + 2
-
-
 def test_the_figure_leaves_out_what_touches_nothing(paths: Paths) -> None:
     panels = broker.pictured(paths)
     assert list(panels) == ["none", "gzip 6", "zstd 3"]
@@ -191,7 +164,7 @@ def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> Non
     (table,) = broker.path_tables(found, "mirror", shown=True)
     assert set(column(table, "CPU (ns a record)")) == set(column(table, "CPU (× v2 append)")) == {None}
     assert broker.pictured(found) == {}
-    plain, _ = broker.conversion_tables(found)
+    plain, _ = conversions.tables(found)
     assert [table.name for table in plain] == ["broker-convert-bytes-none"]
 
 
@@ -205,7 +178,7 @@ def test_the_page_has_a_section_for_what_was_measured_and_none_for_what_was_not(
     assert found["broker"].tables  # a figure has its numbers beneath it
     names = [table.name for section in found.values() for table in (*section.tables, *section.more)]
     assert len(names) == len(set(names))
-    assert not any(section.name.startswith("broker") for section in sections(results, []))
+    assert not any(section.name.startswith("broker") for section in page(results, []).sections)
     only_append = stored(tmp_path, [row for row in broker_rows() if row["operation"] == "append"])
     assert {name for name in built(only_append) if name.startswith("broker")} == {"broker", "broker-claims"}
 

@@ -8,6 +8,7 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.report import claims
+from kfbench.report.claim import Claim, ClaimsTable
 from tests.reference import enriched, kip98, v01, v23
 from tests.reference.model import Message
 from tests.reference.varint import unsigned as uvarint
@@ -15,11 +16,11 @@ from tests.reference.varint import zigzag
 
 
 @pytest.fixture(scope="module")
-def checked() -> dict[str, claims.ClaimsTable]:
+def checked() -> dict[str, ClaimsTable]:
     return {name: claims.table(name) for name in claims.CLAIMS}
 
 
-def find(table: claims.ClaimsTable, words: str) -> claims.Claim:
+def find(table: ClaimsTable, words: str) -> Claim:
     (found,) = [row for row in table.rows if words in row.claim + "."]  # "of 1." is not "of 10."
     return found
 
@@ -37,7 +38,7 @@ def overhead(data: bytes, count: int) -> int:
 
 
 @pytest.mark.parametrize("count", claims.KIP_98_BATCHES)
-def test_kip98_batches_are_those_of_the_reference_codecs(checked: dict[str, claims.ClaimsTable], count: int) -> None:
+def test_kip98_batches_are_those_of_the_reference_codecs(checked: dict[str, ClaimsTable], count: int) -> None:
     table = checked["kip98"]
     old = find(table, f"old format, overhead of {count} ").values
     new = find(table, f"new format, overhead of a batch of {count}.")
@@ -48,13 +49,13 @@ def test_kip98_batches_are_those_of_the_reference_codecs(checked: dict[str, clai
     assert old["v1"] == overhead(v01.encode(1, messages(count, 1)), count)
 
 
-def test_kip98_real_bytes_are_those_that_have_been_worked_out_by_hand(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_kip98_real_bytes_are_those_that_have_been_worked_out_by_hand(checked: dict[str, ClaimsTable]) -> None:
     new = [find(checked["kip98"], f"new format, overhead of a batch of {n}.") for n in (1, 3, 10, 50, 100)]
     assert [row.values["kip98_1ms_apart"] for row in new] == [59, 71, 113, 353, 689]
     assert [row.values["kip98_64ms_apart"] for row in new] == [59, 73, 122, 402, 752]
 
 
-def test_kip98_counts_each_figure_once_against_the_texts_own_layout(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_kip98_counts_each_figure_once_against_the_texts_own_layout(checked: dict[str, ClaimsTable]) -> None:
     table = checked["kip98"]
     assert table.summary == "6 of 13 published figures differ from the real bytes."
     batches = [row for row in table.rows if row.claim.startswith("new format, overhead of a batch")]
@@ -68,14 +69,14 @@ def test_kip98_counts_each_figure_once_against_the_texts_own_layout(checked: dic
     assert [column.name for column in table.to_table().columns][-2:] == ["v2, not counted", "because"]
 
 
-def test_a_reason_is_printed_once(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_a_reason_is_printed_once(checked: dict[str, ClaimsTable]) -> None:
     for table in checked.values():
         for why in {row.why for row in table.rows if row.why}:
             ends = [line for line in table.to_text().splitlines() if line.endswith(f": {why}")]
             assert len(ends) == 1, why
 
 
-def test_kip98_extremes_are_real_records(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_kip98_extremes_are_real_records(checked: dict[str, ClaimsTable]) -> None:
     found = find(checked["kip98"], "new format, per-message").values
     assert found["v2_least"] == len(b"length, attributes, 2 deltas, 2 lengths, count".split(b",")) + 2
     assert found["kip98_least"] == len(b"length, attributes, timestamp delta, offset delta".split(b","))
@@ -86,7 +87,7 @@ def test_kip98_extremes_are_real_records(checked: dict[str, claims.ClaimsTable])
     assert found["kip98_most"] == sum(map(len, [*common, uvarint(length), uvarint(2**31 - 1), uvarint(key)]))
 
 
-def test_kip931_varints_end_where_zigzag_says(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_kip931_varints_end_where_zigzag_says(checked: dict[str, ClaimsTable]) -> None:
     table = checked["kip931"]
     for width in (2, 3):
         biggest = int(find(table, f"{width}-byte varint").values["v3"])
@@ -101,7 +102,7 @@ def test_kip931_varints_end_where_zigzag_says(checked: dict[str, claims.ClaimsTa
     assert "2039-09-07" in find(table, "base timestamp").why
 
 
-def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, ClaimsTable]) -> None:
     table = checked["kip931"]
     spread = [
         Message(offset=i, timestamp_ms=claims.KIP_931_WRITTEN_MS + round(i * 16_000 / 99), key=None, value=b"")
@@ -119,7 +120,7 @@ def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, clai
     assert f" {unsigned} bytes of overhead with unsigned varints, {v3} with zig-zag ones" in table.remarks[1]
 
 
-def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, ClaimsTable]) -> None:
     table = checked["kip31"]
     assert find(table, "relative offsets").holds
     assert find(table, "(Proposed Changes)").values == {"v1": 1002}
@@ -129,7 +130,7 @@ def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, claims.ClaimsTable
     assert moved["v0"] > 0
 
 
-def test_enriched_is_measured_in_real_bytes(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_enriched_is_measured_in_real_bytes(checked: dict[str, ClaimsTable]) -> None:
     table = checked["enriched"]
     assert not find(table, "starts with").holds
     best = find(table, "best case")
@@ -142,7 +143,7 @@ def test_enriched_is_measured_in_real_bytes(checked: dict[str, claims.ClaimsTabl
     assert [row.claim for row in table.differing] == ["an entry starts with"]
 
 
-def test_enriched_sets_count_from_their_first_offset(checked: dict[str, claims.ClaimsTable]) -> None:
+def test_enriched_sets_count_from_their_first_offset(checked: dict[str, ClaimsTable]) -> None:
     table = checked["enriched"]
     assert find(table, "offset of a compressed set").values == {"enriched": 1000}
     assert find(table, "inner messages").real == "0, 1, 2"
@@ -152,7 +153,7 @@ def test_enriched_sets_count_from_their_first_offset(checked: dict[str, claims.C
 
 
 @pytest.mark.parametrize("name", claims.CLAIMS)
-def test_what_differs_says_why_and_every_view_shows_it(name: str, checked: dict[str, claims.ClaimsTable]) -> None:
+def test_what_differs_says_why_and_every_view_shows_it(name: str, checked: dict[str, ClaimsTable]) -> None:
     table = checked[name]
     assert table.differing
     for row in table.differing:

@@ -7,7 +7,7 @@ import pytest
 
 from kfbench.report import cold
 from kfbench.report.results import Results
-from kfbench.report.sections import Block, sections
+from kfbench.report.sections import Block, page
 from tests.runs import stored
 
 
@@ -47,11 +47,11 @@ def test_cold_stands_beside_resident(with_cold: Results) -> None:
 
 def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Results) -> None:
     block = Block(name="cold", title="t", analysis="Cold prose.")
-    built = {section.name: section for section in sections(with_cold, [block])}
+    built = {section.name: section for section in page(with_cold, [block]).sections}
     section = built["cpu-cold"]
     assert section.prose == ("Cold prose.",) and len(section.tables) == 2
     assert section.means.startswith("On data that no cache holds") and "v3 takes" in section.means
-    assert "cpu-cold" not in {each.name for each in sections(results, [])}
+    assert "cpu-cold" not in {each.name for each in page(results, []).sections}
 
 
 def test_a_run_that_is_cold_alone(with_cold: Results, tmp_path: Path) -> None:

@@ -19,11 +19,25 @@ def test_a_committed_report_is_small_and_its_rows_can_be_read(report: Path) -> N
     assert run.manifest["counts"]["error"] == 0
 
 
-@pytest.mark.parametrize("report", sorted({REPORTS[0], REPORTS[-1]}), ids=lambda path: str(path.name))
+def profile_of(report: Path) -> str:
+    return str(open_run(report).manifest["profile"])
+
+
+DEFAULTS = [report for report in REPORTS if profile_of(report) == "default"]
+
+
+@pytest.mark.parametrize("report", sorted({REPORTS[0], DEFAULTS[-1], REPORTS[-1]}), ids=lambda path: str(path.name))
 def test_the_oldest_and_the_newest_can_still_be_rendered(report: Path) -> None:
     run = open_run(report)
-    page = dict(render(run))["index.html"].decode()
+    files = dict(render(run))
+    page = files["index.html"].decode()
+    first_screen = files["README.md"].decode().partition("\n## ")[0]  # what README.md of the project shows
+    kinds = set(zip(*(run.table[name].to_pylist() for name in ("kind", "workload")), strict=True))
     for kind in ("prefix", "broker"):
-        assert (kind in run.table["kind"].unique().to_pylist()) == (f'id="{kind}"' in page)
-    named = set(run.table["workload"].unique().to_pylist()) - {"grid"}
-    assert bool(named) == ('id="workloads"' in page)
+        assert (kind in {each for each, _ in kinds}) == (f'id="{kind}"' in page)
+    named = any(kind == "bytes" and workload != "grid" for kind, workload in kinds)
+    assert named == ('id="workloads"' in page) == ('id="t-verdict"' in page)
+    assert named == ("**Which format for which workload" in first_screen)
+    for figure in ("overhead", "map-none", "pareto") if run.manifest["profile"] == "default" else ():
+        assert f"figures/{figure}.svg" in files and f'id="{figure}-' in page
+        assert (f"](figures/{figure}.svg)" in first_screen) == (figure == "overhead")

@@ -1,7 +1,7 @@
 """Two runs side by side: what is a regression, what is named, what is refused."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,11 @@ def against(quiet: list[Row], tmp_path: Path) -> Against:
         more: tuple[Row, ...] = (),
         first: tuple[Edit, ...] = (),
         first_more: tuple[Row, ...] = (),
+        first_facts: Mapping[str, Any] | None = None,
         **facts: Any,
     ) -> Comparison:
         runs = []
-        for changes, added, other in ((first, first_more, {}), (edits, more, facts)):
+        for changes, added, other in ((first, first_more, first_facts or {}), (edits, more, facts)):
             kept = [row for row in map(dict, quiet) if all(edit(row) is not False for edit in changes)]
             runs.append(stored(tmp_path, [*kept, *added], **{"profile_text": "asked", **other}).path)
         before, after = runs
@@ -99,6 +100,17 @@ def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int)
     assert "exact columns are not the same" in said
     (told,) = found.to_dict()["changed"]
     assert (told["batch_size"], told["before"], told["after"]) == (5, change.before, change.after)
+
+
+def test_a_floor_is_as_exact_as_a_byte(against: Against, rows: list[Row]) -> None:
+    one = of(kind="floor", batch_size=5)
+    found = against(each(one, overhead_bytes=lambda size: size + 1))
+    (change,) = found.changed
+    assert found.is_regression and (change.column, change.row["format"]) == ("overhead_bytes", "floor")
+    assert "floor" in text(found)
+    older = against(first=(without(of(kind="floor")),))  # a run from before there were floors
+    assert not older.is_regression and {each.formats for each in older.lone[1]} == {("floor",)}
+    assert against(without(one)).is_regression
 
 
 def test_of_a_breakdown_the_fields_that_differ_are_shown(against: Against) -> None:
@@ -281,6 +293,17 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
     told = found.to_dict()["cpu"]
     assert told["left_out"] == "those of A and of B are of two hosts" and min(told["arms"]) > 0
     assert against(moved, each(ONE, size_bytes=1)).is_regression
+
+
+def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
+    slower = each(V3, cpu_ns=times(3.0))
+    here: Row = {"machine": "x86_64", "cpu": "one", "cores": 2, "cache": {"L3": "1K"}, "load_1_min": 0.1}
+    quiet, busy = {host(): here}, {host(): here | {"load_1_min": 9.0}}
+    assert against(slower, first_facts={"host_facts": quiet}, host_facts=busy).is_regression
+    moved = {host(): here | {"cache": {"L3": "2K"}}}
+    found = against(slower, first_facts={"host_facts": quiet}, host_facts=moved)
+    assert not found.is_regression and not found.cpu.groups
+    assert f"{host()} in A and {host()}, of another cache in B" in text(found)
 
 
 def test_a_run_without_cpu_times_is_said_to_have_none(against: Against) -> None:

@@ -8,7 +8,7 @@ import pytest
 from kfbench.report.fleet import ALL, Fleet, cost_table, day_table, saved_table, sentence
 from kfbench.report.publish import publish
 from kfbench.report.results import Results
-from kfbench.report.sections import Block, sections
+from kfbench.report.sections import Block, page
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored
@@ -93,10 +93,10 @@ def test_times_of_several_hosts_are_not_added(tmp_path: Path) -> None:
 
 def test_the_section_is_there_when_the_model_has_run(tmp_path: Path) -> None:
     block = Block(name="fleet", title="t", analysis="Prose of the fleet.")
-    built = {each.name: each for each in sections(Results(stored(tmp_path, model_rows()).measurements()), [block])}
+    built = {each.name: each for each in page(Results(stored(tmp_path, model_rows()).measurements()), [block]).sections}
     assert built["fleet"].prose == ("Prose of the fleet.",) and built["fleet"].figures[0].name == "fleet"
     assert "block-fleet" not in built
-    without = sections(Results(stored(tmp_path, workload_rows()).measurements()), [])
+    without = page(Results(stored(tmp_path, workload_rows()).measurements()), []).sections
     assert "fleet" not in {each.name for each in without}
 
 

@@ -7,7 +7,7 @@ import pytest
 from kfbench.report import java, peers
 from kfbench.report.peers import FILE, JAVA, LIMIT
 from kfbench.report.results import Results
-from kfbench.report.sections import sections
+from kfbench.report.sections import page
 from tests.report.peers_file import made
 
 
@@ -31,10 +31,10 @@ def test_a_peer_that_was_not_there_has_no_column(
     tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = made(tmp_path, without=JAVA)
-    assert java.pairs(found) == [] and java.table(found) is None
+    assert java.pairs(found) == [] and java.table(found, []) is None
     assert JAVA not in {column.name for column in peers.table(found, []).columns}
     monkeypatch.setattr(peers, "load", lambda: found)
-    section = {each.name: each for each in sections(results, [])}["cpu-peers"]
+    section = {each.name: each for each in page(results, []).sections}["cpu-peers"]
     assert [table.name for table in section.tables] == ["peers"] and JAVA not in section.means
 
 
@@ -55,7 +55,7 @@ def test_noisy_samples_are_said_to_be_before_anything_else(
 ) -> None:
     found = made(tmp_path, cells=3, again=1.1, waited=0.5)
     monkeypatch.setattr(peers, "load", lambda: found)
-    said = {each.name: each for each in sections(results, [])}["cpu-peers"].means
+    said = {each.name: each for each in page(results, []).sections}["cpu-peers"].means
     assert said.startswith(
         "Noisy: 0.0% of 21 nominal 95 % intervals of a base against itself hold 1.0; 47.4% of the samples took "
         "1.1 times their CPU time or longer by the clock. Take the times of other implementations with that in mind. "
@@ -71,12 +71,12 @@ def test_an_aa_arm_that_was_called_more_often_reads_one(tmp_path: Path) -> None:
 def test_nothing_measured_is_no_section(tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     assert peers.load(tmp_path / "none.json") is None
     monkeypatch.setattr(peers, "load", lambda: None)
-    assert "cpu-peers" not in {section.name for section in sections(results, [])}
+    assert "cpu-peers" not in {section.name for section in page(results, []).sections}
 
 
 def test_what_is_committed_reads_and_names_its_host(results: Results) -> None:
     found = peers.load(FILE)
     assert found is not None and found.host.startswith("host-") and len(java.pairs(found)) == 36
     assert JAVA in found.versions and JAVA in found.machines
-    section = {each.name: each for each in sections(results, [])}["cpu-peers"]
+    section = {each.name: each for each in page(results, []).sections}["cpu-peers"]
     assert found.host in section.tables[0].notes[0] and len(section.tables[0].rows) == 54

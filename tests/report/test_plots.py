@@ -1,78 +1,16 @@
 """Figures: the same bytes for the same numbers, colours that everyone can tell apart, nothing from a network."""
 
 import re
-from itertools import combinations
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.typing import NDArray
 
-from kfbench.report import plots
+from kfbench.report import look, plots
 
 SVG = "{http://www.w3.org/2000/svg}"
-# Machado, Oliveira and Fernandes 2009, severity 1.0, linear RGB.
-SIGHT = {
-    "normal": np.eye(3),
-    "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-    ),
-    "tritanopia": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
-    ),
-}
-TO_XYZ = np.array(
-    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
-)
-
-
-def linear(colour: str) -> NDArray[np.float64]:
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-
-
-def lab(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
-    xyz = TO_XYZ @ np.clip(rgb, 0, 1) / np.array([0.95047, 1.0, 1.08883])
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-def contrast(one: str, other: str) -> float:
-    a, b = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
-    return (b + 0.05) / (a + 0.05)
-
-
-@pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("page", ["light", "dark"])
-def test_no_two_formats_look_alike_to_anyone(sight: str, page: str) -> None:
-    seen = {name: lab(SIGHT[sight] @ linear(getattr(style, page))) for name, style in plots.STYLES.items()}
-    distances = {pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(seen, 2)}
-    assert min(distances.values()) >= 25, min(distances, key=lambda pair: distances[pair])
-
-
-@pytest.mark.parametrize(("page", "background"), [("light", "#ffffff"), ("dark", "#15181c")])
-def test_every_colour_stands_out_from_its_page(page: str, background: str) -> None:
-    shades = {getattr(style, page) for style in [*plots.STYLES.values(), plots.OTHER]}
-    assert all(contrast(shade, background) >= 3 for shade in shades)
-
-
-def test_formats_differ_without_colour_too() -> None:
-    marks = [style.marker for style in plots.STYLES.values()]
-    assert len(set(marks)) == len(marks)
-
-
-def test_the_colours_of_the_page_are_those_of_the_style_sheet() -> None:
-    from kfbench.report.publish import TEMPLATES
-
-    css = (TEMPLATES / "style.css").read_text()
-    assert f"--other:{plots.OTHER.light}" in css
-    assert f"--other:{plots.OTHER.dark}" in css
-    assert f"--grid:{plots.GRID}" in css
-    assert "--page:#15181c" in css
 
 
 def overhead_frame() -> pd.DataFrame:
@@ -92,9 +30,39 @@ def ratio_frame() -> pd.DataFrame:
     )
 
 
+def floor() -> pd.Series:
+    return overhead_frame()["v3"] / 4
+
+
 FIGURES = {
     "overhead": lambda: plots.overhead(overhead_frame()),
-    "break_even": lambda: plots.break_even(overhead_frame()),
+    "floor": lambda: plots.overhead(overhead_frame(), floor=floor()),
+    "winners": lambda: plots.winners(
+        pd.DataFrame(
+            [("10", "1", "v0 −45 %", "v0", 0.45), ("10", "2", "v3 −9.0 %", "v3", 0.09), ("100", "1", "tie", "", 0.0)],
+            columns=["x", "y", "words", "format", "saving"],
+        ),
+        "value",
+        "records a batch",
+    ),
+    "pareto": lambda: plots.pareto(
+        {
+            title: pd.DataFrame(
+                [
+                    ("v1", "", 1.2, 1.5, 1.4, 1.6, False, True),
+                    ("v0", "times", 0.8, 0.6, 0.5, 0.7, False, False),
+                    ("v2", "", 1.0, 0.7, 0.7, 0.7, True, False),
+                    ("kip98", "", 0.9, 0.8, 0.7, 0.9, True, False),
+                ],
+                columns=["format", "lost", "bytes", "median", "low", "high", "front", "beyond"],
+            )
+            for title in ("encode", "decode", "encode, small")
+        },
+        "bytes",
+        "CPU",
+        (0.95, 1.05),
+    ),
+    "break_even": lambda: plots.break_even(overhead_frame().div(overhead_frame()["v2"], axis=0)),
     "steps": lambda: plots.steps(overhead_frame(), {64.0: "64 ms"}, "timestamp spread"),
     "stacked": lambda: plots.stacked(
         {"one": pd.DataFrame({"batch header": [0.0, 61.0], "offsets": [8.0, 1.0]}, index=["v0", "v2"])}
@@ -130,7 +98,7 @@ def test_a_figure_is_the_same_every_time_and_says_no_date(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_an_inline_figure_is_self_contained_and_named(name: str) -> None:
-    svg = plots.inline(FIGURES[name](), "here", "what it shows")
+    svg = look.inline(FIGURES[name](), "here", "what it shows")
     root = ET.fromstring(svg)
     assert root.get("role") == "img"
     assert root.get("aria-label") == "what it shows"
@@ -140,14 +108,14 @@ def test_an_inline_figure_is_self_contained_and_named(name: str) -> None:
     references = [v for e in root.iter() for v in e.attrib.values() if v.startswith(("#", "url(#"))]
     assert references
     assert all(v.strip("url()#") in ids for v in references)
-    assert plots.INK not in svg
-    assert not [shade for style in plots.STYLES.values() for shade in [style.light] if shade in svg]
+    assert look.INK not in svg
+    assert not [shade for style in look.STYLES.values() for shade in [style.light] if shade in svg]
 
 
 def test_bars_of_a_histogram_are_as_high_as_their_shares() -> None:
     """Of the one panel with two bars, 75 % and 25 %: the SVG draws each as a path from the axis up."""
     svg = FIGURES["histograms"]()
-    paths = [re.findall(r"-?[\d.]+", path) for path in re.findall(rf'd="([^"]+)"[^>]*fill: {plots.OTHER.light}', svg)]
+    paths = [re.findall(r"-?[\d.]+", path) for path in re.findall(rf'd="([^"]+)"[^>]*fill: {look.OTHER.light}', svg)]
     heights = [max(ys) - min(ys) for ys in ([float(y) for y in path[1::2]] for path in paths)]
     assert len(heights) >= 3
     assert heights[0] == pytest.approx(3 * heights[1], rel=0.01)
@@ -158,6 +126,46 @@ def test_lines_are_named_at_their_ends(name: str) -> None:
     root = ET.fromstring(FIGURES[name]())
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"v0", "v2", "v3"} <= set(texts)
+
+
+def words_of(name: str) -> list[str | None]:
+    return [text.text for text in ET.fromstring(FIGURES[name]()).iter(f"{SVG}text")]
+
+
+def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
+    assert "floor" in words_of("floor") and "floor" not in words_of("overhead")
+
+
+def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
+    assert {"v0 −45 %", "v3 −9.0 %", "tie"} <= set(words_of("winners"))
+    filled = re.findall(r"fill: (#\w+); opacity: ([\d.]+)", FIGURES["winners"]())
+    shades = {shade: float(strength) for shade, strength in filled}
+    assert shades.keys() == {look.STYLES["v0"].light, look.STYLES["v3"].light, look.GRID}
+    assert shades[look.STYLES["v0"].light] > shades[look.STYLES["v3"].light]  # which saves less
+
+
+def test_what_lies_beyond_is_named_and_has_no_mark() -> None:
+    words = words_of("pareto")
+    assert words.count("more of both: v1") == 3 and "kip98" in words and "others" in words
+    assert "v1" not in words and "v2" in words  # the legend
+
+
+def test_what_loses_something_is_hollow_and_says_what() -> None:
+    svg = FIGURES["pareto"]()
+    assert words_of("pareto").count("hollow: v0, without times") == 3
+    shade = look.STYLES["v0"].light
+    assert svg.count(f"fill-opacity: 0; stroke: {shade}") == 3  # in each panel
+    assert f"fill-opacity: 0; stroke: {look.STYLES['v2'].light}" not in svg
+
+
+def test_a_front_is_steps_for_no_format_lies_between_two() -> None:
+    """Each piece of it is level or upright, and it goes down to the right."""
+    dotted = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray: 0.8,1.6', FIGURES["pareto"]())
+    assert len(dotted) == 3
+    for path in dotted:
+        points = [tuple(map(float, point)) for point in re.findall(r"([\d.]+) ([\d.]+)", path)]
+        assert all((x == a or y == b) and a >= x and b >= y for (x, y), (a, b) in pairwise(points))
+        assert (len({x for x, _ in points}), len({y for _, y in points})) == (3, 2)  # two formats, and the edge
 
 
 def test_labels_that_would_touch_are_pushed_apart_in_order() -> None:
@@ -172,7 +180,7 @@ def test_every_field_of_every_format_has_a_group() -> None:
 
     for fmt in FORMATS.values():
         groups = {field: plots.group_of(field) for field in fmt.breakdown(Records.from_lists([b"v"]))}
-        assert {group for group in groups.values() if group} <= set(plots.GROUPS)
+        assert {group for group in groups.values() if group} <= set(look.GROUPS)
         assert {field for field, group in groups.items() if group is None} <= {
             "key",
             "value",

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import RunError
+from kfbench.report import peers
 from kfbench.report import publish as module
 from kfbench.report.publish import facts, newest, publish
 from kfbench.store import Run, open_run
@@ -81,6 +82,17 @@ def test_a_published_report_can_be_rendered_again(report: Path, tmp_path: Path) 
     again = publish(report, tmp_path)
     for name in ("index.html", "README.md", "measurements.parquet", "manifest.json"):
         assert (again / name).read_bytes() == (report / name).read_bytes(), name
+
+
+def test_times_of_peers_are_of_the_code_and_not_of_the_run(
+    run: Run, report: Path, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "load", lambda: None)
+    without = publish(run.path, tmp_path)
+    why = "no times of peers are stored"
+    assert why not in page and why in (without / "index.html").read_text()
+    for name in ("measurements.parquet", "manifest.json", "environment.json"):
+        assert (without / name).read_bytes() == (report / name).read_bytes(), name
 
 
 def test_another_report_of_that_day_gets_the_next_number_and_the_first_stays(
@@ -180,6 +192,17 @@ def test_figures_have_words_and_tables_have_captions(page: str) -> None:
     assert all(figure.get("role") == "img" and len(figure.get("aria-label") or "") > 30 for figure in figures)
     assert len(outline.all("table")) == len(outline.all("caption")) >= 10
     assert len(outline.all("figure")) == len(outline.all("figcaption")) == len(figures)
+
+
+def test_a_figure_links_its_numbers_and_one_of_panels_a_table_for_each(page: str) -> None:
+    figures = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+    links = {}
+    for figure in figures:
+        (name,) = set(re.findall(r' id="([\w-]+)-figure_1"', figure))
+        links[name] = re.findall(r'href="#(t-[\w-]+)">(.*?)</a>', figure.partition("<figcaption>")[2])
+    assert links["overhead"] == [("t-overhead", "Its numbers, as a table.")]
+    assert links["cpu-batch-size"] == [("t-cpu-batch-size-encode", "encode"), ("t-cpu-batch-size-decode", "decode")]
+    assert all(each and all(f'<table id="{target}"' in page for target, _ in each) for each in links.values())
 
 
 def test_headings_are_in_order(page: str) -> None:

@@ -1,10 +1,12 @@
 """A table says the same in a terminal, in Markdown and on a page."""
 
+import json
 import re
+from typing import Any
 
 import pytest
 
-from kfbench.report.render import ABSENT, Column, Interval, Table, listed, number, slug
+from kfbench.report.render import ABSENT, Column, Interval, Ranked, Table, listed, number, prose, slug
 
 INTERVAL = Interval(median=1.25, low=1.0, high=1.5)
 TABLE = Table(
@@ -61,6 +63,40 @@ def test_html_carries_the_raw_number_and_escapes_text() -> None:
     assert "a &lt;note&gt;" in html
     assert "background:var(--k-v2)" in html
     assert html.count("<tr>") == 3
+
+
+def test_a_table_is_a_group_named_by_its_caption() -> None:
+    html = TABLE.to_html()
+    assert '<div class="scroll" tabindex="0" role="group" aria-labelledby="c-one">' in html
+    assert '<caption id="c-one">Bytes' in html
+    assert html.endswith('</div><p class="note">a &lt;note&gt;</p>')  # a note does not scroll sideways
+    assert 'class="scroll wrap"' in TABLE.to_html(wrap=True)
+
+
+def test_a_row_is_named_by_as_many_cells_as_tell_it_from_others() -> None:
+    columns = tuple(Column(name=name) for name in ("records a batch", "format", "bytes", "place"))
+    rows = ((1, "v2", 70.0, "front"), (1, "v3", 57.0, None), (10, "v2", 70.0, "front"))
+
+    def named(*shown: tuple[Any, ...]) -> list[str]:
+        found = Table(name="t", caption="", columns=columns, rows=shown).to_html()
+        return re.findall(r'<th scope="row"[^>]*>(.+?)</th>', found)
+
+    assert named(*rows) == ["1", "v2", "1", "v3", "10", "v2"]
+    assert named(*rows[1:]) == ["1", "10"]
+    assert named(rows[0], (*rows[0][:3], None)) == ["1", "1"]  # no part of the row names it
+    assert named() == []
+
+
+def test_words_that_stand_for_a_number_are_sorted_by_it() -> None:
+    cells = (Ranked("v0 −24 %", -0.24), Ranked("tie", 0), Ranked("never", None))
+    table = Table(name="t", caption="", columns=(Column(name="smallest"),), rows=tuple((cell,) for cell in cells))
+    found = re.findall(r'<th scope="row"([^>]*)>(.+?)</th>', table.to_html())
+    assert found == [(' data-v="-0.24"', "v0 −24 %"), (' data-v="0"', "tie"), ("", "never")]  # and stand at the left
+    assert json.dumps(table.to_dict()["rows"][0]) == json.dumps({"smallest": "v0 −24 %"})
+
+
+def test_prose_is_escaped_and_has_code() -> None:
+    assert prose("`a<b` & one ` more") == "<code>a&lt;b</code> &amp; one ` more"
 
 
 def test_dict_keeps_numbers_as_numbers() -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.report import plots
+from kfbench.report import look
 from kfbench.report.render import Interval
 from kfbench.report.results import BASE, PICTURED, REFERENCE, Results, in_order, level, pictured, worth_a_column
 
@@ -39,6 +39,19 @@ def test_the_slice_with_the_most_levels_comes_first_then_the_one_nearest_to_the_
     spread = results.along(results.uncompressed, "timestamp_spread_ms")
     assert spread is not None
     assert spread.fixed["batch_size"] == 10
+
+
+def test_a_plane_moves_two_axes_only(results: Results) -> None:
+    assert results.plane(results.uncompressed, "batch_size", "value_bytes") is None  # values of one size
+    assert results.plane(results.uncompressed, "batch_size", "timestamp_spread_ms") is None  # two lines that cross
+    batch = results.uncompressed[results.uncompressed["timestamp_spread_ms"] == 0]
+    rows = pd.concat([batch, batch.assign(value_bytes=10), batch.assign(value_bytes=10, headers=5)[:1]])
+    found = results.plane(rows, "batch_size", "value_bytes")
+    assert found is not None
+    part, fixed = found
+    assert {axis for axis in results.axes if part[axis].nunique() > 1} == {"batch_size", "value_bytes"}
+    assert fixed == {axis: value for axis, value in REFERENCE.items() if axis not in ("batch_size", "value_bytes")}
+    assert set(part["batch_size"]) == {1, 2, 3, 5, 10, 100}
 
 
 def test_a_pivot_is_what_the_rows_say(results: Results) -> None:
@@ -106,7 +119,7 @@ def test_the_noise_is_what_v2_against_v2_reads(results: Results) -> None:
 
 
 def test_pictures_have_a_style_for_what_they_show() -> None:
-    assert tuple(plots.STYLES) == PICTURED
+    assert tuple(look.STYLES) == PICTURED
     wide = pd.DataFrame({name: [1.0, 2.0] for name in FORMATS})
     assert list(pictured(wide)) == [name for name in FORMATS if name in PICTURED]
 

@@ -8,7 +8,7 @@ import pytest
 
 from kfbench.report.broker import Paths, path_tables
 from kfbench.report.results import Results
-from kfbench.report.sections import Block, sections
+from kfbench.report.sections import Block, page
 from kfbench.report.seeds import of_all_seeds, once
 from tests.report.broker_rows import broker_rows, row_of
 from tests.runs import stored
@@ -111,7 +111,7 @@ def test_a_number_is_not_hidden_behind_the_error_of_another_block(rows: list[Row
 
 def test_every_section_of_a_report_can_be_of_several_seeds(rows: list[Row], results: Results, tmp_path: Path) -> None:
     blocks = [Block(name=name, title=name, analysis="a") for name in dict.fromkeys(row["grid"] for row in rows)]
-    one, two = sections(results, blocks), sections(results_of(tmp_path, again(rows)), blocks)
+    one, two = (page(each, blocks).sections for each in (results, results_of(tmp_path, again(rows))))
     assert [each.name for each in one] == [each.name for each in two]
     tables = [{table.name: table for section in each for table in section.tables} for each in (one, two)]
     assert tables[0].keys() == tables[1].keys()

@@ -8,7 +8,8 @@ import pytest
 
 from kfbench.measure.break_even import Crossing
 from kfbench.measure.rebatch import Batching
-from kfbench.report import whatif
+from kfbench.records import PAYLOAD
+from kfbench.report import breakdown, whatif
 from kfbench.report.publish import newest
 from kfbench.sources import Columns
 from kfbench.sweep.whatif import what_if
@@ -38,6 +39,21 @@ def test_a_page_stands_alone_and_beside_its_values(answer: Answer, tmp_path: Pat
     assert f"{answer['sizes'][0]['size_bytes']:,}" in page
     assert whatif.publish(answer, tmp_path) == path  # every byte is there already
     assert whatif.publish(answer | {"now_bytes": 1}, tmp_path) != path
+
+
+def test_each_figure_links_a_table_with_what_it_draws(answer: Answer, tmp_path: Path) -> None:
+    page = (whatif.publish(answer, tmp_path) / "index.html").read_text()
+    for figure, name in (("overhead", "overhead"), ("fields", "groups")):
+        caption = page.partition(f'id="{figure}-figure_1"')[2].partition("<figcaption>")[2]
+        assert f'href="#t-{name}"' in caption.partition("</figcaption>")[0] and f'<table id="t-{name}"' in page
+    (drawn,) = whatif._groups(answer).values()
+    table = breakdown.group_table(whatif._groups(answer), name="groups")
+    for row in table.rows:
+        parts = zip(table.columns[2:-1], row[2:-1], strict=True)
+        drawn_of = drawn.T[str(row[1])].dropna().to_dict()
+        assert {column.name: cell for column, cell in parts if cell is not None} == drawn_of
+        overhead = sum(size for part, size in answer["breakdown"][str(row[1])].items() if part not in PAYLOAD)
+        assert row[-1] == pytest.approx(overhead / answer["records"])
 
 
 def test_it_is_no_report_of_a_run(answer: Answer, tmp_path: Path) -> None:
@@ -72,6 +88,9 @@ def test_tables_hold_the_numbers(answer: Answer) -> None:
     assert whatif.break_even(answer).rows == (
         ("v3", crossings["v3", "v1"], crossings["v3", "v2"]), ("v2", crossings["v2", "v1"], None),
     )  # fmt: skip
+    assert whatif.overhead(answer).rows == tuple(
+        (int(level), *(row[name] for name in ("v1", "v3", "v2"))) for level, row in answer["overhead_a_record"].items()
+    )
     in_v2 = [row[3] for row in whatif.fields(answer).rows]
     assert sum(size for size in in_v2 if isinstance(size, int)) == arms["v2", "none"]["size_bytes"]
     assert len(whatif.sources(answer).rows) == 2

@@ -18,12 +18,14 @@ from kfbench.formats._batched import BatchedFormat
 from kfbench.measure import alone as alone_module
 from kfbench.measure.alone import NotAlone, SomeoneMeasures
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import IDENTITY, SCHEMA, table
 from kfbench.sweep import cell as cell_module
 from kfbench.sweep.cell import estimate_s, failed_rows, measure_cell, measure_task
-from kfbench.sweep.grid import Cell, Kind
+from kfbench.sweep.grid import Cell
 from kfbench.sweep.plan import key_of
+from kfbench.sweep.sweep_file import Kind
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
@@ -185,10 +187,30 @@ def test_a_model_whose_records_end_is_an_error_in_every_format(monkeypatch: pyte
     assert [row["status"] for row in rows] == ["error"] * 3 and all("out of records" in row["error"] for row in rows)
 
 
+def test_a_floor_s_row_is_that_of_its_shapes_and_makes_no_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = replace(a_cell("floor", formats=(FLOOR,)), workload=CATALOGUE["user-activity"])
+    sample = cell.workload.generate(records=300, seed=5)
+    monkeypatch.delattr(Sample, "records")
+    (row,) = measure_cell(cell)
+    assert (row["status"], row["format"], row["codec"], row["workload"]) == ("ok", FLOOR, "none", "user-activity")
+    assert row | floor(sample.shapes, sample.bounds, sample.batch_fields).columns == row
+    assert row["records"] == 300 and 0 < row["overhead_bytes"] < row["size_bytes"]
+
+
+def test_a_floor_that_fails_is_an_error_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> Any:
+        raise RuntimeError("out of ideas")
+
+    monkeypatch.setattr(cell_module, "floor", failing)
+    (row,) = measure_cell(a_cell("floor", formats=(FLOOR,)))
+    assert (row["status"], row["format"]) == ("error", FLOOR)
+    assert row["error"] == "floor cell c0ffee (grid: defaults; none): floor: RuntimeError: out of ideas"
+
+
 def test_rows_fit_the_schema_as_they_come() -> None:
     prefix = a_cell("prefix", formats=("v3-full",), codec="snappy")
     broker = a_cell("broker", path="convert", to="v1")
-    each = (a_cell(), a_cell("cpu"), prefix, broker, a_cell("model"))
+    each = (a_cell(), a_cell("cpu"), prefix, broker, a_cell("model"), a_cell("floor", formats=(FLOOR,)))
     made = table([row for cell in each for row in measure_cell(cell)])
     assert made.schema.equals(SCHEMA)
 
@@ -293,6 +315,7 @@ CELLS_OF_EVERY_KIND = [
     a_cell("broker", path="append"),
     a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
     a_cell("model", start=300),
+    a_cell("floor", formats=(FLOOR,)),
 ]
 
 
@@ -336,7 +359,7 @@ class Crowded(BatchedFormat):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")
 
 
-@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-1], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
+@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-2], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
 def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
     name = cell.formats[-1]
     broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")

@@ -28,7 +28,7 @@ axes = { batch_size = [10, 100], value_bytes = [5, 100] }
 name = "named"
 title = "s"
 analysis = "a"
-measure = ["bytes"]
+measure = ["bytes", "floor"]
 workloads = ["user-activity", "user-activity/*", "large-payload"]
 formats = ["v2"]
 [[grid]]
@@ -53,17 +53,18 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     ("text", "cells"),
     [
         ("kind=cpu", 36),
-        ("kind!=bytes,cpu", 2),
+        ("kind!=bytes,cpu,floor", 2),
         ("kind=c*", 36),
+        ("kind=floor", 5),
         ("grid=sizes", 72),
         ("grid=*sizes", 74),  # sizes has two of the four of more-sizes
         ("codec=gzip", 48),
         ("level=9", 24),
-        ("level=null", 33),
+        ("level=null", 38),
         ("level>1", 24),
         ("workload=grid", 76),
-        ("workload!=grid", 5),
-        ("variant=default,calm", 2),
+        ("workload!=grid", 10),
+        ("variant=default,calm", 4),
         ("path=append", 1),
         ("to=v2", 1),
         ("to!=null", 1),
@@ -110,7 +111,7 @@ def test_a_cell_of_two_blocks_stays_for_the_one_that_is_wanted(profile: Profile)
         ("batch_size>=1,2", ">= takes one number"),
         ("batchsize=1", r"no column 'batchsize' \(columns: grid, kind, workload, codec, level, path, to, batch_size"),
         ("key_size=1", r"no column 'key_size' \(columns: .*, variant\)"),
-        ("kind=prefix", "kind=prefix: none of the 81 cells of some"),
+        ("kind=prefix", "kind=prefix: none of the 86 cells of some"),
     ],
 )
 def test_what_is_no_filter_or_leaves_nothing_is_refused_by_name(profile: Profile, text: str, said: str) -> None:

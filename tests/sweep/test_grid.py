@@ -11,10 +11,12 @@ import pytest
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.broker import PATHS
+from kfbench.measure.floor import FLOOR
 from kfbench.sweep import grid as grid_module
 from kfbench.sweep.cell import estimate_s, measure_cell
-from kfbench.sweep.grid import MAX_BATCH_BYTES, Kind, Profile, axes_of, illegal, load_profile, whole_batches
+from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
 from kfbench.sweep.plan import CELL_BUDGET_S
+from kfbench.sweep.sweep_file import Kind
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
@@ -206,6 +208,26 @@ def test_the_size_model_of_a_point_of_the_grid_has_whole_batches(load: Load) -> 
     assert sum(cell.records for cell in cells) == 3_000_001 and cells[0].records == BLOCK_RECORDS // 3000 * 3000
     one = load(block("model = { records = 5 }\naxes = { batch_size = [10] }", **MODEL)).cells
     assert [(cell.start, cell.records) for cell in one] == [(0, 5)]
+
+
+def test_a_floor_is_of_no_format_and_no_codec_and_of_the_records_of_the_bytes_cell(load: Load) -> None:
+    axes = (
+        "bytes = { records = 5000, payload_bytes = 512000 }\naxes = { batch_size = [5], value_bytes = [100, 102400] }"
+    )
+    cells = load(block(f"codecs = {{ gzip = [6], zstd = [3] }}\n{axes}", measure='["floor"]')).cells
+    assert {(cell.kind, cell.codec, cell.level, cell.formats) for cell in cells} == {("floor", "none", None, (FLOOR,))}
+    assert cells[0].grids == {"g": (FLOOR,)} and cells[0].title.startswith("floor cell ")
+    own = [(cell.cell_id, cell.seed, cell.records, cell.batches) for cell in cells]
+    assert own == [(cell.cell_id, cell.seed, cell.records, cell.batches) for cell in load(block(axes)).cells]
+    (cell,) = load(block("axes = { headers = [1] }", formats='["v0"]', measure='["floor"]')).cells
+    assert measure_cell(cell)[0]["status"] == "ok"  # v0 has no headers, which is no matter to it
+
+
+def test_a_floor_of_two_blocks_is_one_cell(load: Load) -> None:
+    (one, other) = load(block(name="a", measure='["floor"]'), block(name="b", measure='["floor"]')).cells
+    assert one.grids == other.grids == {"a": (FLOOR,), "b": (FLOOR,)}
+    rows = measure_cell(one)
+    assert [row["grid"] for row in rows] == ["a", "b"] and len({row["overhead_bytes"] for row in rows}) == 1
 
 
 def test_a_block_may_have_seeds_of_its_own(load: Load) -> None:
@@ -590,7 +612,8 @@ def test_the_profiles_for_a_lunch_break_and_for_a_cluster() -> None:
     assert kinds["bytes"] > 55_000 and kinds["cpu"] > 4_000 and "model" not in kinds
     assert Counter(cell.kind for cell in fleet.cells)["bytes"] > 75_000
     assert {cell.key for cell in full.cells} < {cell.key for cell in fleet.cells}
-    assert {cell.rounds for cell in fleet.cells if cell.kind in ("cpu", "broker")} == {30}
+    assert {cell.rounds for cell in fleet.cells if cell.kind == "cpu" and cell.cache == "resident"} == {67}
+    assert {cell.rounds for cell in fleet.cells if cell.kind == "broker"} == {30}
     assert {cell.cache for cell in fleet.cells} == {"resident", "cold"}
     assert all(estimate_s(cell) < CELL_BUDGET_S for cell in fleet.cells)
     modelled = Counter[str]()

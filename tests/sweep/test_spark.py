@@ -29,7 +29,16 @@ from tests.recorded import FOLDER
 from tests.runs import deterministic, tiny, told_of_this_machine
 from tests.sweep import faulty
 
-TINY = tiny(["v0", "v1", "v2", "v3"], timed=["v2", "v3"], batch_sizes=[10])
+FLOORS = """\
+[[grid]]
+name = "floors"
+title = "Floors"
+analysis = "a"
+measure = ["floor"]
+formats = ["v2"]
+axes = { batch_size = [1, 10], timestamp_spread_ms = [0, 1000] }
+"""
+TINY = tiny(["v0", "v1", "v2", "v3"], timed=["v2", "v3"], batch_sizes=[10]) + FLOORS
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +95,11 @@ def test_a_run_is_whole_and_says_how_it_came_about(
     statuses = dict.fromkeys(["ok", "skipped", "error"], 0)
     statuses |= {each["values"]: each["counts"] for each in table["status"].value_counts().to_pylist()}
     assert manifest["counts"] == {"cells": len(profile.cells), **statuses}
-    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms
-    assert table.num_rows == manifest["rows"] == 5 * 2 * 4 + 6
-    assert statuses == {"ok": 5 * 6 + 6, "skipped": 5 * 2, "error": 0}
+    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms; 3 floors, in the stage of bytes
+    assert table.num_rows == manifest["rows"] == 5 * 2 * 4 + 6 + 3
+    assert statuses == {"ok": 5 * 6 + 6 + 3, "skipped": 5 * 2, "error": 0}
     shown = terminal.file.getvalue()  # type: ignore[attr-defined]
-    assert "bytes" in shown and "10/10" in shown and "1/1" in shown
+    assert "bytes" in shown and "13/13" in shown and "1/1" in shown
     assert re.search(r"process( \d+)? measures on this host: waiting for a turn, 30 minutes at most", shown)
     out, err = capfd.readouterr()
     assert out == err == ""  # neither Spark nor the JVM writes over the progress

@@ -27,7 +27,7 @@ cpu = {records = 100, rounds = 3, sample_us = 20}
 name = "batch-key-spread"
 title = "sizes"
 analysis = "a"
-measure = ["bytes"]
+measure = ["bytes", "floor"]
 formats = ["v0", "v2", "v3"]
 illegal = "skip"
 codecs = {none = [], zstd = [3]}

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from kfbench import __version__, formats
+from kfbench.arrays import Bytes
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
@@ -24,6 +26,13 @@ def logs(records: Records, batch_size: int) -> dict[str, bytes]:
 
 def sampling(call: Callable[[], object]) -> Callable[[int], Times]:
     return lambda calls: Times(*timed(call, calls))
+
+
+def copying(name: str, log: Bytes, out: Bytes) -> Callable[[], object]:
+    """The limit's call: a log's batches copied to the beginning of `out`, and all their checksums as one (xor)."""
+    starts = formats.FORMATS[name].decode(log).batches["position"].to_numpy().astype(np.int64)
+    copy, at = (copy_and_crc32c, ATTRIBUTES_AT) if name == BASE else (copy_and_crc32, MAGIC_AT)
+    return partial(copy, np.append(starts, len(log)), log, at, out)
 
 
 class Kfbench:
@@ -66,15 +75,10 @@ class Limit:
     def arms(self, task: Task) -> Iterator[Arm]:
         for name in FORMATS:
             data = np.frombuffer(task.logs[name], np.uint8)
-            batches = formats.FORMATS[name].decode(data).batches
-            starts = batches["position"].to_numpy().astype(np.int64)
-            positions, out = np.append(starts, len(data)), np.zeros_like(data)
-            copy, at = (copy_and_crc32c, ATTRIBUTES_AT) if name == BASE else (copy_and_crc32, MAGIC_AT)
-
-            def call(positions=positions, data=data, at=at, out=out, copy=copy) -> object:  # type: ignore[no-untyped-def]
-                return copy(positions, data, at, out)
-
-            if call() != np.bitwise_xor.reduce(batches["crc"].to_numpy()) or not np.array_equal(out, data):
+            checksums = formats.FORMATS[name].decode(data).batches["crc"].to_numpy()
+            out = np.zeros_like(data)
+            call = copying(name, data, out)
+            if call() != np.bitwise_xor.reduce(checksums) or not np.array_equal(out, data):
                 raise Differs(f"{name}: the limit copies or checksums other bytes")
             yield Arm(peer=self.name, format=name, operation="encode", sample=sampling(call))
 

@@ -36,7 +36,7 @@ class Client:
         groups = [rows[first : first + task.batch_size] for first in range(0, len(rows), task.batch_size)]
         for name in FORMATS:
             log = task.logs[name]
-            write = self._writer(name, groups)
+            write = self.writer(name, groups)
             if without_epochs(b"".join(write()), name) != without_epochs(log, name):
                 raise Differs(f"{name}: {self.name} writes other bytes than ours")
             if self._rows(log) != rows_of(task.read(name)) or self._read(log) != len(rows):
@@ -44,7 +44,9 @@ class Client:
             yield Arm(peer=self.name, format=name, operation="encode", sample=sampling(write))
             yield Arm(peer=self.name, format=name, operation="decode", sample=sampling(lambda log=log: self._read(log)))  # type: ignore[misc]
 
-    def _writer(self, name: str, groups: list[list[Row]]) -> Callable[[], list[bytes]]:
+    def writer(self, name: str, groups: list[list[Row]]) -> Callable[[], list[bytes]]:
+        """A call that makes a batch of each group."""
+
         def batches() -> list[bytes]:
             made = []
             for group in groups:

@@ -26,7 +26,7 @@ TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"
 UNPACKED: Final = "kfbench"  # the folder of an archive, beside the executor
 EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
-SETTLED_S: Final = 1.0  # nobody else comes
+SETTLED_S: Final = 3.0  # nobody else comes: busy hosts start their executors seconds apart
 # The driver's JVM only hands tasks out: its best compiler and a collector on all cores would run beside what is timed.
 LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write where it listens waits for ever, and so would we

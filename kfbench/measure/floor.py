@@ -1,0 +1,226 @@
+"""The metadata floor: a lean batch header, and the entropy of the columns of lengths, times and offsets.
+
+Metadata is all but keys, values, header keys and header values. The floor has two parts.
+
+The header of each batch, as lean as we know to make it: 29 bytes (base offset 8, length 4, leader epoch 4, magic 1, CRC
+4, attributes 2, latest timestamp 6), 14 with a producer id, epoch or sequence, the record count as a uvarint, the last
+offset delta as one where offsets have holes, 6 for each time beside the latest (append time, delete horizon, a base or
+maximum that no record has), and a caller's tagged fields.
+
+The zero-order entropy of each column: the sum of -log2(share of the symbol in its column) over all symbols, with shares
+of the whole sample. One model a column for all batches and no record's neighbours looked at, but for what a symbol is:
+
+    timestamp_delta       the one of these that takes the fewest bits: ages, latest - timestamp, of all records; deltas
+                          to the batch's base timestamp, as v2 and v3 store them, of all but a first record that is the
+                          base; deltas to the record before, of all but the first of each batch; or, of the records
+                          between the first and the last of a batch, the distance from the line through these two, with
+                          their spread as one symbol a batch. Each gives the timestamps back, given the latest: a base
+                          that the header does not have is the latest less the largest delta, or less 0
+    offset_delta          offsets left out before the record: since the record before, or the base offset
+    key_length            null is a symbol
+    value_length          likewise
+    header_count          of a record
+    header_key_length     a model for each position in the record
+    header_value_length   likewise
+
+By Gibbs' inequality no code that gives each symbol of a column a length of its own takes less on these symbols. No
+column of v2 and v3 does: their offset deltas, the only symbols that are others, are no shorter than the holes. What the
+model itself takes is not counted, and the shares are those of the sample: a smaller one has a lower floor, and the
+source it was drawn from a higher one, by about (symbols - 1) / (2 ln 2) bits a column (Miller and Madow 1955) where
+symbols are few beside the records. That correction is left out: with it, this would be an estimate of the source, and
+no limit for the sample. A format that looks further than at one symbol may take less: one that finds better symbols,
+adapts to each batch, codes columns together, or stores headers once that records share. So may one that leaves
+something out, as v0 does with times, or one whose header is leaner than ours, which is a choice and no entropy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int64
+from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP, UNSET
+from kfbench.measure.schema import counts_text
+from kfbench.records import Shapes
+
+FLOOR: Final = "floor"  # what stands for a format in its rows
+HEADER_BYTES: Final = 29
+PRODUCER_BYTES: Final = 14
+TIME_BYTES: Final = 6
+_NO_DOUBT_BITS: Final = 1e-6  # what sums of logarithms may be off by: whole bytes are the same on every host
+_UVARINT_STEPS: Final = np.array([1 << bits for bits in range(7, 64, 7)], np.uint64)
+_DENSE: Final = 4  # a range of symbols so many times their number is counted, a wider one sorted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Floor:
+    """header_bytes: of all batches; bits: column -> of all records; payload: what it stands beside, in bytes."""
+
+    records: int
+    batches: int
+    header_bytes: int
+    bits: Mapping[str, float]
+    payload: Mapping[str, int]
+
+    @cached_property
+    def field_bytes(self) -> dict[str, int]:
+        """Bytes by column, header and payload; those of a column are rounded down, as befits a limit."""
+        columns = {name: int((bits + _NO_DOUBT_BITS) // 8) for name, bits in self.bits.items()}
+        return {"batch_header": self.header_bytes, **columns, **self.payload}
+
+    @property
+    def payload_bytes(self) -> int:
+        return sum(self.payload.values())
+
+    @property
+    def overhead_bytes(self) -> int:
+        return sum(self.field_bytes.values()) - self.payload_bytes
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Of one row (schema.py)."""
+        return {
+            "records": self.records,
+            "batches": self.batches,
+            "size_bytes": self.overhead_bytes + self.payload_bytes,
+            "payload_bytes": self.payload_bytes,
+            "overhead_bytes": self.overhead_bytes,
+            "field_bytes": counts_text(self.field_bytes),
+        }
+
+
+def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) -> Floor:
+    """Of these records in these batches (bounds int64[batches + 1]). Takes the memory of some ten columns."""
+    fields = batch_fields.over(len(bounds) - 1)
+    sizes = np.diff(bounds)
+    held = sizes > 0
+    first = bounds[:-1][held]
+    latest_ms = np.maximum.reduceat(shapes.timestamps_ms, first) if len(first) else first
+    horizon_ms, first_ms = fields["delete_horizon_ms"], _of_held(shapes.timestamps_ms[first], held)
+    base_ms = _set_or(fields["base_timestamp_ms"], np.where(horizon_ms >= 0, horizon_ms, first_ms))[held]
+    base_offsets = _set_or(fields["base_offset"], _of_held(shapes.offsets[first], held))
+    gaps = np.diff(shapes.offsets, prepend=shapes.offsets[:1]) - 1
+    gaps[first] = shapes.offsets[first] - base_offsets[held]
+    header_counts = np.diff(shapes.header_bounds)
+    positions = np.arange(shapes.header_count) - np.repeat(shapes.header_bounds[:-1], header_counts)
+    header_key_bytes = int(shapes.header_key_lengths.sum(dtype=np.int64))
+    return Floor(
+        records=len(shapes),
+        batches=len(sizes),
+        header_bytes=int(
+            HEADER_BYTES * len(sizes)
+            + np.broadcast_to(_fields_bytes(shapes, fields, held, first, latest_ms), len(sizes)).sum()
+            + _uvarint_bytes(sizes).sum()
+            + _last_offset_bytes(shapes, bounds, fields, base_offsets, gaps).sum()
+        ),
+        bits={
+            "timestamp_delta": _time_bits(shapes.timestamps_ms, latest_ms, base_ms, first, sizes[held]),
+            "offset_delta": _bits(gaps),
+            "key_length": _bits(shapes.key_lengths),
+            "value_length": _bits(shapes.value_lengths),
+            "header_count": _bits(header_counts),
+            "header_key_length": _bits_by_position(shapes.header_key_lengths, positions),
+            "header_value_length": _bits_by_position(shapes.header_value_lengths, positions),
+        },
+        payload={
+            "key": shapes.key_bytes,
+            "value": shapes.value_bytes,
+            "header_key": header_key_bytes,
+            "header_value": shapes.header_bytes - header_key_bytes,
+        },
+    )
+
+
+def _of_held(values: Int64, held: NDArray[np.bool_], otherwise: Int64 | int = 0) -> Int64:
+    """What batches with records have, and what the others do: int64[batches]."""
+    found = np.broadcast_to(np.asarray(otherwise, np.int64), len(held)).copy()
+    found[held] = values
+    return found
+
+
+def _set_or(given: Int64, derived: Int64) -> Int64:
+    return np.where(given == UNSET, derived, given)
+
+
+def _fields_bytes(
+    shapes: Shapes, fields: NDArray[np.void], held: NDArray[np.bool_], first: Int64, latest_ms: Int64
+) -> Int64:
+    """What the header has beside what is always there, but for its counts; int64[batches], or one for all."""
+    base_ms, max_ms, horizon_ms = (
+        fields[f"{name}_ms"] for name in ("base_timestamp", "max_timestamp", "delete_horizon")
+    )
+    has_base = (base_ms != UNSET) & (horizon_ms < 0)
+    has_producer = (
+        (fields["producer_id"] != NO_PRODUCER_ID)
+        | (fields["producer_epoch"] != NO_PRODUCER_EPOCH)
+        | (fields["base_sequence"] != NO_SEQUENCE)
+    )
+    times = (fields["append_time_ms"] != NO_TIMESTAMP).astype(np.int64) + (horizon_ms >= 0)
+    if has_base.any():
+        times = times + (held & has_base & (base_ms != _of_held(shapes.timestamps_ms[first], held)))
+    if (max_ms != UNSET).any():
+        times = times + (held & (max_ms != UNSET) & (max_ms != _of_held(latest_ms, held)))
+    found: Int64 = PRODUCER_BYTES * has_producer + TIME_BYTES * times + fields["tags_bytes"]
+    return found
+
+
+def _last_offset_bytes(
+    shapes: Shapes, bounds: Int64, fields: NDArray[np.void], base_offsets: Int64, gaps: Int64
+) -> Int64:
+    """int64[batches]: none where offsets have no holes."""
+    sizes, ends = np.diff(bounds), bounds[1:]
+    held = sizes > 0
+    last_offsets = _set_or(fields["last_offset"], _of_held(shapes.offsets[ends[held] - 1], held, base_offsets))
+    deltas = last_offsets - base_offsets
+    holes = np.concatenate([[0], np.cumsum(gaps != 0)])
+    is_dense = (holes[ends] == holes[bounds[:-1]]) & (deltas == sizes - 1)
+    return np.where(is_dense, 0, _uvarint_bytes(deltas))
+
+
+def _uvarint_bytes(values: Int64) -> Int64:
+    return 1 + np.searchsorted(_UVARINT_STEPS, values.astype(np.uint64), side="right")
+
+
+def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: Int64, sizes: Int64) -> float:
+    """All but timestamps_ms: of each batch that has records. Differences beyond int64 wrap round, and still tell."""
+    by_age = _bits(np.repeat(latest_ms, sizes) - timestamps_ms)
+    number = np.arange(len(timestamps_ms)) - np.repeat(first, sizes)
+    to_base = timestamps_ms - np.repeat(base_ms, sizes)
+    by_base = _bits(to_base[(number > 0) | (to_base != 0)])
+    by_step = _bits(np.diff(timestamps_ms)[number[1:] > 0])
+    first_ms = timestamps_ms[first]
+    spreads = timestamps_ms[first + sizes - 1] - first_ms
+    steps = np.maximum(sizes - 1, 1)
+    inner = (number > 0) & (number < np.repeat(steps, sizes))
+    line = np.repeat(first_ms, sizes) + np.repeat(spreads, sizes) * number // np.repeat(steps, sizes)
+    by_line = _bits(spreads[sizes > 1]) + _bits((timestamps_ms - line)[inner])
+    return min(by_age, by_base, by_step, by_line)
+
+
+def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
+    """The entropy of both together less that of the positions, which the header counts tell."""
+    if not len(lengths):
+        return 0.0
+    both = positions * (int(lengths.max()) + 2) + (lengths + np.int64(1))
+    return max(_bits(both) - _bits(positions), 0.0)
+
+
+def _bits(symbols: NDArray[Any]) -> float:
+    """Zero-order entropy of these symbols, times their number."""
+    counts = _counts(symbols)
+    return float(np.sum(counts * np.log2(len(symbols) / counts)))
+
+
+def _counts(symbols: NDArray[Any]) -> Int64:
+    """How often each symbol is there, in their order."""
+    if not len(symbols):
+        return np.zeros(0, np.int64)
+    least = symbols.min()
+    if int(symbols.max()) - int(least) < _DENSE * len(symbols):
+        counts = np.bincount(symbols - least)
+        return counts[counts > 0]
+    return np.unique_counts(symbols).counts

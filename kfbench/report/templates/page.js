@@ -1,0 +1,98 @@
+"use strict";
+const LONG_TABLE_ROWS = 15;
+const ABSENT = "–";
+const NEXT_ORDER = {ascending: "descending", descending: "as stored"};
+
+/** Each column head becomes a button: ascending, descending, as stored. */
+function sortable(table) {
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells], stored = [...body.rows];
+  const value = (row, at) => {
+    const {dataset: {v}, textContent} = row.cells[at], text = textContent.trim();
+    return v !== undefined ? Number(v) : text === ABSENT ? "" : text;
+  };
+  const kind = x => x === "" ? 2 : typeof x === "string" ? 1 : 0; // numbers, words, and what is absent comes last
+  heads.forEach((head, at) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.title = "sort by this column";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const order = NEXT_ORDER[head.getAttribute("aria-sort")] ?? "ascending";
+      for (const other of heads) other.removeAttribute("aria-sort");
+      if (order === "as stored") return body.append(...stored);
+      head.setAttribute("aria-sort", order);
+      const sign = order === "ascending" ? 1 : -1;
+      body.append(...[...stored].sort((a, b) => {
+        const x = value(a, at), y = value(b, at);
+        if (kind(x) !== kind(y)) return kind(x) - kind(y);
+        return sign * (typeof x === "number" ? x - y : x.localeCompare(y, "en", {numeric: true}));
+      }));
+    });
+  });
+}
+
+/** A box above a long table: rows that lack one of its words are hidden, and how many are left is said. */
+function filterable(table) {
+  const rows = [...table.tBodies[0].rows];
+  const plain = text => text.toLowerCase().replaceAll("\u2212", "-");
+  const texts = rows.map(row => plain([...row.cells].map(cell => cell.textContent).join(" ")));
+  const box = document.createElement("p"), label = document.createElement("label");
+  const input = document.createElement("input"), left = document.createElement("output");
+  box.className = "filter";
+  input.type = "search";
+  input.autocomplete = "off";
+  input.setAttribute("aria-label", `Filter rows: ${table.caption.textContent}`);
+  input.setAttribute("aria-controls", table.id);
+  label.append("Filter rows ", input);
+  box.append(label, " ", left);
+  table.parentElement.before(box);
+  input.addEventListener("input", () => {
+    const words = plain(input.value).split(/\s+/).filter(Boolean);
+    rows.forEach((row, at) => { row.hidden = !words.every(word => texts[at].includes(word)); });
+    left.textContent = words.length ? `${rows.filter(row => !row.hidden).length} of ${rows.length} rows` : "";
+  });
+}
+
+/** A stop of the Tab key, and a shade at its right end, only where there is something to scroll to. */
+function scrollable(regions) {
+  const show = region => {
+    const {scrollWidth, clientWidth, scrollLeft, scrollHeight, clientHeight} = region;
+    region.classList.toggle("more", scrollWidth - clientWidth - scrollLeft > 1);
+    if (scrollWidth > clientWidth || scrollHeight > clientHeight) region.tabIndex = 0;
+    else region.removeAttribute("tabindex");
+  };
+  const sizes = new ResizeObserver(changed => changed.forEach(({target}) => show(target)));
+  for (const region of regions) {
+    sizes.observe(region);
+    region.addEventListener("scroll", () => show(region), {passive: true});
+  }
+}
+
+/** The section that is read is marked in the contents, and in sight there unless somebody is looking for another. */
+function followed(contents) {
+  const links = new Map([...contents.querySelectorAll("li a")].map(link => [link.hash.slice(1), link]));
+  const read = new IntersectionObserver(changes => {
+    for (const {target} of changes.filter(({isIntersecting}) => isIntersecting)) {
+      contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
+      const link = links.get(target.id);
+      link.setAttribute("aria-current", "true");
+      if (!contents.contains(document.activeElement)) contents.scrollTop = link.offsetTop - contents.clientHeight / 2;
+    }
+  }, {rootMargin: "-10% 0px -89% 0px"});
+  for (const name of links.keys()) read.observe(document.getElementById(name));
+}
+
+for (const table of document.querySelectorAll("main table")) {
+  sortable(table);
+  if (table.tBodies[0].rows.length >= LONG_TABLE_ROWS) filterable(table);
+}
+scrollable(document.querySelectorAll(".scroll"));
+document.querySelectorAll("nav").forEach(followed);
+
+let folded = []; // paper cannot be unfolded
+addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const each of folded) each.open = true;
+});
+addEventListener("afterprint", () => { for (const each of folded) each.open = false; });

@@ -1,0 +1,433 @@
+"""The first screen: which format is the smallest for which class of workload, and what it costs in CPU.
+
+A class is a question that several workloads of the catalogue ask. What it takes is the geometric mean over its
+workloads, as they are, each of the same weight, and a format has a number where all of them have it: one that cannot
+carry the headers of one workload is not compared over the others. One that loses something has its numbers beside
+those that do not, and wins nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from kfbench.report.broker import Paths, span
+from kfbench.report.class_times import TIMED, ClassTime, Times
+from kfbench.report.failures import reason
+from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
+from kfbench.report.results import BASE, COLD, MAIN, Results, in_order, middle, ties
+from kfbench.report.words import codecs_of
+from kfbench.report.workloads import NONE, TIE, TIE_WITH_BASE, Named, Sizes, without
+from kfbench.workloads.catalogue import DEFAULT
+
+NEW: Final = "v3"  # whose CPU stands on the first screen: it is what one would move to
+CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "One record a batch": ("cluster-metadata", "connect-internal", "consumer-offsets", "iot-telemetry"),
+    "Small batches": ("cdc-debezium", "kv-mixgraph", "user-activity"),
+    "Large batches": ("kv-etc", "log-shipping", "omb-100b", "out-of-order", "producer-perf"),
+    "Record headers": ("cloudevents", "service-events"),
+    "Transactions": ("transactional",),
+    "After compaction": ("compacted-changelog",),
+    "Values of 1 KB": ("kv-ycsb", "omb-1kb"),
+    "Values of 64 KB": ("large-payload",),
+}
+READING: Final = (
+    "A class is a question that several workloads ask; they need not answer it alike. Bytes and CPU are geometric "
+    "means over these workloads, as they are, each of the same weight; least and most of them stand beside the mean. A "
+    "format that cannot carry one of them has no number. A CPU interval joins those of the workloads: it says how far "
+    "the rounds were apart, and nothing of other workloads. Every workload stands on its own further down."
+)
+NOT_MEASURED: Final = "not measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One class in one run. workloads: those of it that the run has; members: codec -> the bytes a record of each of
+    them; under: codec -> their means, where all have some format; cpu: (operation, format) -> CPU time against v2's,
+    without a codec; again: operation -> v2's own against itself."""
+
+    name: str
+    workloads: tuple[str, ...]
+    batches: tuple[float, float]
+    members: Mapping[str, tuple[Sizes, ...]]
+    under: Mapping[str, Sizes]
+    cpu: Mapping[tuple[str, str], ClassTime]
+    again: Mapping[str, Interval]
+
+    @property
+    def records_a_batch(self) -> str:
+        least, most = (number(each, 0) for each in self.batches)
+        return least if least == most else f"{least}–{most}"
+
+    def ratio(self, codec: str, name: str) -> float | None:
+        return self.under[codec].ratio(name) if codec in self.under else None
+
+    def span(self, codec: str, name: str) -> tuple[float, float] | None:
+        """The least and the most of its workloads; None unless each has a ratio."""
+        if self.ratio(codec, name) is None:
+            return None
+        ratios = [ratio for each in self.members[codec] if (ratio := each.ratio(name)) is not None]
+        return min(ratios), max(ratios)
+
+    def winner(self, codec: str) -> str | None:
+        """As Sizes.won."""
+        return self.under[codec].won if codec in self.under else None
+
+
+class Verdicts:
+    """The classes of one run, in the order of CLASSES; a workload of none of them is one of its own."""
+
+    def __init__(self, results: Results, named: Named, paths: Paths) -> None:
+        self._results, self._named = results, named
+        self._times = Times(results, named, paths)
+        self.codecs = named.shown_codecs
+
+    @cached_property
+    def noise(self) -> tuple[float, float] | None:
+        """What v2 reads against itself by class: the middle 95 %."""
+        return middle([ratio.median for each in self.classes for ratio in each.again.values()])
+
+    def workloads(self, codec: str) -> list[Sizes]:
+        """Each on its own."""
+        return self._named.under(codec)
+
+    @cached_property
+    def classes(self) -> list[Verdict]:
+        of_class = {workload: name for name, every in CLASSES.items() for workload in every}
+        found: dict[str, list[str]] = {name: [] for name in CLASSES}
+        for workload in dict.fromkeys(each.workload for codec in self.codecs for each in self._named.under(codec)):
+            found.setdefault(of_class.get(workload, workload), []).append(workload)
+        return [self._verdict(name, workloads) for name, workloads in found.items() if workloads]
+
+    @cached_property
+    def formats(self) -> list[str]:
+        """Those of any workload, in order."""
+        return in_order(name for codec in self.codecs for each in self._named.under(codec) for name in each.of)
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """v0 to v3, and of the other formats the one that is the smallest over all classes."""
+        means = {name: self._mean_ratio(name) for name in self.formats if name not in MAIN}
+        found = {name: mean for name, mean in means.items() if mean is not None}
+        best = min(found, key=lambda name: found[name], default=None)
+        return [name for name in self.formats if name in MAIN or name == best]
+
+    def _mean_ratio(self, name: str) -> float | None:
+        """Of all classes; None unless each has it, and nothing is lost in any."""
+        first = self.codecs[0]
+        ratios = [each.ratio(first, name) for each in self.classes]
+        known = [ratio for ratio in ratios if ratio is not None]
+        is_whole = len(known) == len(ratios) > 0 and not any(each.under[first].lost[name] for each in self.classes)
+        return _geometric(known) if is_whole else None
+
+    @cached_property
+    def lost(self) -> dict[str, list[str]]:
+        """Of the formats shown those that lose something in some class without a codec, and what."""
+        found = [each.under[self.codecs[0]].lost for each in self.classes if self.codecs[0] in each.under]
+        lost = {name: list(dict.fromkeys(what for each in found for what in each.get(name, ()))) for name in self.shown}
+        return {name: what for name, what in lost.items() if what}
+
+    @cached_property
+    def alone(self) -> dict[str, list[str]]:
+        """codec -> the classes in which v2 has bytes and nothing to be compared with."""
+        found: dict[str, list[str]] = {}
+        for each in self.classes:
+            for codec, sizes in each.under.items():
+                if BASE in sizes.of and sizes.won is None:
+                    found.setdefault(codec, []).append(each.name)
+        return found
+
+    @cached_property
+    def absent(self) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+        """(why, which formats) have no bytes -> in which classes: of all formats shown without a codec, and of v2 and
+        v3 where a class has no winner under one."""
+        found: dict[tuple[str, str], dict[str, None]] = {}  # (why, class) -> formats
+        for each in self.classes:
+            for codec in self.codecs:
+                is_first = codec == self.codecs[0]
+                for name in self.shown if is_first else [BASE, NEW] if each.winner(codec) is None else []:
+                    for why in self._why(codec, each.workloads, name):
+                        where = why if is_first else f"{why}, under {codec}"
+                        found.setdefault((where, each.name), {})[name] = None
+        classes: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for (why, each_class), names in found.items():
+            classes.setdefault((why, tuple(in_order(names))), []).append(each_class)
+        return classes
+
+    def _why(self, codec: str, workloads: Sequence[str], name: str) -> list[str]:
+        """What keeps a format from having bytes of all these workloads."""
+        there = {each.workload for each in self._named.under(codec) if name in each.of}
+        lacking = [each for each in workloads if each not in there]
+        return list(dict.fromkeys(self._reasons.get((each, codec, name), NOT_MEASURED) for each in lacking))
+
+    @cached_property
+    def _reasons(self) -> dict[tuple[str, str, str], str]:
+        """(workload, codec, format) -> why its row is no number. Of workloads as they stand: no variants."""
+        rows = self._results.every
+        rows = rows[(rows["kind"] == "bytes") & (rows["status"] != "ok") & (rows["workload"] != "grid")]
+        rows = rows[(rows["variant"].isna() | (rows["variant"] == DEFAULT)) & ~(rows["cache"] == COLD)]
+        rows = rows.assign(with_codec=codecs_of(rows))
+        return {(row.workload, row.with_codec, row.format): reason(row) for row in rows.itertuples()}
+
+    @cached_property
+    def untimed(self) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+        """(why, the classes in which v3 has no time) -> which operations."""
+        found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for operation in TIMED:
+            classes: dict[str, list[str]] = {}
+            for each in self.classes:
+                if (operation, NEW) not in each.cpu:
+                    classes.setdefault(self._times.why(operation, each.workloads, NEW), []).append(each.name)
+            for why, names in classes.items():
+                found.setdefault((why, tuple(names)), []).append(operation)
+        return found
+
+    def _verdict(self, name: str, workloads: Sequence[str]) -> Verdict:
+        members = {
+            codec: tuple(each for each in self._named.under(codec) if each.workload in workloads)
+            for codec in self.codecs
+        }
+        batches = [each.records_a_batch for found in members.values() for each in found]
+        means = {codec: _mean(name, found) for codec, found in members.items() if len(found) == len(workloads)}
+        return Verdict(
+            name=name,
+            workloads=tuple(workloads),
+            batches=(min(batches), max(batches)),
+            members=members,
+            under={codec: mean for codec, mean in means.items() if mean is not None},
+            cpu=self._times.of(workloads, [each for each in self.formats if each != BASE]),
+            again=self._times.again(workloads),
+        )
+
+
+def _mean(name: str, found: Sequence[Sizes]) -> Sizes | None:
+    """Geometric means over workloads, of the formats that all of them have; None where there is no such format."""
+    formats = [each for each in found[0].of if all(each in sizes.of for sizes in found)]
+    if not formats:
+        return None
+    return Sizes(
+        workload=name,
+        variant=DEFAULT,
+        with_codec=found[0].with_codec,
+        records_a_batch=_geometric([each.records_a_batch for each in found]),
+        of={each: _geometric([sizes.of[each] for sizes in found]) for each in formats},
+        lost={each: tuple(dict.fromkeys(what for sizes in found for what in sizes.lost[each])) for each in formats},
+    )
+
+
+def _geometric(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def table(verdicts: Verdicts) -> Table | None:
+    """One row a class: who is the smallest, bytes of each format, CPU of v3. None without named workloads."""
+    if not verdicts.classes:
+        return None
+    first = verdicts.codecs[0]
+    others = [name for name in verdicts.shown if name != BASE]
+    body: list[tuple[Cell, ...]] = []
+    for each in verdicts.classes:
+        sizes = each.under.get(first)
+        body.append(
+            (
+                each.name,
+                *(each.winner(codec) for codec in verdicts.codecs),
+                sizes.of.get(BASE) if sizes else None,
+                *(each.ratio(first, name) for name in others),
+                *(_cpu(each, operation, NEW) for operation in TIMED),
+            )
+        )
+    return Table(
+        name="verdict",
+        caption=f"Which format for which workload: bytes a record of {BASE} and of the others relative to it "
+        f"({_words(first)}); CPU time of {NEW} relative to {BASE}",
+        columns=(
+            Column(name="workload class"),
+            *(Column(name="winner", unit=_words(codec)) for codec in verdicts.codecs),
+            Column(name=BASE, unit="bytes", digits=1),
+            *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
+            *(Column(name=f"{NEW} {operation}", unit=f"× {BASE} CPU") for operation in TIMED),
+        ),
+        rows=tuple(body),
+        notes=tuple(_notes(verdicts)),
+    )
+
+
+def _notes(verdicts: Verdicts) -> Iterator[str]:
+    yield (
+        f"Winner: of the formats that lose nothing the one of the fewest bytes; a tie where {BASE} takes at most "
+        f"{100 * TIE:.0f} % more. Of several workloads: geometric means."
+    )
+    if verdicts.lost:
+        losing = listed([f"{name} ({listed(what)})" for name, what in verdicts.lost.items()])
+        yield f"Not compared where it loses something of the records of a class: {losing}."
+    yield f"CPU is {NEW}'s, whichever format wins. An interval that {_tie_words(verdicts)} is a tie."
+    for (why, names), classes in verdicts.absent.items():
+        nothing = f"; without {BASE} nothing is compared" if BASE in names else ""
+        yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
+    for codec, classes in verdicts.alone.items():
+        yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE} that loses nothing."
+    for (why, names), operations in verdicts.untimed.items():
+        yield f"No {listed(operations)} for {_which(verdicts, names)}: {why}."
+
+
+def _tie_words(verdicts: Verdicts) -> str:
+    if verdicts.noise is None:
+        return "holds 1"
+    low, high = verdicts.noise
+    return f"holds 1, or reaches into {low:.2f}–{high:.2f}, what {BASE} reads against itself by class,"
+
+
+def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
+    return "any class" if len(classes) == len(verdicts.classes) else listed([_lower(name) for name in classes])
+
+
+def detail_table(verdicts: Verdicts) -> Table:
+    """One row a class and format: bytes under each codec of the verdict, and CPU, each with the least and the most of
+    the class's workloads."""
+    body: list[tuple[Cell, ...]] = []
+    for each in verdicts.classes:
+        for name in verdicts.formats:
+            if not any(name in sizes.of for sizes in each.under.values()):
+                continue
+            cells: list[Cell] = []
+            for codec in verdicts.codecs:
+                sizes = each.under.get(codec)
+                cells += [sizes.of.get(name) if sizes else None, each.ratio(codec, name)]
+                cells.append(None if name == BASE else _span(each, each.span(codec, name), 3))
+            for operation in TIMED:
+                time = each.cpu.get((operation, name))
+                cells += [_cpu(each, operation, name), _span(each, (time.least, time.most) if time else None, 2)]
+            body.append((each.name, name, *cells, _word(each, name, verdicts.codecs[0])))
+    return Table(
+        name="verdict-formats",
+        caption=f"Every format of every class: bytes a record and CPU time, relative to {BASE}",
+        columns=(
+            Column(name="workload class"),
+            Column(name="format", swatch=True),
+            *(
+                column
+                for codec in verdicts.codecs
+                for column in (
+                    Column(name=_words(codec), unit="bytes", digits=1),
+                    Column(name=_words(codec), unit=f"× {BASE}", digits=3),
+                    Column(name=f"{_words(codec)}, least–most"),
+                )
+            ),
+            *(
+                column
+                for operation in TIMED
+                for column in (
+                    Column(name=operation, unit=f"× {BASE} CPU"),
+                    Column(name=f"{operation}, least–most"),
+                )
+            ),
+            Column(name="bytes", unit=_words(verdicts.codecs[0])),
+        ),
+        rows=tuple(body),
+        notes=("Least–most: of the class's workloads, by medians. A class of one has none.",),
+    )
+
+
+def _span(each: Verdict, span: tuple[float, float] | None, digits: int) -> Cell:
+    if span is None or len(each.workloads) == 1:
+        return None
+    return Ranked(f"{number(span[0], digits)}–{number(span[1], digits)}", span[0])
+
+
+def _cpu(each: Verdict, operation: str, name: str) -> Cell:
+    is_timed = any(timed == operation for timed, _ in each.cpu)
+    found = each.cpu.get((operation, name))
+    return 1.0 if name == BASE and is_timed else found.mean if found else None
+
+
+def _word(each: Verdict, name: str, codec: str) -> str:
+    sizes = each.under.get(codec)
+    if sizes is None or name not in sizes.of:
+        return ""
+    if sizes.lost[name]:
+        return f"without {listed(sizes.lost[name])}"
+    if sizes.won == TIE_WITH_BASE:
+        return "tie" if name in sizes.smallest_whole else ""
+    return "smallest" if name == sizes.won else ""
+
+
+def classes_table(verdicts: Verdicts) -> Table:
+    """Which workloads stand behind each class, and what v2 reads against itself over them."""
+    return Table(
+        name="verdict-classes",
+        caption=f"The workloads of each class; over them CPU time of {BASE} against itself",
+        columns=(
+            Column(name="workload class"),
+            Column(name="records a batch"),
+            Column(name="workloads"),
+            *(Column(name=operation, unit=f"× {BASE} CPU") for operation in TIMED),
+        ),
+        rows=tuple(
+            (each.name, each.records_a_batch, listed(each.workloads), *(each.again.get(name) for name in TIMED))
+            for each in verdicts.classes
+        ),
+    )
+
+
+def sentence(verdicts: Verdicts) -> str:
+    """Over all workloads: how far v3 is from v2, and where v0 or v1 takes fewer bytes."""
+    said = []
+    for codec in verdicts.codecs:
+        ratios = [ratio for each in verdicts.workloads(codec) if (ratio := each.ratio(NEW)) is not None]
+        if ratios:
+            alike = sum(abs(ratio - 1) <= TIE for ratio in ratios)
+            larger = sum(ratio > 1 + TIE for ratio in ratios)
+            where = "without a codec" if codec == NONE else f"under {codec}"
+            said.append(
+                f"{min(ratios):.3f} to {max(ratios):.3f} {where} (within {100 * TIE:.0f} % in {alike} of {len(ratios)}"
+                + (f", more in {larger})" if larger else ")")
+            )
+    if not said:
+        return ""
+    text = f"By workload {NEW} takes, in times of the bytes of {BASE}, {listed(said)}"
+    return "; ".join([text, *_old(verdicts.workloads(verdicts.codecs[0]))]) + "."
+
+
+def _old(found: Sequence[Sizes]) -> Iterator[str]:
+    for name in MAIN[: MAIN.index(BASE)]:
+        if wins := sum(each.won == name for each in found):
+            yield f"{name} is the smallest in {wins}"
+        if losing := [each for each in found if name in each.at_a_loss]:
+            yield f"{without(losing, name)}, takes less than any that loses nothing in {len(losing)}"
+
+
+def cpu_sentence(verdicts: Verdicts) -> str:
+    """Where v3 takes more CPU time than v2, and where less: beyond their intervals, and beyond v2 against itself."""
+    said = []
+    for operation in TIMED:
+        ratios = {each.name: time.mean for each in verdicts.classes if (time := each.cpu.get((operation, NEW)))}
+        if not ratios:
+            continue
+        apart = {name: ratio for name, ratio in ratios.items() if not ties(ratio, verdicts.noise)}
+        parts = []
+        for word, medians in (
+            ("more", {name: ratio.median for name, ratio in apart.items() if ratio.median > 1}),
+            ("less", {name: ratio.median for name, ratio in apart.items() if ratio.median < 1}),
+        ):
+            if medians:
+                parts.append(f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()])}×)")
+        parts.append(f"as much, as far as can be told, in {len(ratios) - len(apart)} of {len(ratios)} classes")
+        said.append(f"{NEW} takes {listed(parts)} to {operation}")
+    if not said:
+        return ""
+    text = f"Of CPU time against {BASE}, {'; '.join(said)}."
+    if verdicts.noise:
+        low, high = verdicts.noise
+        text += f" By class, {BASE} against itself reads {low:.2f} to {high:.2f}."
+    return text
+
+
+def _lower(name: str) -> str:
+    return name[:1].lower() + name[1:]
+
+
+def _words(codec: str) -> str:
+    return "no codec" if codec == NONE else codec

@@ -1,0 +1,70 @@
+"""One browser and two pages for all: the newest committed report as it is rendered now, and the answer of a what-if."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kfbench.report import publish, whatif
+from kfbench.store import open_run
+from kfbench.sweep.whatif import what_if
+from tests.browser.chromium import Chromium, program
+from tests.recorded import FOLDER
+
+HERE = Path(__file__).parent
+REPORTS = HERE.parents[1] / "reports"
+UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ETIMEDOUT")
+REPORT = pytest.param("report", marks=pytest.mark.thorough)  # 20 s to render
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    path = program()
+    if path is None:
+        pytest.skip("no Chromium or Chrome on PATH")
+    with Chromium(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """index.html of the newest committed run, rendered anew."""
+    page = tmp_path_factory.mktemp("report") / "index.html"
+    page.write_bytes(dict(publish.render(open_run(publish.newest(REPORTS))))["index.html"])
+    return page
+
+
+@pytest.fixture(scope="session")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """index.html of a what-if of two recorded logs."""
+    found = what_if([FOLDER / "service-headers.log", FOLDER / "telemetry.log"], ["v1", "v3"], ["none", "lz4"])
+    return whatif.publish(json.loads(json.dumps(found.to_dict())), tmp_path_factory.mktemp("what-if")) / "index.html"
+
+
+@pytest.fixture(params=["answer", REPORT])
+def page(request: pytest.FixtureRequest) -> Path:
+    """Each of the two."""
+    path: Path = request.getfixturevalue(request.param)
+    return path
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core: of the version, and held by npm to the hash, in package-lock.json."""
+    if not os.environ.get("KFBENCH_REGISTRIES"):
+        pytest.skip("downloads from a registry of npm packages: set KFBENCH_REGISTRIES=1 to run it")
+    if not shutil.which("npm"):
+        pytest.skip("needs npm on PATH")
+    folder = tmp_path_factory.mktemp("axe")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, folder)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode and any(word in done.stderr for word in UNREACHABLE):
+        pytest.skip("the registry of npm packages is out of reach")
+    assert done.returncode == 0, done.stderr
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()

@@ -1,0 +1,81 @@
+"""What an automated checker finds wrong with a page: nothing."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.browser.chromium import Chromium, Tab
+
+pytestmark = pytest.mark.browser
+WIDE_PX = 4000
+ALL_BUT_CONTRAST = """axe.run(document, {rules: {"color-contrast": {enabled: false}}}).then(({violations}) =>
+  violations.flatMap(({id, nodes}) => nodes.map(node => `${id}: ${node.html.slice(0, 200)}`)))"""
+# With nothing clipped or wrapped it can tell every contrast but those of figures, which test_page.py measures.
+CONTRAST = """(document.head.insertAdjacentHTML("beforeend", `<style>
+  .scroll{overflow:visible!important;max-height:none!important} main{max-width:none!important}
+  th,nav,.up{position:static!important} th{white-space:nowrap!important} caption{margin:0!important}</style>`),
+axe.run(document, {runOnly: ["color-contrast"]})).then(({violations, incomplete}) =>
+  [...violations, ...incomplete].flatMap(({nodes}) => nodes.map(node => node.html.slice(0, 200)))
+    .filter(html => !html.startsWith("<text")))"""
+
+
+def with_axe(tab: Tab, axe: str) -> Tab:
+    tab.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
+    tab.ask(f"{axe};undefined")
+    return tab
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(chromium: Chromium, axe: str, page: Path, dark: bool) -> None:
+    assert with_axe(chromium.open(page, dark=dark), axe).ask(ALL_BUT_CONTRAST) == []
+    assert with_axe(chromium.open(page, WIDE_PX, dark=dark), axe).ask(CONTRAST) == []
+
+
+@pytest.mark.thorough
+def test_axe_finds_what_is_wrong(chromium: Chromium, axe: str, answer: Path, tmp_path: Path) -> None:
+    worse = tmp_path / "worse.html"
+    worse.write_text(answer.read_text().replace(' lang="en"', "").replace("--ink:#1c1e21", "--ink:#dddddd"))
+    tab = with_axe(chromium.open(worse), axe)
+    assert [said.partition(":")[0] for said in tab.ask(ALL_BUT_CONTRAST)] == ["html-has-lang"]
+    assert len(tab.ask(CONTRAST)) > 10
+
+
+def test_the_first_key_skips_to_the_content(chromium: Chromium, page: Path) -> None:
+    tab = chromium.open(page)
+    tab.press("Tab")
+    link = "document.activeElement.getBoundingClientRect()"
+    assert tab.ask("document.activeElement.textContent") == "Skip to the content"
+    assert tab.ask(f"{link}.top") >= 0
+    tab.press("Enter", "\r")
+    assert tab.ask("location.hash") == "#content"
+
+
+def test_what_has_the_focus_shows_it(chromium: Chromium, page: Path) -> None:
+    tab = chromium.open(page)
+    seen = set()
+    for _ in range(12):
+        tab.press("Tab")
+        name, outline = tab.ask(
+            "[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"
+        )
+        seen.add(name)
+        assert outline == "solid", name
+    assert seen >= {"A", "BUTTON"}
+
+
+def test_headings_go_down_one_at_a_time_and_figures_say_what_they_show(chromium: Chromium, page: Path) -> None:
+    tab = chromium.open(page)
+    levels = tab.ask("[...document.querySelectorAll('h1,h2,h3,h4')].map(each => Number(each.tagName[1]))")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    figures = tab.ask("""[...document.querySelectorAll("figure")].map(each => {
+      const link = each.querySelector("a");
+      const table = link && document.querySelector(link.getAttribute("href"));
+      const below = table && each.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING;
+      return [each.querySelector("svg[role=img]").getAttribute("aria-label"), table?.tagName, Boolean(below)];
+    })""")
+    assert figures
+    for alt, name, below in figures:
+        assert len(alt) > 40 and (name, below) == ("TABLE", True)

@@ -1,0 +1,133 @@
+"""Tables in a real browser: sorted and filtered by mouse and by keys."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kfbench.report.render import Cell, Column, Ranked, Table
+from tests.browser.chromium import Chromium, Tab
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def tab(chromium: Chromium, answer: Path) -> Tab:
+    """The what-if, with its long table of fields under the name `table`."""
+    tab = chromium.open(answer)
+    tab.ask("""globalThis.table = document.getElementById("t-fields"), undefined""")
+    return tab
+
+
+def column(tab: Tab, at: int) -> list[str]:
+    """The cells in sight."""
+    cells: list[str] = tab.ask(
+        f"[...table.tBodies[0].rows].filter(row => row.checkVisibility()).map(row => row.cells[{at}].textContent)"
+    )
+    return cells
+
+
+def values(cells: list[str]) -> list[int]:
+    return [int(cell.replace(",", "")) for cell in cells if cell != "–"]
+
+
+def test_a_head_sorts_up_down_and_back(tab: Tab) -> None:
+    stored = column(tab, 0)
+    assert len(stored) >= 15 and stored != sorted(stored)
+    orders = []
+    for _ in range(3):
+        tab.ask('table.tHead.rows[0].cells[1].querySelector("button").click()')
+        orders.append((tab.ask('table.tHead.rows[0].cells[1].getAttribute("aria-sort")'), column(tab, 1)))
+    (up, ascending), (down, descending), (none, back) = orders
+    assert (up, down, none) == ("ascending", "descending", None)
+    assert values(ascending) == sorted(values(back)) and values(descending) == sorted(values(back), reverse=True)
+    absent = back.count("–")
+    assert absent and ascending[-absent:] == descending[-absent:] == ["–"] * absent  # not zero, so at neither end
+    assert column(tab, 0) == stored
+
+
+def test_one_column_at_a_time_by_keys(tab: Tab) -> None:
+    tab.ask('table.tHead.rows[0].cells[2].querySelector("button").click()')
+    tab.ask('table.tHead.rows[0].cells[0].querySelector("button").focus()')
+    tab.press("Enter", "\r")
+    assert column(tab, 0) == sorted(column(tab, 0), key=str.lower)
+    assert tab.ask('[...table.tHead.rows[0].cells].map(cell => cell.getAttribute("aria-sort"))')[:3] == [
+        "ascending", None, None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cells", "sorted_cells"),
+    [
+        (("later", None, "earlier", None), ["earlier", "later", "–", "–"]),
+        (
+            (Ranked("v0 −9.7 %", -0.097), Ranked("never", None), None, Ranked("v3 −24 %", -0.24)),
+            ["v3 −24 %", "v0 −9.7 %", "never", "–"],
+        ),
+    ],
+    ids=["words", "words for numbers"],
+)
+def test_what_is_absent_comes_last(
+    chromium: Chromium, answer: Path, tmp_path: Path, cells: tuple[Cell, ...], sorted_cells: list[str]
+) -> None:
+    rows = tuple(enumerate(cells))
+    made = Table(name="made", caption="Made", columns=(Column(name="row"), Column(name="cell")), rows=rows)
+    page = tmp_path / "page.html"
+    page.write_text(answer.read_text().replace("</main>", f"{made.to_html()}</main>"))
+    tab = chromium.open(page)
+    tab.ask('globalThis.table = document.getElementById("t-made"), undefined')
+    tab.ask('table.tHead.rows[0].cells[1].querySelector("button").click()')
+    assert column(tab, 1) == sorted_cells
+    tab.ask('table.tHead.rows[0].cells[1].querySelector("button").click()')
+    last = sum(cell is None or getattr(cell, "rank", 0) is None for cell in cells)
+    assert column(tab, 1) == [*reversed(sorted_cells[:-last]), *sorted_cells[-last:]]
+
+
+def test_a_filter_leaves_rows_with_all_its_words(tab: Tab) -> None:
+    everything = column(tab, 0)
+    tab.ask('document.querySelector("[aria-controls=t-fields]").focus()')
+    said = "document.querySelector('[aria-controls=t-fields]').closest('p').querySelector('output').textContent"
+    tab.type("LENGTH")
+    left = [name for name in everything if "length" in name]
+    assert 1 < len(left) < len(everything)
+    assert column(tab, 0) == left
+    assert tab.ask(said) == f"{len(left)} of {len(everything)} rows"
+    tab.type(" nowhere")
+    assert column(tab, 0) == [] and tab.ask(said) == f"0 of {len(everything)} rows"
+    tab.press("Escape")
+    assert column(tab, 0) == everything and tab.ask(said) == ""
+
+
+def test_a_filter_survives_sorting(tab: Tab) -> None:
+    tab.ask('document.querySelector("[aria-controls=t-fields]").focus()')
+    tab.type("length")
+    left = column(tab, 0)
+    tab.ask('table.tHead.rows[0].cells[0].querySelector("button").click()')
+    assert column(tab, 0) == sorted(left)
+
+
+def test_numbers_are_found_as_they_are_typed(chromium: Chromium, answer: Path, tmp_path: Path) -> None:
+    """A minus on a keyboard is a hyphen."""
+    changed = tmp_path / "changed.html"
+    changed.write_text(answer.read_text().replace('scope="row">key_length', 'scope="row">−7 key_length'))
+    tab = chromium.open(changed)
+    tab.ask('globalThis.table = document.getElementById("t-fields"), undefined')
+    tab.ask('document.querySelector("[aria-controls=t-fields]").focus()')
+    tab.type("-7")
+    assert column(tab, 0) == ["−7 key_length"]
+
+
+def test_short_tables_have_no_filter(tab: Tab) -> None:
+    boxes = tab.ask("[...document.querySelectorAll('.filter input')].map(box => box.getAttribute('aria-controls'))")
+    rows = tab.ask("[...document.querySelectorAll('main table')].map(each => [each.id, each.tBodies[0].rows.length])")
+    assert boxes == [name for name, length in rows if length >= 15]
+    assert len(boxes) < len(rows)
+
+
+def test_without_its_script_a_page_is_whole(chromium: Chromium, answer: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.html"
+    bare.write_text(re.sub("<script>.*</script>", "", answer.read_text(), flags=re.DOTALL))
+    tab = chromium.open(bare, 390)
+    assert tab.ask("document.querySelectorAll('input, button, .filter').length") == 0
+    assert tab.ask("[...document.querySelectorAll('tr')].every(row => row.checkVisibility())")
+    assert tab.ask("[...document.querySelectorAll('.scroll')].every(region => region.tabIndex === 0)")

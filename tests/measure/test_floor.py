@@ -1,0 +1,224 @@
+"""The metadata floor against entropies worked out by hand, and below what formats take."""
+
+from collections import Counter
+from math import log2
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.formats import FORMATS
+from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES, TIME_BYTES, Floor, floor
+from kfbench.measure.schema import table
+from kfbench.records import Shapes
+from kfbench.workloads.catalogue import WORKLOADS
+from kfbench.workloads.grid import GridPoint
+from tests.common import batch_fields_of, bounds_of, records_of
+from tests.strategies import Case, cases_of
+
+PLAIN = HEADER_BYTES + 1  # of a batch of up to 127 records
+COLUMNS = (
+    "timestamp_delta", "offset_delta", "key_length", "value_length", "header_count", "header_key_length",
+    "header_value_length",
+)  # fmt: skip
+
+
+def shapes(n: int = 4, **columns: Any) -> Shapes:
+    given = {"timestamps_ms": [7] * n, "offsets": range(n), "key_lengths": [3] * n, "value_lengths": [9] * n} | columns
+    made: dict[str, Any] = {name: np.array(values, np.int64) for name, values in given.items()}
+    return Shapes(**made)
+
+
+def of(given: Shapes, *bounds: int, **fields: Any) -> Floor:
+    return floor(given, np.array(bounds or (0, len(given))), BatchFields(**fields))
+
+
+def bits(given: Shapes, *bounds: int, **fields: Any) -> dict[str, float]:
+    """The columns that take any."""
+    return {name: found for name, found in of(given, *bounds, **fields).bits.items() if found}
+
+
+def entropy(symbols: list[int]) -> float:
+    """Of all of them together, in bits."""
+    counts = Counter(symbols).values()
+    return -sum(count * log2(count / len(symbols)) for count in counts)
+
+
+def test_what_is_the_same_in_every_record_takes_nothing() -> None:
+    found = of(
+        shapes(6, header_bounds=range(0, 14, 2), header_key_lengths=[5, 8] * 6, header_value_lengths=[-1, 4] * 6)
+    )
+    assert tuple(found.bits) == COLUMNS and not any(found.bits.values())
+    assert found.header_bytes == found.overhead_bytes == PLAIN
+
+
+def test_lengths_take_their_entropy() -> None:
+    # Half of the lengths are 9, a quarter 1, a quarter null: 1 bit for each of four, 2 for each of the other four.
+    assert bits(shapes(8, value_lengths=[9, 1, 9, -1, 9, 1, 9, -1])) == {"value_length": 4 * 1 + 4 * 2}
+    # Three of one kind, one of another: 3 log2(4/3) + log2(4).
+    assert bits(shapes(4, key_lengths=[1, 1, 1, -1])) == {"key_length": pytest.approx(3 * log2(4 / 3) + 2)}
+
+
+def test_one_model_serves_all_batches() -> None:
+    """Each batch alone has one length only, and takes nothing: per batch, that would not be charged for."""
+    assert bits(shapes(4, value_lengths=[5, 5, 6, 6]), 0, 2, 4) == {"value_length": 4}
+
+
+def test_offsets_take_the_entropy_of_their_holes() -> None:
+    assert bits(shapes(4, offsets=[10, 11, 12, 13])) == {}
+    holes = shapes(4, offsets=[10, 11, 15, 19])  # holes of 0, 0, 3 and 3
+    assert bits(holes) == {"offset_delta": 4}
+    assert of(holes).header_bytes == PLAIN + 1  # the last offset delta, 9
+    assert bits(shapes(4, offsets=[10, 12, 14, 16]), base_offset=9) == {}  # one before each of them
+    late = bits(shapes(4), 0, 2, 4, base_offset=np.array([0, 1]))  # one before the third record
+    assert late == {"offset_delta": pytest.approx(entropy([0, 0, 1, 0]))}
+
+
+def test_timestamps_take_the_best_of_four() -> None:
+    # Ages: 0 and 1, ten of each. From the line through the ends: -1 and 1 five times, 0 six times. Deltas: -1, 0, 1.
+    ages = shapes(20, timestamps_ms=[9, 8, 8, 9, 9, 8, 9, 8, 8, 9, 8, 9, 9, 8, 8, 9, 8, 9, 9, 8])
+    assert bits(ages, 0, 10, 20) == {"timestamp_delta": 20}
+    deltas = shapes(8, timestamps_ms=[0, 5, 5, 5, 10, 15, 15, 20])  # steps of 0 or 5; no two lie as far from the line
+    assert bits(deltas) == {"timestamp_delta": pytest.approx(entropy([5, 0, 0, 5, 5, 0, 5]))}
+    line = shapes(8, timestamps_ms=[0, 10, 20, 30, 0, 20, 40, 60])  # all lie on it, and the spreads are two
+    assert bits(line, 0, 4, 8) == {"timestamp_delta": 2}
+    to_first = shapes(10, timestamps_ms=[0, 7, 3, 7, 3, 3, 7, 99, 3, 7])  # 7 or 3 after the first, and once 99
+    assert bits(to_first) == {"timestamp_delta": pytest.approx(entropy([7, 3, 7, 3, 3, 7, 99, 3, 7]))}
+    alone = shapes(4, timestamps_ms=[0, 100, 2**62, 5])  # each is its batch's latest, which the header has
+    assert bits(alone, 0, 1, 2, 3, 4) == {}
+
+
+@pytest.mark.parametrize("field", ["base_timestamp_ms", "delete_horizon_ms"])
+def test_deltas_are_to_the_base_that_the_header_has(field: str) -> None:
+    """5 or 3 after it, and once 40 and 70; after the first record 0 or -2 in one batch, and 0 or 2 in the other."""
+    deltas = [5, 3, 3, 5, 3, 5, 5, 40, 3, 5, 3, 3, 5, 3, 5, 70]
+    based = shapes(16, timestamps_ms=[1_000 + delta for delta in deltas[:8]] + [2_000 + delta for delta in deltas[8:]])
+    found = bits(based, 0, 8, 16, **{field: np.array([1_000, 2_000])})
+    assert found == {"timestamp_delta": pytest.approx(entropy(deltas))}
+    assert bits(based, 0, 8, 16)["timestamp_delta"] > found["timestamp_delta"]
+
+
+def test_times_further_apart_than_int64_are_told_apart() -> None:
+    ends = [-(2**63) + 1, 2**63 - 1]
+    assert bits(shapes(4, timestamps_ms=ends * 2)) == {"timestamp_delta": 2}  # the inner two, from the line
+
+
+def test_headers_have_a_model_for_each_position() -> None:
+    two = {"header_bounds": [0, 2, 4, 6, 8], "header_key_lengths": [5, 8] * 4}
+    assert bits(shapes(4, **two, header_value_lengths=[1, 7] * 4)) == {}
+    assert bits(shapes(4, **two, header_value_lengths=[1, 7, 1, 6, 1, 7, 1, 6])) == {"header_value_length": 4}
+    uneven = shapes(2, header_bounds=[0, 1, 3], header_key_lengths=[5, 5, 8], header_value_lengths=[-1] * 3)
+    assert bits(uneven) == {"header_count": 2}
+
+
+def test_the_header_is_as_lean_as_what_it_says() -> None:
+    assert of(shapes(127)).header_bytes == PLAIN and of(shapes(128)).header_bytes == PLAIN + 1
+    assert of(shapes(4), 0, 2, 4).header_bytes == 2 * PLAIN
+    assert of(shapes(0), 0, 0).header_bytes == PLAIN + 1  # no record, and a last offset all the same
+    for fields, more in (
+        ({"producer_id": 5}, PRODUCER_BYTES),
+        ({"base_sequence": 0}, PRODUCER_BYTES),
+        ({"append_time_ms": 8}, TIME_BYTES),
+        ({"delete_horizon_ms": 8}, TIME_BYTES),
+        ({"base_timestamp_ms": 7, "max_timestamp_ms": 7}, 0),
+        ({"base_timestamp_ms": 5, "max_timestamp_ms": 8}, 2 * TIME_BYTES),
+        ({"last_offset": 4}, 1),  # the last record is gone
+        ({"tagged_fields": {7: b"abc"}}, 5),
+        ({"is_transactional": True, "partition_leader_epoch": 3}, 0),
+    ):
+        assert of(shapes(4), **fields).header_bytes == PLAIN + more, fields
+
+
+def test_whole_bytes_are_rounded_down_and_add_up() -> None:
+    """An entropy of three bytes is three bytes, though it is a difference of logarithms that are no whole numbers."""
+    headers = {"header_bounds": range(0, 25, 3), "header_key_lengths": [4, 5, 6] * 8}
+    thirds = of(shapes(8, **headers, header_value_lengths=[1, 2, 3] * 4 + [7, 8, 9] * 4))
+    assert thirds.field_bytes["header_value_length"] == 3
+    three = of(shapes(4, key_lengths=[1, 1, 1, -1]))
+    assert three.field_bytes["key_length"] == 0  # 3.2 bits
+    row = three.columns
+    assert row["size_bytes"] == sum(three.field_bytes.values()) == row["overhead_bytes"] + row["payload_bytes"]
+    assert row["payload_bytes"] == 3 + 4 * 9 and row["records"] == 4 and row["batches"] == 1
+    common = dict.fromkeys("kind cell_id status grid workload codec".split(), "x") | {"seed": 1, "format": FLOOR}
+    assert table([common | row]).num_rows == 1
+
+
+@pytest.mark.parametrize("name", ["user-activity", "service-events", "compacted-changelog"])
+def test_the_order_of_batches_does_not_matter(name: str) -> None:
+    sample = WORKLOADS[name].generate(records=4_096, seed=1)
+    given, batches = sample.shapes, len(sample.bounds) - 1
+    order = np.random.default_rng(1).permutation(batches)
+    sizes = np.diff(sample.bounds)
+    numbers = np.concatenate([np.arange(*sample.bounds[b : b + 2]) for b in order])
+    headers = np.concatenate([np.arange(*given.header_bounds[i : i + 2]) for i in numbers])
+    moved = Shapes(
+        **{
+            column: getattr(given, column)[headers if column.startswith("header") else numbers]
+            for column in ("timestamps_ms", "offsets", "key_lengths", "value_lengths", "header_key_lengths",
+                           "header_value_lengths")
+        },
+        header_bounds=np.concatenate([[0], np.cumsum(np.diff(given.header_bounds)[numbers])]),
+    )  # fmt: skip
+    found = floor(moved, np.concatenate([[0], np.cumsum(sizes[order])]), sample.batch_fields.take(order))
+    assert found == floor(given, sample.bounds, sample.batch_fields)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_formats_lie_above_it(name: str) -> None:
+    sample = WORKLOADS[name].generate(records=4_096, seed=2)
+    found = floor(sample.shapes, sample.bounds, sample.batch_fields)
+    for fmt in ("v2", "v3", "v3-headers-first"):
+        size_bytes = int(FORMATS[fmt].size(sample.shapes, sample.bounds, sample.batch_fields).sum())
+        assert found.overhead_bytes + found.payload_bytes <= size_bytes
+
+
+@given(st.sampled_from(["v2", "v3"]), st.data())
+def test_no_column_of_v2_and_v3_takes_less(name: str, data: st.DataObject) -> None:
+    case = data.draw(cases_of(name))
+    shapes, bounds = records_of(case.messages).shapes, np.array(bounds_of(case))
+    fields = batch_fields_of(case) or NO_FIELDS
+    taken, found = FORMATS[name].breakdown(shapes, bounds, fields), floor(shapes, bounds, fields)
+    for column in COLUMNS:
+        assert found.bits[column] <= 8 * taken[column] + 1e-6, column
+
+
+def test_more_records_have_a_higher_floor_a_record_until_they_have_told_all() -> None:
+    """Of 1,000 ms at random, a few records know a few: the model that is not charged for tells them."""
+    point = GridPoint(batch_size=100, timestamp_spread_ms=100_000)
+
+    def of_records(records: int) -> float:
+        sample = point.generate(records=records, seed=1)
+        return floor(sample.shapes, sample.bounds).bits["timestamp_delta"] / records
+
+    few, some, many = map(of_records, (100, 1_000, 50_000))
+    assert few < some < many < log2(2_000) and many > 0.9 * log2(1_000)
+
+
+@given(st.sampled_from(["v2", "v3-full"]).flatmap(cases_of))
+def test_the_same_batches_once_more_take_as_much_again(case: Case) -> None:
+    records, bounds, fields = records_of(case.messages), np.array(bounds_of(case)), batch_fields_of(case) or NO_FIELDS
+    found = floor(records.shapes, bounds, fields)
+    assert found.header_bytes >= PLAIN * len(case.batches) and found.overhead_bytes >= found.header_bytes
+    assert found.payload_bytes == records.shapes.payload_bytes and min(found.bits.values()) >= 0
+    twice = floor(
+        records.take(np.tile(np.arange(len(records)), 2)).shapes,
+        np.concatenate([bounds, bounds[1:] + len(records)]),
+        fields.take(np.tile(np.arange(len(case.batches)), 2)),
+    )
+    assert twice.header_bytes == 2 * found.header_bytes
+    assert twice.bits == pytest.approx({name: 2 * each for name, each in found.bits.items()}, abs=1e-6)
+
+
+@given(st.lists(st.integers(-1, 5), min_size=1, max_size=60), st.data())
+def test_columns_take_the_entropy_of_their_symbols(lengths: list[int], data: st.DataObject) -> None:
+    n = len(lengths)
+    cuts = sorted(data.draw(st.sets(st.integers(1, n), max_size=4)))
+    bounds = sorted({0, *cuts, n})
+    wide = [length * 1_000_003 if length > 0 else length for length in lengths]  # is sorted, where the other is counted
+    found = of(shapes(n, value_lengths=lengths, key_lengths=wide), *bounds).bits
+    assert found["value_length"] == pytest.approx(entropy(lengths), abs=1e-9)
+    assert found["key_length"] == found["value_length"]
+    assert found["offset_delta"] == found["timestamp_delta"] == 0

@@ -1,0 +1,34 @@
+"""Tables of one axis and their sentences are computed from the rows."""
+
+import pytest
+
+from kfbench.report import axis
+from kfbench.report.results import BASE, Results
+from tests.report.columns import column
+
+
+def test_the_overhead_table_is_the_slice(results: Results) -> None:
+    part = results.along(results.uncompressed, "batch_size")
+    assert part is not None
+    table = axis.table(part, "overhead_per_record", name="o", caption="Overhead")
+    assert column(table, "records a batch") == [1, 2, 3, 5, 10, 100]
+    assert column(table, "v1") == [34.0] * 6
+    ratios = axis.ratio_table(part, "size_per_record", name="r", caption="Ratio")
+    assert BASE not in [c.name for c in ratios.columns]
+    sizes = part.pivot("size_per_record")
+    assert column(ratios, "v3") == pytest.approx((sizes["v3"] / sizes["v2"]).tolist())
+
+
+def test_the_step_sentence_names_who_moves_and_who_does_not(results: Results) -> None:
+    part = results.along(results.uncompressed, "timestamp_spread_ms")
+    assert part is not None
+    said = axis.step_sentence(part)
+    assert "v0 and v1 do not depend on it" in said
+    frame = part.pivot("overhead_per_record")
+    assert f"v2 from {frame['v2'].min():.2f} to {frame['v2'].max():.2f}" in said
+
+
+def test_a_format_that_was_not_swept_is_not_said_to_stand_still(results: Results) -> None:
+    part = results.along(results.uncompressed, "headers")
+    assert part is not None
+    assert "v1" not in axis.step_sentence(part).replace("v1,", "")

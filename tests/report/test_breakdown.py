@@ -1,0 +1,27 @@
+"""Fields add up to what was measured."""
+
+import json
+
+import pytest
+
+from kfbench.records import PAYLOAD
+from kfbench.report import breakdown
+from kfbench.report.results import Results
+
+
+def test_a_breakdown_adds_up_to_the_overhead(results: Results) -> None:
+    frame = breakdown.fields(results, 100)
+    assert frame is not None
+    part = results.along(results.uncompressed, "batch_size")
+    assert part is not None
+    overhead = part.pivot("overhead_per_record").loc[100]
+    assert frame.sum().to_dict() == pytest.approx(overhead[frame.columns].to_dict())
+    assert not set(PAYLOAD) & set(frame.index)
+    table = breakdown.table(frame, 100)
+    assert table.rows[-1][0] == "all overhead"
+    assert breakdown.fields(results, 77) is None
+
+
+def test_fields_are_stored_as_json_that_adds_up(results: Results) -> None:
+    row = results.uncompressed.iloc[0]
+    assert sum(json.loads(row["field_bytes"]).values()) == row["size_bytes"]

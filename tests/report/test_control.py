@@ -1,0 +1,51 @@
+"""What a run reads where the truth is known, and rows of other hosts."""
+
+import dataclasses
+
+from kfbench.report import control, cpu
+from kfbench.report.results import Results
+from tests.report.columns import column
+
+
+def test_the_control_names_the_checksum_and_flags_what_differs(results: Results) -> None:
+    table = control.table(results)
+    assert table is not None
+    assert "20,000 byte values" in table.caption
+    assert {(row[0], row[2]) for row in table.rows} == {
+        ("v0", "CRC-32"), ("v1", "CRC-32"), ("v2 (A/A)", "CRC-32C"), ("v3", "CRC-32C"),
+    }  # fmt: skip
+    broken = dataclasses.replace(
+        table, rows=tuple((*row[:4], "differs" if row[0] == "v3" else row[4]) for row in table.rows)
+    )
+    assert "v3 encode and v3 decode do not tie" in control.sentence(broken)
+    ties = dataclasses.replace(table, rows=tuple((*row[:4], "ties") for row in table.rows))
+    assert control.sentence(ties).startswith("All 2 arms")
+
+
+def test_times_of_two_hosts_share_no_table(results: Results) -> None:
+    part = cpu.along(results, "batch_size")
+    assert part is not None
+    assert [table.name for table in cpu.tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]
+    assert control.hosts_sentence(results) == ""
+    rows = results.all.copy()
+    rows.loc[rows["batch_size"] == 1, "host"] = "elsewhere"
+    mixed = Results(rows)
+    cells = rows.loc[rows["kind"].isin(["cpu", "prefix"]) & (rows["host"] == "elsewhere"), "cell_id"].nunique()
+    assert f": {cells} cells of elsewhere are left out" in control.hosts_sentence(mixed)
+    assert set(mixed.cpu["host"]) == {results.cpu["host"].iloc[0]}
+    rest = cpu.along(mixed, "batch_size")
+    assert rest is not None
+    for table in cpu.tables(rest, "encode", "cpu"):
+        assert 1 not in column(table, "records a batch") and 10 in column(table, "records a batch")
+    assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes are the same everywhere
+
+
+def test_the_aa_statement_counts_its_arms(results: Results) -> None:
+    said, table = control.aa_sentence(results), control.aa_table(results)
+    assert table is not None
+    arms = sum(column(table, "cells"))
+    assert f"{arms} times" in said
+    held = sum(ratio.holds(1.0) for ratio in results.aa["ratio"])
+    assert f"held 1.0 in {held} of them" in said
+    assert "no A/A arm" in control.aa_sentence(Results(results.all[results.all["arm"] != "aa"]))
+    assert "times no encode" in control.aa_sentence(Results(results.all[results.all["kind"] == "bytes"]))

@@ -1,0 +1,98 @@
+"""What is missing is listed, with its reason."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from kfbench.report import failures
+from kfbench.report.results import Results
+from kfbench.report.sections import Section, page
+from kfbench.store import Run
+from tests.report.columns import column
+from tests.report.workload_rows import workload_rows
+from tests.runs import stored
+
+
+def test_failures_are_listed_by_reason_errors_first(rows: list[dict[str, Any]], results: Results) -> None:
+    table = failures.table(results)
+    assert table is not None
+    assert sum(column(table, "rows")) == sum(row["status"] != "ok" for row in rows)
+    assert set(column(table, "reason")) == {"v1 has no headers", "v1 has no zstd"}
+    broken = results.all.copy()
+    first = broken.index[broken["status"] == "ok"][0]
+    broken.loc[first, ["status", "error"]] = ["error", "it broke"]
+    failed = failures.table(Results(broken))
+    assert failed is not None
+    assert failed.rows[0][0] == "error"
+    assert failed.rows[0][-1] == "it broke"
+    assert " 1 failed" in failures.sentence(Results(broken), 0)
+
+
+def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path: Path) -> None:
+    rows = workload_rows()
+    for row in rows:
+        if row["kind"] == "cpu" and row["workload"] == "cluster-metadata":
+            row["host"] = "there"
+            if row["format"] == "v3":
+                row |= {"status": "error", "error": "it broke", "cpu_ns": None}
+    results = Results(stored(tmp_path, rows).measurements())
+    table = failures.table(results)
+    assert table is not None
+    counts: Counter[Any] = Counter()
+    for status, count in zip(column(table, "status"), column(table, "rows"), strict=True):
+        counts[status] += count
+    skipped = sum(row["status"] == "skipped" for row in rows)
+    assert counts == {"error": 2, failures.OTHER_HOST: 8, "skipped": skipped}  # both operations; v0 to v2 and the A/A
+    assert table.rows[0][0] == "error"
+    assert {row[-1] for row in table.rows if row[0] == failures.OTHER_HOST} == {"timed on there"}
+    said = failures.sentence(results, 0)
+    assert f"Of {len(rows)} rows 2 failed and {skipped} were left out by rule; 8 are CPU times of another host" in said
+    assert results.elsewhere == {"there": 1} and len(results.every) == len(results.all) + 8
+
+
+def test_a_host_that_only_failed_leaves_nothing_out(tmp_path: Path) -> None:
+    rows = [
+        row | {"host": "there", "status": "error", "error": "it broke", "cpu_ns": None}
+        if row["kind"] == "cpu" and row["workload"] == "forgotten"
+        else row
+        for row in workload_rows()
+    ]
+    results = Results(stored(tmp_path, rows).measurements())
+    assert not results.elsewhere and len(results.all) == len(rows)
+    assert "10 failed" in failures.sentence(results, 0) and "another host" not in failures.sentence(results, 0)
+
+
+def asked(found: tuple[Section, ...]) -> set[str]:
+    """The questions of a report: those with a section, and those that the last one says it has no rows for."""
+    titles = {section.title for section in found if not section.name.startswith("block-")}
+    missing = next((table for table in found[-1].tables if table.name == "missing"), None)
+    told = set(column(missing, "section or figure")) if missing else set()
+    return titles | {what for what in told if what.endswith("?")}
+
+
+def test_whatever_a_run_lacks_the_same_questions_are_asked(
+    rows: list[dict[str, Any]], results: Results, made: Run, tmp_path: Path
+) -> None:
+    """What stands behind the verdict is asked under its own title where there is no verdict."""
+    verdict = {"What stands behind the verdict?", "Which format for which class of workload?"}
+    bare = [row for row in rows if row["kind"] == "bytes" and row["codec"] == "none"][:1]
+    runs = {
+        "grid": results,
+        "broker": Results(made.measurements()),
+        "named": Results(stored(tmp_path / "named", workload_rows()).measurements()),
+        "one row": Results(stored(tmp_path / "one", bare).measurements()),
+    }
+    pages = {name: page(run, []).sections for name, run in runs.items()}
+    questions = {name: asked(found) - verdict for name, found in pages.items()}
+    assert len({frozenset(each) for each in questions.values()}) == 1, questions
+    assert [section.name for section in pages["one row"]] == ["fields", "claims", "failures"]
+    assert len(next(iter(questions.values()))) > 20
+
+
+def test_each_reason_names_what_the_run_lacks(results: Results) -> None:
+    last = page(results, []).sections[-1]
+    table = next(table for table in last.tables if table.name == "missing")
+    reasons = {what: str(why) for what, why in table.rows}
+    assert reasons["What does a format cost the broker?"] == "no append or fetch of a broker"
+    assert reasons["What does the size of the value cost?"].endswith("two levels of one axis: value")
+    assert f"{len(table.rows)} sections and figures have no rows" in last.means

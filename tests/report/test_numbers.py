@@ -1,0 +1,104 @@
+"""Beneath each figure stands a link to the table, or one of each panel, that holds every number that it draws."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from kfbench.report import plots
+from kfbench.report.render import Interval, Table, number
+from kfbench.report.results import BASE, Results
+from kfbench.report.sections import Figure, named, page
+from kfbench.report.workloads import Named
+from kfbench.store import Run
+from tests.report.broker_rows import broker_rows
+from tests.report.test_fleet import model_rows
+from tests.report.test_winners import byte_rows
+from tests.report.workload_rows import workload_rows
+from tests.runs import stored
+
+DRAWN = {
+    "overhead", "break-even", "timestamp-spread", "key-size", "fields", "compressed", "map-none", "pareto",
+    "cpu-batch-size", "cpu-value-size", "workloads", "broker", "fleet",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Between them, they have rows for every figure."""
+    folder = tmp_path_factory.mktemp("numbers")
+    others = {"plane": byte_rows(), "made": [*workload_rows(), *broker_rows()], "model": model_rows()}
+    return [run, *(stored(folder / name, each) for name, each in others.items())]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
+    """What stands for an SVG -> what it would be drawn from: drawing itself takes most of the time, and has its tests
+    in test_plots."""
+    found: dict[str, tuple[Any, ...]] = {}
+
+    def draw(*arguments: Any, **options: Any) -> str:
+        found[svg := f"<svg{len(found)}/>"] = (*arguments, *options.values())
+        return svg
+
+    for name in ("overhead", "break_even", "steps", "stacked", "ratios", "paths", "winners", "pareto", "growth"):
+        monkeypatch.setattr(plots, name, draw)
+    return found
+
+
+def panels_of(figure: Figure, arguments: tuple[Any, ...]) -> Iterator[tuple[str, set[float | str]]]:
+    """(the table that is linked, what is drawn of it)."""
+    frames = [each for each in arguments if isinstance(each, pd.DataFrame | pd.Series)]
+    for panel, frame in (arguments[0] if isinstance(arguments[0], dict) else {}).items():
+        yield figure.numbers if isinstance(figure.numbers, str) else figure.numbers[panel], values(frame)
+    for frame in frames:
+        assert isinstance(figure.numbers, str)
+        yield figure.numbers, values(frame)
+
+
+def values(frame: pd.DataFrame | pd.Series) -> set[float | str]:
+    """Numbers and words; of v2 against itself, which is 1, there is nothing to tell. Words of a map say all of it."""
+    shown = pd.DataFrame(frame)
+    if "saving" in shown:
+        shown = shown[["words"]]
+    if BASE in shown and (shown[BASE] == 1).all():
+        shown = shown.drop(columns=BASE)
+    cells = [each for column in shown.to_dict("list").values() for each in column]
+    cells = [each for each in cells if each == each and each != "" and not isinstance(each, bool)]
+    return {each if isinstance(each, str) else round(float(each), 9) for each in cells}
+
+
+def cells(table: Table) -> set[float | str]:
+    found: set[float | str] = {column.name for column in table.columns}
+    for cell in (cell for row in table.rows for cell in row):
+        if isinstance(cell, Interval):
+            found |= {round(each, 9) for each in (cell.median, cell.low, cell.high)}
+        elif isinstance(cell, str):
+            found.add(str(cell))
+        elif cell is not None and not isinstance(cell, bool):
+            found |= {round(float(cell), 9), number(cell)}  # a level is drawn in words
+    return found
+
+
+def test_what_a_figure_draws_stands_in_the_table_that_it_links(
+    runs: list[Run], drawn: dict[str, tuple[Any, ...]]
+) -> None:
+    seen = set()
+    for run in runs:
+        found = page(Results(run.measurements()), [])
+        tables = {table.name: table for each in found.sections for table in (*each.tables, *each.more)}
+        for figure in (*found.figures, *(figure for each in found.sections for figure in each.figures)):
+            seen.add(figure.name)
+            for name, wanted in panels_of(figure, drawn[figure.svg]):
+                assert wanted and wanted <= cells(tables[name]), (figure.name, name, wanted - cells(tables[name]))
+    assert seen == DRAWN
+
+
+def test_a_codec_that_only_variants_have_has_no_panel_and_no_link(tmp_path: Path) -> None:
+    rows = [row for row in workload_rows() if row["codec"] != "zstd" or row["variant"] != "default"]
+    workloads = Named(Results(stored(tmp_path, rows).measurements()))
+    assert workloads.shown_codecs == ["none", "zstd 3"]
+    figure = named._dots(workloads)
+    assert isinstance(figure, Figure) and figure.numbers == {"no codec": "workloads-none"}

@@ -1,0 +1,130 @@
+"""Who is on the front of bytes and CPU: by the stored rows, and by made ones."""
+
+from pathlib import Path
+
+import pytest
+
+from kfbench.report import pareto
+from kfbench.report.pareto import Measured, Place
+from kfbench.report.render import Interval
+from kfbench.report.results import BASE, Results
+from kfbench.store import Run
+from tests.report.broker_rows import column
+from tests.runs import stored
+
+FORMATS = ("v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only")
+
+
+def around(median: float, width: float = 0.02) -> Interval:
+    return Interval(median=median, low=median - width, high=median + width)
+
+
+def test_points_are_the_ratios_of_the_rows(results: Results) -> None:
+    found = pareto.fronts(results)
+    assert [(front.operation, front.batch_size) for front in found] == [
+        ("encode", 100), ("decode", 100), ("encode", 1), ("decode", 1),
+    ]  # fmt: skip
+    for front in found:
+        assert {point.format for point in front.points} == set(FORMATS)
+        sizes = results.uncompressed[
+            (results.uncompressed["batch_size"] == front.batch_size) & (results.uncompressed["grid"] == "batch")
+        ].set_index("format")["size_bytes"]
+        timed = results.cpu[(results.cpu["batch_size"] == front.batch_size) & (results.cpu["grid"] == "batch")]
+        ratios = results.with_ratios(timed[(timed["operation"] == front.operation) & (timed["arm"] == "measure")])
+        for point in front.points:
+            assert point.bytes_ratio == pytest.approx(sizes[point.format] / sizes[BASE])
+            assert point.cpu == ratios.set_index("format")["ratio"][point.format]
+
+
+def measured(name: str, size: float, cpu: Interval, lost: tuple[str, ...] = ()) -> Measured:
+    return Measured(format=name, bytes_ratio=size, cpu=cpu, lost=lost, elsewhere=())
+
+
+def places(every: list[Measured], noise: tuple[float, float] | None = None) -> dict[str, Place]:
+    return {point.format: point.place for point in pareto._placed(every, noise)}
+
+
+@pytest.mark.parametrize(
+    ("size", "cpu", "noise", "place"),
+    [
+        (0.9, around(1.2), None, "front"),  # the fewest bytes
+        (1.0, around(1.01), None, "front"),  # as many, and not told apart
+        (1.0, around(1.2), None, "beaten"),  # as many
+        (1.1, around(0.8), None, "front"),  # more bytes, less time
+        (1.1, around(1.2), None, "beaten"),
+        (1.1, around(0.98), None, "beaten"),  # more bytes buy nothing: intervals overlap
+        (1.1, around(0.95), (0.9, 1.1), "beaten"),  # apart, but v2 reads itself so far off
+        (1.1, around(0.8), (0.9, 1.1), "front"),
+    ],
+)
+def test_a_place_takes_bytes_exactly_and_times_with_their_noise(
+    size: float, cpu: Interval, noise: tuple[float, float] | None, place: Place
+) -> None:
+    assert places([measured("x", size, cpu), measured("other", 1.0, around(1.0))], noise)["x"] == place
+
+
+def test_one_that_is_beaten_beats_nobody() -> None:
+    """Steps too small to tell add up to one that is not: the third takes less time than the first."""
+    every = [measured(name, size, around(cpu)) for name, size, cpu in (("a", 1, 1.0), ("b", 2, 0.97), ("c", 3, 0.94))]
+    assert places(every) == {"a": "front", "b": "beaten", "c": "front"}
+
+
+def test_what_loses_something_is_on_no_front_and_beats_nobody() -> None:
+    lossy = measured("v0", 0.7, around(0.5), ("times",))
+    assert places([lossy, measured("v2", 1.0, around(1.0))]) == {"v0": "lossy", "v2": "front"}
+    assert lossy.words == "v0, without times"
+
+
+def test_times_along_a_front_fall_and_each_of_the_others_has_one_on_it_that_beats_it(results: Results) -> None:
+    for front in pareto.fronts(results):
+        best = [point for point in front.points if point.place == "front"]
+        assert best and best[0].bytes_ratio == min(point.bytes_ratio for point in front.points if not point.lost)
+        for point in front.points:
+            if point.place == "beaten":
+                assert any(
+                    one.bytes_ratio <= point.bytes_ratio and not pareto._is_less(point.cpu, one.cpu, results.noise)
+                    for one in best
+                )
+
+
+def test_losses_are_those_of_the_rows(run: Run, tmp_path: Path) -> None:
+    """v0 has no times; v3, were it to lose something in other batches alone, is compared and says so."""
+    rows = run.table.to_pylist()
+    for row in rows:
+        if row["kind"] == "bytes" and row["format"] == "v3" and row["grid"] == "spread" and row["status"] == "ok":
+            row["losses"] = '{"producer_id": 3}'
+    found = pareto.fronts(Results(stored(tmp_path, rows).measurements()))
+    for front in found:
+        by = {point.format: point for point in front.points}
+        assert by["v0"].lost == ("times",) and by["v0"].place == "lossy"
+        assert by["v3"].lost == () and by["v3"].elsewhere == ("producer ids",) and by["v3"].place != "lossy"
+    table = pareto.table(found)
+    assert table is not None
+    row = dict(zip((each.label for each in table.columns), table.rows[0], strict=True))
+    assert (row["format"], row["on the front (encode)"], row["loses"]) == ("v0", "not compared", "times")
+    assert pareto.sentence(found).endswith("Not compared: v0, without times.")
+
+
+def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:
+    found = pareto.fronts(results)
+    table = pareto.table(found)
+    assert table is not None
+    assert column(table, "format") == [*FORMATS, *FORMATS]
+    said = dict(zip(zip(column(table, "records a batch"), column(table, "format"), strict=True),
+                    column(table, "on the front (encode)"), strict=True))  # fmt: skip
+    first = found[0]
+    assert [name for (batch, name), word in said.items() if batch == 100 and word == "yes"] == sorted(first.on_it)
+    assert f"to encode at 100 records a batch {first.on_it[0]}" in pareto.sentence(found)
+
+
+def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Results) -> None:
+    for front, frame in zip(pareto.fronts(results), pareto.pictured(pareto.fronts(results)).values(), strict=True):
+        beyond = set(frame[frame["beyond"]]["format"])
+        assert beyond == {point.format for point in front.points if point.bytes_ratio > 1 and point.cpu.low > 1}
+        assert BASE not in beyond
+
+
+def test_without_times_or_without_v2_there_is_no_front(results: Results) -> None:
+    assert pareto.fronts(Results(results.all[results.all["kind"] == "bytes"])) == []
+    lonely = pareto.fronts(Results(results.all[results.all["format"] != BASE]))
+    assert lonely == [] and pareto.table(lonely) is None and pareto.sentence(lonely) == ""

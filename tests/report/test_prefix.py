@@ -1,0 +1,43 @@
+"""What is told of a prefix follows from the rows."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from kfbench.report import prefix as of_prefix
+from kfbench.report.render import Interval
+from kfbench.report.results import Results
+from tests.report.columns import column
+
+
+def test_a_prefix_is_told_in_shares_of_the_whole(rows: list[dict[str, Any]], results: Results) -> None:
+    (table,) = of_prefix.tables(results)
+    assert table.name == "prefix-v3-full"
+    assert column(table, "records a batch") == [10, 10, 100, 100]
+    assert column(table, "codec") == ["gzip 6", "zstd 3"] * 2
+    shares: list[Any] = [row[5] for row in table.rows]
+    assert shares[1] == 1.0 and max(shares[0], shares[2]) < 0.05  # 10 KB are one block in zstd; gzip has none
+    gzipped = [row for row in rows if row["kind"] == "prefix" and (row["batch_size"], row["codec"]) == (100, "gzip")]
+    by = {row["operation"]: row for row in gzipped}
+    whole, prefix = by["decode"], by["decode-metadata"]
+    found = table.rows[2]
+    assert found[2] == whole["plain_bytes"] / whole["batches"] and found[4] == prefix["plain_bytes"] / prefix["batches"]
+    ratios = pd.Series(prefix["cpu_ns"]) / pd.Series(whole["cpu_ns"])
+    assert isinstance(found[-1], Interval) and found[-1].median == pytest.approx(ratios.median())
+
+
+def test_what_a_prefix_costs_where_all_is_decompressed_is_said(results: Results) -> None:
+    said = of_prefix.sentence(results)
+    less = (results.prefixes["made_bytes"] < results.prefixes["plain_bytes"]).sum()
+    assert f"In {less} of 4 cases less than the whole is decompressed" in said
+    assert f"In {4 - less} of 4 (zstd, batches of up to" in said
+    one_block = results.all.copy()
+    prefix = one_block["operation"] == "decompress-prefix"
+    one_block.loc[prefix, "plain_bytes"] = 1_000_000
+    plain = one_block["operation"] == "decompress"
+    one_block.loc[plain, "plain_bytes"] = 1_000_000
+    one_block.loc[prefix, "cpu_ns"] = one_block.loc[prefix, "cpu_ns"].map(lambda ns: ns * 1_000)
+    worse = of_prefix.sentence(Results(one_block))
+    assert "less than the whole" not in worse and "In 4 of 4 (gzip and zstd" in worse
+    assert "its interval above 1, in 4 cases for the codec" in worse

@@ -1,0 +1,46 @@
+"""Every format at the reference point: other rows, other words."""
+
+from kfbench.report import compressed, control, reference
+from kfbench.report.render import Interval
+from kfbench.report.results import BASE, Results, in_order, ties
+from tests.report.columns import column
+
+
+def test_the_verdict_has_every_format_and_its_cpu(results: Results) -> None:
+    table = reference.table(results)
+    assert table is not None
+    formats = in_order(results.uncompressed["format"])
+    assert column(table, "format") == formats
+    assert column(table, "batch of 1")[:2] == [26.0, 34.0]
+    for name in ("encode CPU", "decode CPU"):
+        ratios = dict(zip(formats, column(table, name), strict=True))
+        assert ratios.pop(BASE) == 1.0
+        assert all(isinstance(ratio, Interval) for ratio in ratios.values())
+
+
+def test_the_verdict_follows_the_rows(results: Results) -> None:
+    """A world in which v3 is dearer: the sentence must not praise it."""
+    rows = results.all.copy()
+    dearer = (rows["format"] == "v3") & (rows["kind"] == "bytes")
+    rows.loc[dearer, ["size_bytes", "overhead_bytes"]] += 50_000
+    said, other = reference.sentence(results), reference.sentence(Results(rows))
+    assert said != other
+    assert "saves −" in other
+    assert "saves −" not in said
+
+
+def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:
+    far = Interval(median=1.2, low=1.15, high=1.25)
+    assert not ties(far, (0.99, 1.01))
+    assert ties(far, (0.9, 1.16))
+    assert ties(Interval(median=1.01, low=0.99, high=1.03), None)
+    assert "tie" not in reference._against(far, None)
+
+
+def test_a_run_without_cpu_or_codecs_still_has_tables(results: Results) -> None:
+    bare = Results(results.all[(results.all["kind"] == "bytes") & (results.all["codec"] == "none")])
+    assert control.table(bare) is None
+    assert compressed.shown(bare).empty
+    verdict = reference.table(bare)
+    assert verdict is not None
+    assert set(column(verdict, "encode CPU")) == {None}

@@ -1,0 +1,342 @@
+"""The first screen: classes of workloads, their means, and what is said of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench.report import class_times, verdict
+from kfbench.report.broker import Paths
+from kfbench.report.render import Interval, Table
+from kfbench.report.results import Results
+from kfbench.report.sections import page
+from kfbench.report.verdict import CLASSES, Verdicts
+from kfbench.report.workloads import TIE, Named
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from tests.report.broker_rows import broker_rows, column, row_of
+from tests.report.workload_rows import CPU, Row, size_bytes, workload_rows
+from tests.runs import stored
+
+ONE, SMALL, HEADERS = "One record a batch", "Small batches", "Record headers"
+
+
+def beside(rows: list[Row], workload: str, like: str, bytes_by: int, cpu_by: dict[str, float]) -> list[Row]:
+    """The rows of `like`, once more as another workload with other sizes and times."""
+    found = []
+    for row in rows:
+        if row["workload"] == like and row["variant"] == "default":
+            other = row | {"workload": workload, "cell_id": f"{workload}-default"}
+            if row["status"] == "ok" and row["kind"] == "bytes":
+                other["size_bytes"] = row["size_bytes"] * bytes_by
+            if row["status"] == "ok" and row["kind"] == "cpu":
+                other["cpu_ns"] = [int(ns * cpu_by.get(row["format"], 1.0)) for ns in row["cpu_ns"]]
+            found.append(other)
+    return found
+
+
+def appended(host: str = "here", **changed: Any) -> list[Row]:
+    """Append without a codec, timed on user-activity's own batches."""
+    return [
+        row | {"workload": "user-activity", "variant": "default", "cell_id": "append", "grid": "named", "host": host}
+        | changed
+        for row in broker_rows()
+        if row["operation"] == "append" and row["codec"] == "none" and row["batch_size"] == 10
+    ]  # fmt: skip
+
+
+def verdicts_of(folder: Path, rows: list[Row]) -> Verdicts:
+    results = Results(stored(folder, rows).measurements())
+    return Verdicts(results, Named(results), Paths(results))
+
+
+def detail(verdicts: Verdicts, name: str, fmt: str) -> dict[str, Any]:
+    return row_of(verdict.detail_table(verdicts), **{"workload class": name, "format": fmt})
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    rows = workload_rows()
+    rows += beside(rows, "connect-internal", "cluster-metadata", 4, {"v3": 1.5})
+    return verdicts_of(tmp_path_factory.mktemp("verdict"), [*rows, *appended()])
+
+
+@pytest.fixture(scope="module")
+def table(verdicts: Verdicts) -> Table:
+    found = verdict.table(verdicts)
+    assert found is not None
+    return found
+
+
+def test_every_workload_of_the_catalogue_is_of_one_class() -> None:
+    named = [name for workloads in CLASSES.values() for name in workloads]
+    assert sorted(named) == sorted(CATALOGUE)
+
+
+def test_classes_come_in_order_and_a_workload_of_none_is_its_own(table: Table) -> None:
+    assert column(table, "workload class") == [ONE, SMALL, HEADERS, "forgotten"]
+
+
+def test_bytes_are_geometric_means_of_the_workloads(table: Table, verdicts: Verdicts) -> None:
+    row = row_of(table, **{"workload class": ONE})
+    one = size_bytes("v2", 1, "none") / 1_000
+    assert row["v2 (bytes)"] == pytest.approx(np.sqrt(one * 4 * one))
+    assert row["v3 (× v2)"] == pytest.approx(size_bytes("v3", 1, "none") / size_bytes("v2", 1, "none"))
+    detail = verdict.detail_table(verdicts)
+    rows = [dict(zip((c.label for c in detail.columns), each, strict=True)) for each in detail.rows]
+    for each in (each for each in rows if each["workload class"] == ONE and each["no codec (bytes)"] is not None):
+        assert each["no codec (× v2)"] == pytest.approx(each["no codec (bytes)"] / row["v2 (bytes)"])
+    assert [each["format"] for each in rows if each["workload class"] == SMALL] == ["v0", "v1", "v2", "v3"]
+
+
+def test_cpu_is_the_mean_of_paired_ratios_with_an_interval(table: Table, verdicts: Verdicts) -> None:
+    ratio = row_of(table, **{"workload class": ONE})["v3 encode (× v2 CPU)"]
+    wanted = CPU["v3"] / CPU["v2"] * np.sqrt(1.5)
+    assert isinstance(ratio, Interval) and ratio.median == pytest.approx(wanted, rel=0.02)
+    assert ratio.low <= ratio.median <= ratio.high and ratio.high - ratio.low < 0.05
+    own = detail(verdicts, ONE, "v2")
+    assert own["encode (× v2 CPU)"] == own["decode (× v2 CPU)"] == 1.0
+
+
+def test_append_stands_where_it_was_timed(table: Table, verdicts: Verdicts) -> None:
+    appends = dict(zip(column(table, "workload class"), column(table, "v3 append (× v2 CPU)"), strict=True))
+    assert isinstance(appends[SMALL], Interval) and appends[SMALL].median == pytest.approx(1.0, rel=0.03)
+    assert {name for name, ratio in appends.items() if ratio is None} == {ONE, HEADERS, "forgotten"}
+    again = {each.name: each.again.get("append") for each in verdicts.classes}
+    assert [name for name, ratio in again.items() if ratio is not None] == [SMALL] and again[SMALL] != appends[SMALL]
+    said = "No append for one record a batch, record headers and forgotten: not timed on these workloads."
+    assert said in table.notes
+
+
+def test_a_time_that_is_missing_has_its_reason(tmp_path: Path) -> None:
+    none = verdicts_of(tmp_path / "none", workload_rows())
+    every = tuple(each.name for each in none.classes)
+    assert none.untimed == {(class_times.NOT_TIMED, every): ["append"]} and len(every) == 4
+    bare = verdicts_of(tmp_path / "bytes", [row for row in workload_rows() if row["kind"] == "bytes"])
+    assert bare.untimed == {(class_times.NOT_TIMED, every): ["encode", "decode", "append"]}
+    found = verdict.table(bare)
+    assert (
+        found is not None and "No encode, decode and append for any class: not timed on these workloads." in found.notes
+    )
+    skipped: Row = {"status": "skipped", "error": "no control batches", "cpu_ns": None, "workload": "service-events"}
+    some = verdicts_of(tmp_path / "skipped", [*workload_rows(), *appended(), *appended(cell_id="other", **skipped)])
+    assert some.untimed["no control batches", (HEADERS,)] == ["append"]
+
+
+def test_an_append_of_two_hosts_is_none(tmp_path: Path) -> None:
+    both = [*workload_rows(), *appended(), *appended("elsewhere", cell_id="other")]
+    found = verdict.table(verdicts_of(tmp_path, both))
+    assert found is not None and set(column(found, "v3 append (× v2 CPU)")) == {None}
+    assert f"No append for small batches: {class_times.SEVERAL_HOSTS}." in found.notes
+
+
+def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_told(table: Table) -> None:
+    row = row_of(table, **{"workload class": HEADERS})
+    assert row["v0 (× v2)"] is None and row["v1 (× v2)"] is None and row["v3 (× v2)"] is not None
+    assert "No bytes of v0 and v1 for record headers: no headers." in table.notes
+
+
+def test_one_workload_that_a_format_cannot_carry_is_enough(tmp_path: Path) -> None:
+    """user-activity in v0 alone is no number for a class of two."""
+    rows = workload_rows()
+    more = [
+        row | {"status": "skipped", "error": "v0 has no room", "size_bytes": None} if row["format"] == "v0" else row
+        for row in beside(rows, "cdc-debezium", "user-activity", 1, {})
+    ]
+    found = verdict.table(verdicts_of(tmp_path, [*rows, *more]))
+    assert found is not None
+    row = row_of(found, **{"workload class": SMALL})
+    assert row["v0 (× v2)"] is None and row["v1 (× v2)"] is not None
+
+
+def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
+    assert row_of(table, **{"workload class": "forgotten"})["winner (no codec)"] == "tie with v2"  # v3: 0.9 % less
+    wins = {}
+    for v2 in (900_000, 1_000_000, int(1_000_000 * (1 + TIE)), int(1_000_000 * (1 + TIE)) + 1):
+        found = verdict.table(verdicts_of(tmp_path / str(v2), sized({"v2": v2, "v3": 1_000_000})))
+        assert found is not None
+        wins[v2] = row_of(found, **{"workload class": SMALL})["winner (no codec)"]
+    assert list(wins.values()) == ["v2", "tie with v2", "tie with v2", "v3"]
+
+
+def sized(sizes: dict[str, int]) -> list[Row]:
+    """All other formats take twice a million."""
+    rows = workload_rows()
+    for row in rows:
+        if row["status"] == "ok" and row["kind"] == "bytes":
+            row["size_bytes"] = sizes.get(row["format"], 2_000_000)
+    return rows
+
+
+def test_what_loses_something_wins_nothing_and_says_what(verdicts: Verdicts, table: Table) -> None:
+    """v0 takes 126 bytes, v1 134, v3 156 in batches of one record; v0 has no times, and neither has producer ids."""
+    row = row_of(table, **{"workload class": ONE})
+    assert row["winner (no codec)"] == "v3" and row["v0 (× v2)"] < row["v3 (× v2)"]
+    lost = "v0 (times and producer ids) and v1 (producer ids)"
+    assert f"Not compared where it loses something of the records of a class: {lost}." in table.notes
+    assert detail(verdicts, ONE, "v0")["bytes (no codec)"] == "without times and producer ids"
+    said = verdict.sentence(verdicts)
+    assert "; v0, without times and producer ids, takes less than any that loses nothing in 2" in said
+    assert "is the smallest in" not in said
+
+
+def test_v1_wins_where_it_loses_nothing(tmp_path: Path) -> None:
+    rows = [row | {"losses": "{}"} if row["format"] == "v1" and "losses" in row else row for row in workload_rows()]
+    found = verdicts_of(tmp_path, rows)
+    (one,) = (each for each in found.classes if each.name == ONE)
+    assert one.winner("none") == "v1" and "v1 is the smallest in 1" in verdict.sentence(found)
+
+
+def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
+    """The rows, those of a kind as errors where their cells are as told."""
+    error = {"status": "error", "error": "it broke\nat a line", "size_bytes": None, "cpu_ns": None}
+    return [row | error if row["kind"] == kind and where.items() <= row.items() else row for row in rows]
+
+
+def test_without_v2_nobody_wins_and_its_own_error_says_why(tmp_path: Path) -> None:
+    rows = failed(workload_rows(), format="v2", workload="user-activity", variant="default")
+    found = verdict.table(verdicts_of(tmp_path, rows))
+    assert found is not None
+    row = row_of(found, **{"workload class": SMALL})
+    assert row["winner (no codec)"] is row["winner (zstd 3)"] is row["v3 (× v2)"] is None
+    assert "No bytes of v2 for small batches: error, it broke; without v2 nothing is compared." in found.notes
+    assert [note for note in found.notes if "headers" in note] == [
+        "No bytes of v0 and v1 for record headers: no headers."
+    ]
+
+
+def test_v2_alone_wins_nothing(tmp_path: Path) -> None:
+    rows = [row for row in workload_rows() if row["format"] in ("v0", "v2")]
+    found = verdict.table(verdicts_of(tmp_path, rows))
+    assert found is not None and set(column(found, "winner (no codec)")) == {None}
+    assert "No winner (no codec) for any class: no format but v2 that loses nothing." in found.notes
+
+
+def test_a_winner_that_is_missing_under_one_codec_has_its_reason_there(tmp_path: Path) -> None:
+    rows = failed(workload_rows(), format="v3", workload="user-activity", variant="default", codec="zstd")
+    found = verdict.table(verdicts_of(tmp_path, rows))
+    assert found is not None
+    row = row_of(found, **{"workload class": SMALL})
+    assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v3", None)
+    assert "No bytes of v3 for small batches: error, it broke, under zstd 3." in found.notes
+    assert "No winner (zstd 3) for small batches: no format but v2 that loses nothing." in found.notes
+
+
+def test_reasons_are_those_of_the_class_and_not_of_a_variant(tmp_path: Path) -> None:
+    rows = failed(workload_rows(), format="v3", variant="rate-10")
+    rows = [row for row in rows if (row["workload"], row["format"]) != ("cluster-metadata", "v1")]
+    found = verdict.table(verdicts_of(tmp_path, rows))
+    assert found is not None
+    assert "No bytes of v1 for one record a batch: not measured." in found.notes and "broke" not in str(found.notes)
+
+
+def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:
+    rows = [row for row in workload_rows() if row["workload"] == "user-activity" and row["variant"] == "default"]
+    other = [row | {"workload": "cdc-debezium", "cell_id": "other"} for row in rows if row["format"] in ("v2", "v3")]
+    verdicts = verdicts_of(tmp_path, [*(row for row in rows if row["format"] in ("v0", "v1")), *other])
+    found = verdict.table(verdicts)
+    assert found is not None and found.rows == ((SMALL, *[None] * (len(found.columns) - 1)),)
+    assert verdict.detail_table(verdicts).rows == ()
+
+
+@pytest.mark.parametrize("status", ["ok", "error"])
+def test_a_time_of_another_host_has_its_own_reason(tmp_path: Path, status: str) -> None:
+    """Not that of a codec's skipped row, nor of a variant's error."""
+    rows = workload_rows()
+    for row in rows:
+        if row["kind"] == "cpu" and row["workload"] == "cluster-metadata":
+            row["host"] = "there"
+            if status == "error":
+                row |= {"status": "error", "error": "it broke", "cpu_ns": None}
+    (first, *_) = (row for row in workload_rows() if row["kind"] == "cpu" and row["workload"] == "cluster-metadata")
+    other = first | {"format": "v3", "status": "skipped", "error": "v3 has no lz4", "codec": "lz4", "cpu_ns": None}
+    variant = first | {
+        "format": "v3",
+        "status": "error",
+        "error": "odd",
+        "variant": "odd",
+        "cell_id": "odd",
+        "cpu_ns": None,
+    }
+    found = verdicts_of(tmp_path, [other, variant, *rows])
+    why = {"ok": class_times.SEVERAL_HOSTS, "error": "error, it broke"}[status]
+    assert found.untimed[why, (ONE,)] == ["encode", "decode"]
+
+
+def test_rounds_that_are_no_pairs_are_no_time_and_are_told(tmp_path: Path) -> None:
+    rows = workload_rows()
+    for row in rows:
+        if (row["kind"], row["format"], row["workload"]) == ("cpu", "v3", "cluster-metadata"):
+            row["cpu_ns"] = row["cpu_ns"][:-2]
+    found = verdicts_of(tmp_path, rows)
+    assert found.untimed[class_times.UNEQUAL, (ONE,)] == ["encode", "decode"]
+
+
+def test_least_and_most_of_the_workloads_stand_beside_the_mean(verdicts: Verdicts) -> None:
+    row = detail(verdicts, ONE, "v3")
+    least, _, most = row["encode, least–most"].partition("–")
+    assert (float(least), float(most)) == pytest.approx((1.1, 1.65), abs=0.02)  # as cluster-metadata, and 1.5 times it
+    assert row["no codec, least–most"] == "0.923–0.923"
+    assert detail(verdicts, SMALL, "v3")["encode, least–most"] is None  # of one workload
+
+
+def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
+    """Of two workloads of a class one takes 10 % more, the other 10 % less: their mean says neither."""
+    rows = sized({"v2": 1_000_000, "v3": 900_000})
+    for row in rows:
+        if row["workload"] == "service-events" and row["format"] == "v3" and "size_bytes" in row:
+            row |= {"size_bytes": 1_100_000}
+    rows = [row | {"workload": "cloudevents"} if row["workload"] == "user-activity" else row for row in rows]
+    found = verdicts_of(tmp_path, rows)
+    (headers,) = (each for each in found.classes if each.name == HEADERS)
+    assert headers.ratio("none", "v3") == pytest.approx(np.sqrt(0.99)) and headers.span("none", "v3") == (0.9, 1.1)
+    assert "0.900 to 1.100 without a codec (within 1 % in 0 of 4, more in 1)" in verdict.sentence(found)
+
+
+def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> None:
+    said, cpu = verdict.sentence(verdicts), verdict.cpu_sentence(verdicts)
+    assert "0.923 to 0.991 without a codec (within 1 % in 1 of 5)" in said
+    assert "v3 takes more for one record a batch, small batches, record headers and forgotten (1.10 to 1.35×)" in cpu
+    rows = workload_rows()
+    for row in rows:
+        if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "bytes":
+            row["size_bytes"] *= 2
+        if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "cpu":
+            row["cpu_ns"] = [ns // 2 for ns in row["cpu_ns"]]
+    other = verdicts_of(tmp_path, rows)
+    assert "1.846 to 1.981 without a codec (within 1 % in 0 of 4, more in 4)" in verdict.sentence(other)
+    assert "v3 takes less for" in verdict.cpu_sentence(other) and "more" not in verdict.cpu_sentence(other)
+
+
+def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
+    """v3 takes 10 % more, and so does v2's A/A arm in one workload."""
+    rows = workload_rows()
+    for row in rows:
+        if row["workload"] == "forgotten" and row.get("arm") == "aa":
+            row["cpu_ns"] = [int(ns * 1.2) for ns in row["cpu_ns"]]
+    noisy, quiet = verdicts_of(tmp_path / "noisy", rows), verdicts_of(tmp_path / "quiet", workload_rows())
+    assert noisy.noise is not None and quiet.noise is not None and noisy.noise[1] > 1.15 > 1.02 > quiet.noise[1]
+    assert "v3 takes as much, as far as can be told, in 4 of 4 classes to encode" in verdict.cpu_sentence(noisy)
+    assert "in 0 of 4 classes to encode" in verdict.cpu_sentence(quiet)
+    low, high = noisy.noise
+    assert f"By class, v2 against itself reads {low:.2f} to {high:.2f}." in verdict.cpu_sentence(noisy)
+    found = verdict.table(noisy)
+    assert found is not None and f"reaches into {low:.2f}–{high:.2f}, what v2 reads" in str(found.notes)
+    again = row_of(verdict.classes_table(noisy), **{"workload class": "forgotten"})["encode (× v2 CPU)"]
+    assert again.median == pytest.approx(1.2, rel=0.03)
+
+
+def test_of_the_other_formats_the_smallest_is_shown(tmp_path: Path) -> None:
+    rows = workload_rows()
+    for name, by in (("v3-full", 3), ("v3-tagged", 2)):
+        rows += [row | {"format": name, "size_bytes": row["size_bytes"] // by} for row in rows if row["format"] == "v3"
+                 and row["kind"] == "bytes" and row["status"] == "ok"]  # fmt: skip
+    verdicts = verdicts_of(tmp_path, rows)
+    assert verdicts.shown == ["v0", "v1", "v2", "v3", "v3-full"] and "v3-tagged" in verdicts.formats
+
+
+def test_without_named_workloads_the_first_screen_has_a_picture_and_the_reason_stands_below(results: Results) -> None:
+    found = page(results, [])
+    assert found.table is None and [figure.name for figure in found.figures] == ["overhead"]
+    missing = next(table for table in found.sections[-1].tables if table.name == "missing")
+    assert ("Which format for which class of workload?", "no bytes of named workloads") in missing.rows

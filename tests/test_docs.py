@@ -1,0 +1,171 @@
+"""Pages link to what is there, name no host, and each is found from the index; what they show of code works."""
+
+import importlib.util
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import typer.main
+from asv.commands import make_argparser  # type: ignore[import-untyped]
+
+import kfbench
+from kfbench.cli import app
+from kfbench.workloads._file import load, parameters
+
+ROOT = Path(__file__).parents[1]
+GENERATED = ("reports", "templates")  # rendered by the report, whose own tests follow their links
+PAGES = sorted(
+    path
+    for folder in (ROOT, *(ROOT / name for name in ("docs", "datasets", "notebooks", "kfbench", "benchmarks", "tools")))
+    for path in (folder.glob("*.md") if folder == ROOT else folder.rglob("*.md"))
+    if not set(path.relative_to(ROOT).parts) & set(GENERATED)
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# What a reader types: a program, from wherever it lies, and its arguments.
+TYPED = re.compile(r"""^(?:\$ )?(?:\w+=\S+ )*(?:\S*/)?(?:(python3?) -m|(kfbench|asv)) (.*)""")
+FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# A path in backquotes: a folder of this repository and what is in it. NAME stands for one of several.
+PLACE = re.compile(r"`((?:kfbench|tests|tools|datasets|docs|benchmarks|notebooks)/[\w./-]*)`")
+EXAMPLES = {"host", "broker", "127.0.0.1"}  # stand for the reader's own; ports are
+# Program -> command -> its options.
+OPTIONS: dict[str, dict[str, set[str]]] = {
+    "kfbench": {
+        name: {option for parameter in command.params for option in parameter.opts}
+        for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    },
+    "asv": {name: set(parser._option_string_actions) for name, parser in make_argparser()[1].choices.items()},
+}
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    """Of a page's headings, as they are made of their words."""
+    headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = []
+    for link in LINK.findall(text(page)):
+        if urlsplit(link).scheme:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            missing.append(link)
+    assert not missing
+
+
+@every_page
+def test_paths_that_are_named_are_there(page: Path) -> None:
+    named = {place for place in PLACE.findall(text(page)) if not re.search("NAME", place)}
+    assert not [place for place in named if not (ROOT / place).exists()]
+
+
+@every_page
+def test_no_page_names_a_host(page: Path) -> None:
+    """Nor does any other file of ours; licences in the copies under tools/asv_www stay as they came."""
+    hosts = re.findall(r"\w://(?:https?://)?([\w.-]+)", text(page))
+    assert {host.lower() for host in hosts} <= EXAMPLES
+
+
+def code(page: Path) -> str:
+    """What is fenced, and indented lines of the rest; a line that goes on in the next is one."""
+    indented = [line for line in FENCED.sub("", text(page)).splitlines() if line.startswith("    ")]
+    return "\n".join([*FENCED.findall(text(page)), *indented]).replace("\\\n", " ")
+
+
+def typed(line: str) -> Iterator[tuple[str, list[str]]]:
+    """Of each command of a line its program, or the module that is run, and its words."""
+    for part in re.split(r" (?:&&|\|) ", line.partition("  #")[0]):
+        if found := TYPED.match(part.strip()):
+            words = shlex.split(found[3], comments=True)
+            yield (words[0], words[1:]) if found[1] else (found[2], words)
+
+
+@every_page
+def test_commands_and_their_options_exist(page: Path) -> None:
+    for line in code(page).splitlines():
+        for program, words in typed(line):
+            assert program in OPTIONS or importlib.util.find_spec(program), line
+            if program in OPTIONS and words != ["--version"]:
+                name, *rest = words
+                assert name in OPTIONS[program], line
+                options = {word.partition("=")[0] for word in rest if word.startswith("--")}
+                assert options <= OPTIONS[program][name], line
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("    $ kfbench sweep tiny --out o  # all", [("kfbench", ["sweep", "tiny", "--out", "o"])]),
+        ('cd x && "$OLDPWD"/.venv/bin/python -m kfbench report r | kfbench table', [
+            ("kfbench", ["report", "r"]), ("kfbench", ["table"]),
+        ]),
+        ("$ A=1 .venv/bin/asv run --quick", [("asv", ["run", "--quick"])]),
+        (".venv/bin/python -m tools.cluster --workers 2", [("tools.cluster", ["--workers", "2"])]),
+        ("the kfbench command", []),
+    ],
+)  # fmt: skip
+def test_what_is_typed_is_found(line: str, found: list[tuple[str, list[str]]]) -> None:
+    assert list(typed(line)) == found
+
+
+@every_page
+def test_targets_that_are_named_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", text(ROOT / "Makefile"), re.MULTILINE))
+    asked = re.findall(r"^ *(?:\$ )?make ([a-z]+)", code(page), re.MULTILINE) + re.findall(
+        r"`make ([a-z]+)", text(page)
+    )
+    assert set(asked) <= targets
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = text(ROOT / "docs" / "README.md")
+    linked = {link.rstrip("/") for link in LINK.findall(index)}
+    there = {path.name for path in (ROOT / "docs").glob("*.md")} | {"adr"}
+    assert there - {"README.md"} <= linked
+
+
+def test_the_readme_leads_to_the_index() -> None:
+    assert {"docs/README.md", "docs/first-hour.md", "notebooks"} <= {
+        link.rstrip("/") for link in LINK.findall(text(ROOT / "README.md"))
+    }
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = text(ROOT / "CITATION.cff")
+    assert f"\nversion: {kfbench.__version__}\n" in citation
+    assert "\nlicense: Apache-2.0\n" in citation
+
+
+def test_adding_shows_code_that_works(tmp_path: Path) -> None:
+    """The variant's module makes a format, the workload's file a workload, and the sweep names it."""
+    page = text(ROOT / "docs" / "adding.md")
+    (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(compile(module, "lean.py", "exec"), scope)
+    (lean,) = scope["FORMATS"]
+    records = kfbench.Records.from_lists([b"value"] * 50, keys=[b"key"] * 50)
+    encoded = lean.encode(records)
+    assert len(encoded.data) == lean.size(records).sum() < kfbench.FORMATS["v3"].size(records).sum()
+    assert lean.decode(encoded).records.value(49) == b"value"
+
+    workload, sweep = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "orders.toml"
+    file.write_text(workload, encoding="utf-8")
+    sample = load(file).sample(records=1_000, seed=1)
+    assert len(sample.records) == 1_000
+    assert [each for each in parameters(file) if each.source is None and not isinstance(each.value, str)] == []
+    (block,) = tomllib.loads(sweep)["grid"]
+    assert block["workloads"] == [file.stem]

@@ -1,0 +1,114 @@
+"""docs/first-hour.md: what it types is there, and run in its order gives what it shows."""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
+EXACT = ("inspect", "what-if")  # they compute from bytes alone: every line shown has to come again
+INTERRUPTED = "# Ctrl-C"  # behind a command: the reader ends it once something is stored
+STATUS = {"compare": (0, 3), "doctor": (0, 1)}  # the machine decides
+DATE = re.compile(r"(?<=mine/)(runs/)?\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A command and the lines that the page shows of what it prints."""
+
+    command: str
+    shown: tuple[str, ...]
+
+    @property
+    def words(self) -> list[str]:
+        return shlex.split(self.command, comments=True)
+
+    @property
+    def subcommand(self) -> str | None:
+        return self.words[1] if self.words[0] == ".venv/bin/kfbench" else None
+
+
+def steps() -> list[Step]:
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *shown = part.replace("\\\n", "").splitlines()
+            found.append(Step(command=command, shown=tuple(line for line in shown if line.strip(" …"))))
+    return found
+
+
+STEPS = steps()
+KFBENCH = [step for step in STEPS if step.subcommand]
+
+
+def files() -> dict[str, str]:
+    """What the page has its reader write: the name stands in the line above the block."""
+    return dict(re.findall(r"`(\S+\.toml)`[^`]*:\n\n```toml\n(.*?)```", PAGE, re.DOTALL))
+
+
+def test_the_page_has_commands_of_every_kind() -> None:
+    assert {"inspect", "what-if", "run", "sweep", "compare", "doctor"} <= {step.subcommand for step in KFBENCH}
+    assert [step for step in STEPS if step.command.endswith(INTERRUPTED)]
+    assert files()
+
+
+def test_sections_that_it_sends_to_are_in_the_report_that_the_readme_shows() -> None:
+    shown = re.search(r"<!-- report (\S+):", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown
+    report = (ROOT / shown[1] / "README.md").read_text(encoding="utf-8")
+    asked = re.findall(r"\*([^*]+\?)\*", PAGE.partition("Then the sections of your case")[2].partition("\n## ")[0])
+    assert len(asked) == 3 and set(asked) <= set(re.findall(r"^## (.*)$", report, re.MULTILINE))
+
+
+def printed(step: Step, folder: Path) -> str:
+    """What a command prints to stdout when it is run in `folder`. Raises AssertionError where its status is another."""
+    command = step.command
+    if today := next((path.name.partition(".")[0] for path in sorted(folder.glob("mine/runs/*"))), None):
+        command = DATE.sub(rf"\g<1>{today}", command)
+    if step.words[:2] == ["make", "report"]:  # it sets up .venv first, which is done
+        command = f".venv/bin/kfbench run {step.words[2].removeprefix('PROFILE=')}"
+    with subprocess.Popen(
+        ["bash", "-c", f"exec {command}" if command.endswith(INTERRUPTED) else command],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"},
+    ) as process:
+        if step.command.endswith(INTERRUPTED):
+            deadline = time.monotonic() + 120
+            while not list(folder.glob("mine/runs/*/measurements/part-*")):
+                assert time.monotonic() < deadline and process.poll() is None
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+        out, complaints = process.communicate(timeout=300)
+    allowed = (130,) if step.command.endswith(INTERRUPTED) else STATUS.get(step.subcommand or "", (0,))
+    assert process.returncode in allowed, complaints
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.spark
+@pytest.mark.skipif(
+    not (ROOT / ".venv" / "bin" / "kfbench").exists(), reason="the page types .venv/bin/kfbench: make setup"
+)
+def test_the_hour_in_its_order(tmp_path: Path) -> None:
+    for name in (".venv", "datasets"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    for name, text in files().items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for step in STEPS:
+        out = printed(step, tmp_path)
+        if step.subcommand in EXACT:
+            there = {" ".join(line.split()) for line in out.splitlines()}
+            assert not [line for line in step.shown if " ".join(line.split()) not in there], step.command

@@ -1,0 +1,48 @@
+"""What measurements and notebooks left in the repository does not tell whose machine it was.
+
+Published reports are not looked at: they stay as they are.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+# By programs, on somebody's machine: folder -> at least so many files.
+WRITTEN: Final = {"benchmarks/history": 6, "datasets/peers": 1, "datasets/recorded": 2, "notebooks": 10}
+# Folders of homes and checkouts, and a kernel's release beyond its first two numbers.
+TELLING: Final = re.compile(
+    rf"(?<![\w.$>-])(?:/(?:home|root|tmp|work|Users|mnt|private)(?=/)|{re.escape(str(ROOT))}(?=/))|file://"
+    r"|(?:Linux|Darwin)[ -]\d+\.\d+(?!\d)[.+\w-]"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"/home/anna/kfbench/.venv"', "/root/.cache/x", "in /tmp/pytest-1/", "=/work/anna/kfbench", "file:///x/index.html",
+        "/Users/anna/x", f'"{ROOT}/kfbench"', "Linux 6.18.1-cloud-7", "Linux-6.1.0-17-amd64-x86_64", "Darwin 23.1.0",
+    ],
+)  # fmt: skip
+def test_what_tells_a_machine_is_seen(text: str) -> None:
+    assert TELLING.search(text)
+
+
+@pytest.mark.parametrize("text", ["Linux 6.18, glibc 2.36", "datasets/work/x", "/workloads/a", "https:", "Darwin 23.1"])
+def test_what_tells_none_is_not(text: str) -> None:
+    assert not TELLING.search(text)
+
+
+@pytest.mark.parametrize("folder", WRITTEN)
+def test_no_file_tells_whose_machine_it_was(folder: str) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", folder], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    names = [name for name in listed.stdout.split("\0") if name]
+    assert len(names) >= WRITTEN[folder]
+    for name in names:
+        text = (ROOT / name).read_bytes().decode("utf-8", "replace")
+        assert not (found := TELLING.search(text)), f"{name}: {text[max(0, found.start() - 40) : found.end() + 40]}"
