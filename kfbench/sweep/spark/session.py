@@ -27,8 +27,9 @@ JARS_FROM: Final = "spark.jars.packages"
 UNPACKED: Final = "kfbench"  # the folder of an archive, beside the executor
 EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
 SETTLED_S: Final = 3.0  # nobody else comes: busy hosts start their executors seconds apart
-# The driver's JVM only hands tasks out: its best compiler and a collector on all cores would run beside what is timed.
-LIGHT: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# JVMs only hand tasks out and on: their best compiler and a collector on all cores would run beside what is timed.
+QUICK: Final = "-XX:TieredStopAtLevel=1"
+LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
 ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write where it listens waits for ever, and so would we
 LOOPBACK: Final = "127.0.0.1"
 LOGGING: Final = """\
@@ -63,6 +64,7 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
             "spark.master": master,
             "spark.app.name": "kfbench",
             "spark.driver.extraJavaOptions": f"{LIGHT} -Dlog4j2.configurationFile={settings_of_logs.as_uri()}",
+            "spark.executor.defaultJavaOptions": QUICK,  # a user's extraJavaOptions come after it, and may name a collector
             "spark.python.unix.domain.socket.enabled": "true",
             "spark.speculation": "false",
             "spark.ui.enabled": "false",
