@@ -10,32 +10,23 @@ def table(part: Slice, column: str, *, name: str, caption: str, digits: int = 2,
     pivot = part.pivot(column)
     if floor is not None:
         pivot = pivot.assign(**{FLOOR: floor})
-    return Table(
-        name=name,
-        caption=f"{caption} ({part.setting})",
-        columns=(
-            AXES[part.axis],
-            *(Column(name=f, digits=digits) for f in pivot.columns),
-        ),
-        rows=tuple(
-            (level(part.axis, at), *map(as_cell, row)) for at, row in zip(pivot.index, pivot.to_numpy(), strict=True)
-        ),
-    )
+    return _levels(part, pivot, name=name, caption=caption, digits=digits)
 
 
 def ratio_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
     """One row a level of the axis, one column a format, relative to v2."""
     sizes = part.pivot(column)
     ratios = sizes.div(sizes[BASE], axis=0).drop(columns=BASE) if BASE in sizes else sizes.iloc[:, :0]
+    return _levels(part, ratios, name=name, caption=caption, digits=3)
+
+
+def _levels(part: Slice, pivot: Frame, *, name: str, caption: str, digits: int) -> Table:
     return Table(
         name=name,
         caption=f"{caption} ({part.setting})",
-        columns=(
-            AXES[part.axis],
-            *(Column(name=f, digits=3) for f in ratios.columns),
-        ),
+        columns=(AXES[part.axis], *(Column(name=f, digits=digits) for f in pivot.columns)),
         rows=tuple(
-            (level(part.axis, at), *map(as_cell, row)) for at, row in zip(ratios.index, ratios.to_numpy(), strict=True)
+            (level(part.axis, at), *map(as_cell, row)) for at, row in zip(pivot.index, pivot.to_numpy(), strict=True)
         ),
     )
 

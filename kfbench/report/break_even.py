@@ -89,7 +89,7 @@ def _range(brackets: Sequence[tuple[int | None, int | None]]) -> Ranked:
 
 
 def sentence(results: Results) -> str:
-    part = results.along(results.uncompressed, "batch_size")
+    part = results.over_batch_size
     if part is None:
         return ""
     sizes = part.pivot("size_per_record")

@@ -29,8 +29,9 @@ def aa_sentence(results: Results) -> str:
     medians = [r.median for r in ratios]
     low, high = results.noise
     return (
-        f"A/A arm: {BASE} was measured against {BASE} {len(ratios)} times; the interval held 1.0 in {held} of "
-        f"them ({percent(held / len(ratios))}), medians from {min(medians):.3f} to {max(medians):.3f}. "
+        f"A/A arm: on the grid, in caches, {BASE} was encoded and decoded against itself {len(ratios)} times; the "
+        f"interval held 1.0 in {held} of them ({percent(held / len(ratios))}), medians from {min(medians):.3f} to "
+        f"{max(medians):.3f}. "
         f"Ratios between {low:.3f} and {high:.3f} are not told apart from 1 in this run."
     )
 
@@ -60,7 +61,7 @@ def aa_table(results: Results) -> Table | None:
         return None
     return Table(
         name="aa",
-        caption=f"A/A: {BASE} measured a second time in every cell, relative to the first",
+        caption=f"A/A: {BASE} a second time in every cell of the grid, in caches, relative to the first",
         columns=(
             Column(name="operation"),
             Column(name="cells"),

@@ -6,6 +6,7 @@ from typing import Any, Final
 from kfbench.report.render import Column, Table
 
 Facts = Mapping[str, Any]
+EVERYTHING: Final = "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS
 SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  # the others are cores
 
 
@@ -13,7 +14,7 @@ def head(facts: Facts | None) -> str:
     """The sentence that stands above all CPU times of a noisy run; nothing for a quiet one."""
     if not facts or not facts["noisy"]:
         return ""
-    return f"Noisy: {'; '.join(facts['seen'])}. Take the CPU times of this run with that in mind."
+    return f"Noisy: {'; '.join(facts['seen'])}. Take the CPU times of this run with that in mind; its bytes are exact."
 
 
 def sentence(facts: Facts | None) -> str:
@@ -33,15 +34,15 @@ def _goals(facts: Facts) -> Iterator[str]:
         for check in checks:
             if (goal := check.get("goal")) is None:  # nor had runs from before
                 continue
-            name, seen, limit = (
-                check["name"],
-                _shown(check["name"], check["seen"]),
-                _shown(check["name"], check["limit"]),
-            )
+            name = check["name"]
+            limit = _shown(name, check["limit"])
             chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({limit})"
             verdict = "met" if check["met"] else f"not met, {chance}"
             where = f" ({host})" if len(facts["hosts"]) > 1 else ""
-            yield f"{name}{where}: {seen}; the goal of {_shown(name, goal)} is {verdict}."
+            yield (
+                f"Of all that was timed ({EVERYTHING}), {check['words']}{where}; the goal of {_shown(name, goal)} is "
+                f"{verdict}."
+            )
 
 
 def table(facts: Facts | None) -> Table | None:
@@ -59,8 +60,8 @@ def table(facts: Facts | None) -> Table | None:
         for check in checks
     ]
     note = (
-        "Others are all processes of the host but the one that measures, the sweep's own JVM among them. The speed is "
-        "that of one piece of work, the same before each cell."
+        f"Over all that was timed: {EVERYTHING}. Others are all processes of the host but the one that measures, the "
+        "sweep's own JVM among them. The speed is that of one piece of work, the same before each cell."
     )
     return Table(
         name="checks",

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import pandas as pd
 
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.report.capability import lacking
 from kfbench.report.render import Cell, Column, Interval, Table, listed
 from kfbench.report.results import BASE, Frame, Results, in_order, setting
 from kfbench.report.words import batch_words
@@ -23,14 +24,14 @@ RULE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One format in one cell, both against v2. lost: what it does not keep of these records; elsewhere: of others of
-    this run, too."""
+    """One format in one cell, both against v2. lost: what it does not keep of these records; lacking: what v2 could
+    carry of others, and this one could not."""
 
     format: str
     bytes_ratio: float
     cpu: Interval
     lost: tuple[str, ...]
-    elsewhere: tuple[str, ...]
+    lacking: tuple[str, ...]
 
     @property
     def is_dearer(self) -> bool:
@@ -94,7 +95,7 @@ def _of_cell(results: Results, cell: Frame) -> list[Front]:
                 bytes_ratio=by_format[row.format].size_per_record / by_format[BASE].size_per_record,
                 cpu=row.ratio,
                 lost=(lost := lost_of(by_format[row.format].losses)),
-                elsewhere=tuple(what for what in _ever_lost(results, row.format) if what not in lost),
+                lacking=tuple(what for what in lacking(row.format, BASE) if what not in lost),
             )
             for row in cell[cell["operation"] == operation].itertuples()
             if isinstance(row.ratio, Interval) and {row.format, BASE} <= by_format.keys()
@@ -109,11 +110,6 @@ def _of_cell(results: Results, cell: Frame) -> list[Front]:
                 )
             )
     return found
-
-
-def _ever_lost(results: Results, name: str) -> list[str]:
-    rows = results.grid_bytes[results.grid_bytes["format"] == name]
-    return list(dict.fromkeys(what for losses in rows["losses"].dropna().unique() for what in lost_of(losses)))
 
 
 def _placed(measured: Iterable[Measured], noise: tuple[float, float] | None) -> Iterator[Point]:
@@ -153,7 +149,7 @@ def table(found: Sequence[Front]) -> Table | None:
         for name in in_order(sizes):
             points = [named.get(operation, {}).get(name) for operation in OPERATIONS]
             said = [cell for point in points for cell in ((point.cpu, SAID[point.place]) if point else (None, None))]
-            lost = next((listed(point.lost) or None, listed(point.elsewhere) or None) for point in points if point)
+            lost = next((listed(point.lost) or None, listed(point.lacking) or None) for point in points if point)
             body.append((batch_size, name, sizes[name], *said, *lost))
     return Table(
         name="pareto",
@@ -170,11 +166,11 @@ def table(found: Sequence[Front]) -> Table | None:
                     Column(name="on the front", unit=operation),
                 )
             ),
-            Column(name="loses"),
-            Column(name="loses of other records"),
+            Column(name="loses", unit="these records"),
+            Column(name="has no", unit="for other records"),
         ),
         rows=tuple(body),
-        notes=(RULE,),
+        notes=(RULE, f"Has no: of what {BASE} has, by the format's own capabilities."),
     )
 
 
@@ -202,17 +198,17 @@ def sentence(found: Sequence[Front]) -> str:
     """Who is on each front, where v2 and v3 stand, and who is not compared."""
     said: list[str] = []
     lossy: dict[str, str] = {}
-    elsewhere: dict[str, tuple[str, ...]] = {}
+    unable: dict[str, tuple[str, ...]] = {}
     for front in found:
         lossy |= {point.format: point.words for point in front.points if point.lost}
         beaten = [point.format for point in front.points if point.format in (BASE, "v3") and point.place == "beaten"]
         where = f"to {front.operation} at {batch_words(front.batch_size)}"
         beside = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
         said.append(f"{where} {listed(front.on_it)}{beside}")
-        elsewhere |= {point.format: point.elsewhere for point in front.points if point.place == "front"}
+        unable |= {point.format: point.lacking for point in front.points if point.place == "front" and point.lacking}
     if not said:
         return ""
     text = f"Of formats that lose nothing of these records, on the front of bytes and CPU stand, {'; '.join(said)}."
-    if others := [f"{name} loses {listed(elsewhere[name])}" for name in in_order(elsewhere) if elsewhere[name]]:
-        text += f" Of other records of this run, {listed(others)}."
+    for name in in_order(unable):
+        text += f" {name} has no {listed(unable[name])}, which {BASE} has."
     return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text

@@ -8,7 +8,7 @@ from kfbench.report.words import batch_words, percent
 
 def table(results: Results) -> Table | None:
     """One row a format: overhead at a few batch sizes; all bytes, encode and decode CPU relative to v2."""
-    part = results.along(results.uncompressed, "batch_size")
+    part = results.over_batch_size
     if part is None:
         return None
     overhead = part.pivot("overhead_per_record")
@@ -51,7 +51,7 @@ def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
 
 
 def sentence(results: Results) -> str:
-    part = results.along(results.uncompressed, "batch_size")
+    part = results.over_batch_size
     if part is None:
         return "This run holds no byte counts over batch size."
     overhead = part.pivot("overhead_per_record")
@@ -79,4 +79,4 @@ def _against(ratio: Interval | None, noise: tuple[float, float] | None) -> str:
     if ratio is None:
         return "not measured"
     tie = "; a tie" if ties(ratio, noise) else ""
-    return f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}{tie})"
+    return f"{ratio.median:.3f}× ({ratio.low:.3f}–{ratio.high:.3f}{tie})"  # as many digits as the noise has

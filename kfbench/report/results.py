@@ -226,6 +226,11 @@ class Results:
     def along(self, rows: Frame, axis: str) -> Slice | None:
         return next(iter(self.slices(rows, axis)), None)
 
+    @cached_property
+    def over_batch_size(self) -> Slice | None:
+        """Bytes without a codec, the slice that most sections speak of."""
+        return self.along(self.uncompressed, "batch_size")
+
     def plane(self, rows: Frame, *moved: str) -> tuple[Frame, Mapping[str, Any]] | None:
         """Rows of cells that differ in these two axes only, and where the others stand: of the planes that have most
         of the cells the one nearest to the reference point. None unless both axes have two levels, and more than half

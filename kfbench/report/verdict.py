@@ -13,7 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from kfbench.formats import FORMATS
 from kfbench.report.broker import Paths, span
+from kfbench.report.capability import is_our_own, lacking
 from kfbench.report.class_times import TIMED, ClassTime, Times
 from kfbench.report.failures import reason
 from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
@@ -22,7 +24,7 @@ from kfbench.report.words import codecs_of
 from kfbench.report.workloads import NONE, TIE, TIE_WITH_BASE, Named, Sizes, without
 from kfbench.workloads.catalogue import DEFAULT
 
-NEW: Final = "v3"  # whose CPU stands on the first screen: it is what one would move to
+NEW: Final = "v3"  # what sentences speak of: it is what one would move to
 CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "One record a batch": ("cluster-metadata", "connect-internal", "consumer-offsets", "iot-telemetry"),
     "Small batches": ("cdc-debezium", "kv-mixgraph", "user-activity"),
@@ -40,6 +42,8 @@ READING: Final = (
     "the rounds were apart, and nothing of other workloads. Every workload stands on its own further down."
 )
 NOT_MEASURED: Final = "not measured"
+LIMITED: Final = "†"  # beside a winner that has no room for all that v2 has
+LEAST_DIGITS, MOST_DIGITS = 2, 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,15 @@ class Verdict:
     def winner(self, codec: str) -> str | None:
         """As Sizes.won."""
         return self.under[codec].won if codec in self.under else None
+
+    @property
+    def smaller(self) -> dict[str, list[str]]:
+        """The winners other than v2 -> the codecs under which each wins."""
+        found: dict[str, list[str]] = {}
+        for codec in self.under:
+            if (name := self.winner(codec)) not in (None, BASE, TIE_WITH_BASE):
+                found.setdefault(name, []).append(codec)
+        return found
 
 
 class Verdicts:
@@ -172,14 +185,36 @@ class Verdicts:
         return {(row.workload, row.with_codec, row.format): reason(row) for row in rows.itertuples()}
 
     @cached_property
+    def digits(self) -> int:
+        """As many that CPU times, once they are rounded, tie where they do."""
+        means = [time.mean for each in self.classes for time in each.cpu.values()]
+        told = [ties(mean, self.noise) for mean in means]
+        for digits in range(LEAST_DIGITS, MOST_DIGITS):
+            noise = self.noise and (round(self.noise[0], digits), round(self.noise[1], digits))
+            if told == [ties(_rounded(mean, digits), noise) for mean in means]:
+                return digits
+        return MOST_DIGITS
+
+    @cached_property
+    def winners(self) -> list[str]:
+        """Of any class, under any codec, other than v2."""
+        return in_order(name for each in self.classes for name in each.smaller)
+
+    @cached_property
+    def limits(self) -> dict[str, tuple[str, ...]]:
+        """The winners that have no room for all that v2 has, and for what they have none."""
+        return {name: what for name in self.winners if (what := lacking(name, BASE))}
+
+    @cached_property
     def untimed(self) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-        """(why, the classes in which v3 has no time) -> which operations."""
+        """(why, the classes of whose winners one has no time) -> which operations."""
         found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for operation in TIMED:
-            classes: dict[str, list[str]] = {}
+            classes: dict[str, dict[str, None]] = {}
             for each in self.classes:
-                if (operation, NEW) not in each.cpu:
-                    classes.setdefault(self._times.why(operation, each.workloads, NEW), []).append(each.name)
+                for name in each.smaller:
+                    if (operation, name) not in each.cpu:
+                        classes.setdefault(self._times.why(operation, each.workloads, name), {})[each.name] = None
             for why, names in classes.items():
                 found.setdefault((why, tuple(names)), []).append(operation)
         return found
@@ -222,7 +257,7 @@ def _geometric(values: Sequence[float]) -> float:
 
 
 def table(verdicts: Verdicts) -> Table | None:
-    """One row a class: who is the smallest, bytes of each format, CPU of v3. None without named workloads."""
+    """One row a class: who is the smallest, and bytes of each format. None without named workloads."""
     if not verdicts.classes:
         return None
     first = verdicts.codecs[0]
@@ -233,51 +268,121 @@ def table(verdicts: Verdicts) -> Table | None:
         body.append(
             (
                 each.name,
-                *(each.winner(codec) for codec in verdicts.codecs),
+                *(_marked(verdicts, each.winner(codec)) for codec in verdicts.codecs),
                 sizes.of.get(BASE) if sizes else None,
                 *(each.ratio(first, name) for name in others),
-                *(_cpu(each, operation, NEW) for operation in TIMED),
             )
         )
     return Table(
         name="verdict",
         caption=f"Which format for which workload: bytes a record of {BASE} and of the others relative to it "
-        f"({_words(first)}); CPU time of {NEW} relative to {BASE}",
+        f"({_words(first)})",
         columns=(
             Column(name="workload class"),
             *(Column(name="winner", unit=_words(codec)) for codec in verdicts.codecs),
             Column(name=BASE, unit="bytes", digits=1),
             *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
-            *(Column(name=f"{NEW} {operation}", unit=f"× {BASE} CPU") for operation in TIMED),
         ),
         rows=tuple(body),
         notes=tuple(_notes(verdicts)),
     )
 
 
-def _notes(verdicts: Verdicts) -> Iterator[str]:
-    yield (
-        f"Winner: of the formats that lose nothing the one of the fewest bytes; a tie where {BASE} takes at most "
-        f"{100 * TIE:.0f} % more. Of several workloads: geometric means."
+def cpu_table(verdicts: Verdicts) -> Table | None:
+    """One row a class and winner: what it costs. None where no other format than v2 wins."""
+    rows = [(each, name, codecs) for each in verdicts.classes for name, codecs in each.smaller.items()]
+    if not rows:
+        return None
+    return Table(
+        name="verdict-cpu",
+        caption=f"What the winners cost: CPU time without a codec, relative to {BASE}",
+        columns=(
+            Column(name="workload class"),
+            Column(name="winner"),
+            Column(name="wins under"),
+            *(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits) for operation in TIMED),
+        ),
+        rows=tuple(
+            (
+                each.name,
+                _marked(verdicts, name),
+                listed([_words(codec) for codec in codecs]),
+                *(_cpu(each, operation, name) for operation in TIMED),
+            )
+            for each, name, codecs in rows
+        ),
+        notes=tuple(_cpu_notes(verdicts)),
     )
+
+
+def _marked(verdicts: Verdicts, name: str | None) -> str | None:
+    return f"{name} {LIMITED}" if name in verdicts.limits else name
+
+
+def _notes(verdicts: Verdicts) -> Iterator[str]:
+    first, *packed = verdicts.codecs
+    yield (
+        f"Winner: of the formats that lose nothing of these records the one of the fewest bytes; a tie where {BASE} "
+        f"takes at most {100 * TIE:.0f} % more. Of several workloads: geometric means."
+    )
+    for name, what in verdicts.limits.items():
+        yield f"{LIMITED} {name} has no {listed(what)}. It wins for records that need none of it; a real topic may."
+    for name in filter(is_our_own, in_order([*verdicts.shown, *verdicts.winners])):
+        yield f"{name} is a variant of this project, in no proposal's text: {FORMATS[name].summary}."
+    yield from filter(None, (_packed(verdicts, codec, first) for codec in packed))
     if verdicts.lost:
         losing = listed([f"{name} ({listed(what)})" for name, what in verdicts.lost.items()])
         yield f"Not compared where it loses something of the records of a class: {losing}."
-    yield f"CPU is {NEW}'s, whichever format wins. An interval that {_tie_words(verdicts)} is a tie."
     for (why, names), classes in verdicts.absent.items():
         nothing = f"; without {BASE} nothing is compared" if BASE in names else ""
         yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
     for codec, classes in verdicts.alone.items():
         yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE} that loses nothing."
+
+
+def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
+    yield f"Left out where {BASE} wins or ties. An interval that {_tie_words(verdicts)} is a tie."
     for (why, names), operations in verdicts.untimed.items():
         yield f"No {listed(operations)} for {_which(verdicts, names)}: {why}."
+
+
+def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
+    """Which of the formats shown do not have this codec, and where what wins under it is no smaller for it."""
+    name = codec.partition(" ")[0]
+    without = [each for each in verdicts.shown if name in lacking(each, BASE)]
+    larger = [
+        f"{_lower(each.name)} ({_least(each, codec)}; {_least(each, plain)})"
+        for each in verdicts.classes
+        if _is_larger(each, codec, plain)
+    ]
+    said = [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no {name}."] if without else []
+    if larger:
+        said.append(f"Under {codec} the smallest takes more bytes than without a codec for {listed(larger)}.")
+    return " ".join(said)
+
+
+def _least(each: Verdict, codec: str) -> str:
+    """v1 101.9 without a codec"""
+    whole = each.under[codec].whole
+    name = min(whole, key=lambda name: whole[name])
+    return f"{name} {number(whole[name], 1)} {'without a codec' if codec == NONE else f'under {codec}'}"
+
+
+def _is_larger(each: Verdict, codec: str, than: str) -> bool:
+    """By more than a tie."""
+    one, other = (each.under[name].whole.values() if name in each.under else () for name in (codec, than))
+    return bool(one and other) and min(one) > min(other) * (1 + TIE)
 
 
 def _tie_words(verdicts: Verdicts) -> str:
     if verdicts.noise is None:
         return "holds 1"
-    low, high = verdicts.noise
-    return f"holds 1, or reaches into {low:.2f}–{high:.2f}, what {BASE} reads against itself by class,"
+    low, high = (number(each, verdicts.digits) for each in verdicts.noise)
+    return f"holds 1, or reaches into {low}–{high}, what {BASE} reads against itself by class,"
+
+
+def _rounded(ratio: Interval, digits: int) -> Interval:
+    return Interval(median=round(ratio.median, digits), low=round(ratio.low, digits), high=round(ratio.high, digits))
 
 
 def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
@@ -299,7 +404,8 @@ def detail_table(verdicts: Verdicts) -> Table:
                 cells.append(None if name == BASE else _span(each, each.span(codec, name), 3))
             for operation in TIMED:
                 time = each.cpu.get((operation, name))
-                cells += [_cpu(each, operation, name), _span(each, (time.least, time.most) if time else None, 2)]
+                span = _span(each, (time.least, time.most) if time else None, verdicts.digits)
+                cells += [_cpu(each, operation, name), span]
             body.append((each.name, name, *cells, _word(each, name, verdicts.codecs[0])))
     return Table(
         name="verdict-formats",
@@ -320,7 +426,7 @@ def detail_table(verdicts: Verdicts) -> Table:
                 column
                 for operation in TIMED
                 for column in (
-                    Column(name=operation, unit=f"× {BASE} CPU"),
+                    Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits),
                     Column(name=f"{operation}, least–most"),
                 )
             ),
@@ -363,7 +469,7 @@ def classes_table(verdicts: Verdicts) -> Table:
             Column(name="workload class"),
             Column(name="records a batch"),
             Column(name="workloads"),
-            *(Column(name=operation, unit=f"× {BASE} CPU") for operation in TIMED),
+            *(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits) for operation in TIMED),
         ),
         rows=tuple(
             (each.name, each.records_a_batch, listed(each.workloads), *(each.again.get(name) for name in TIMED))
@@ -391,6 +497,21 @@ def sentence(verdicts: Verdicts) -> str:
     return "; ".join([text, *_old(verdicts.workloads(verdicts.codecs[0]))]) + "."
 
 
+def cost_sentence(verdicts: Verdicts) -> str:
+    """The least and the most CPU time of what wins."""
+    spans = []
+    for operation in TIMED:
+        times = [
+            time.mean.median
+            for each in verdicts.classes
+            for name in each.smaller
+            if (time := each.cpu.get((operation, name)))
+        ]
+        if times:
+            spans.append(f"{span(times, verdicts.digits)} to {operation}")
+    return f"The winners take, in times of the CPU time of {BASE}, {listed(spans)}." if spans else ""
+
+
 def _old(found: Sequence[Sizes]) -> Iterator[str]:
     for name in MAIN[: MAIN.index(BASE)]:
         if wins := sum(each.won == name for each in found):
@@ -413,15 +534,17 @@ def cpu_sentence(verdicts: Verdicts) -> str:
             ("less", {name: ratio.median for name, ratio in apart.items() if ratio.median < 1}),
         ):
             if medians:
-                parts.append(f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()])}×)")
+                parts.append(
+                    f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()], verdicts.digits)}×)"
+                )
         parts.append(f"as much, as far as can be told, in {len(ratios) - len(apart)} of {len(ratios)} classes")
         said.append(f"{NEW} takes {listed(parts)} to {operation}")
     if not said:
         return ""
     text = f"Of CPU time against {BASE}, {'; '.join(said)}."
     if verdicts.noise:
-        low, high = verdicts.noise
-        text += f" By class, {BASE} against itself reads {low:.2f} to {high:.2f}."
+        low, high = (number(each, verdicts.digits) for each in verdicts.noise)
+        text += f" By class, {BASE} against itself reads {low} to {high}."
     return text
 
 

@@ -1,4 +1,4 @@
-"""Which format is the smallest over batch size and value size at once, and how much less than v2 it takes.
+"""Which of v0 to v3 is the smallest over batch size and value size at once, and how much less than v2 it takes.
 
 Compared are formats that lose nothing of the records. What another one takes stands beside them.
 """
@@ -136,7 +136,8 @@ def table(found: Map) -> Table:
     values = found.value_sizes
     return Table(
         name=_name("map", found),
-        caption=f"The smallest format that loses nothing, and what it saves of the bytes of {BASE} ({found.setting})",
+        caption=f"Of {listed(found.formats)} the smallest that loses nothing, and what it saves of the bytes of {BASE} "
+        f"({found.setting})",
         columns=(AXES[DOWN], *(Column(name=f"value {_bytes(size)}", unit="bytes") for size in values)),
         rows=tuple((at, *(_words(found, at, size) for size in values)) for at in found.batch_sizes),
         notes=(
@@ -209,7 +210,10 @@ def sentence(found: list[Map]) -> str:
         ties = sum(win.is_tie for win in each.wins)
         parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE}")
         words = "without a codec" if each.codec == NONE else f"under {each.codec}"
-        said.append(f"Of {len(each.wins)} cells {words} {listed(parts)}, among formats that lose nothing.")
+        said.append(
+            f"Of {len(each.wins)} cells {words}, in which {listed(each.formats)} are compared and no other format, "
+            f"{listed(parts)}, among those that lose nothing."
+        )
         said += _at_a_loss(each)
     return " ".join(said)
 

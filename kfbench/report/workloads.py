@@ -14,6 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.report.capability import in_words
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import BASE, COLD, MAIN, Frame, Results, in_order, middle, paired
 from kfbench.report.seeds import of_all_seeds, once
@@ -25,14 +26,6 @@ SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of 
 TIE: Final = 0.01  # sizes within one percent of each other are a tie
 NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
 TIE_WITH_BASE: Final = f"tie with {BASE}"
-LOST: Final = {
-    "timestamps": "times",
-    "producer_id": "producer ids",
-    "producer_epoch": "producer ids",
-    "base_sequence": "producer ids",
-    "append_time_ms": "append times",
-    "timestamp_type": "append times",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +188,7 @@ class Named:
 def lost_of(losses: Any) -> tuple[str, ...]:
     """What a row's counts of losses come to, in words."""
     losses = json.loads(losses) if isinstance(losses, str) else {}
-    return tuple(dict.fromkeys(LOST.get(name, name.replace("_", " ")) for name, count in losses.items() if count))
+    return in_words(name for name, count in losses.items() if count)
 
 
 def _place(each: Sizes) -> tuple[str, int, str]:

@@ -25,7 +25,7 @@ def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp
     for name in ("index.html", "README.md"):
         text = page[name].decode()
         said = text.index("Noisy: other processes used 0.30 cores on average while cells were timed.")
-        assert said < text.index("A/A arm:") < text.index("What does a record cost, by batch size?")
+        assert said < text.index("Compared with v2, v3 saves") < text.index("A/A arm:")
         assert "1 of 7 checks of the host and of the samples were not passed." in text
         assert "cores that others used" in text
 
@@ -56,19 +56,20 @@ def test_the_table_shows_each_check_beside_its_limit() -> None:
 @pytest.mark.parametrize(
     ("seen", "said", "verdict"),
     [
-        (0.95, "95.0%; the goal of 92.0% is met.", "passed; 92.0% met"),
-        (0.9, "90.0%; the goal of 92.0% is not met, within what chance allows (86.7%).", "passed; 92.0% not met"),
-        (0.8, "80.0%; the goal of 92.0% is not met, beyond what chance allows (86.7%).", "NO; 92.0% not met"),
+        (0.95, "; the goal of 92.0% is met.", "passed; 92.0% met"),
+        (0.9, "; the goal of 92.0% is not met, within what chance allows (86.7%).", "passed; 92.0% not met"),
+        (0.8, "; the goal of 92.0% is not met, beyond what chance allows (86.7%).", "NO; 92.0% not met"),
     ],
 )
 def test_the_share_is_told_beside_what_is_asked_for(seen: float, said: str, verdict: str) -> None:
     facts = noise_facts(noise_rows())
     (check,) = (each for each in facts["hosts"]["h"] if each["goal"] is not None)
-    check |= {"seen": seen, "passed": seen >= check["limit"], "met": seen >= check["goal"]}
-    assert noise.sentence(facts).endswith(f"passed. A/A intervals that hold 1.0: {said}")
+    words = f"{seen:.1%} of 60 intervals hold 1.0"
+    check |= {"seen": seen, "passed": seen >= check["limit"], "met": seen >= check["goal"], "words": words}
+    assert noise.sentence(facts).endswith(f"passed. Of all that was timed ({noise.EVERYTHING}), {words}{said}")
     table = noise.table(facts)
     assert table is not None and [row[-1] for row in table.rows if "; " in str(row[-1])] == [verdict]
     two = noise.sentence(facts | {"hosts": {"h": [check], "k": [check]}})
-    assert "hold 1.0 (h): " in two and "hold 1.0 (k): " in two
+    assert "hold 1.0 (h); " in two and "hold 1.0 (k); " in two
     del check["goal"], check["met"]  # as runs from before have it
     assert noise.sentence(facts).endswith("passed.")

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from kfbench.report import pareto
+from kfbench.report.capability import lacking
 from kfbench.report.pareto import Measured, Place
 from kfbench.report.render import Interval
 from kfbench.report.results import BASE, Results
 from kfbench.store import Run
-from tests.report.broker_rows import column
+from tests.report.broker_rows import column, row_of
 from tests.runs import stored
 
 FORMATS = ("v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only")
@@ -37,7 +38,7 @@ def test_points_are_the_ratios_of_the_rows(results: Results) -> None:
 
 
 def measured(name: str, size: float, cpu: Interval, lost: tuple[str, ...] = ()) -> Measured:
-    return Measured(format=name, bytes_ratio=size, cpu=cpu, lost=lost, elsewhere=())
+    return Measured(format=name, bytes_ratio=size, cpu=cpu, lost=lost, lacking=())
 
 
 def places(every: list[Measured], noise: tuple[float, float] | None = None) -> dict[str, Place]:
@@ -87,22 +88,25 @@ def test_times_along_a_front_fall_and_each_of_the_others_has_one_on_it_that_beat
                 )
 
 
-def test_losses_are_those_of_the_rows(run: Run, tmp_path: Path) -> None:
-    """v0 has no times; v3, were it to lose something in other batches alone, is compared and says so."""
+def test_losses_are_those_of_the_rows_and_what_there_is_no_room_for_the_formats_own(run: Run, tmp_path: Path) -> None:
+    """v0 has no times; kip98 loses nothing of the grid's cells, and no cell of it asks for what it has no room for."""
     rows = run.table.to_pylist()
-    for row in rows:
-        if row["kind"] == "bytes" and row["format"] == "v3" and row["grid"] == "spread" and row["status"] == "ok":
-            row["losses"] = '{"producer_id": 3}'
+    rows += [row | {"format": "kip98"} for row in rows if row["format"] == "v3" and row["status"] == "ok"]
     found = pareto.fronts(Results(stored(tmp_path, rows).measurements()))
     for front in found:
         by = {point.format: point for point in front.points}
-        assert by["v0"].lost == ("times",) and by["v0"].place == "lossy"
-        assert by["v3"].lost == () and by["v3"].elsewhere == ("producer ids",) and by["v3"].place != "lossy"
+        assert by["v0"].lost == ("times",) and by["v0"].place == "lossy" and "times" not in by["v0"].lacking
+        assert by["kip98"].lost == () and by["kip98"].lacking == lacking("kip98", "v2") and by["kip98"].lacking
+        assert by["v3"].lacking == by["v2"].lacking == () and "zstd" in by["v1"].lacking
     table = pareto.table(found)
     assert table is not None
-    row = dict(zip((each.label for each in table.columns), table.rows[0], strict=True))
-    assert (row["format"], row["on the front (encode)"], row["loses"]) == ("v0", "not compared", "times")
+    first = row_of(table, **{"records a batch": 100, "format": "v0"})
+    assert (first["on the front (encode)"], first["loses (these records)"]) == ("not compared", "times")
+    other = row_of(table, **{"records a batch": 100, "format": "kip98"})
+    assert other["has no (for other records)"] == "headers, delete horizons and leader epochs"
     assert pareto.sentence(found).endswith("Not compared: v0, without times.")
+    if "kip98" in found[0].on_it:
+        assert "kip98 has no headers, delete horizons and leader epochs, which v2 has." in pareto.sentence(found)
 
 
 def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:

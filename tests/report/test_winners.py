@@ -80,7 +80,8 @@ def test_the_sentence_counts_wins_and_ties(plain: winners.Map) -> None:
     said = winners.sentence([plain])
     old = sum(win.winners[0] == "v1" and not win.is_tie for win in plain.wins)
     assert f"v1 is the smallest in {old} (by up to 51 %, at one record a batch and null values)" in said
-    assert f"Of {len(plain.wins)} cells without a codec" in said and "2 are ties with v2" in said
+    assert f"Of {len(plain.wins)} cells without a codec, in which v0, v1, v2 and v3 are compared and no other" in said
+    assert "2 are ties with v2" in said and "Of v0, v1, v2 and v3 the smallest" in winners.table(plain).caption
 
 
 def test_what_takes_less_at_a_loss_is_told_and_wins_nothing(plain: winners.Map) -> None:

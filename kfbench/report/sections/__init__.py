@@ -16,11 +16,12 @@ __all__ = ["Block", "Figure", "Missing", "Page", "Section", "page"]
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A report: the first screen, and the sections beneath it."""
+    """A report: the first screen, and the sections beneath it. table: who wins; costs: the CPU time of those."""
 
     lead: str
     table: Table | None
     figures: tuple[Figure, ...]
+    costs: Table | None
     sections: tuple[Section, ...]
 
 
@@ -65,9 +66,12 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     lacking = [each for each in (*asked, trust) if isinstance(each, Missing)]
     lacking += [each for section in built for each in section.missing]
     return Page(
-        lead=" ".join(filter(None, (reference.sentence(results), verdict.sentence(verdicts)))),
+        lead=" ".join(
+            filter(None, (reference.sentence(results), verdict.sentence(verdicts), verdict.cost_sentence(verdicts)))
+        ),
         table=verdict.table(verdicts),
         figures=head,
+        costs=verdict.cpu_table(verdicts),
         sections=(*built, _claims(), _failures(results, lacking)),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from kfbench.report import axis, break_even, breakdown, compressed, floors, plots, reference, winners
-from kfbench.report.render import number
+from kfbench.report.render import listed, number
 from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, pictured
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
@@ -34,7 +34,7 @@ NO_BATCH_SIZES = "no bytes without a codec at two batch sizes"
 
 def overhead(results: Results) -> Figure | Missing:
     """The one picture of the first screen."""
-    part = results.along(results.uncompressed, "batch_size")
+    part = results.over_batch_size
     if part is None:
         return Missing(what="Overhead over batch size", why=NO_BATCH_SIZES)
     frame = pictured(part.pivot("overhead_per_record"))
@@ -75,7 +75,7 @@ def _ends(frame: Frame) -> str:
 
 def batch_size(results: Results, prose: Prose) -> Section | Missing:
     title = "What does a record cost, by batch size?"
-    part = results.along(results.uncompressed, "batch_size")
+    part = results.over_batch_size
     formats = reference.table(results)
     if part is None or formats is None:
         return Missing(what=title, why=NO_BATCH_SIZES)
@@ -104,7 +104,7 @@ def batch_size(results: Results, prose: Prose) -> Section | Missing:
 def first_batch(results: Results) -> Section | Missing:
     title = "From which batch size does a newer format pay?"
     table = break_even.table(results)
-    part = results.along(results.uncompressed, "batch_size")
+    part = results.over_batch_size
     if table is None or part is None:
         return Missing(what=title, why=NO_BATCH_SIZES)
     figures, missing = apart([_relative(part)])
@@ -123,7 +123,7 @@ def first_batch(results: Results) -> Section | Missing:
 
 
 def smallest(results: Results, prose: Prose) -> Section | Missing:
-    title = "Which format wins where batches and values change together?"
+    title = "Which of v0 to v3 wins where batches and values change together?"
     maps = winners.maps(results)
     if not maps:
         return Missing(what=title, why=f"no {BASE} beside another format over batch size and value size at once")
@@ -148,8 +148,8 @@ def _map(found: winners.Map) -> Figure:
         name=name,
         svg=plots.winners(winners.pictured(found), AXES["value_bytes"].label, AXES["batch_size"].label),
         alt=f"A map of batch size and value size with the smallest format in each cell. {winners.sentence([found])}",
-        caption=f"The smallest format that loses nothing and what it saves of the bytes of {BASE}, payload too "
-        f"({found.setting}). The stronger the colour, the more; grey: {BASE} takes at most 1 % more.",
+        caption=f"Of {listed(found.formats)} the smallest that loses nothing and what it saves of the bytes of {BASE}, "
+        f"payload too ({found.setting}). The stronger the colour, the more; grey: {BASE} takes at most 1 % more.",
         numbers=name,
     )
 

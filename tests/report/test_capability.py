@@ -1,0 +1,51 @@
+"""What is said of a format is what it does: it refuses what it has no room for, and nothing else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from kfbench.batches import BatchFields
+from kfbench.errors import IllegalCombination, WouldLose
+from kfbench.formats import FORMATS
+from kfbench.records import Records
+from kfbench.report.capability import is_our_own, lacking
+
+PLAIN = Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_000])
+ASKS: Mapping[str, Mapping[str, Any]] = {
+    "times": {},
+    "milliseconds": {"records": Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_001])},
+    "headers": {
+        "records": Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_000], headers=[[("key", b"value")]])
+    },
+    "empty batches": {"batch_size": [0, 0, 1]},
+    "delete horizons": {"batch_fields": BatchFields(delete_horizon_ms=1_700_000_000_000)},
+    "producer ids": {"batch_fields": BatchFields(producer_id=7, producer_epoch=0, base_sequence=0)},
+    "leader epochs": {"batch_fields": BatchFields(partition_leader_epoch=3)},
+    "append times": {"batch_fields": BatchFields(append_time_ms=1_700_000_000_000)},
+    "transactions": {"batch_fields": BatchFields(producer_id=7, is_transactional=True)},
+    "zstd": {"codec": "zstd"},
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_a_format_lacks_it_refuses(name: str) -> None:
+    told = set(lacking(name, "v2"))
+    assert told <= ASKS.keys() | {"control batches"}
+    for what, asked in ASKS.items():
+        arguments: dict[str, Any] = {"records": PLAIN, "batch_size": 1, **asked}
+        if what in told:
+            with pytest.raises((WouldLose, IllegalCombination)):
+                FORMATS[name].encode(**arguments)
+        elif not told:
+            assert FORMATS[name].encode(**arguments).data.size
+
+
+def test_nothing_is_lacked_beside_oneself_and_unknown_formats_say_nothing() -> None:
+    assert lacking("v0", "v0") == lacking("v3-of-tomorrow", "v2") == ()
+    assert "control batches" in lacking("v1", "v2") and "control batches" not in lacking("kip98", "v2")
+
+
+def test_the_texts_of_others_are_not_our_own() -> None:
+    texts = {"v0", "v1", "v2", "v3", "v3-header-only", "kip98", "enriched", "enriched-ms"}
+    assert {name for name in FORMATS if not is_our_own(name)} == texts and not is_our_own("v3-of-tomorrow")
