@@ -5,6 +5,7 @@ from typing import Final
 
 from kfbench.formats import FORMATS
 from kfbench.layouts import NO_RECORD_ATTRIBUTES_BIT
+from kfbench.report.render import listed
 
 WORDS: Final[Mapping[str, str]] = {
     "timestamps": "times",
@@ -32,6 +33,12 @@ def lacking(name: str, than: str) -> tuple[str, ...]:
     own, other = FORMATS[name].capabilities, FORMATS[than].capabilities
     missing = [each for each in own.missing if each not in other.missing]
     return (*in_words(missing), *(codec for codec in other.codecs if codec not in own.codecs))
+
+
+def limits(name: str, than: str) -> str:
+    """What stands beside a winner that has no room for all that the other format has; nothing of one that has."""
+    what = lacking(name, than)
+    return f"{name} has no {listed(what)}. It wins for records that need none of it; a real topic may." if what else ""
 
 
 def is_our_own(name: str) -> bool:

@@ -11,10 +11,10 @@ SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  
 
 
 def head(facts: Facts | None) -> str:
-    """The sentence that stands above all CPU times of a noisy run; nothing for a quiet one."""
+    """The sentence that stands above all numbers of a noisy run; nothing for a quiet one."""
     if not facts or not facts["noisy"]:
         return ""
-    return f"Noisy: {'; '.join(facts['seen'])}. Take the CPU times of this run with that in mind; its bytes are exact."
+    return f"Noisy: {'; '.join(facts['seen'])}. Read its CPU times with that in mind."
 
 
 def sentence(facts: Facts | None) -> str:

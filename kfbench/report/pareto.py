@@ -198,17 +198,18 @@ def sentence(found: Sequence[Front]) -> str:
     """Who is on each front, where v2 and v3 stand, and who is not compared."""
     said: list[str] = []
     lossy: dict[str, str] = {}
-    unable: dict[str, tuple[str, ...]] = {}
+    unable: set[str] = set()
     for front in found:
         lossy |= {point.format: point.words for point in front.points if point.lost}
         beaten = [point.format for point in front.points if point.format in (BASE, "v3") and point.place == "beaten"]
         where = f"to {front.operation} at {batch_words(front.batch_size)}"
         beside = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
         said.append(f"{where} {listed(front.on_it)}{beside}")
-        unable |= {point.format: point.lacking for point in front.points if point.place == "front" and point.lacking}
+        unable |= {point.format for point in front.points if point.place == "front" and point.lacking}
     if not said:
         return ""
     text = f"Of formats that lose nothing of these records, on the front of bytes and CPU stand, {'; '.join(said)}."
-    for name in in_order(unable):
-        text += f" {name} has no {listed(unable[name])}, which {BASE} has."
+    if unable:
+        have = "has" if len(unable) == 1 else "have"
+        text += f" {listed(in_order(unable))} {have} no room for all that {BASE} has: the table says for what."
     return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text

@@ -79,4 +79,4 @@ def _against(ratio: Interval | None, noise: tuple[float, float] | None) -> str:
     if ratio is None:
         return "not measured"
     tie = "; a tie" if ties(ratio, noise) else ""
-    return f"{ratio.median:.3f}× ({ratio.low:.3f}–{ratio.high:.3f}{tie})"  # as many digits as the noise has
+    return f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}{tie})"

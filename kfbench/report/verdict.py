@@ -15,7 +15,7 @@ import numpy as np
 
 from kfbench.formats import FORMATS
 from kfbench.report.broker import Paths, span
-from kfbench.report.capability import is_our_own, lacking
+from kfbench.report.capability import is_our_own, lacking, limits
 from kfbench.report.class_times import TIMED, ClassTime, Times
 from kfbench.report.failures import reason
 from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
@@ -201,9 +201,9 @@ class Verdicts:
         return in_order(name for each in self.classes for name in each.smaller)
 
     @cached_property
-    def limits(self) -> dict[str, tuple[str, ...]]:
-        """The winners that have no room for all that v2 has, and for what they have none."""
-        return {name: what for name in self.winners if (what := lacking(name, BASE))}
+    def limits(self) -> dict[str, str]:
+        """The winners that have no room for all that v2 has, and what is said of each."""
+        return {name: said for name in self.winners if (said := limits(name, BASE))}
 
     @cached_property
     def untimed(self) -> dict[tuple[str, tuple[str, ...]], list[str]]:
@@ -325,8 +325,8 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         f"Winner: of the formats that lose nothing of these records the one of the fewest bytes; a tie where {BASE} "
         f"takes at most {100 * TIE:.0f} % more. Of several workloads: geometric means."
     )
-    for name, what in verdicts.limits.items():
-        yield f"{LIMITED} {name} has no {listed(what)}. It wins for records that need none of it; a real topic may."
+    for said in verdicts.limits.values():
+        yield f"{LIMITED} {said}"
     for name in filter(is_our_own, in_order([*verdicts.shown, *verdicts.winners])):
         yield f"{name} is a variant of this project, in no proposal's text: {FORMATS[name].summary}."
     yield from filter(None, (_packed(verdicts, codec, first) for codec in packed))
@@ -508,8 +508,8 @@ def cost_sentence(verdicts: Verdicts) -> str:
             if (time := each.cpu.get((operation, name)))
         ]
         if times:
-            spans.append(f"{span(times, verdicts.digits)} to {operation}")
-    return f"The winners take, in times of the CPU time of {BASE}, {listed(spans)}." if spans else ""
+            spans.append(f"{span(times)} to {operation}")
+    return f"In times of {BASE}'s CPU the winners take {listed(spans)}." if spans else ""
 
 
 def _old(found: Sequence[Sizes]) -> Iterator[str]:

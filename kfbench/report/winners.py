@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from kfbench.report.capability import limits
 from kfbench.report.render import Cell, Column, Ranked, Table, listed, number
 from kfbench.report.results import AXES, BASE, MAIN, Frame, Results, in_order, level, setting
 from kfbench.report.words import batch_words, codecs_of
@@ -142,6 +143,7 @@ def table(found: Map) -> Table:
         rows=tuple((at, *(_words(found, at, size) for size in values)) for at in found.batch_sizes),
         notes=(
             f"tie: {BASE} takes at most {100 * TIE:.0f} % more than the smallest.",
+            *filter(None, (limits(name, BASE) for name in _winners(found))),
             *_at_a_loss(found),
         ),
     )
@@ -169,6 +171,11 @@ def ratio_table(found: Map) -> Table:
             for each in found.wins
         ),
     )
+
+
+def _winners(found: Map) -> list[str]:
+    """Of any cell, ties aside."""
+    return in_order(win.winners[0] for win in found.wins if not win.is_tie)
 
 
 def _at_a_loss(found: Map) -> Iterator[str]:
@@ -201,7 +208,7 @@ def sentence(found: list[Map]) -> str:
     said = []
     for each in found:
         parts = []
-        for name in in_order({win.winners[0] for win in each.wins if not win.is_tie}):
+        for name in _winners(each):
             own = [win for win in each.wins if not win.is_tie and win.winners[0] == name]
             best = max(own, key=lambda win: win.saving)
             where = f"{batch_words(best.batch_size)} and {_value_words(best.value_bytes)}"

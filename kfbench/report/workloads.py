@@ -14,7 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.capability import in_words
+from kfbench.report.capability import in_words, limits
 from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import BASE, COLD, MAIN, Frame, Results, in_order, middle, paired
 from kfbench.report.seeds import of_all_seeds, once
@@ -230,6 +230,7 @@ def verdict(named: Named) -> Table:
         rows=tuple(body),
         notes=(
             f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",
+            *filter(None, (limits(name, BASE) for name in in_order(each.won for each in named.sizes if each.won))),
             *([f"{SEEDS} (up to {named.seeds})."] if named.seeds > 1 else []),
         ),
     )
