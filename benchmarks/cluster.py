@@ -75,6 +75,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.rounds < 2 or asked.rounds % 2:
         parser.error("--rounds: an even number, so that each goes first as often as the other")
+    cluster.end_on_sigterm()
     ratios, limits, dearer = [], [], []
     with (
         TemporaryDirectory(prefix="kfbench-cluster-") as name,

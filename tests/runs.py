@@ -43,6 +43,13 @@ analysis = "a"
 measure = ["cpu"]
 formats = {timed}
 axes = {{ batch_size = {batch_sizes} }}
+[[grid]]
+name = "floors"
+title = "Floors"
+analysis = "a"
+measure = ["floor"]
+formats = ["v2"]
+axes = {{ batch_size = [1, 10], timestamp_spread_ms = [0, 1000] }}
 """
 SWEEP = """
 title = "for tests"
@@ -113,7 +120,7 @@ codecs = {gzip = [6], zstd = [3]}
 
 
 def tiny(formats: list[str], timed: list[str], batch_sizes: list[int]) -> str:
-    """A sweep of a second: bytes of these formats under two codecs, and a timed cell of each batch size."""
+    """A sweep of a second: bytes of these formats under two codecs, floors, and a timed cell of each batch size."""
     return _TINY.format(formats=json.dumps(formats), timed=json.dumps(timed), batch_sizes=batch_sizes)
 
 

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 import pyspark
 
@@ -101,6 +102,16 @@ def _process(
         process.wait()
 
 
+def end_on_sigterm() -> None:
+    """As an interrupt does: contexts are left, and the processes that they hold end. A second one is not heard."""
+
+    def end(number: int, _: object) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+
+
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
@@ -111,7 +122,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cores", type=int, default=1, help="of each worker")
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    end_on_sigterm()
     with (
         tempfile.TemporaryDirectory(prefix="kfbench-cluster-") as folder,
         running(Path(folder), asked.workers, asked.cores) as cluster,

@@ -29,16 +29,7 @@ from tests.recorded import FOLDER
 from tests.runs import deterministic, tiny, told_of_this_machine
 from tests.sweep import faulty
 
-FLOORS = """\
-[[grid]]
-name = "floors"
-title = "Floors"
-analysis = "a"
-measure = ["floor"]
-formats = ["v2"]
-axes = { batch_size = [1, 10], timestamp_spread_ms = [0, 1000] }
-"""
-TINY = tiny(["v0", "v1", "v2", "v3"], timed=["v2", "v3"], batch_sizes=[10]) + FLOORS
+TINY = tiny(["v0", "v1", "v2", "v3"], timed=["v2", "v3"], batch_sizes=[10])
 
 
 @pytest.fixture(scope="module")
