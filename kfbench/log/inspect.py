@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from io import FileIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from kfbench.batches import DecodedLog
 from kfbench.errors import KfbenchError
 from kfbench.log.segment import read_log
+from kfbench.log.tail import CUT_OFF, is_last, names_beside, nothing_in, tail
 
 # `ControlRecordType`: the second int16 of a control record's key.
 CONTROL_TYPES: Final[Mapping[int, str]] = {
@@ -41,6 +42,11 @@ class Damage:
     field: str
     promise: str
 
+    def words(self, unit: str = "byte") -> str:
+        """Where it is, and what is wrong. unit: that positions count."""
+        where = f"batch at byte {self.position}" if unit == "byte" else f"{unit} {self.position}"
+        return f"{where}: {self.field}: {self.promise}"
+
 
 def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
     """What was left out of `log`, read with on_error="skip" from `size_bytes` bytes; in the file's order."""
@@ -59,16 +65,26 @@ def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """A segment as read. to_text(): a table for people; to_dict(): plain values for JSON."""
+    """A segment as read. to_text(): a table for people; to_dict(): plain values for JSON.
+
+    trailing_bytes: of a batch that a broker is about to write, allocated_bytes: of zeros behind the last batch; neither
+    is damage (kfbench.log.tail).
+    """
 
     path: str
     size_bytes: int
     log: DecodedLog
     with_records: bool
+    damage: tuple[Damage, ...] = ()
+    trailing_bytes: int = 0
+    allocated_bytes: int = 0
 
-    @cached_property
-    def damage(self) -> tuple[Damage, ...]:
-        return damage_of(self.log, self.size_bytes)
+    @property
+    def unreadable(self) -> str | None:
+        """Why there is no batch, nor damage that says it."""
+        if self.damage or len(self.log):
+            return None
+        return nothing_in(self.size_bytes - self.allocated_bytes)
 
     def to_dict(self) -> dict[str, Any]:
         """Batches in the file's order. Keys and values: text, or {"base64": ...} where they are not UTF-8."""
@@ -84,7 +100,8 @@ class Inspection:
             "magics": {str(magic): count for magic, count in self._counts("magic").items()},
             "codecs": self._counts("codec"),
             "damaged": [asdict(each) for each in self.damage],
-            "trailing_bytes": self.log.trailing_bytes,
+            "trailing_bytes": self.trailing_bytes,
+            "allocated_bytes": self.allocated_bytes,
             "batches": batches,
         }
 
@@ -98,9 +115,9 @@ class Inspection:
         for each in self.damage:
             what = f"DAMAGED, {each.size_bytes:,} bytes left out: {each.field}: {each.promise}"
             rows.append((each.position, (str(each.position), what)))
-        if self.log.trailing_bytes:
-            at = self.size_bytes - self.log.trailing_bytes
-            rows.append((at, (str(at), self._tail)))
+        if rest := self._rest:
+            at = self.size_bytes - self.trailing_bytes - self.allocated_bytes
+            rows.append((at, (str(at), rest)))
         rows.sort(key=lambda row: row[0])
         table = aligned([TITLES, *(cells for _, cells in rows)], right=NUMBERS) if rows else []
         return "\n".join([*self._summary(), "", *table]).rstrip()
@@ -131,14 +148,17 @@ class Inspection:
         if self.damage:
             left_out = counted(sum(each.size_bytes for each in self.damage), "byte")
             damage.append(f"{left_out} left out in {counted(len(self.damage), 'place')}")
-        if self.log.trailing_bytes:
-            damage.append(self._tail)
         yield "damage: " + (", ".join(damage) or "none")
+        if rest := self._rest:
+            yield f"at the end: {rest}"
 
     @property
-    def _tail(self) -> str:
-        tail = f"{counted(self.log.trailing_bytes, 'byte')} of an incomplete batch at the end"
-        return f"{tail} (cut off, or its length is damaged: what follows is not searched)"
+    def _rest(self) -> str:
+        if self.allocated_bytes:
+            return f"{counted(self.allocated_bytes, 'byte')} of zeros, allocated ahead"
+        if self.trailing_bytes:
+            return f"{counted(self.trailing_bytes, 'byte')} of an incomplete batch, being written or cut off"
+        return ""
 
     def _batch_cells(self, batch: Mapping[str, Any], span: range) -> list[str]:
         producer = "-"
@@ -196,9 +216,36 @@ def inspect(path: str | os.PathLike[str], records: bool = False) -> Inspection:
     Raises KfbenchError when there is no such file, or it is a folder.
     """
     size_bytes = segment_size(path)
+    log = read_log(path, on_error="skip")
+    damage, trailing_bytes, allocated_bytes = _ending(path, size_bytes, log)
     return Inspection(
-        path=os.fspath(path), size_bytes=size_bytes, log=read_log(path, on_error="skip"), with_records=records
+        path=os.fspath(path),
+        size_bytes=size_bytes,
+        log=log,
+        with_records=records,
+        damage=damage,
+        trailing_bytes=trailing_bytes,
+        allocated_bytes=allocated_bytes,
     )
+
+
+def _ending(path: str | os.PathLike[str], size_bytes: int, log: DecodedLog) -> tuple[tuple[Damage, ...], int, int]:
+    """What is damaged, the bytes of a batch that is being written, and the zeros at the end."""
+    damage, trailing_bytes = damage_of(log, size_bytes), log.trailing_bytes
+    is_lost = bool(damage) and damage[-1].position + damage[-1].size_bytes == size_bytes
+    end = damage[-1].position if is_lost else size_bytes - trailing_bytes
+    if end == size_bytes:
+        return damage, 0, 0
+    try:
+        with FileIO(os.fspath(path)) as file:
+            found = tail(file, end, size_bytes - end, is_last(Path(path).name, names_beside(path)))
+    except OSError as error:
+        raise KfbenchError(f"{os.fspath(path)}: {error.strerror}") from None
+    if found == "zeros":
+        return damage[:-1] if is_lost else damage, 0, size_bytes - end
+    if is_lost or found == "open" or not end:
+        return damage, trailing_bytes, 0
+    return (*damage, Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)), 0, 0
 
 
 def segment_size(path: str | os.PathLike[str]) -> int:

@@ -14,7 +14,7 @@ from kfbench.sources.part import Chunk, Found, Part, Skipped
 
 __all__ = ["GONE", "Chunk", "Columns", "Found", "Part", "Skipped", "find"]
 
-BESIDE: Final = "a table beside segments: give it by name"
+BESIDE: Final = "tables beside segments, to be given by name"
 REPLICAS: Final = "segments of other replicas"
 
 
@@ -74,9 +74,7 @@ def _find(path: Path, columns: Columns) -> Found:
             if not tables.is_there(path):
                 raise
         else:
-            beside = [
-                replace(each, reason=BESIDE, is_data=True) if _is_table(path, each) else each for each in found.skipped
-            ]
+            beside = [replace(each, reason=BESIDE) if _is_table(path, each) else each for each in found.skipped]
             return replace(found, skipped=tuple(beside))
     elif tables.kind_of(path) is None:
         return log.find(path)

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
@@ -19,11 +19,12 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import Entries
-from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
+from kfbench.kernels.frames import MAGIC_AT, START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size
 from kfbench.log.pieces import first_batch, pieces
+from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_beside, read, tail
 from kfbench.sources._folder import GONE, OTHER_FILES, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
@@ -35,8 +36,6 @@ FIRST_BYTES: Final = 64 << 10  # decompressed before it is known how much the ba
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
 RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
 RUN_RECORDS: Final = 1 << 19  # of several batches, as far as their headers tell
-TAIL_BYTES: Final = 1 << 20  # of a batch that a broker is about to write: what it takes by default
-TAIL_TRIES: Final = 1000
 
 SEGMENT: Final = ".log"
 NO_DATA: Final[Mapping[str, str]] = {
@@ -59,8 +58,6 @@ FOLDERS: Final[Mapping[str, str]] = {
 # `LocalLog` cuts what stands before the point so that the name fits a file system.
 FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
 COUNT_AT: Final = layouts.position(layouts.V2_HEADER, "count")
-CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
-BASE_OFFSET: Final = re.compile(r"[0-9]{20}\.log")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
 
 
@@ -112,16 +109,16 @@ class Segment:
                     end = piece.at + len(piece.data)
                     budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
                     if piece.trailing_bytes:
-                        yield from self._tail(file, end, piece.trailing_bytes)
+                        yield from self._rest(file, end, piece.trailing_bytes)
             except CorruptLog as error:
                 yield from self._before(file, error, end, budget)
 
-    def _tail(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
+    def _rest(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
         """What follows the last whole batch, at byte `end`."""
-        if _is_zero(file, end, trailing_bytes):
+        found = tail(file, end, trailing_bytes, self.is_last, LIMITS)
+        if found == "zeros":
             return
-        may_be_written = self.is_last and trailing_bytes <= TAIL_BYTES
-        if not end or (may_be_written and not _has_batch(_read(file, end, trailing_bytes))):
+        if found == "open" or not end:
             yield _nothing(trailing_bytes=min(trailing_bytes, self.written_bytes))
             return
         lost = Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)
@@ -130,9 +127,9 @@ class Segment:
     def _before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
         """The batches from byte `start` to the length that cannot be skipped; what follows is lost."""
         size_bytes = os.fstat(file.fileno()).st_size
-        data = _read(file, start, error.position - start)
+        data = read(file, start, error.position - start)
         yield from _chunks(data, Entries.of(data).positions, start, budget)
-        if _is_zero(file, error.position, size_bytes - error.position):
+        if is_zero(file, error.position, size_bytes - error.position):
             return
         lost = Damage(
             position=error.position,
@@ -141,39 +138,6 @@ class Segment:
             promise=error.promise,
         )
         yield _nothing(damage=(lost,))
-
-
-def _read(file: FileIO, start: int, size_bytes: int) -> Bytes:
-    file.seek(start)
-    parts = []
-    while size_bytes > 0 and (part := file.read(size_bytes)):
-        parts.append(part)
-        size_bytes -= len(part)
-    return np.frombuffer(b"".join(parts), np.uint8)
-
-
-def _is_zero(file: FileIO, start: int, size_bytes: int) -> bool:
-    """What a broker that allocates its segments ahead (log.preallocate) has not written yet."""
-    end = start + size_bytes
-    return all(not _read(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
-
-
-def _has_batch(tail: Bytes) -> bool:
-    """Whether a sound batch lies behind the beginning of what claims to be one incomplete batch."""
-    n = len(tail) - MAGIC_AT
-    if n < 1:
-        return False
-    at = np.arange(1, n)
-    lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
-    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= 3)
-    for i in range(3):  # offsets of neighbours begin alike
-        fits &= tail[at + i] == tail[i]
-    starts = at[fits][:TAIL_TRIES]
-    ends = starts + START + lengths[fits][:TAIL_TRIES]
-    return any(
-        len(read_log(tail[start:end], on_error="skip", limits=LIMITS))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    )
 
 
 def _nothing(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
@@ -255,11 +219,7 @@ def find(path: str | os.PathLike[str]) -> Found:
         if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # which is records, of the cluster
             reason = NO_DATA[root.suffix]
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
-        try:
-            names = [each.name for each in root.absolute().parent.iterdir()]
-        except OSError:
-            names = []
-        return Found(parts=(_segment(root, _is_last(root.name, names)),))
+        return Found(parts=(_segment(root, is_last(root.name, names_beside(root))),))
     files: list[Path] = []
     skipped: list[Skipped] = []
     for each in walk(root, is_segment, _why_left_out):
@@ -277,7 +237,7 @@ def find(path: str | os.PathLike[str]) -> Found:
     segments: list[Segment] = []
     for file in files:
         try:
-            segments.append(_segment(file, _is_last(file.name, names_of[file.parent])))
+            segments.append(_segment(file, is_last(file.name, names_of[file.parent])))
         except (KfbenchError, OSError) as error:  # a broker deletes and renames while we look
             skipped.append(unreadable(file, error))
     if not segments:
@@ -298,14 +258,7 @@ def _why_left_out(folder: str) -> str | None:
     return None if found is None else FOLDERS[found["why"]]
 
 
-def _is_last(name: str, names: Iterable[str]) -> bool:
-    """Whether no segment of the folder follows; a name that is no base offset tells nothing."""
-    if not BASE_OFFSET.fullmatch(name):
-        return True
-    return not any(BASE_OFFSET.fullmatch(other) and other > name for other in names)
-
-
-def _segment(path: Path, is_last: bool) -> Segment:
+def _segment(path: Path, may_be_written: bool) -> Segment:
     found = PARTITION.fullmatch(path.absolute().parent.name)
     topic, partition = (found["topic"], int(found["partition"])) if found else ("", None)
     size_bytes = segment_size(path)
@@ -314,7 +267,7 @@ def _segment(path: Path, is_last: bool) -> Segment:
         written_bytes=_written_bytes(path, size_bytes),
         topic=topic,
         partition=partition,
-        is_last=is_last,
+        is_last=may_be_written,
     )
 
 
@@ -323,11 +276,11 @@ def _written_bytes(path: Path, size_bytes: int) -> int:
     try:
         with path.open("rb", buffering=0) as file:
             end = size_bytes
-            if not _read(file, max(end - START, 0), min(end, START)).any():
+            if not read(file, max(end - START, 0), min(end, START)).any():
                 end = _first_hole(file, end)
             while end:
                 start = max(end - (1 << 20), 0)
-                held = np.flatnonzero(_read(file, start, end - start))
+                held = np.flatnonzero(read(file, start, end - start))
                 if len(held):
                     end = start + int(held[-1]) + 1
                     break

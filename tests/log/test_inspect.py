@@ -109,7 +109,8 @@ def test_every_byte_is_in_a_batch_or_damaged_or_trailing(tmp_path: Path, seed: i
         data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
     found = inspect(written(tmp_path, data), records=True).to_dict()
     spans = [(each["position"], each["size_bytes"]) for each in found["batches"] + found["damaged"]]
-    spans = [*sorted(spans), (len(data) - found["trailing_bytes"], found["trailing_bytes"])]
+    rest = found["trailing_bytes"] + found["allocated_bytes"]
+    spans = [*sorted(spans), (len(data) - rest, rest)]
     assert spans[0][0] == 0
     assert all(start + size == following for (start, size), (following, _) in pairwise(spans))
 
@@ -134,6 +135,9 @@ def test_an_empty_segment_has_nothing_to_show(tmp_path: Path) -> None:
     found = inspect(written(tmp_path, b""))
     assert found.to_text().splitlines() == [f"{found.path}: 0 bytes, 0 batches, 0 records", "damage: none"]
     assert found.to_dict()["batches"] == []
+    zeros = inspect(written(tmp_path, bytes(99)))
+    assert zeros.to_text().splitlines()[1:3] == ["damage: none", "at the end: 99 bytes of zeros, allocated ahead"]
+    assert (zeros.damage, zeros.allocated_bytes) == ((), 99) and found.unreadable == zeros.unreadable
 
 
 def test_a_path_that_is_no_segment_file_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ def test_tables_beside_segments_are_said(tmp_path: Path) -> None:
     found = find([tmp_path])
     assert [part.name for part in found.parts] == [str(segment)]
     assert {Path(each.path).name: (each.reason, each.is_data) for each in found.skipped} == {
-        "rows.csv": ("a table beside segments: give it by name", True),
+        "rows.csv": ("tables beside segments, to be given by name", False),
         "_rows.csv": ("other files", False),
     }
     assert len(find([tmp_path, tmp_path / "rows.csv"]).parts) == 2

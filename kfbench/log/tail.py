@@ -1,0 +1,94 @@
+"""What follows the last whole batch of a segment file. One rule for all that read one (docs/what-if.md).
+
+Zeros up to the end are space that a broker allocated ahead (log.preallocate), as if the file ended before them. An
+incomplete batch is one that a broker is about to write, and no damage, in the last segment of its folder, up to
+OPEN_BYTES, with no sound batch behind its beginning. All else is damage.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from io import FileIO
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+
+from kfbench.arrays import Bytes
+from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
+from kfbench.limits import LIMITS, Limits
+from kfbench.log.segment import read_log
+
+Tail = Literal["zeros", "open", "damaged"]
+
+PIECE_BYTES: Final = 8 << 20
+OPEN_BYTES: Final = 1 << 20  # what a broker takes of one batch by default
+TRIES: Final = 1000
+BASE_OFFSET: Final = re.compile(r"[0-9]{20}\.log")
+CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
+EMPTY: Final = "the file is empty"
+
+
+def tail(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Limits = LIMITS) -> Tail:
+    """What the size_bytes from byte `end` on are, where no whole batch begins. is_last: of its folder (`is_last`)."""
+    if is_zero(file, end, size_bytes):
+        return "zeros"
+    if is_last and size_bytes <= OPEN_BYTES and not _has_batch(read(file, end, size_bytes), limits):
+        return "open"
+    return "damaged"
+
+
+def is_last(name: str, names: Iterable[str]) -> bool:
+    """Whether no segment of its folder follows, whose names these are, so that a broker may be writing it; a name that
+    is no base offset tells nothing."""
+    if not BASE_OFFSET.fullmatch(name):
+        return True
+    return not any(BASE_OFFSET.fullmatch(other) and other > name for other in names)
+
+
+def names_beside(path: str | os.PathLike[str]) -> list[str]:
+    """Of all that is in a file's folder, as far as that can be seen."""
+    try:
+        return [each.name for each in Path(path).absolute().parent.iterdir()]
+    except OSError:
+        return []
+
+
+def nothing_in(size_bytes: int) -> str:
+    """Why a file without a whole batch has no answer. size_bytes: without what is allocated ahead."""
+    if not size_bytes:
+        return EMPTY
+    return f"no whole batch in {size_bytes:,} byte{'s' * (size_bytes != 1)}: is this a log segment?"
+
+
+def read(file: FileIO, start: int, size_bytes: int) -> Bytes:
+    """As many as there are."""
+    file.seek(start)
+    parts = []
+    while size_bytes > 0 and (part := file.read(size_bytes)):
+        parts.append(part)
+        size_bytes -= len(part)
+    return np.frombuffer(b"".join(parts), np.uint8)
+
+
+def is_zero(file: FileIO, start: int, size_bytes: int) -> bool:
+    end = start + size_bytes
+    return all(not read(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
+
+
+def _has_batch(tail: Bytes, limits: Limits) -> bool:
+    """Whether a sound batch lies behind the beginning of what claims to be one incomplete batch."""
+    n = len(tail) - MAGIC_AT
+    if n < 1:
+        return False
+    at = np.arange(1, n)
+    lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
+    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= 3)
+    for i in range(3):  # offsets of neighbours begin alike
+        fits &= tail[at + i] == tail[i]
+    starts = at[fits][:TRIES]
+    ends = starts + START + lengths[fits][:TRIES]
+    return any(
+        len(read_log(tail[start:end], on_error="skip", limits=limits))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    )
