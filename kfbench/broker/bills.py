@@ -21,12 +21,14 @@ DAYS_A_MONTH: Final = 365.25 / 12
 class Cost:
     """One operation on one log, as measured. losses: as EncodedLog.losses.
 
-    ratio: CPU time against the plan's first operation in the same rounds (median and its 95 % interval).
+    ratio: CPU time against the plan's first operation in the same rounds (median and its 95 % interval). span_ns: the
+    95 % interval of cpu_ns; None: not known.
     """
 
     source_bytes: int
     target_bytes: int
     cpu_ns: float  # thread CPU time, median
+    span_ns: tuple[float, float] | None = None
     ratio: tuple[float, float, float] | None = None
     losses: Mapping[str, int] = field(default_factory=dict)
 
@@ -53,8 +55,16 @@ class Costs:
     def of(self, operation: Operation) -> Cost:
         """Raises InvalidConfig."""
         if operation not in self.operations:
-            raise InvalidConfig(f"no cost of {operation.path} {operation.source} to {operation.target}")
+            path, source, target = operation
+            raise InvalidConfig(f"{path} of {source}{f' to {target}' if target != source else ''} was not measured")
         return self.operations[operation]
+
+    def at(self, end: Literal[0, 1]) -> "Costs":
+        """With every CPU time at the low or the high end of its interval."""
+        each = self.operations.items()
+        return replace(
+            self, operations={name: replace(c, cpu_ns=c.span_ns[end]) if c.span_ns else c for name, c in each}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         each = [
@@ -135,6 +145,11 @@ class Load:
     @property
     def cpu_s(self) -> float:
         return self.append_cpu_s + self.fetch_cpu_s
+
+    @property
+    def refuses(self) -> bool:
+        """Then its bill is lower than one that serves all, and not because it saves anything."""
+        return self.refused_produced > 0 or self.refused_fetched > 0
 
     @property
     def zero_copy_share(self) -> float | None:
@@ -237,7 +252,8 @@ class Bill:
 
 
 def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
-    """CPU as used, bytes on disk for as long as they are kept, bytes in and out."""
+    """CPU as used, bytes on disk for as long as they are kept, bytes in and out. What is refused costs nothing: see
+    `Load.refuses`."""
     gb_months = found.disk_bytes / GB * traffic.retention_days / DAYS_A_MONTH
     return Bill(
         cpu=found.cpu_s / 3600 * prices.cpu_core_hour,
@@ -250,14 +266,16 @@ def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
 class BreakEven:
     """The share of old consumers at which the new format costs what the old one did; None: it always or never pays.
 
-    pays: on which side of that share it is cheaper. saved_*: dollars per GiB produced without and with old consumers
-    only; below 0: it costs more.
+    span: between which shares it lies, with the CPU times before at one end of their intervals and those of the goal at
+    the other; None where these are not known. pays: on which side of that share it is cheaper. saved_*: dollars per GiB
+    produced without and with old consumers only; below 0: it costs more.
     """
 
     share: float | None
     pays: Literal["always", "never", "below", "above"]
     saved_without: float
     saved_with_all: float
+    span: tuple[float, float] | None = None
 
 
 Counted = Literal["down-conversion", "everything"]
@@ -271,18 +289,32 @@ def break_even(
     counted: "down-conversion" sets the CPU that old consumers cost, their fetches that are not zero-copy, against what
     is saved in storage and network, and nothing else: no append, up-conversions for old producers among them, and no
     zero-copy. "everything": the whole bill. The bill is linear in the share of old consumers, so two shares give the
-    line.
+    line. Raises InvalidConfig where one of the two refuses anybody.
     """
+    found = _crossing(plan, costs, costs, traffic, prices, counted)
+    if found.share is None or not all(cost.span_ns for cost in costs.operations.values()):
+        return found
+    low, high = costs.at(0), costs.at(1)
+    ends = [_crossing(plan, *pair, traffic, prices, counted) for pair in ((low, high), (high, low))]
+    beyond = 1.0 if found.pays == "below" else 0.0  # where an end has no share: it lies at this end or at the other
+    shares = [(beyond if each.pays == "always" else 1 - beyond) if each.share is None else each.share for each in ends]
+    return replace(found, span=(min(shares), max(shares)))
+
+
+def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> BreakEven:
+    """before, goal: what operations cost in either phase."""
     then = replace(traffic, old_producers=1.0, old_consumers=1.0)
 
-    def asked(phase: str, given: Traffic) -> float:
+    def asked(phase: str, costs: Costs, given: Traffic) -> float:
         found = load(plan, plan.phase(phase), costs, given)
+        if found.refuses:
+            raise InvalidConfig(f"{plan.name}: {phase!r} refuses a part of the traffic, which is not saved")
         if counted == "down-conversion":
             found = replace(found, append_cpu_s=0.0, fetch_cpu_s=found.down_convert_cpu_s)
         return bill(found, given, prices).total
 
     def saved(share: float) -> float:
-        return asked(plan.before, then) - asked(plan.goal, replace(traffic, old_consumers=share))
+        return asked(plan.before, before, then) - asked(plan.goal, goal, replace(traffic, old_consumers=share))
 
     without, with_all = saved(0.0), saved(1.0)
     if (without >= 0) == (with_all >= 0):

@@ -67,10 +67,12 @@ def measure_costs(
     costs = {}
     for operation, (_, size_bytes, losses), each in zip(wanted, prepared, samples, strict=False):
         log, times = sources[operation]
+        cpu_ns, *span_ns = paired_ratio(each.cpu_ns / times, np.ones(rounds))
         costs[operation] = Cost(
             source_bytes=round(len(log.data) / times),
             target_bytes=round(size_bytes / times),
-            cpu_ns=float(np.median(each.cpu_ns)) / times,
+            cpu_ns=cpu_ns,
+            span_ns=(span_ns[0], span_ns[1]),
             ratio=paired_ratio(each.cpu_ns / times, base_ns),
             losses=losses,
         )

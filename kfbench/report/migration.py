@@ -1,7 +1,8 @@
 """Migrations at this run's own costs: what each phase makes brokers do, and when a new format stops to pay.
 
 The rules, shares and prices are those of kfbench.broker.plans and bills; the costs are the run's rows. Every path of a
-cell was timed on one host, but paths were timed apart: these are sums of medians, and carry no interval.
+cell was timed on one host, but paths were timed apart: loads and bills are sums of medians, and carry no interval; that
+of a break-even has all CPU times at an end of theirs.
 """
 
 from collections.abc import Iterator
@@ -14,9 +15,10 @@ from kfbench.broker import bills, plans
 from kfbench.broker.bills import BreakEven, Cost, Costs, Prices, Traffic
 from kfbench.broker.plans import Operation, Plan
 from kfbench.errors import IllegalCombination, InvalidConfig
+from kfbench.measure.cpu import paired_ratio
 from kfbench.report.broker import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.proposals import Claim, Found
-from kfbench.report.render import Cell, Column, Table, listed, number
+from kfbench.report.render import Cell, Column, Interval, Table, listed, number
 from kfbench.report.results import per_call
 
 TRAFFIC: Final = Traffic()
@@ -52,10 +54,10 @@ def _measured_as(operation: Operation) -> tuple[str, str, str]:
 
 
 def _cost(row: Any) -> Cost:
+    times = per_call(row)
+    cpu_ns, low, high = paired_ratio(times, np.ones(len(times)))
     return Cost(
-        source_bytes=int(row.source_bytes),
-        target_bytes=int(row.size_bytes),
-        cpu_ns=float(np.median(per_call(row))),
+        source_bytes=int(row.source_bytes), target_bytes=int(row.size_bytes), cpu_ns=cpu_ns, span_ns=(low, high)
     )
 
 
@@ -64,8 +66,9 @@ def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Oper
     rows = [row for row in paths.of("fetch") if row.format == operation.source and row.status == "ok"]
     if not rows:
         return {}
-    cpu_ns = float(np.median([_cost(row).cpu_ns for row in rows]))
-    return {operation: Cost(source_bytes=size_bytes, target_bytes=size_bytes, cpu_ns=cpu_ns)}
+    calls = [_cost(row).cpu_ns for row in rows]
+    cpu_ns, low, high = paired_ratio(calls, np.ones(len(calls)))
+    return {operation: Cost(source_bytes=size_bytes, target_bytes=size_bytes, cpu_ns=cpu_ns, span_ns=(low, high))}
 
 
 def phases(paths: Paths, plan: Plan) -> Table | None:
@@ -82,7 +85,7 @@ def phases(paths: Paths, plan: Plan) -> Table | None:
             body.append((None, row.with_codec, *[None] * 8, _reason(error)))
             continue
         for name, load in loads.items():
-            total = bills.bill(load, TRAFFIC, PRICES).total * TIB_IN_GIB
+            total = None if load.refuses else bills.bill(load, TRAFFIC, PRICES).total * TIB_IN_GIB
             share = load.zero_copy_share
             gib = (load.out_bytes / bills.GIB, load.disk_bytes / bills.GIB)
             refused = (100 * load.refused_produced, 100 * load.refused_fetched)
@@ -109,6 +112,7 @@ def phases(paths: Paths, plan: Plan) -> Table | None:
             Column(name="why not measured"),
         ),
         rows=tuple(body),
+        notes=("A phase that refuses anybody has no bill: what is refused is not saved.",),
     )
 
 
@@ -193,7 +197,7 @@ def break_even(paths: Paths, plan: Plan) -> Table | None:
         if isinstance(each, str):
             body.append((*key_cells(axes, row), None, each, None, None))
             continue
-        share = None if each.share is None else 100 * each.share
+        share = _share(each)
         saved = (each.saved_without * TIB_IN_GIB, each.saved_with_all * TIB_IN_GIB)
         body.append((*key_cells(axes, row), share, _side(each), *saved))
     return Table(
@@ -211,8 +215,21 @@ def break_even(paths: Paths, plan: Plan) -> Table | None:
     )
 
 
+def _share(found: BreakEven) -> Interval | float | None:
+    """In percent."""
+    if found.share is None or found.span is None:
+        return None if found.share is None else 100 * found.share
+    low, high = found.span
+    return Interval(median=100 * found.share, low=100 * low, high=100 * high)
+
+
 def _side(found: BreakEven) -> str:
-    return found.pays if found.share is None else f"{found.pays} {100 * found.share:.1f} %"
+    return found.pays if found.share is None else f"{found.pays} {_rough(100 * found.share)} %"
+
+
+def _rough(percent: float) -> str:
+    """As many digits as a threshold has that CPU times of some percent decide."""
+    return number(percent, 0 if percent >= 10 else 1)
 
 
 def sentence(paths: Paths) -> str:
@@ -231,7 +248,7 @@ def _shares(found: list[BreakEven]) -> str:
     for side in ("below", "above"):
         shares = [100 * each.share for each in found if each.pays == side and each.share is not None]
         if shares:
-            low, high = number(min(shares), 1), number(max(shares), 1)
+            low, high = _rough(min(shares)), _rough(max(shares))
             span = low if low == high else f"{low} to {high}"
             words.append(f"{side} {span} % of old consumers in {len(shares)} of {len(found)} cases")
     for side in ("always", "never"):

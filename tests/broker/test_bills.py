@@ -163,7 +163,7 @@ def test_a_cost_in_other_units() -> None:
 
 def test_a_cost_that_was_not_measured() -> None:
     costs = replace(costs_of(V3, SIZES, CPU_NS), operations={})
-    with pytest.raises(InvalidConfig, match="no cost of append v2 to v2"):
+    with pytest.raises(InvalidConfig, match="append of v2 was not measured"):
         load(V3, V3.phase("before"), costs, Traffic())
 
 
@@ -326,3 +326,24 @@ def test_prices_that_cannot_be() -> None:
     for name in ("cpu_core_hour", "storage_gb_month", "network_gb"):
         with pytest.raises(InvalidConfig, match=f"{name}: -1 is not 0 or more"):
             Prices(**{name: -1})
+
+
+def test_a_break_even_lies_where_its_costs_leave_it() -> None:
+    exact = costs_of(V3, {"v2": 1_000, "v3": 900}, DEARER)
+    assert break_even(V3, exact, Traffic(), Prices()).span is None
+    spread = {name: replace(c, span_ns=(0.9 * c.cpu_ns, 1.2 * c.cpu_ns)) for name, c in exact.operations.items()}
+    dear = Prices(cpu_core_hour=1e6)
+    found = break_even(V3, replace(exact, operations=spread), Traffic(), dear)
+    assert found.share is not None and found.span is not None
+    assert found.span == pytest.approx((found.share / 1.2, found.share / 0.9))
+    whole = break_even(V3, replace(exact, operations=spread), Traffic(), dear, "everything")
+    assert whole.share is None or whole.span is None or whole.span[0] <= whole.share <= whole.span[1]
+
+
+def test_what_is_refused_is_not_saved() -> None:
+    costs = costs_of(KIP724, SIZES, CPU_NS)
+    served, refused = (load(KIP724, KIP724.phase(name), costs, Traffic()) for name in ("3.0", "4.0"))
+    assert not served.refuses and refused.refuses
+    assert bill(refused, Traffic(), Prices()).total < bill(served, Traffic(), Prices()).total
+    with pytest.raises(InvalidConfig, match=r"kip724: '4\.0' refuses a part of the traffic"):
+        break_even(replace(KIP724, goal="4.0"), costs, Traffic(), Prices())

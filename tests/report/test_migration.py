@@ -1,5 +1,6 @@
 """Migrations are reckoned from a run's own rows, and say what they assume and what they lack."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from kfbench.broker import bills, plans
 from kfbench.report import migration
 from kfbench.report.broker import Paths
+from kfbench.report.render import Interval
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
 
 Row = dict[str, Any]
@@ -43,7 +45,8 @@ def test_an_append_that_converts_has_rows_of_its_own(paths: Paths) -> None:
 def test_a_conversion_does_not_stand_in_for_an_append(tmp_path: Path) -> None:
     rows = [row for row in broker_rows() if row["operation"] != "append-convert"]
     found = migration.break_evens(paths_of(tmp_path, rows), plans.find("kip724"))
-    assert found and all("no cost of append" in str(each) for _, each in found if _.codec != "zstd")
+    said = [str(each) for row, each in found if row.codec != "zstd"]
+    assert said and all(re.fullmatch(r"append of v[12]( to v2)? was not measured", each) for each in said), said
 
 
 def test_a_break_even_is_that_of_the_rules_at_these_costs(paths: Paths) -> None:
@@ -63,9 +66,10 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
     table = migration.break_even(found, plan)
     assert table is not None
     (cells,) = [cells for cells in table.rows if cells[:2] == (100, "none")]
-    share = cells[2]
-    assert isinstance(share, float) and 0 < share < 100
-    assert cells[3] == f"below {share:.1f} %"
+    assert isinstance(cells[2], Interval)
+    share = cells[2].median
+    assert 0 < cells[2].low <= share <= cells[2].high < 100 and cells[2].low < cells[2].high
+    assert cells[3] == f"below {share:.{0 if share >= 10 else 1}f} %"
     at = replace(migration.TRAFFIC, old_consumers=share / 100)
 
     def asked(phase: str, traffic: bills.Traffic) -> float:
@@ -123,6 +127,15 @@ def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) ->
     )
     shown = [row[0] for row in table.rows if row[1] == "none"]
     assert shown == ["before", "phase 1", "canary: that broker", "canary: the cluster", "phase 2"]
+
+
+def test_what_is_refused_is_no_saving(paths: Paths) -> None:
+    table = migration.phases(paths, plans.find("kip724"))
+    assert table is not None
+    labels = [column.label for column in table.columns]
+    shown = {str(row[0]): dict(zip(labels, row, strict=True)) for row in table.rows if row[1] == "none"}
+    assert shown["4.0"]["refused (% produced)"] == 10 and shown["4.0"]["bill (US$ a TiB)"] is None
+    assert isinstance(shown["3.0"]["bill (US$ a TiB)"], float) and "no bill" in table.notes[0]
 
 
 def test_actions_are_those_of_the_matrix() -> None:
