@@ -11,6 +11,7 @@ import pandas as pd
 from kfbench.broker.bills import GB
 from kfbench.measure.break_even import Crossing
 from kfbench.measure.rebatch import Batching
+from kfbench.measure.size import BASE
 from kfbench.measure.times import moment
 from kfbench.report import breakdown, look, plots
 from kfbench.report.publish import html, place
@@ -69,19 +70,19 @@ def _what(found: Answer) -> str:
 
 
 def lead(found: Answer) -> str:
-    """What saves most of what loses nothing: as recorded, and in other batches."""
-    best = _smallest(found, found["sizes"])
-    text = f"{best['format']} with {_codec(best)} would take {best['size_bytes']:,} bytes: {_saved(best)}."
-    if found["rebatched"]:
-        best = _smallest(found, found["rebatched"])
-        text += f" In batches of {_batching(best['batching'])}, {best['format']} with {_codec(best)}: {_saved(best)}."
-    return text
+    """What saves most of what can be had today, then of what is proposed and loses nothing: as recorded, and in other
+    batches."""
+    today, proposed = (list(map(_would_take, found["headline"][name])) for name in ("today", "proposed"))
+    text = f"What Kafka has today: {'; '.join(today)}."
+    return f"{text} Proposed, and in no Kafka: {'; '.join(proposed)}." if proposed else text
 
 
-def _smallest(found: Answer, arms: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    lossless = [arm for arm in arms if not found["losses"][arm["format"]]]
-    told = [arm for arm in lossless or arms if arm["size_bytes"] is not None]
-    return min(told, key=lambda arm: arm["size_bytes"])
+def _would_take(arm: Mapping[str, Any]) -> str:
+    batches = f" in batches of {_batching(arm['batching'])}" if arm["batching"] else ""
+    words = f"{arm['format']} with {_codec(arm)}{batches}, {arm['size_bytes']:,} bytes, {_saved(arm, 'saving')}"
+    if arm["format"] == BASE or arm["saving_against_v2"] is None:
+        return words
+    return f"{words} ({_saved(arm, 'saving_against_v2')} than {BASE} with the same codec)"
 
 
 def _notes(found: Answer) -> Iterator[str]:
@@ -117,8 +118,8 @@ def _codec(arm: Mapping[str, Any]) -> str:
     return "no codec" if arm["codec"] == "none" else str(arm["codec"])
 
 
-def _saved(arm: Mapping[str, Any]) -> str:
-    share = 100 * arm["saving"]
+def _saved(arm: Mapping[str, Any], of: str) -> str:
+    share = 100 * arm[of]
     return f"{share:.1f} % less" if share >= 0 else f"{-share:.1f} % more"
 
 

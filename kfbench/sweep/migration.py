@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.broker.bills import (
     GIB,
@@ -42,12 +42,13 @@ from kfbench.broker.plans import (
     on_produce,
     refuses_idempotent,
 )
-from kfbench.errors import CorruptLog, KfbenchError, Refused
-from kfbench.log import read_log
-from kfbench.log.inspect import aligned, counted, segment_size
-from kfbench.log.pieces import pieces
+from kfbench.errors import KfbenchError, Refused
+from kfbench.log.inspect import Damage, aligned, counted, segment_size
+from kfbench.log.segment import joined
+from kfbench.log.tail import nothing_in
 from kfbench.measure.migrate import ROUNDS, measure_costs
 from kfbench.records import Records
+from kfbench.sources.log import find
 from kfbench.workloads.grid import GridPoint
 
 VALUE_BYTES: Final = (10, 100, 1_024)
@@ -77,7 +78,8 @@ SAMPLES: Final[Mapping[str, Sample]] = {"none": PLAIN, "gzip": SLOW}
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Records to measure with, batches as producers sent them. about: what they are; left_out: what not, in words."""
+    """Records to measure with, batches as producers sent them. about: what they are; left_out: what not, in words;
+    damage: what of it could not be read."""
 
     name: str
     about: str
@@ -85,6 +87,7 @@ class Subject:
     bounds: Int64
     batch_fields: BatchFields
     left_out: tuple[str, ...] = ()
+    damage: tuple[Damage, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +121,9 @@ class Migrated:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """A plan under given shares and prices. to_text(): tables for people; to_dict(): values for JSON."""
+    """A plan under given shares and prices. to_text(): tables for people; to_dict(): values for JSON.
+
+    damage: of the log that was measured, as far as it was read."""
 
     plan: Plan
     codec: str
@@ -126,6 +131,7 @@ class Migration:
     prices: Prices
     rows: tuple[Row, ...]
     subjects: tuple[Migrated, ...]
+    damage: tuple[Damage, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Loads are per GiB produced, in the plan's old format; bills and savings in dollars."""
@@ -138,6 +144,7 @@ class Migration:
             "phases": [asdict(phase) for phase in self.plan.phases],
             "matrix": [row.to_dict() for row in self.rows],
             "subjects": [subject.to_dict() for subject in self.subjects],
+            "damaged": [asdict(each) for each in self.damage],
         }
 
     def to_text(self) -> str:
@@ -248,6 +255,7 @@ class Migration:
             *aligned(rows, right=range(1, len(rows[0]))),
             f"{self.plan.goal!r} against {self.plan.before!r}, by share of old consumers; clients' CPU is not counted",
             "pays, saved: storage and network against the CPU of down-conversions for old consumers, and nothing else",
+            "in brackets: the share with CPU times at the ends of their 95 % intervals over the rounds",
             "other CPU: appends, up-conversions for old producers among them, and zero-copy; it is in the whole bill",
         ]
 
@@ -272,9 +280,9 @@ def migrate(
     """Measures the plan's operations on a log segment, or on nine shapes of records, and works out its phases.
 
     Takes the records of the log's first batches, at most 4 MiB, without control batches, offsets from 0, and
-    repeats those of a short log; reads no further. Leaves out producer ids where the plan writes what cannot carry
-    them: brokers refuse such producers. Raises IllegalCombination (a codec that a format of the plan does not have),
-    CorruptLog, KfbenchError (no such file, nothing readable in it, records that a broker refuses), Unverified.
+    repeats those of a short log; reads no further. Leaves out damage, and producer ids where the plan writes what
+    cannot carry them: brokers refuse such producers. Raises IllegalCombination (a codec that a format of the plan does
+    not have), KfbenchError (no such file, nothing readable in it, records that a broker refuses), Unverified.
     """
     check_codec(plan, codec)
     sample = SAMPLES.get(codec, COMPRESSED)
@@ -303,7 +311,13 @@ def migrate(
             )
         )
     return Migration(
-        plan=plan, codec=codec, traffic=traffic, prices=prices, rows=matrix(plan, codec), subjects=tuple(done)
+        plan=plan,
+        codec=codec,
+        traffic=traffic,
+        prices=prices,
+        rows=matrix(plan, codec),
+        subjects=tuple(done),
+        damage=tuple(each for subject in subjects for each in subject.damage),
     )
 
 
@@ -336,63 +350,71 @@ def without_producers(subject: Subject) -> Subject:
         f"the producer ids of {counted(count, 'batch')}: idempotent and transactional producers are refused in phases "
         "that write v0 or v1"
     )
-    return replace(subject, batch_fields=NO_FIELDS, left_out=(what,))
+    return replace(subject, batch_fields=NO_FIELDS, left_out=(*subject.left_out, what))
 
 
 def _of_log(path: str | os.PathLike[str], most: Sample) -> Subject:
-    size_bytes = segment_size(path)
-    data = _first_batches(path, most)
-    log = read_log(data)
-    count = len(log)
-    if not count:
-        what = "no whole batch" if next(pieces(path)).trailing_bytes == size_bytes else "no batch of a client"
-        raise KfbenchError(f"{os.fspath(path)}: {what} in {counted(size_bytes, 'byte')}: is this a log segment?")
+    """The first batches of clients that have records, of which no more is read; damage among them is left out."""
+    name = os.fspath(path)
+    segment_size(path)
+    found = find(path)
+    if not found.parts:
+        raise KfbenchError(f"{name}: {found.skipped[0].reason}")
+    parts: list[Records] = []
+    counts = [np.zeros(0, np.int64)]
+    of_producers: dict[str, list[Any]] = {field: [] for field in OF_PRODUCERS}
+    damage: list[Damage] = []
+    size_bytes = batches = records = 0
+    is_log = False
+    try:
+        for chunk in found.parts[0].chunks():
+            damage += chunk.damage
+            bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
+            is_log |= len(bounds) > 1
+            rows = np.broadcast_to(chunk.fields.over(len(bounds) - 1), len(bounds) - 1)
+            shapes = chunk.records.shapes
+            payload = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
+            sizes = np.diff(np.append(0, np.cumsum(payload))[bounds])
+            wanted = np.flatnonzero(~rows["is_control"] & (np.diff(bounds) > 0))[: most.batches - batches]
+            each, sizes = np.diff(bounds)[wanted], sizes[wanted]
+            has_room = size_bytes + np.cumsum(sizes) - sizes < most.size_bytes
+            has_room &= records + np.cumsum(each) - each < most.records
+            wanted, each, sizes = wanted[has_room], each[has_room], sizes[has_room]
+            batch = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+            parts.append(chunk.records.take(np.flatnonzero(np.isin(batch, wanted))))
+            counts.append(each)
+            for field, values in of_producers.items():
+                values.append(rows[field][wanted])
+            size_bytes, batches, records = size_bytes + int(sizes.sum()), batches + len(each), records + int(each.sum())
+            if size_bytes >= most.size_bytes or batches == most.batches or records >= most.records:
+                break
+    except (KfbenchError, OSError) as error:
+        raise KfbenchError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+    if not batches:
+        raise KfbenchError(f"{name}: {_nothing(found.parts[0].size_bytes, damage, is_log)}")
     # As often as it takes for the fixed cost of a call not to show.
-    records = log.source_records
-    room = most.size_bytes / max(records.shapes.payload_bytes, 1), most.batches / count, most.records / len(records)
+    once = joined(parts)
+    room = most.size_bytes / max(once.shapes.payload_bytes, 1), most.batches / batches, most.records / records
     times = max(int(min(room)), 1)
-    counts = np.tile(np.diff(log.bounds), times)
-    records = records.take(np.tile(np.arange(len(records)), times))
-    shapes = replace(records.shapes, offsets=np.arange(len(records)))
-    of_producers: dict[str, Any] = {name: np.tile(log.batch_rows[name], times) for name in OF_PRODUCERS}
-    what = f"{counted(len(log.records), 'record')} in {counted(count, 'batch')} of {os.fspath(path)}"
+    taken = once.take(np.tile(np.arange(records), times))
+    columns: dict[str, Any] = {field: np.tile(np.concatenate(of), times) for field, of in of_producers.items()}
+    what = f"{counted(records, 'record')} in {counted(batches, 'batch')} of {name}"
+    lost_bytes = sum(each.size_bytes for each in damage)
     return Subject(
         name=Path(path).name,
         about=f"{what}, {times} times over" if times > 1 else what,
-        records=replace(records, shapes=shapes),
-        bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        batch_fields=BatchFields(**of_producers),
+        records=replace(taken, shapes=replace(taken.shapes, offsets=np.arange(len(taken)))),
+        bounds=np.append(0, np.cumsum(np.tile(np.concatenate(counts), times))),
+        batch_fields=BatchFields(**columns),
+        left_out=(f"{counted(lost_bytes, 'byte')} of damage: {damage[0].words()}",) if damage else (),
+        damage=tuple(damage),
     )
 
 
-def _first_batches(path: str | os.PathLike[str], most: Sample) -> Bytes:
-    """The first batches of clients that have records, as they lie in the file, of which no more is read."""
-    name = os.fspath(path)
-    found: list[Bytes] = [np.zeros(0, np.uint8)]
-    size_bytes = batches = records = 0
-    try:
-        for piece in pieces(path, min(most.size_bytes, 1 << 20)):
-            try:
-                log = read_log(piece.data)
-            except CorruptLog as error:
-                raise CorruptLog(piece.at + error.position, error.field, error.promise) from None
-            wanted = ~log.batch_rows["is_control"] & (np.diff(log.bounds) > 0)
-            shapes = log.records.shapes
-            payload = np.maximum(shapes.key_lengths, 0) + np.maximum(shapes.value_lengths, 0)
-            sizes = np.diff(np.concatenate([[0], np.cumsum(payload)])[log.bounds])
-            for i in np.flatnonzero(wanted)[: most.batches - batches].tolist():
-                if size_bytes >= most.size_bytes or records >= most.records:
-                    break
-                found.append(piece.data[piece.positions[i] : piece.positions[i + 1]])
-                size_bytes, batches = size_bytes + int(sizes[i]), batches + 1
-                records += int(log.bounds[i + 1] - log.bounds[i])
-            if size_bytes >= most.size_bytes or batches == most.batches or records >= most.records:
-                break
-    except CorruptLog as error:
-        raise CorruptLog(error.position, error.field, error.promise, name) from None
-    except OSError as error:
-        raise KfbenchError(f"{name}: {error.strerror or error}") from None
-    return np.concatenate(found)
+def _nothing(size_bytes: int, damage: Sequence[Damage], is_log: bool) -> str:
+    if damage:
+        return f"no batch can be read: {damage[0].words()}"
+    return f"no batch of a client in {counted(size_bytes, 'byte')}" if is_log else nothing_in(size_bytes)
 
 
 def _steps_down(rows: Iterable[Row]) -> list[tuple[str, str]]:
@@ -426,7 +448,11 @@ def _load_cells(found: Load) -> list[str]:
 
 
 def _pays(found: BreakEven) -> str:
-    return found.pays if found.share is None else f"{found.pays} {_percent(found.share)}"
+    """As many digits as a run of rounds can tell: below 9.1 % (8.2 to 10), above 24 %."""
+    if found.share is None:
+        return found.pays
+    share, *span = (f"{100 * each:.{0 if each >= 0.1 else 1}f}" for each in (found.share, *(found.span or ())))
+    return f"{found.pays} {share} %" + (f" ({' to '.join(span)})" if span else "")
 
 
 def _percent(share: float) -> str:

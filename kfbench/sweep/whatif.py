@@ -21,6 +21,7 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.log.inspect import counted
+from kfbench.log.tail import nothing_in
 from kfbench.measure.break_even import Crossing, break_evens, overhead_bytes
 from kfbench.measure.rebatch import Batching
 from kfbench.measure.size import BASE
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 # The defaults of Kafka 4, and two steps towards fewer and larger batches.
 BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(100.0, 256 << 10))
+SHIPPED: Final = ("v0", "v1", "v2")  # by some Kafka; v2 alone by those of today. All others are proposals
 RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are asked for
 SAMPLE_BYTES: Final = 16 << 20  # of the source, through all formats and codecs: a minute or less
 LOCAL_BYTES: Final = 64 << 20  # below it Spark would take longer to start than to help
@@ -103,6 +105,25 @@ class WhatIf:
     sent_records: int  # by clients: all but control records
     uniform_records: int  # of these, what break_even and overhead are of
     columns: Columns | None = None  # of tables
+
+    def smallest(self, arms: Iterable[Arm], proposals: bool) -> Arm | None:
+        """Of what can be had today, v2; or of the proposals that lose nothing."""
+        of = [
+            arm
+            for arm in arms
+            if arm.size_bytes is not None
+            and (arm.format not in SHIPPED and not self.losses[arm.format] if proposals else arm.format == BASE)
+        ]
+        return min(of, key=lambda arm: arm.size_bytes or 0, default=None)
+
+    @property
+    def headline(self) -> dict[str, tuple[Arm, ...]]:
+        """today, proposed -> what takes the fewest bytes: batches as recorded, then others."""
+        found = {
+            name: [self.smallest(arms, name == "proposed") for arms in (self.arms, self.rebatched)]
+            for name in ("today", "proposed")
+        }
+        return {name: tuple(arm for arm in each if arm is not None) for name, each in found.items()}
 
     @property
     def now_bytes(self) -> int:
@@ -194,6 +215,10 @@ class WhatIf:
             "columns": None if self.columns is None else asdict(self.columns),
             "rows_as_records": None if self.columns is None else self.columns.words,
             "sample": None if self.sample is None else asdict(self.sample),
+            "headline": {
+                name: [self._arm(arm, self.rebatched if arm.batching else self.arms) for arm in each]
+                for name, each in self.headline.items()
+            },
             "sizes": [self._arm(arm, self.arms) for arm in self.arms],
             "rebatched": [self._arm(arm, self.rebatched) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
@@ -306,7 +331,9 @@ def what_if(
 
 def _check_batchings(source: str, batchings: Sequence[Batching] | None) -> None:
     if not batchings:
-        raise InvalidConfig(f"{source}: has no batches: say which linger.ms and batch.size a producer would have")
+        raise InvalidConfig(
+            f"{source}: has no batches: say which a producer would make, by --linger-ms and --batch-size (batchings)"
+        )
 
 
 def tallied(
@@ -473,17 +500,13 @@ def _unreadable(sources: Sequence[Source]) -> str:
     if first.unreadable:
         why = first.unreadable
     elif first.damage:
-        at = first.damage[0]
         what = "batch" if first.unit == "byte" else "row"
-        where = f"batch at byte {at.position}" if first.unit == "byte" else f"{first.unit} {at.position}"
-        why = f"no {what} can be read: {where}: {at.field}: {at.promise}"
+        why = f"no {what} can be read: {first.damage[0].words(first.unit)}"
     elif first.unit == "offset":
         why = "no record between these offsets"
     elif first.unit != "byte":
         why = "no row in it"
-    elif first.size_bytes:
-        why = f"no whole batch in {counted(first.size_bytes, 'byte')}: is this a log segment?"
     else:
-        why = "the file is empty"
+        why = nothing_in(first.size_bytes)
     others = f" (and nothing in {counted(len(sources) - 1, 'other file')})" if len(sources) > 1 else ""
     return f"{first.path}: {why}{others}"

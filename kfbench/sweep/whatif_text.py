@@ -26,8 +26,8 @@ MOST_NAMES: Final = 10  # of topics and files in a line
 
 
 def text(found: "WhatIf") -> str:
-    """What was read, the bytes in each format and codec, what is saved and lost, where the bytes go, other batches,
-    from where on a format pays, and what a month costs."""
+    """What was read, what saves most of what there is and of what is proposed, the bytes in each format and codec, what
+    is saved and lost, where the bytes go, other batches, from where on a format pays, and what a month costs."""
     return "\n\n".join("\n".join(block) for block in _blocks(found))
 
 
@@ -35,6 +35,7 @@ def _blocks(found: "WhatIf") -> Iterator[list[str]]:
     yield _read(found)
     base = found.base_bytes
     held = f"the {base:,} bytes {found.base_words}"
+    yield _headline(found, held)
     yield _sizes(found)
     yield [f"saved of {held}", *_matrix(found, lambda size, _: percent(saving(size, base)))]
     of_base = {arm.codec: arm.size_bytes for arm in found.arms if arm.format == BASE}
@@ -149,6 +150,21 @@ def _damage(sources: Iterable["Source"]) -> Iterator[str]:
             yield f"{source.path}: {what} (cut off, or its length is damaged: what follows is not searched)"
         if source.unreadable:
             yield f"{source.path}: not read to its end: {source.unreadable}"
+
+
+HEADLINES: Final = {"today": "can be had today", "proposed": "proposed, in no Kafka"}
+
+
+def _headline(found: "WhatIf", held: str) -> list[str]:
+    rows = [["what saves most", "batches", "format", "codec", "bytes", f"saved of {held}"]]
+    for name, arms in found.headline.items():
+        for arm in arms:
+            batches = "as recorded" if found.assumed is None else found.assumed.words
+            batches = batches if arm.batching is None else arm.batching.words
+            size = arm.size_bytes or 0
+            share = percent(saving(size, found.base_bytes))
+            rows.append([HEADLINES[name], batches, arm.format, arm.codec, f"{size:,}", share])
+    return aligned(rows, right={4, 5})
 
 
 def _sizes(found: "WhatIf") -> list[str]:
@@ -311,12 +327,12 @@ def _month(found: "WhatIf") -> list[str]:
         lines.append(f"and {len(rate.streams) - MOST_NAMES} more (--json has them)")
     if rate.untold_bytes:
         lines.append(f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate")
-    lossless = [arm for arm in found.rebatched if not found.losses[arm.format]]
-    told_of = [(arm.size_bytes, arm) for arm in lossless if arm.size_bytes is not None]
-    size, best = min(told_of, key=lambda each: each[0], default=(0, None))
-    if best is not None and best.batching is not None:
-        saved = _dollars(now.total - _total(found, size))
-        lines.append(f"with {best.batching.words}, {best.format} and {best.codec}, which lose nothing: {saved} $ saved")
+    for name, arms in found.headline.items():
+        for arm in arms:
+            if arm.batching is not None and arm.size_bytes is not None:
+                saved = _dollars(now.total - _total(found, arm.size_bytes))
+                how = f"{arm.batching.words}, {arm.format} and {arm.codec}"
+                lines.append(f"{HEADLINES[name]}: with {how}: {saved} $ saved")
     return lines
 
 

@@ -122,6 +122,15 @@ def test_other_batches(found: WhatIf) -> None:
         ]  # fmt: skip
 
 
+def test_what_can_be_had_stands_before_what_is_proposed(found: WhatIf) -> None:
+    lines = blocks(found)["what"]
+    assert [line.partition("  ")[0] for line in lines[1:]] == ["can be had today"] * 2 + ["proposed, in no Kafka"] * 2
+    (recorded, _), (proposed, _) = found.headline["today"], found.headline["proposed"]
+    assert (recorded.format, recorded.size_bytes) == ("v2", min(found.size("v2", c) or 0 for c in ("none", "lz4")))
+    assert (proposed.format, proposed.size_bytes) == ("v3", min(found.size("v3", c) or 0 for c in ("none", "lz4")))
+    assert f"{recorded.size_bytes:,}" in lines[1] and f"{proposed.size_bytes:,}" in lines[3]
+
+
 def test_a_month(found: WhatIf) -> None:
     now, v3 = found.month(), found.month(found.size("v3", "none"))
     assert now is not None and v3 is not None
@@ -134,12 +143,16 @@ def test_a_month(found: WhatIf) -> None:
     values = found.to_dict()
     arm = next(each for each in values["sizes"] if (each["format"], each["codec"]) == ("v3", "none"))
     assert arm["saving_a_month"] == now.total - v3.total and arm["month"]["total"] == v3.total
-    smallest = min(found.rebatched, key=lambda arm: (arm.format == "v1", arm.size_bytes or 0))  # it loses some
-    assert smallest.batching is not None and smallest.batching.linger_ms == 100
-    there = found.month(smallest.size_bytes)
-    assert there is not None
-    named = f"linger 100 ms and batch.size 262,144, {smallest.format} and {smallest.codec}, which lose nothing"
-    assert lines[-1] == f"with {named}: {now.total - there.total:,.2f} $ saved"
+    for line, words, format_ in zip(
+        lines[-2:], ("can be had today", "proposed, in no Kafka"), ("v2", "v3"), strict=True
+    ):
+        of = [arm for arm in found.rebatched if arm.format == format_]
+        smallest = min(of, key=lambda arm: arm.size_bytes or 0)
+        assert smallest.batching is not None and smallest.batching.linger_ms == 100
+        there = found.month(smallest.size_bytes)
+        assert there is not None
+        named = f"with linger 100 ms and batch.size 262,144, {format_} and {smallest.codec}"
+        assert line == f"{words}: {named}: {now.total - there.total:,.2f} $ saved"
     without = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"], batchings=[Batching(5.0, 1_000)])
     assert without.rate is None and without.to_dict()["month_now"] is None
     assert without.to_text().splitlines()[-1].startswith("a month: unknown rate")
