@@ -49,7 +49,7 @@ Filters = Annotated[
         "--filter",
         metavar="COLUMN=VALUE[,...]",
         help="Only such cells; also != < <= > >=, and * in names. Repeated: all must hold. Columns: grid, kind, "
-        "workload, variant, codec, level, path, to, axes.",
+        "workload, codec, level, path, to, and each axis by its name, such as batch_size or variant.",
     ),
 ]
 Resume = Annotated[
@@ -251,11 +251,18 @@ def pack(
 
 def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
     from kfbench.measure.environment import cores
+    from kfbench.sweep.cell import ESTIMATED_FROM, ESTIMATED_ON
+    from kfbench.sweep.compiling import COMPILING_S, are_compiled
+    from kfbench.sweep.plan import START_S
 
     here = cores() or 1
     found = [stage.to_dict(here) for stage in stages]
+    compiling_s = 0.0 if are_compiled() else COMPILING_S
+    stages_s = sum(each["here_s"] for each in found)
+    total_s = START_S + compiling_s + stages_s
     if as_json:
-        _print(_json({"cores": here, "stages": found}))
+        told = {"cores": here, "start_s": START_S, "compiling_s": compiling_s, "total_s": round(total_s, 1)}
+        _print(_json(told | {"estimated_from": ESTIMATED_FROM, "stages": found}))
         return
     rows = [
         {
@@ -270,9 +277,12 @@ def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
         }
         for each in found
     ]
-    total = sum(each["here_s"] for each in found)
+    parts = [f"{START_S:,.0f} s until Spark has started", f"{stages_s:,.0f} s of stages"]
+    if compiling_s:
+        parts.insert(1, f"{compiling_s:,.0f} s to compile kernels, once for this code")
     notes = [
-        f"{sum(each['cells'] for each in found):,} cells, about {total:,.0f} s on {here} cores, Spark's start apart"
+        f"{sum(each['cells'] for each in found):,} cells, about {total_s:,.0f} s on {here} cores: {', '.join(parts)}",
+        f"estimated from what cells took in {ESTIMATED_FROM}, on {ESTIMATED_ON}",
     ]
     notes += [f"split by format: {title}" for each in found for title in each["split"]]
     notes += [f"skipped: {lost['cell']}: {lost['reason']}" for each in found for lost in each["skipped"]]
@@ -457,7 +467,7 @@ def what_if(
 
         _complain(f"the report is {publish(found.to_dict(), out)}")
     unread = [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
-    _refuse_damage(((source, source.trailing_bytes) for source in found.sources), unread)
+    _refuse_damage(found.sources, unread)
 
 
 @app.command()
@@ -513,6 +523,10 @@ def migrate(
 
     found = migrate(plan, codec, traffic, prices, source, _tracked)
     _print(_json(found.to_dict()) if as_json else found.to_text())
+    if found.damage:
+        others = f" (and {len(found.damage) - 1:,} more)" if len(found.damage) > 1 else ""
+        _complain(f"{source}: {found.damage[0].words()}{others}")
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -526,12 +540,12 @@ def inspect(
 
     found = [inspect(_existing(file), records) for file in files]
     _print(_json([each.to_dict() for each in found]) if as_json else "\n\n".join(each.to_text() for each in found))
-    _refuse_damage((each, each.log.trailing_bytes) for each in found)
+    _refuse_damage(found)
 
 
-def _refuse_damage(sources: "Iterable[tuple[Source | Inspection, int]]", unread: Iterable[str] = ()) -> None:
-    """What is sound has been shown; a log with damage, or with nothing sound in it, fails the command all the same."""
-    complaints = [complaint for source, trailing_bytes in sources if (complaint := _damage(source, trailing_bytes))]
+def _refuse_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:
+    """What is sound has been shown; damage, and a file with nothing sound in it, fails the command all the same."""
+    complaints = [complaint for source in sources if (complaint := _damage(source))]
     complaints += unread
     for complaint in complaints:
         _complain(complaint)
@@ -539,20 +553,20 @@ def _refuse_damage(sources: "Iterable[tuple[Source | Inspection, int]]", unread:
         raise typer.Exit(1)
 
 
-def _damage(source: "Source | Inspection", trailing_bytes: int) -> str | None:
+def _damage(source: "Source | Inspection") -> str | None:
+    from kfbench.log.tail import nothing_in
+
     unit = getattr(source, "unit", "byte")
     if source.damage:
-        first, *rest = source.damage
-        others = getattr(source, "damaged_places", len(rest) + 1) - 1
+        others = getattr(source, "damaged_places", len(source.damage)) - 1
         more = f" (and {others:,} more)" if others else ""
-        where = f"batch at byte {first.position}" if unit == "byte" else f"{unit} {first.position}"
-        return f"{source.path}: {where}: {first.field}: {first.promise}{more}"
-    if why := getattr(source, "unreadable", None):
+        return f"{source.path}: {source.damage[0].words(unit)}{more}"
+    if why := source.unreadable:
         from kfbench.sources import GONE
 
         return None if why == GONE else f"{source.path}: {why}"
-    if 0 < source.size_bytes == trailing_bytes:
-        return f"{source.path}: no whole batch in {source.size_bytes:,} bytes: is this a log segment?"
+    if 0 < source.size_bytes == source.trailing_bytes:
+        return f"{source.path}: {nothing_in(source.size_bytes)}"
     return None
 
 

@@ -101,11 +101,13 @@ def _kernels() -> Check:
 
 
 def _kept() -> Check:
-    """Kernels and packed code have a folder for each state of the code that ever ran here; nothing drops one."""
+    """Kernels and unpacked code have a folder for each state of the code that ran here; a sweep drops those that nobody
+    used for a month."""
     from kfbench.kernels import CACHE_FOLDER
+    from kfbench.sweep.kept import others
 
     root, size_bytes = CACHE_FOLDER.parent, 0
-    for folder in {*root.glob("kernels-*"), *root.glob("code-*")} - {CACHE_FOLDER}:
+    for folder in others():
         for file in folder.rglob("*"):
             with suppress(OSError):  # somebody else tidies up
                 size_bytes += file.lstat().st_size if file.is_file() else 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from kfbench.records import Records
 from kfbench.report.whatif import _notes as notes
 from kfbench.sources import find
 from kfbench.store import create_run
-from kfbench.sweep import cell, whatif
+from kfbench.sweep import cell, migration, whatif
 from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
 from tests.runs import MANIFEST, stored
@@ -219,15 +220,6 @@ def test_migrate_as_text_and_json(kfbench: Run, segment: Path) -> None:
         assert f"{phase['name']} ({phase['source']}): {phase['summary']}" in text.out
 
 
-def test_migrate_names_the_damage(kfbench: Run, damaged: tuple[Path, int]) -> None:
-    path, start = damaged
-    assert (
-        kfbench("migrate", path, "--codec", "none")
-        .refused()
-        .startswith(f"kfbench: {path}: batch at byte {start}: crc: ")
-    )
-
-
 def test_a_sweep_with_an_illegal_combination_leaves_nothing_behind(kfbench: Run, tmp_path: Path) -> None:
     sweep = tmp_path / "sweep.toml"
     sweep.write_text(
@@ -267,6 +259,57 @@ def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
     assert (found["sources"][0]["batches"] if command == "what-if" else found[0]["batch_count"]) == 2
     assert done.err.startswith(f"kfbench: {path}: batch at byte {start}: crc: ")
     assert done.err.count("\n") == 1
+
+
+ENDINGS: dict[
+    str, tuple[Callable[[bytes], bytes], int, str | None]
+] = {  # what follows three sound batches of so many bytes, and the status
+    "sound": (lambda log: log, 0, None),
+    "allocated ahead": (lambda log: log + bytes(5_000), 0, None),
+    "a few zeros": (lambda log: log + bytes(3), 0, None),
+    "being written": (lambda log: log + log[:30], 0, None),
+    "a batch behind it": (
+        lambda log: log + log[:8] + (1 << 19).to_bytes(4, "big") + log[12:30] + log,
+        1,
+        "batch at byte {end}: length: the batch would end after the file does",
+    ),
+    "no length": (lambda log: log + bytes(8) + b"\0\0\0\1" + bytes(40), 1, "batch at byte {end}: length: "),
+    "a batch damaged": (lambda log: log[:-1] + bytes([log[-1] ^ 1]), 1, "batch at byte {last}: crc: "),
+    "empty": (lambda log: b"", 1, "the file is empty"),
+    "all allocated ahead": (lambda log: bytes(5_000), 1, "the file is empty"),
+    "no log": (lambda log: b"notes" * 9, 1, "no whole batch in 45 bytes: is this a log segment?"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
+def test_all_that_read_a_segment_have_one_rule_for_its_damage_and_its_end(
+    kfbench: Run, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str, ending: str
+) -> None:
+    made, status, said = ENDINGS[ending]
+    log = segment.read_bytes()
+    segment.write_bytes(made(log))
+    monkeypatch.setattr(migration, "SAMPLES", {"none": migration.Sample(size_bytes=2_000, batches=9, rounds=3)})
+    done = kfbench(command, segment, *(["--codec", "none"] if command != "inspect" else []))
+    where = "" if said is None else f"kfbench: {segment}: {said.format(end=len(log), last=len(log) // 3 * 2)}"
+    assert done.status == status and done.err.startswith(where) and done.err.count("\n") == status, done.err
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
+def test_a_segment_that_another_follows_is_not_being_written(
+    kfbench: Run, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    folder = segment.parent / "orders-0"
+    folder.mkdir()
+    first, last = (folder / f"{number:020}.log" for number in (0, 900))
+    log = segment.read_bytes()
+    for path in (first, last):
+        path.write_bytes(log + log[:30])
+    monkeypatch.setattr(migration, "SAMPLES", {"none": migration.Sample(size_bytes=2_000, batches=9, rounds=3)})
+    options = ["--codec", "none"] if command != "inspect" else []
+    assert kfbench(command, last, *options).status == 0
+    done = kfbench(command, first, *options)
+    assert done.status == 1 and done.err.startswith(f"kfbench: {first}: batch at byte {len(log)}: length: ")
 
 
 @pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
@@ -371,7 +414,7 @@ def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:
         '{"id":7,"at":"2026-01-02","v":"x"}{"id":8,"at":"2026-01-02T00:00:01Z","v":"yz"}'
     )
     assert any("value: the whole row as JSON; timestamp: column `at`" in note for note in notes(whole))
-    assert "has no batches: say which linger.ms" in kfbench("what-if", table, *columns).refused()
+    assert "by --linger-ms and --batch-size" in kfbench("what-if", table, *columns).refused()
     assert "--value-json: not together with --value" in kfbench(
         "what-if", table, *asked, "--value", "v", "--value-json"
     ).refused(2)
@@ -404,6 +447,13 @@ def test_what_if_names_what_it_could_not_read_and_shows_the_rest(kfbench: Run, s
     first, second = done.err.splitlines()
     assert first == f"kfbench: {garbage}: no whole batch in 30 bytes: is this a log segment?"
     assert second.startswith(f"kfbench: {table}: ")
+
+
+def test_what_if_of_a_folder_leaves_out_what_lies_beside_its_segments(kfbench: Run, segment: Path) -> None:
+    (segment.parent / f"{segment.name}.json").write_text('{"offset": 0}\n')
+    done = kfbench("what-if", segment.parent, "--format", "v2", "--codec", "none")
+    assert (done.status, done.err) == (0, "")
+    assert "not looked at: tables beside segments, to be given by name: 1 (14 bytes)" in done.out
 
 
 def test_what_if_assumes_what_it_says_it_does() -> None:
@@ -662,10 +712,13 @@ def test_run_sweeps_and_reports_and_report_finds_the_same_report_again(two_cells
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_cells: Path, command: str) -> None:
     out = two_cells.parent / "reports"
     text = kfbench(command, two_cells, "--out", out, "--dry-run")
-    assert (text.status, text.err) == (0, "") and "2 cells, about 0 s on" in text.out
+    assert (text.status, text.err) == (0, "") and "0 s of stages\n" in text.out
+    assert re.search(r"^2 cells, about \d+ s on \d+ cores: ", text.out, re.MULTILINE)
+    assert f"estimated from what cells took in {cell.ESTIMATED_FROM}, on " in text.out
     data = json.loads(kfbench(command, two_cells, "--out", out, "--dry-run", "--json").out)
     (stage,) = data["stages"]
     assert (stage["kind"], stage["cells"], stage["tasks"], stage["skipped"]) == ("bytes", 2, 1, [])
+    assert data["total_s"] == pytest.approx(data["start_s"] + data["compiling_s"] + stage["here_s"])
     assert data["cores"] > 0 and {"alone_s", "here_s", "longest_task_s"} <= stage.keys()
     few = kfbench(command, two_cells, "--dry-run", "--json", "--filter", "batch_size>5", "--cell-budget-s", "1e-6")
     (stage,) = json.loads(few.out)["stages"]

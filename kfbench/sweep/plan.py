@@ -20,6 +20,7 @@ LEAST_TASK_S: Final = 0.5  # of little work: what keeps all cores busy is more t
 TASKS_A_CORE: Final = 4
 ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
 CELL_BUDGET_S: Final = 120.0
+START_S: Final = 9.0  # Spark's JVM and its workers, each with kernels to load
 PARALLEL: Final = frozenset({"bytes", "model"})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
 WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}  # so quick that a stage of their own would be mostly engine

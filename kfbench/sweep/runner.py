@@ -21,10 +21,11 @@ from kfbench.measure.environment import cores as local_cores
 from kfbench.measure.environment import environment, libraries
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import check_place, check_resumable, create_run, resume_run, sound_rows
-from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, estimate_s, failed_rows, measure_task
+from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
 from kfbench.sweep.compiling import compilations
 from kfbench.sweep.grid import Cell, Profile
 from kfbench.sweep.history import History, timed_on
+from kfbench.sweep.kept import prune
 from kfbench.sweep.packing import code_digest
 from kfbench.sweep.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.progress import counting
@@ -34,7 +35,6 @@ from kfbench.sweep.spark.session import retrying, session, versions
 from kfbench.sweep.spark.tasks import Lost, attempted, done
 from kfbench.sweep.turns import Turns
 
-COMPILING_S: Final = 30.0  # about what it takes at worst: a sweep that is shorter compiles what it meets
 AHEAD: Final = 1  # tasks that Spark has beyond its cores: when a core is free, the next one is planned
 
 
@@ -61,6 +61,7 @@ def run_sweep(
     MissingTool, RunError, SweepFailed.
     """
     console = console or Console(stderr=True)
+    prune()
     if not resume:
         check_place(out)  # before Spark is started for nothing
     asked = retrying(master or "local[*]")
@@ -85,7 +86,7 @@ def run_sweep(
         history = History(writer, executors.hosts)
         cores = executors.slots()
         with counting(console) as progress:
-            calls = compilations(cells) if sum(map(estimate_s, cells)) > COMPILING_S else []
+            calls = compilations(cells)
             if calls and executors.is_cluster:
                 bar = progress.add_task("kernels", total=cores, unit="slots", failed="")
                 executors.prepare(calls)

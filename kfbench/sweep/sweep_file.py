@@ -4,9 +4,10 @@ A sweep may extend another one: what it says is laid over what that one says, bl
 workloads are names here; kfbench.sweep.grid knows what they stand for.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -16,6 +17,26 @@ from kfbench.shipped import DATASETS
 SWEEPS: Final = DATASETS / "sweeps"
 
 Kind = Literal["bytes", "cpu", "prefix", "broker", "model", "floor"]
+Cache = Literal["resident", "cold"]
+Illegal = Literal["refuse", "skip"]
+
+# msgspec's words for what is wrong, and its names of types in people's.
+_WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
+_KEY: Final = re.compile(r"Object (missing required|contains unknown) field `(.+?)`")
+_KINDS: Final = {int: "int", float: "float", str: "str", bool: "bool", list: "array", dict: "object"}
+_TYPES: Final[Mapping[str, str]] = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "measure": get_args(Kind),
+    "cache": get_args(Cache),
+    "illegal": get_args(Illegal),
+}
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -36,7 +57,7 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
     codec_payload_bytes: int = 1 << 16
     rounds: int = 19
     sample_us: int = 1_000
-    cache: Literal["resident", "cold"] = "resident"
+    cache: Cache = "resident"
 
 
 class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -71,7 +92,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
     codecs: dict[str, list[int]] = msgspec.field(default_factory=lambda: {"none": []})
     paths: list[str] = []
     to: list[str] = []
-    illegal: Literal["refuse", "skip"] = "refuse"
+    illegal: Illegal = "refuse"
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -111,7 +132,7 @@ def read(name_or_path: str | Path) -> tuple[Path, SweepFile, str]:
     try:
         file = msgspec.convert(tables, SweepFile)
     except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
+        raise InvalidConfig(_refusal(path, tables, error)) from None
     check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model"))
     if file.seed < 0:
         raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
@@ -136,7 +157,7 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any
     try:
         own = msgspec.convert(tables, _Over)
     except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{path}: {error}") from None
+        raise InvalidConfig(_refusal(path, tables, error)) from None
     names = [block.get("name") for block in own.grid]
     for i, name in enumerate(names):
         if not isinstance(name, str):
@@ -151,8 +172,48 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any
     try:
         msgspec.convert(below, SweepFile)
     except msgspec.ValidationError as error:
-        raise InvalidConfig(f"{other}: {error}") from None
+        raise InvalidConfig(_refusal(other, below, error)) from None
     return _laid_over(below, own), f"{text}\n# {other.name}, which {path.name} extends:\n{text_below}"
+
+
+def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationError) -> str:
+    """Which key is wrong, and what is wanted there. msgspec says it in Python's words, ` - at ` and a place in which a
+    key of the user's own is `...`."""
+    said, _, place = str(error).partition(" - at ")
+    keys = re.findall(r"[^.\[\]`$]+|\.\.\.", place)
+    wrong_type, key = _WRONG_TYPE.fullmatch(said), _KEY.fullmatch(said)
+    keys, value = _found(tables, keys, wrong_type[2] if wrong_type else None) or (keys, None)
+    where = f"$.{keys[0]}" if keys else "$"
+    if keys[:1] == ["grid"] and len(keys) > 1:
+        name = _of(tables["grid"][int(keys[1])], "name")
+        where, keys = f"grid{f' {name!r}' if isinstance(name, str) else ''} ($.grid[{keys[1]}])", keys[1:]
+    where = f"{path}: {where}" + f": {'.'.join(keys[1:])}" * (len(keys) > 1)
+    if wrong_type:
+        wanted = " or ".join(_TYPES.get(each, each) for each in wrong_type[1].split(" | ") if each != "null")
+        given = _TYPES.get(wrong_type[2], wrong_type[2]) if isinstance(value, list | dict) else repr(value)
+        return f"{where}: {wanted} is wanted, not {given}"
+    if key:
+        return f"{where}: {key[2]}: {'missing' if key[1] == 'missing required' else 'unknown key'}"
+    if choices := next((choices for name, choices in _CHOICES.items() if name in keys), None):
+        return f"{where}: {said.removeprefix('Invalid enum value ')} is not one of {', '.join(choices)}"
+    return f"{where}: {said}"
+
+
+def _found(value: Any, keys: Sequence[str], kind: str | None) -> tuple[list[str], Any] | None:
+    """The keys with their names, and what is there; None: nothing of that kind."""
+    if not keys:
+        is_it = kind is None or _KINDS.get(type(value)) == kind
+        return ([], value) if is_it else None
+    for name in value if keys[0] == "..." and isinstance(value, dict) else keys[:1]:
+        if found := _found(_of(value, name), keys[1:], kind):
+            return [name, *found[0]], found[1]
+    return None
+
+
+def _of(value: Any, key: str) -> Any:
+    if isinstance(value, list):
+        return value[int(key)]
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def _laid_over(below: Mapping[str, Any], own: _Over) -> dict[str, Any]:

@@ -400,5 +400,5 @@ def test_estimates_of_model_cells_grow_with_the_records() -> None:
 
 def test_estimates_of_broker_cells_grow_with_the_work() -> None:
     one, more = (a_cell("broker", path="append", codec="gzip", level=6, records=n) for n in (100, 10_000))
-    assert 0.1 < estimate_s(one) < estimate_s(more)
+    assert 0 < estimate_s(one) < estimate_s(more)
     assert estimate_s(a_cell("broker", path="append", rounds=1_000, sample_us=1_000)) > 4

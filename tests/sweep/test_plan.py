@@ -1,15 +1,19 @@
 """Plans: every cell in one task, alike tasks, a budget for cells, and what is left of an interrupted run."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kfbench.measure.schema import SCHEMA, table
+from kfbench.store import open_run
 from kfbench.sweep import plan
-from kfbench.sweep.cell import estimate_s, failed_rows, measure_cell
+from kfbench.sweep.cell import ESTIMATED_FROM, estimate_s, failed_rows, measure_cell
 from kfbench.sweep.grid import Cell, load_profile
 from kfbench.sweep.plan import ALONE_TASK_S, CELL_BUDGET_S, PARALLEL, TASK_S, left, packed, planned, task_s
 from tests.sweep.test_cell import CELLS_OF_EVERY_KIND, a_cell
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +49,18 @@ def test_little_work_is_shared_among_all_cores() -> None:
     few, many = (planned(cells, cores=cores)[0].tasks for cores in (1, 8))
     assert 4 <= len(few) < len(many) and all(task_s(task) <= plan.LEAST_TASK_S for task in many)
     assert len(planned(cells[:1], cores=8)[0].tasks) == 1
+
+
+def test_stages_take_about_what_is_estimated(tmp_path: Path) -> None:
+    """Of the run that the estimates were fitted to: the busy seconds of each stage, and of all."""
+    run = open_run(ROOT / ESTIMATED_FROM)
+    path = tmp_path / "then.toml"
+    path.write_text(run.manifest["profile_text"])
+    found = {stage.kind: sum(map(task_s, stage.tasks)) for stage in planned(load_profile(path).cells)}
+    took = {stage["kind"]: stage["busy_s"] for stage in run.manifest["stages"]}
+    assert found.keys() == took.keys()
+    for kind, seconds in (found | {"all": sum(found.values())}).items():
+        assert 1 / 1.5 < seconds / (took | {"all": sum(took.values())})[kind] < 1.5, (kind, seconds)
 
 
 def test_cells_that_share_records_stay_together(cells: tuple[Cell, ...]) -> None:

@@ -1,0 +1,51 @@
+"""Other states of the code in the cache: what a sweep drops of them, and what it must not."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from kfbench.sweep import kept
+
+DAY_S = 86_400.0
+
+
+def state(folder: Path, days: float) -> Path:
+    """A state's folder that was last used so long ago."""
+    (folder / "kernels_1").mkdir(parents=True)
+    (folder / "kernels_1" / "scan.nbc").touch()
+    then = time.time() - days * DAY_S
+    for each in (folder / "kernels_1", folder):
+        os.utime(each, (then, then))
+    return folder
+
+
+@pytest.fixture
+def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    ours = state(tmp_path / "kernels-ours", 400)
+    monkeypatch.setattr("kfbench.kernels.CACHE_FOLDER", ours)
+    return ours
+
+
+def test_what_nobody_used_for_a_month_is_dropped_but_for_the_newest(ours: Path, tmp_path: Path) -> None:
+    old = [state(tmp_path / f"kernels-{days}", days) for days in (40, 50, 60, 70, 80)]
+    code = state(tmp_path / "code-90", 90)
+    (tmp_path / "other-100").mkdir()
+    kept.prune()
+    there = sorted(each.name for each in tmp_path.iterdir())
+    assert there == sorted([*(each.name for each in old[: kept.NEWEST]), ours.name, "other-100"]) and not code.exists()
+
+
+def test_what_was_used_since_stays_however_many(ours: Path, tmp_path: Path) -> None:
+    for number in range(3 * kept.NEWEST):
+        state(tmp_path / f"kernels-{number}", 20)
+    touched = state(tmp_path / "kernels-touched", 400)
+    os.utime(touched / "kernels_1")  # a kernel was compiled into it
+    kept.prune()
+    assert len(kept.others()) == 3 * kept.NEWEST + 1 and kept.others()[0] == touched
+
+
+def test_ours_counts_as_used(ours: Path) -> None:
+    kept.prune()
+    assert time.time() - ours.stat().st_mtime < DAY_S and ours not in kept.others()
