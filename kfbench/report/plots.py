@@ -2,6 +2,7 @@
 
 import io
 import math
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -151,6 +152,20 @@ def _lines(axes: "Axes", table: Frame) -> dict[str, float]:
     return ends
 
 
+def _down_to(line: Frame, edge: float) -> tuple[list[float], list[float]]:
+    """x and y of a falling line on two logarithmic axes, cut where it leaves the picture: what is only clipped lies
+    beneath the caption for whoever asks the page what is there."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for x, y in line.items():
+        if y < edge and ys:
+            share = math.log(ys[-1] / edge) / math.log(ys[-1] / max(y, sys.float_info.min))
+            return [*xs, xs[-1] * (x / xs[-1]) ** share], [*ys, edge]
+        xs.append(float(x))
+        ys.append(float(y))
+    return xs, ys
+
+
 def overhead(table: Frame, xlabel: str = "records a batch", floor: Frame | None = None) -> str:
     """Overhead bytes a record over batch size. table: index batch sizes, one column a format; floor: a series with the
     same index, a lean header of 29 bytes and a count a batch and the entropy of the columns."""
@@ -162,8 +177,9 @@ def overhead(table: Frame, xlabel: str = "records a batch", floor: Frame | None 
         low, high = float(table.min().min()), float(table.max().max())
         if floor is not None:
             low = min(low, max(float(floor.min()), low / 10))  # it may go to nothing, which is no place on this axis
-            axes.fill_between(floor.index, floor.to_numpy(), low * 0.85, color=GRID, linewidth=0)
-            axes.plot(floor.index, floor.to_numpy(), color=INK, linewidth=1.0)
+            xs, ys = _down_to(floor, low * 0.85)
+            axes.fill_between(xs, ys, low * 0.85, color=GRID, linewidth=0)
+            axes.plot(xs, ys, color=INK, linewidth=1.0)
             seen = floor[floor >= low]
             place = (float(seen.index[-1]), float(seen.iloc[-1]))
             axes.annotate("floor", place, xytext=(5, 0), textcoords="offset points", va="center")

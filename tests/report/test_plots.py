@@ -136,6 +136,20 @@ def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
     assert "floor" in words_of("floor") and "floor" not in words_of("overhead")
 
 
+def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
+    """On a logarithmic axis nothing is infinitely far down: beneath the caption, and beneath all the rest of a page."""
+    gone = floor()
+    gone.iloc[-1] = 0.0
+    root = ET.fromstring(plots.overhead(overhead_frame(), floor=gone))
+    height = float(root.attrib["viewBox"].split()[-1])
+    drawn = [path.attrib["d"] for path in root.iter(f"{SVG}path")]
+    places = [float(y) for d in drawn for y in re.findall(r"[ML] \S+ (\S+)", d)]
+    assert places and max(places) <= height + 0.01
+    xs, ys = plots._down_to(pd.Series([10.0, 1.0, 0.01], index=[1.0, 10.0, 100.0]), 0.1)
+    assert xs == pytest.approx([1, 10, 10**1.5]) and ys == [10, 1, 0.1]
+    assert plots._down_to(floor(), 0.1)[1] == list(floor())
+
+
 def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
     assert {"v0 −45 %", "v3 −9.0 %", "tie"} <= set(words_of("winners"))
     filled = re.findall(r"fill: (#\w+); opacity: ([\d.]+)", FIGURES["winners"]())
