@@ -252,7 +252,7 @@ def test_text_says_it_all() -> None:
     found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"])
     text = found.to_text()
     blocks = [block.splitlines() for block in text.split("\n\n")]
-    read, sizes, _, against_v2, lost, parts, saved, *_ = blocks
+    read, _, sizes, _, against_v2, lost, parts, saved, *_ = blocks
     assert read[3].startswith(f"2 topics, files or folders together: {FOLDER}/service-headers.log, {FOLDER}/activity-")
     assert [line.split()[1:] for line in read[1:3]] == [
         ["31,218", "20", "120", "v2", "none"],
