@@ -372,20 +372,16 @@ def _of_log(path: str | os.PathLike[str], most: Sample) -> Subject:
             bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
             is_log |= len(bounds) > 1
             rows = np.broadcast_to(chunk.fields.over(len(bounds) - 1), len(bounds) - 1)
-            shapes = chunk.records.shapes
-            payload = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
-            sizes = np.diff(np.append(0, np.cumsum(payload))[bounds])
-            wanted = np.flatnonzero(~rows["is_control"] & (np.diff(bounds) > 0))[: most.batches - batches]
-            each, sizes = np.diff(bounds)[wanted], sizes[wanted]
-            has_room = size_bytes + np.cumsum(sizes) - sizes < most.size_bytes
-            has_room &= records + np.cumsum(each) - each < most.records
-            wanted, each, sizes = wanted[has_room], each[has_room], sizes[has_room]
+            sizes = _payload_bytes(chunk.records, bounds)
+            left = most.size_bytes - size_bytes, most.batches - batches, most.records - records
+            wanted = _first(np.flatnonzero(~rows["is_control"] & (np.diff(bounds) > 0)), sizes, np.diff(bounds), *left)
             batch = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
             parts.append(chunk.records.take(np.flatnonzero(np.isin(batch, wanted))))
-            counts.append(each)
+            counts.append(np.diff(bounds)[wanted])
             for field, values in of_producers.items():
                 values.append(rows[field][wanted])
-            size_bytes, batches, records = size_bytes + int(sizes.sum()), batches + len(each), records + int(each.sum())
+            size_bytes, batches = size_bytes + int(sizes[wanted].sum()), batches + len(wanted)
+            records += len(parts[-1])
             if size_bytes >= most.size_bytes or batches == most.batches or records >= most.records:
                 break
     except (KfbenchError, OSError) as error:
@@ -409,6 +405,19 @@ def _of_log(path: str | os.PathLike[str], most: Sample) -> Subject:
         left_out=(f"{counted(lost_bytes, 'byte')} of damage: {damage[0].words()}",) if damage else (),
         damage=tuple(damage),
     )
+
+
+def _payload_bytes(records: Records, bounds: Int64) -> Int64:
+    """Of the keys and values of each batch."""
+    shapes = records.shapes
+    each = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
+    return np.diff(np.append(0, np.cumsum(each))[bounds])
+
+
+def _first(batches: Int64, sizes: Int64, counts: Int64, size_bytes: int, most: int, records: int) -> Int64:
+    """Those of the batches that begin before so many bytes, batches and records are there."""
+    before = [np.cumsum(column[batches]) - column[batches] for column in (sizes, counts)]
+    return batches[(before[0] < size_bytes) & (before[1] < records)][:most]
 
 
 def _nothing(size_bytes: int, damage: Sequence[Damage], is_log: bool) -> str:
