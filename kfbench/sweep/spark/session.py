@@ -64,7 +64,7 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
             "spark.master": master,
             "spark.app.name": "kfbench",
             "spark.driver.extraJavaOptions": f"{LIGHT} -Dlog4j2.configurationFile={settings_of_logs.as_uri()}",
-            "spark.executor.defaultJavaOptions": QUICK,  # a user's extraJavaOptions come after it, and may name a collector
+            "spark.executor.defaultJavaOptions": QUICK,  # and no collector, which a user's extraJavaOptions may name
             "spark.python.unix.domain.socket.enabled": "true",
             "spark.speculation": "false",
             "spark.ui.enabled": "false",
