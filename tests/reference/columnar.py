@@ -621,6 +621,8 @@ def _read_template(reader: _Reader, count: int) -> tuple[_ValuesOf, int]:
         raise RefusedError("template of no characters")
     varies = reader.packed(length, 1)
     varying = sum(varies)
+    if not varying:
+        raise RefusedError("template of no digits")
 
     def values_of(payload: _Reader) -> list[bytes | None]:
         constant = iter(payload.take(length - varying))
@@ -661,8 +663,8 @@ def decode_one(data: bytes, at: int) -> Batch:
         raise RefusedError("base timestamp and delete horizon")
     max_timestamp = _timestamp(extensions, WIDE_MAX_TIMESTAMP, max_timestamp)
     columns = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS
-    if not count and (attributes & columns or not attributes & OFFSETS or ANCHOR in extensions):
-        raise RefusedError(f"empty batch of attributes {attributes:#06x}")
+    if not count and (attributes & columns or not attributes & OFFSETS or reader.at < end):
+        raise RefusedError(f"empty batch of attributes {attributes:#06x}, {end - reader.at} bytes behind it")
 
     ages = _read_numbers(reader, count) if attributes & AGES else [0] * count
     deltas = _read_numbers(reader, count) if attributes & OFFSETS and count else list(range(count))
