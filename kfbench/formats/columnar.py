@@ -1,0 +1,220 @@
+"""columnar: research format near the entropy floor, magic 4."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int64, as_bytes
+from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
+from kfbench.codecs import CODECS, Allowance, codec_of
+from kfbench.errors import InvalidRecords
+from kfbench.formats._damage import Damage, OnError
+from kfbench.formats._entries import Entries
+from kfbench.formats._format import Capabilities, shapes_of
+from kfbench.formats._index import Headers, Index, header_room
+from kfbench.formats._sealed import SealedFormat, written
+from kfbench.kernels import columnar as kernels
+from kfbench.kernels import columns, status
+from kfbench.limits import Limits
+from kfbench.records import Records, Shapes
+
+CARRIED: Final = Capabilities(
+    timestamps=True,
+    headers=True,
+    empty_batches=True,
+    batch_fields=FIELD_NAMES - {"tagged_fields"},
+    codecs=tuple(CODECS),
+    sizes_from_shapes=False,
+)
+NO_PARTS: Final = np.zeros(0, np.int64)
+
+
+class Scratch:
+    """Room that kernels work in: a value for each record of the largest batch, and a histogram."""
+
+    def __init__(self, values: int) -> None:
+        self.values, self.histogram = np.empty(values, np.int64), np.empty(columns.BUCKETS, np.int64)
+
+    @classmethod
+    def over(cls, bounds: Int64) -> "Scratch":
+        return cls(int(np.diff(bounds).max(initial=0)))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ColumnarFormat(SealedFormat):
+    name: str = "columnar"
+    magic: int = kernels.THIS_MAGIC
+    summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
+    capabilities: Capabilities = CARRIED
+    _checksum: ClassVar[tuple[int, int]] = (kernels.CRC, kernels.ATTRIBUTES)
+
+    def _check_sizeable(self, records: Records | Shapes) -> None:
+        if shapes_of(records).has_headers:
+            super()._check_sizeable(records)
+
+    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
+        return (
+            batches * kernels.MAX_BATCH_OVERHEAD
+            + len(shapes) * kernels.MAX_RECORD_OVERHEAD
+            + shapes.payload_bytes
+        )
+
+    def _encode(
+        self,
+        records: Records,
+        bounds: Int64,
+        fields: BatchFields,
+        codec: int,
+        out: Bytes,
+        positions: Int64,
+        first: int = 0,
+    ) -> tuple[bool, Int64]:
+        bodies, scratch = np.empty(len(bounds) - 1, np.int64), Scratch.over(bounds)
+        problem, batch = kernels.encode(
+            records.columns, bounds, fields.rows, codec, scratch.values, scratch.histogram, out, positions, bodies
+        )
+        return written(problem, first + batch), bodies
+
+    def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
+        self._measure(records, bounds, fields, out, NO_PARTS)
+
+    def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
+        parts = np.zeros(len(kernels.PARTS), np.int64)
+        self._measure(records, bounds, fields, np.empty(len(bounds) - 1, np.int64), parts)
+        return dict(zip(kernels.PARTS, parts.tolist(), strict=True))
+
+    def _measure(
+        self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64
+    ) -> None:
+        scratch = Scratch.over(bounds)
+        kernels.sizes(
+            shapes_of(records).columns, bounds, fields.rows, NO_PARTS, scratch.values, scratch.histogram, out, parts
+        )
+
+    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
+        read = _Reading(data, positions, on_error, allowance)
+        read.index(with_payload=True)
+        read.place()
+        errors = read.damage.errors()
+        records = read.records()
+        bounds = read.sound_bounds
+        created = read.columns.created[: len(records)]
+        return DecodedLog(
+            records=records,
+            bounds=bounds,
+            create_timestamps_ms=created,
+            rows=partial(self._rows, read, records, created, bounds),
+            errors=errors,
+        )
+
+    def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
+        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        entries = Entries.of(data)
+        read = _Reading(data, entries.positions, on_error, Allowance.of(len(data), limits))
+        plain_bytes = read.index(with_payload=False)
+        errors = [*read.damage.errors(), *entries.errors(on_error)]
+        n, index = int(read.bounds[-1]), read.columns
+        return DecodedMetadata(
+            timestamps_ms=index.timestamps[:n],
+            offsets=index.offsets[:n],
+            key_lengths=index.key_lengths[:n],
+            value_lengths=index.value_lengths[:n],
+            header_counts=np.diff(read.header_bounds[: n + 1]),
+            bounds=read.sound_bounds,
+            plain_bytes=plain_bytes,
+            errors=errors,
+            trailing_bytes=entries.trailing_bytes,
+        )
+
+    def _rows(self, read: "_Reading", records: Records, created: Int64, bounds: Int64) -> NDArray[np.void]:
+        """One BATCH row a sound batch. Canonical is what this encoder would write: it is asked to."""
+        sound = read.sound
+        rows = np.zeros(len(sound), BATCH)
+        kernels.describe(
+            read.data, read.positions, read.starts, read.ends, bounds, created, sound, rows
+        )
+        log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=created, rows=lambda: rows)
+        fields, source = log.batch_fields, log.source_records
+        made = np.empty(self._bound(records.shapes, len(sound), fields), np.uint8)
+        positions = np.empty(len(bounds), np.int64)
+        try:
+            _, bodies = self._encode(source, bounds, fields, 0, made, positions)
+        except InvalidRecords:  # nothing that an encoder would write
+            return rows
+        kernels.same_prefixes(
+            read.data, read.positions, read.bodies, read.source, read.starts, read.ends, sound, made, positions,
+            bodies, rows,
+        )  # fmt: skip
+        return rows
+
+
+class _Reading:
+    """A log on its way to columns."""
+
+    def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
+        self.data, self.positions, self.allowance = data, positions, allowance
+        self.damage = Damage(positions, on_error)
+        batches = len(positions) - 1
+        limits = allowance.limits
+        self.counts = np.empty(batches, np.int64)
+        records, largest, self.two_clocks, self.any_headers = kernels.survey(
+            data, positions, limits.batch_records, limits.log_records(len(data)), self.counts, self.damage.state
+        )
+        self.columns, self.scratch = Index(records, self.two_clocks), Scratch(largest)
+        self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
+        self.bodies, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
+        self.codecs = np.empty(batches, np.int8)
+        self.source, self.starts, self.ends = data, self.bodies, positions[1:]
+
+    def index(self, with_payload: bool) -> int:
+        """Reads all that is outside the codec; gives its bytes."""
+        limits = self.allowance.limits
+        most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
+        plain_bytes: int = kernels.index(
+            self.data, self.positions, self.counts, most, self.two_clocks, with_payload, self.scratch.values,
+            self.damage.state, self.columns.columns, self.header_bounds, self.bodies, self.totals, self.codecs,
+            self.bounds,
+        )  # fmt: skip
+        return plain_bytes
+
+    def place(self) -> None:
+        """Finds keys and values where there is a codec: columns come first, so that damaged ones are not
+        decompressed."""
+        if not self.codecs.any():
+            return
+        before = np.count_nonzero(self.damage.state)
+        stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
+        self.source, self.starts, self.ends = self.damage.plain(
+            self.data, self.starts, stops, self.codecs, codec_of, self.allowance
+        )
+        self._place()
+        if np.count_nonzero(self.damage.state) != before:  # rows of batches that are none
+            self.index(with_payload=False)
+            self._place()
+
+    def _place(self) -> None:
+        kernels.place(
+            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.totals,
+            self.damage.state, self.columns.columns,
+        )  # fmt: skip
+
+    def records(self) -> Records:
+        n = int(self.bounds[-1])
+        return self.columns.records(self.source, self.header_bounds[: n + 1], self.headers())
+
+    def headers(self) -> Headers:
+        return header_room(0)
+
+    @property
+    def sound(self) -> Int64:
+        return np.flatnonzero(self.damage.state == status.SOUND)
+
+    @property
+    def sound_bounds(self) -> Int64:
+        return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])
+
+
+FORMATS = (ColumnarFormat(),)

@@ -1,0 +1,832 @@
+"""Kernels of the columnar batch: columns of all records first, outside the codec, then keys, values and headers."""
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels import columns as packed
+from kfbench.kernels import control, status
+from kfbench.kernels._jit import kernel, leaf, part
+from kfbench.kernels.batch_header import attributes_of
+from kfbench.kernels.columns import FULL
+from kfbench.kernels.crc import crc32c
+from kfbench.kernels.intrinsics import (
+    get_i8,
+    get_i16,
+    get_i32,
+    get_i64,
+    get_u8,
+    get_u32,
+    put_i16,
+    put_i32,
+    put_i64,
+    put_u8,
+)
+from kfbench.kernels.lengths import delta_code, get_delta
+from kfbench.kernels.sealing import (
+    AFTER_LENGTH,
+    BATCH_TOO_LARGE,
+    INT32_MAX,
+    LENGTH,
+    OFFSET_TOO_FAR,
+    OK,
+    OUT_TOO_SMALL,
+    seal,
+)
+from kfbench.kernels.sequence import last_sequence
+from kfbench.kernels.shared_headers import same_bytes
+from kfbench.kernels.varint import (
+    get_uvarint,
+    get_varlong,
+    put_bytes,
+    put_uvarint,
+    put_varint,
+    uvarint_bytes,
+    varint_bytes,
+)
+
+_LAYOUT, _PRODUCER = layouts.COLUMNAR_HEADER, layouts.COLUMNAR_PRODUCER
+EPOCH, MAGIC, CRC, ATTRIBUTES, MAX_TIME = (
+    layouts.position(_LAYOUT, name)
+    for name in ("partition_leader_epoch", "magic", "crc", "attributes", "max_timestamp_ms")
+)
+HEADER, PRODUCER_BYTES, THIS_MAGIC = _LAYOUT.itemsize, _PRODUCER.itemsize, 4
+PRODUCER_EPOCH_AT, SEQUENCE_AT = (layouts.position(_PRODUCER, name) for name in ("producer_epoch", "base_sequence"))
+CODEC_MASK, LAST_CODEC = layouts.CODEC_MASK, 4
+APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT, layouts.CONTROL_BIT
+HORIZON, PRODUCER = layouts.DELETE_HORIZON_BIT, layouts.PRODUCER_BIT
+AGES, OFFSETS, KEYS, NULL_KEYS = layouts.AGES_BIT, layouts.OFFSETS_BIT, layouts.KEYS_BIT, layouts.NULL_KEYS_BIT
+VALUES, NULL_VALUES = layouts.VALUES_BIT, layouts.NULL_VALUES_BIT
+HEADERS, EXTENSIONS = layouts.HEADERS_BIT, layouts.EXTENSIONS_BIT
+COLUMN_BITS = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS
+BASE_TAG, HORIZON_TAG, ANCHOR_TAG, WIDE_TAG, BY_ROWS_TAG = (
+    layouts.BASE_TIMESTAMP_TAG, layouts.DELETE_HORIZON_TAG, layouts.ANCHOR_TAG, layouts.WIDE_MAXIMUM_TAG,
+    layouts.BY_ROWS_TAG,
+)  # fmt: skip
+EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
+UNUSED_BITS = 64 - layouts.TIMESTAMP_BITS
+NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
+ONE = np.uint64(1)
+BY_ROW, BY_POSITION = 0, 1  # modes of the header columns
+
+# No batch is larger than this and its payload: a column is never larger than its values over one base.
+MAX_COLUMN_OVERHEAD = 5 + 1 + 10
+MAX_BATCH_OVERHEAD = HEADER + PRODUCER_BYTES + 5 + 5 + 1 + 4 * EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
+MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4
+
+PARTS = (
+    *(f"batch_header.{name}" for name in _LAYOUT.names),
+    "batch_header.producer",
+    "batch_header.count",
+    "batch_header.last_offset_delta",
+    "batch_header.extensions",
+    "timestamp_age",
+    "offset_delta",
+    "key_length",
+    "value_length",
+    "header_columns",
+    "key",
+    "value",
+    "header_key",
+    "header_value",
+)
+FIXED_PART_BYTES = np.array([_LAYOUT[name].itemsize for name in _LAYOUT.names])
+PRODUCER_PART = PARTS.index("batch_header.producer")
+COLUMN_PARTS_AT = PARTS.index("timestamp_age")
+
+
+# Writing
+
+
+@leaf
+def _outline(timestamps, offsets, first, end, row):
+    """(base offset, last offset delta, base time, its default, max time, latest create time, whether a time differs
+    from that, whether an offset is not where it would be without holes, bits beyond 32 where a delta has any)."""
+    base_offset, last_offset = row.base_offset, row.last_offset
+    base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
+    default, latest = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP)
+    if base_offset == UNSET:
+        base_offset = offsets[first] if first < end else np.int64(0)
+    if last_offset == UNSET:
+        last_offset = offsets[end - ONE] if first < end else base_offset
+    last_delta = last_offset - base_offset
+    earliest, strays, far = latest, np.int64(0), last_delta + 2**31
+    if first < end:
+        default = earliest = latest = timestamps[first]
+        expected = base_offset
+        for i in range(first, end):
+            time, offset = timestamps[i], offsets[i]
+            latest, earliest = max(latest, time), min(earliest, time)
+            strays |= offset ^ expected
+            far |= offset - base_offset + 2**31
+            expected += 1
+        strays |= last_offset ^ (expected - 1)
+    if row.delete_horizon_ms >= 0:
+        default = row.delete_horizon_ms
+    if base_time == UNSET:
+        base_time = default
+    if max_time == UNSET:
+        max_time = row.append_time_ms if row.timestamp_type else latest
+    has_holes = strays != 0 or first == end
+    return base_offset, last_delta, base_time, default, max_time, latest, earliest != latest, has_holes, far >> 32
+
+
+@leaf
+def _is_wide(time_ms):
+    """Whether 48 bits are too few."""
+    return (time_ms << UNUSED_BITS) >> UNUSED_BITS != time_ms
+
+
+@leaf
+def _extensions(row, count, base_time, default, max_time, latest):
+    """How many a batch has."""
+    number = (np.int64(1) if base_time != default else np.int64(0)) + (1 if row.delete_horizon_ms >= 0 else 0)
+    return number + (1 if count and latest != max_time else 0) + (1 if _is_wide(max_time) else 0)
+
+
+@leaf
+def _has_producer(row):
+    return row.producer_id != -1 or row.producer_epoch != -1 or row.base_sequence != -1
+
+
+@leaf
+def _header_bytes(row, count, last_delta, has_holes, extensions):
+    size = HEADER + uvarint_bytes(np.uint64(count)) + (PRODUCER_BYTES if _has_producer(row) else 0)
+    if has_holes:
+        size += uvarint_bytes(delta_code(last_delta, True))
+    return size + (1 + EXTENSION_BYTES * extensions if extensions else 0)
+
+
+@leaf
+def _put_extension(out, at, tag, value):
+    put_u8(out, at, np.uint8(tag))
+    put_u8(out, at + 1, np.uint8(8))
+    put_i64(out, at + 2, value)
+    return at + EXTENSION_BYTES
+
+
+@leaf
+def _put_header(out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes,
+                extensions):  # fmt: skip
+    """Everything but length, checksum and attributes; gives where the columns begin."""
+    put_i64(out, at, base_offset)
+    put_i32(out, at + EPOCH, row.partition_leader_epoch)
+    put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
+    wide = _is_wide(max_time)
+    field = np.int64(0) if wide else max_time
+    put_i16(out, at + MAX_TIME, np.int16(field >> 32))
+    put_i32(out, at + MAX_TIME + 2, np.int32(field))
+    at += HEADER
+    if _has_producer(row):
+        put_i64(out, at, row.producer_id)
+        put_i16(out, at + PRODUCER_EPOCH_AT, row.producer_epoch)
+        put_i32(out, at + SEQUENCE_AT, row.base_sequence)
+        at += PRODUCER_BYTES
+    at = put_uvarint(out, at, np.uint64(count))
+    if has_holes:
+        at = put_uvarint(out, at, delta_code(last_delta, True))
+    if extensions:
+        put_u8(out, at, np.uint8(extensions))
+        at += 1
+        if base_time != default:
+            at = _put_extension(out, at, BASE_TAG, base_time)
+        if row.delete_horizon_ms >= 0:
+            at = _put_extension(out, at, HORIZON_TAG, row.delete_horizon_ms)
+        if count and latest != max_time:
+            at = _put_extension(out, at, ANCHOR_TAG, latest)
+        if wide:
+            at = _put_extension(out, at, WIDE_TAG, max_time)
+    return at
+
+
+@leaf
+def _fill_ages(x, timestamps, first, n, latest):
+    for i in range(np.uint64(n)):
+        x[i] = latest - timestamps[first + i]
+
+
+@leaf
+def _fill_offsets(x, offsets, first, n, base_offset):
+    for i in range(np.uint64(n)):
+        x[i] = offsets[first + i] - base_offset
+
+
+@leaf
+def fill_lengths(x, lengths, first, n):
+    """Fills x[:n] with lengths, or with codes where there are nulls and others; (nulls, least length, their sum)."""
+    nulls, least, total = np.int64(0), np.int64(INT32_MAX), np.int64(0)
+    for i in range(np.uint64(n)):
+        length = np.int64(lengths[first + i])
+        nulls += length < 0
+        least = min(least, length if length >= 0 else np.int64(INT32_MAX))
+        total += max(length, 0)
+        x[i] = length
+    if nulls == n:
+        least = np.int64(0)
+    if nulls:
+        for i in range(np.uint64(n)):
+            x[i] = x[i] - least + 1 if x[i] >= 0 else np.int64(0)
+    return nulls, least, total
+
+
+@leaf
+def _put_lengths(out, at, lengths, first, n, bit, x, histogram):
+    """Writes the column of the lengths of n >= 2 records, if any is not null; (next position, bits, their sum)."""
+    nulls, least, total = fill_lengths(x, lengths, first, n)
+    if nulls == n:
+        return at, 0, total
+    if nulls:
+        bit |= bit << 1
+        if uvarint_bytes(np.uint64(least)) > len(out) - at:
+            return np.int64(FULL), bit, total
+        at = put_uvarint(out, at, np.uint64(least))
+    return packed.write(out, at, x, n, False, histogram), bit, total
+
+
+@leaf
+def _put_length(out, at, length, bit):
+    """Of the only record; (next position, bits)."""
+    if length < 0:
+        return at, 0
+    if 5 > len(out) - at and uvarint_bytes(np.uint64(length)) > len(out) - at:
+        return np.int64(FULL), bit
+    return put_uvarint(out, at, np.uint64(length)), bit
+
+
+@leaf
+def _put_columns(out, at, columns, first, n, base_offset, latest, is_aged, has_holes, x, histogram):
+    """(next position or FULL, attribute bits, payload bytes of keys and values) of n >= 1 records."""
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    bits = (AGES if is_aged else 0) | (OFFSETS if has_holes else 0)
+    if n == 1:
+        if has_holes:
+            delta = offsets[first] - base_offset
+            if varint_bytes(delta) > len(out) - at:
+                return np.int64(FULL), bits, np.int64(0)
+            at = put_varint(out, at, delta)
+        key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
+        at, bit = _put_length(out, at, key_length, KEYS)
+        bits |= bit
+        if at != FULL:
+            at, bit = _put_length(out, at, value_length, VALUES)
+            bits |= bit
+        return at, bits, max(key_length, 0) + max(value_length, 0)
+    if is_aged:
+        _fill_ages(x, timestamps, first, n, latest)
+        at = packed.write(out, at, x, n, True, histogram)
+    if has_holes and at != FULL:
+        _fill_offsets(x, offsets, first, n, base_offset)
+        at = packed.write(out, at, x, n, True, histogram)
+    total = np.int64(0)
+    if at != FULL:
+        at, bit, total = _put_lengths(out, at, key_lengths, first, n, KEYS, x, histogram)
+        bits |= bit
+    if at != FULL:
+        at, bit, more = _put_lengths(out, at, value_lengths, first, n, VALUES, x, histogram)
+        bits |= bit
+        total += more
+    return at, bits, total
+
+
+@leaf
+def put_all(out, at, data, starts, lengths, first, end):
+    """Copies items one after another, those that lie so already all at once; gives the next position."""
+    start, size = np.int64(0), np.int64(0)
+    for i in range(first, end):
+        length = np.int64(lengths[i])
+        if length > 0:
+            if starts[i] != start + size:
+                at = put_bytes(out, at, data, start, size)
+                start, size = starts[i], np.int64(0)
+            size += length
+    return put_bytes(out, at, data, start, size)
+
+
+@kernel
+def encode(columns, bounds, fields, codec, x, histogram, out, positions, bodies):
+    """Writes batches one after another; with a codec their payload is still plain, and length and checksum unset.
+
+    x int64[records of the largest batch] and histogram int64[BUCKETS] are scratch. Fills positions int64[batches + 1]
+    and bodies int64[batches] (where the payload begins). Gives (problem, batch): OK, or why that batch cannot be
+    written.
+    """
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    keys, key_starts, values, value_starts = columns[7:11]
+    at = 0
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        count = np.int64(end - first)
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, last_delta, base_time, default, max_time, latest, is_aged, has_holes, far = _outline(
+            timestamps, offsets, first, end, row
+        )
+        if far:
+            return OFFSET_TOO_FAR, b
+        extensions = _extensions(row, count, base_time, default, max_time, latest)
+        if _header_bytes(row, count, last_delta, has_holes, extensions) > len(out) - at:
+            return OUT_TOO_SMALL, b
+        start = at
+        positions[b] = start
+        at = _put_header(
+            out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes, extensions
+        )
+        bits, total = np.int64(OFFSETS if has_holes else 0), np.int64(0)
+        if count:
+            at, bits, total = _put_columns(
+                out, at, columns, first, count, base_offset, latest, is_aged, has_holes, x, histogram
+            )
+            if at == FULL or total > len(out) - at:
+                return OUT_TOO_SMALL, b
+        bits |= attributes_of(row, codec, 0, count)
+        bits |= (PRODUCER if _has_producer(row) else 0) | (EXTENSIONS if extensions else 0)
+        put_i16(out, start + ATTRIBUTES, np.int16(bits))
+        bodies[b] = at
+        if at + total - start - AFTER_LENGTH > INT32_MAX:
+            return BATCH_TOO_LARGE, b
+        at = put_all(out, at, keys, key_starts, key_lengths, first, end)
+        at = put_all(out, at, values, value_starts, value_lengths, first, end)
+        if codec == 0 or count == 0:
+            seal(out, start, at, CRC, crc32c(out, start + ATTRIBUTES, at))
+    positions[len(bounds) - 1] = at
+    return OK, 0
+
+
+@leaf
+def _lengths_bytes(lengths, first, n, x, histogram):
+    """(bytes of the column, their sum) of n >= 1 records."""
+    if n == 1:
+        length = np.int64(lengths[first])
+        return uvarint_bytes(np.uint64(length)) if length >= 0 else np.int64(0), max(length, 0)
+    nulls, least, total = fill_lengths(x, lengths, first, n)
+    if nulls == n:
+        return np.int64(0), total
+    return (uvarint_bytes(np.uint64(least)) if nulls else 0) + packed.choose(x, n, False, histogram)[0], total
+
+
+@kernel
+def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
+    """The uncompressed bytes of each batch, int64[batches], without writing it; adds to parts int64[len(PARTS)].
+
+    header_sizes int64[2]: what the headers of all batches take in columns, and ... (see columnar_headers).
+    """
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        count = np.int64(end - first)
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, last_delta, base_time, default, max_time, latest, is_aged, has_holes, _ = _outline(
+            timestamps, offsets, first, end, row
+        )
+        extensions = _extensions(row, count, base_time, default, max_time, latest)
+        total = _header_bytes(row, count, last_delta, has_holes, extensions)
+        ages = holes = keys = values = key_total = value_total = np.int64(0)
+        if count > 1 and is_aged:
+            _fill_ages(x, timestamps, first, count, latest)
+            ages = packed.choose(x, count, True, histogram)[0]
+        if count > 1 and has_holes:
+            _fill_offsets(x, offsets, first, count, base_offset)
+            holes = packed.choose(x, count, True, histogram)[0]
+        elif count and has_holes:
+            holes = varint_bytes(offsets[first] - base_offset)
+        if count:
+            keys, key_total = _lengths_bytes(key_lengths, first, count, x, histogram)
+            values, value_total = _lengths_bytes(value_lengths, first, count, x, histogram)
+        out[b] = total + ages + holes + keys + values + key_total + value_total
+        if len(parts):
+            for k in range(len(FIXED_PART_BYTES)):
+                parts[k] += FIXED_PART_BYTES[k]
+            more = parts[PRODUCER_PART:]
+            more[0] += PRODUCER_BYTES if _has_producer(row) else 0
+            more[1] += uvarint_bytes(np.uint64(count))
+            more[2] += uvarint_bytes(delta_code(last_delta, True)) if has_holes else 0
+            more[3] += 1 + EXTENSION_BYTES * extensions if extensions else 0
+            for k, size in enumerate((ages, holes, keys, values, np.int64(0), key_total, value_total)):
+                more[4 + k] += size
+
+
+# Reading
+
+
+@leaf
+def crc_holds(data, at, end):
+    return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
+
+
+@part
+def _read_extensions(data, p, end, max_time):
+    """(state, base time or UNSET, delete horizon or UNSET, anchor, max time, whether by rows, next position)."""
+    base_time = horizon = anchor = np.int64(UNSET)
+    by_rows = False
+    number, p = get_uvarint(data, p, end)
+    state, last = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
+    for _ in range(number):
+        tag, p = get_uvarint(data, p, end)
+        size, p = get_uvarint(data, p, end)
+        if p > end or size > end - p or tag <= last or tag > BY_ROWS_TAG or size != (0 if tag == BY_ROWS_TAG else 8):
+            state = status.EXTENSIONS
+            break
+        last = tag
+        if tag == BY_ROWS_TAG:
+            by_rows = True
+            continue
+        value = get_i64(data, p)
+        p += 8
+        if tag == BASE_TAG:
+            base_time = value
+        elif tag == HORIZON_TAG:
+            horizon = value
+        elif tag == ANCHOR_TAG:
+            anchor = value
+        else:
+            max_time = value
+    return state, base_time, horizon, anchor, max_time, by_rows, p
+
+
+@leaf
+def read_header(data, at, end):
+    """(state, attributes, count, last offset delta, base time or UNSET, delete horizon or UNSET, max time, anchor,
+    whether by rows, where the columns begin) of a batch of HEADER bytes at least."""
+    bits = np.int64(get_i16(data, at + ATTRIBUTES)) & 0xFFFF
+    max_time = np.int64(get_i16(data, at + MAX_TIME)) << 32 | np.int64(get_u32(data, at + MAX_TIME + 2))
+    p = at + HEADER + (PRODUCER_BYTES if bits & PRODUCER else 0)
+    count, p = get_uvarint(data, p, end)
+    last_delta = count - 1
+    if bits & OFFSETS:
+        last_delta, p = get_delta(data, p, end, True)
+    state, by_rows = status.SOUND, False
+    base_time = horizon = np.int64(UNSET)
+    anchor = max_time
+    has_horizon = False
+    if bits & EXTENSIONS:
+        state, base_time, horizon, anchor, max_time, by_rows, p = _read_extensions(data, p, end, max_time)
+        has_horizon = horizon != UNSET
+        if has_horizon and base_time != UNSET:
+            state = status.EXTENSIONS
+        if anchor == UNSET:
+            anchor = max_time
+    if p > end:
+        state = status.BATCH_HEADER
+    elif has_horizon != (bits & HORIZON != 0):
+        state = status.EXTENSIONS
+    elif bits & CODEC_MASK > LAST_CODEC:
+        state = status.CODEC
+    elif count > INT32_MAX:
+        state = status.COUNT
+    elif (bits & (KEYS | NULL_KEYS) == NULL_KEYS or bits & (VALUES | NULL_VALUES) == NULL_VALUES
+          or (count == 1 and bits & (NULL_KEYS | NULL_VALUES))):  # fmt: skip
+        state = status.ATTRIBUTES
+    elif count == 0 and bits & (COLUMN_BITS | OFFSETS) != OFFSETS:
+        state = status.EMPTY_BATCH
+    return state, bits, count, last_delta, base_time, horizon, max_time, anchor, by_rows, p
+
+
+@kernel
+def survey(data, positions, most_records, most_in_all, counts, state):
+    """Reads each batch header; checks the CRC where it is damaged, or claims more records than it has bytes.
+
+    positions int64[batches + 1]. Fills counts int64 and state int8 (see `status`). Gives (records that are claimed, the
+    largest batch's, whether any batch has log append time, has headers).
+    """
+    records, largest, append, headers = np.int64(0), np.int64(0), False, False
+    for b in range(len(state)):
+        at, end = positions[b], positions[b + 1]
+        counts[b] = 0
+        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+            state[b] = status.MAGIC
+            continue
+        if end - at <= HEADER:
+            state[b] = status.SIZE
+            continue
+        problem, bits, count, _, _, _, _, _, _, _ = read_header(data, at, end)
+        if problem == status.SOUND:
+            if count > most_records:
+                problem = status.LIMIT_RECORDS
+            elif count > most_in_all - records:
+                problem = status.LIMIT_LOG_RECORDS
+        if (problem != status.SOUND or count > end - at) and not crc_holds(data, at, end):
+            problem = status.CRC
+        state[b] = problem
+        if problem == status.SOUND:
+            counts[b] = count
+            records += count
+            largest = max(largest, count)
+            append |= bits & APPEND != 0
+            headers |= bits & HEADERS != 0
+    return records, largest, append, headers
+
+
+@part
+def read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, r):
+    """Reads a column of n >= 2 lengths into lengths[r:r + n]; (state, next position, their sum)."""
+    shift = np.int64(0)
+    if nulls:
+        shift, p = get_uvarint(data, p, end)
+        shift -= 1
+    state, p = packed.read(data, p, end, n, x, 0)
+    total, low, high = np.int64(0), np.int64(0), np.int64(0)
+    if state != status.SOUND:
+        return state, p, total
+    to = np.uint64(r)
+    for i in range(np.uint64(n)):
+        low, high = min(low, x[i]), max(high, x[i])
+    if low < 0 or high > INT32_MAX or (high and high + shift > INT32_MAX):
+        return status.COLUMN_LENGTH, p, total
+    if high and high + shift > most_bytes:
+        return status.LIMIT_FIELD, p, total
+    if nulls:
+        for i in range(np.uint64(n)):
+            length = x[i] + shift if x[i] else np.int64(NULL)
+            lengths[to + i] = length
+            total += max(length, 0)
+    else:
+        for i in range(np.uint64(n)):
+            lengths[to + i] = x[i]
+            total += x[i]
+    return status.SOUND, p, total
+
+
+@leaf
+def _read_length(data, p, end, is_there, most_bytes):
+    """(state, next position, length) of the only record."""
+    if not is_there:
+        return status.SOUND, p, np.int64(NULL)
+    length, p = get_uvarint(data, p, end)
+    if p > end:
+        return status.COLUMN, p, length
+    if length > INT32_MAX:
+        return status.COLUMN_LENGTH, p, length
+    return status.LIMIT_FIELD if length > most_bytes else status.SOUND, p, length
+
+
+@leaf
+def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, columns, r):
+    """Reads ages, offsets and lengths of n >= 1 records into rows r and up.
+
+    (state, next position, key bytes, value bytes). Times are the producer's, in `created`.
+    """
+    _, created, offsets, key_lengths, _, value_lengths, _ = columns
+    none, to = np.int64(0), np.uint64(r)
+    if n == 1:
+        age, delta = np.int64(0), np.int64(0)
+        if bits & AGES:
+            age, p = get_varlong(data, p, end)
+        if bits & OFFSETS:
+            delta, p = get_varlong(data, p, end)
+        if (delta + 2**31) >> 32:
+            return status.COLUMN_OFFSET, p, none, none
+        created[to], offsets[to] = anchor - age, base_offset + delta
+        state, p, key_length = _read_length(data, p, end, bits & KEYS != 0, most_bytes)
+        if state != status.SOUND:
+            return state, p, none, none
+        state, p, value_length = _read_length(data, p, end, bits & VALUES != 0, most_bytes)
+        key_lengths[to], value_lengths[to] = key_length, value_length
+        if p > end:
+            state = status.COLUMN
+        return state, p, max(key_length, 0), max(value_length, 0)
+    until = to + np.uint64(n)
+    if bits & AGES:
+        state, p = packed.read(data, p, end, n, created, r)
+        if state != status.SOUND:
+            return state, p, none, none
+        for i in range(to, until):
+            created[i] = anchor - created[i]
+    else:
+        for i in range(to, until):
+            created[i] = anchor
+    if bits & OFFSETS:
+        state, p = packed.read(data, p, end, n, offsets, r)
+        if state != status.SOUND:
+            return state, p, none, none
+        far = none
+        for i in range(to, until):
+            far |= offsets[i] + 2**31
+            offsets[i] += base_offset
+        if far >> 32:
+            return status.COLUMN_OFFSET, p, none, none
+    else:
+        for i in range(np.uint64(n)):
+            offsets[to + i] = base_offset + np.int64(i)
+    key_bytes = value_bytes = none
+    if bits & KEYS:
+        state, p, key_bytes = read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, r)
+        if state != status.SOUND:
+            return state, p, none, none
+    else:
+        for i in range(to, until):
+            key_lengths[i] = NULL
+    if bits & VALUES:
+        state, p, value_bytes = read_lengths(data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x, value_lengths, r)
+        if state != status.SOUND:
+            return state, p, none, none
+    else:
+        for i in range(to, until):
+            value_lengths[i] = NULL
+    return status.SOUND, p, key_bytes, value_bytes
+
+
+@leaf
+def _place(columns, r, n, at, key_bytes, by_rows):
+    """Fills the starts of n records whose payload begins at `at`."""
+    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
+    key_at, value_at = at, at + key_bytes
+    if by_rows:
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            value_at = key_at + max(np.int64(key_lengths[i]), 0)
+            key_starts[i], value_starts[i] = key_at, value_at
+            key_at = value_at + max(np.int64(value_lengths[i]), 0)
+    else:
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            key_starts[i], value_starts[i] = key_at, value_at
+            key_at += max(np.int64(key_lengths[i]), 0)
+            value_at += max(np.int64(value_lengths[i]), 0)
+
+
+@leaf
+def _read_header_counts(data, p, end, n, most_headers, x, header_bounds, r):
+    """Fills header_bounds[r + 1:r + n + 1]; (state, next position)."""
+    to, before = np.uint64(r), header_bounds[r]
+    mode = np.int64(0)
+    if n > 1:
+        if p >= end:
+            return status.HEADER_COLUMNS, p
+        mode = np.int64(get_u8(data, p))
+        p += 1
+    if n == 1 or mode == BY_POSITION:
+        number, p = get_uvarint(data, p, end)
+        if p > end or number == 0:
+            return status.HEADER_COLUMNS, p
+        if number > most_headers or number * n > most_headers:
+            return status.LIMIT_HEADERS, p
+        for i in range(np.uint64(n)):
+            header_bounds[to + i + ONE] = before + number * np.int64(i + ONE)
+        return status.SOUND, p
+    if mode != BY_ROW:
+        return status.HEADER_COLUMNS, p
+    state, p = packed.read(data, p, end, n, x, 0)
+    if state != status.SOUND:
+        return state, p
+    total = np.int64(0)
+    for i in range(np.uint64(n)):
+        if x[i] < 0 or x[i] > INT32_MAX:
+            return status.COLUMN_LENGTH, p
+        total += x[i]
+        header_bounds[to + i + ONE] = before + total
+    if total == 0:
+        return status.HEADER_COLUMNS, p
+    return status.LIMIT_HEADERS if total > most_headers else status.SOUND, p
+
+
+@leaf
+def _controls_hold(source, columns, r, n):
+    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
+    for i in range(np.uint64(r), np.uint64(r + n)):
+        if not control.is_sound(
+            source, key_starts[i], np.int64(key_lengths[i]), source, value_starts[i], np.int64(value_lengths[i])
+        ):
+            return False
+    return True
+
+
+@kernel
+def index(data, positions, counts, limits, two_clocks, with_payload, x, state, columns, header_bounds, bodies, totals,
+          codecs, bounds):  # fmt: skip
+    """Reads the columns of each sound batch; no byte of payload is moved, and a codec's is not looked at.
+
+    counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
+    created are two arrays. with_payload: starts of keys and values too, where the payload is plain and no header is
+    there; `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1], bodies
+    int64 (where the payload begins, or the rest of the header columns), totals int64 (bytes of keys and values), codecs
+    int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that breaks a promise gets its
+    state and no record. Gives the bytes that were read.
+    """
+    most_bytes, most_headers, most_headers_in_all = limits
+    timestamps, created = columns[:2]
+    r, plain_bytes = np.int64(0), np.int64(0)
+    bounds[0] = header_bounds[0] = 0
+    for b in range(len(state)):
+        bounds[b + 1] = r
+        codecs[b] = totals[b] = bodies[b] = 0
+        if state[b] != status.SOUND:
+            continue
+        at, end, count = positions[b], positions[b + 1], counts[b]
+        if not crc_holds(data, at, end):
+            state[b] = status.CRC
+            continue
+        _, bits, _, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
+        problem, key_bytes, value_bytes = status.SOUND, np.int64(0), np.int64(0)
+        if count:
+            problem, p, key_bytes, value_bytes = _read_columns(
+                data, p, end, count, bits, get_i64(data, at), anchor, most_bytes, x, columns, r
+            )
+        if problem == status.SOUND:
+            if bits & HEADERS:
+                most = min(most_headers, most_headers_in_all - header_bounds[r])
+                problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
+            else:
+                for i in range(np.uint64(r), np.uint64(r + count)):
+                    header_bounds[i + ONE] = header_bounds[r]
+        if problem == status.SOUND:
+            if p < end and count:
+                codecs[b] = bits & CODEC_MASK
+            if codecs[b] == 0 and bits & HEADERS == 0:
+                if p + key_bytes + value_bytes != end:
+                    problem = status.PAYLOAD
+                elif with_payload:
+                    _place(columns, r, count, p, key_bytes, by_rows)
+                    if bits & CONTROL and not _controls_hold(data, columns, r, count):
+                        problem = status.CONTROL_RECORD
+        state[b] = problem
+        if problem == status.SOUND:
+            if bits & APPEND:
+                for i in range(np.uint64(r), np.uint64(r + count)):
+                    timestamps[i] = max_time
+            elif two_clocks:
+                for i in range(np.uint64(r), np.uint64(r + count)):
+                    timestamps[i] = created[i]
+            bodies[b], totals[b] = p, key_bytes + value_bytes
+            plain_bytes += p - at
+            r += count
+            bounds[b + 1] = r
+    return plain_bytes
+
+
+@kernel
+def place(data, positions, source, starts, ends, bounds, totals, state, columns):
+    """Finds the keys and values of the batches that `index` has left: source[starts[b]:ends[b]] is their plain payload.
+
+    totals int64: what the lengths of each batch add up to. A batch that breaks a promise gets its state.
+    """
+    _, _, _, key_lengths, _, _, _ = columns
+    for b in range(len(state)):
+        r, n = bounds[b], bounds[b + 1] - bounds[b]
+        if n == 0 or state[b] != status.SOUND:
+            continue
+        _, bits, _, _, _, _, _, _, by_rows, _ = read_header(data, positions[b], positions[b + 1])
+        if ends[b] - starts[b] != totals[b]:
+            state[b] = status.PAYLOAD
+            continue
+        key_bytes = np.int64(0)
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            key_bytes += max(np.int64(key_lengths[i]), 0)
+        _place(columns, r, n, starts[b], key_bytes, by_rows)
+        if bits & CONTROL and not _controls_hold(source, columns, r, n):
+            state[b] = status.CONTROL_RECORD
+
+
+@kernel
+def describe(data, positions, starts, ends, bounds, created, sound, rows):
+    """Fills one BATCH row for each batch number in `sound`, but for `canonical`.
+
+    starts, ends: the plain payload of each batch; bounds int64[sound batches + 1]; the rest as in `index`, which has
+    checked it.
+    """
+    for i in range(len(sound)):
+        b = sound[i]
+        at, end = positions[b], positions[b + 1]
+        row = rows[i]
+        _, bits, count, last_delta, base_time, horizon, max_time, _, _, _ = read_header(data, at, end)
+        if base_time == UNSET:
+            base_time = np.int64(NO_TIMESTAMP)
+            if horizon != UNSET:
+                base_time = horizon
+            elif count:
+                base_time = created[bounds[i]]
+        row.position, row.size_bytes, row.magic = at, end - at, THIS_MAGIC
+        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), get_i16(data, at + ATTRIBUTES), bits & CODEC_MASK
+        row.timestamp_type = 1 if bits & APPEND else 0
+        row.base_offset = get_i64(data, at)
+        row.last_offset = row.base_offset + last_delta
+        row.count, row.base_timestamp_ms, row.max_timestamp_ms = count, base_time, max_time
+        row.append_time_ms = max_time if bits & APPEND else np.int64(NO_TIMESTAMP)
+        row.partition_leader_epoch = get_i32(data, at + EPOCH)
+        first = np.int64(-1)
+        row.producer_id, row.producer_epoch = first, first
+        if bits & PRODUCER:
+            row.producer_id = get_i64(data, at + HEADER)
+            row.producer_epoch = get_i16(data, at + HEADER + PRODUCER_EPOCH_AT)
+            first = np.int64(get_i32(data, at + HEADER + SEQUENCE_AT))
+        row.base_sequence = first
+        row.last_sequence = last_sequence(first, last_delta)
+        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+        row.delete_horizon_ms = horizon if bits & HORIZON else np.int64(NO_TIMESTAMP)
+        row.records_size_bytes = ends[b] - starts[b]
+
+
+@kernel
+def same_prefixes(data, positions, bodies, source, starts, ends, sound, made, made_positions, made_bodies, rows):
+    """Sets `canonical` of each row: whether `made`, these batches written anew without a codec, is what was read.
+
+    source[starts[b]:ends[b]] is the plain payload of batch b; lengths and checksums are not compared.
+    """
+    for i in range(len(sound)):
+        b = sound[i]
+        at, other = positions[b], made_positions[i]
+        prefix, payload = made_bodies[i] - other, made_positions[i + 1] - made_bodies[i]
+        same = bodies[b] - at == prefix and ends[b] - starts[b] == payload
+        if same:
+            same = same_bytes(data, at, made, other, LENGTH)
+            same &= same_bytes(data, at + EPOCH, made, other + EPOCH, CRC - EPOCH)
+            bits, other_bits = get_i16(data, at + ATTRIBUTES), get_i16(made, other + ATTRIBUTES)
+            same &= (bits ^ other_bits) & ~CODEC_MASK == 0 and (rows[i].count > 0 or bits & CODEC_MASK == 0)
+            same &= same_bytes(data, at + MAX_TIME, made, other + MAX_TIME, prefix - MAX_TIME)
+            same &= same_bytes(source, starts[b], made, made_bodies[i], payload)
+        rows[i].canonical = same

@@ -1,0 +1,355 @@
+"""Columns of int64, packed to as many bits a value as they need: what a columnar batch is made of.
+
+A column is a kind, a width and the values as far as the kind does not foretell them (formats/columnar.py has the
+table). Values are worked on in int64 arrays that callers lend; all arithmetic is modulo 2**64.
+"""
+
+import numpy as np
+
+from kfbench.kernels import status
+from kfbench.kernels._jit import leaf, part
+from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.varint import (
+    get_uvarint,
+    get_uvarlong,
+    get_varlong,
+    put_uvarint,
+    put_varint,
+    uvarint_bytes,
+    varint_bytes,
+)
+
+BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA = range(6)
+EXTENDED = 3  # the kind on the wire from which on the low bits tell
+MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
+FULL = -1  # no position
+BUCKETS = 65  # of a histogram: how many values have how many bits
+U0, U1, U3, U7, U64, ONES = (np.uint64(value) for value in (0, 1, 3, 7, 64, 2**64 - 1))
+
+
+@leaf
+def bits_of(value):
+    """The bit length of a uint64."""
+    return np.int64(64) - leading_zeros(value) if value != U0 else np.int64(0)
+
+
+@leaf
+def _width_of(value):
+    """The width that a uint64 is packed with."""
+    bits = bits_of(value)
+    return bits if bits <= MOST_BITS else np.int64(WORD)
+
+
+@leaf
+def packed_bytes(n, width):
+    return (n * width + 7) >> 3
+
+
+@leaf
+def _is_uneven(bits, total, n):
+    """Whether patches are tried: the largest residual is far above the mean. bits: the largest's; total: their sum."""
+    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or bits >= 3 + bits_of(np.uint64(total) // np.uint64(n)))
+
+
+@leaf
+def _patched(n, top, histogram):
+    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits."""
+    best, best_width, best_number = np.int64(2**62), np.int64(0), np.int64(0)
+    position_bits = bits_of(np.uint64(n - 1))
+    number = np.int64(0)
+    for bits in range(min(top - 1, MOST_BITS) + 1, BUCKETS):
+        number += histogram[bits]
+    for width in range(min(top - 1, MOST_BITS), -1, -1):
+        highs = np.int64(0)
+        for bits in range(width + 1, top + 1):
+            highs += histogram[bits] * ((bits - width + 6) // 7)
+        size = packed_bytes(n, width) + uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
+        if size < best:
+            best, best_width, best_number = size, np.int64(width), number
+        number += histogram[width]
+    return best, best_width, best_number
+
+
+@part
+def choose(x, n, is_wide, histogram):
+    """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches).
+
+    The smallest, of equals the kind with the lowest number. is_wide: slopes and deltas are tried. histogram
+    int64[BUCKETS] is scratch.
+    """
+    low = high = x[0]
+    total = np.int64(0)
+    for i in range(np.uint64(n)):
+        value = x[i]
+        low, high, total = min(low, value), max(high, value), total + value
+    bits = bits_of(np.uint64(high - low))
+    kind, width, base, more, patches = np.int64(BASED), _width_of(np.uint64(high - low)), low, np.int64(0), np.int64(0)
+    size = 1 + varint_bytes(low) + packed_bytes(n, width)
+    if low >= 0:
+        other = _width_of(np.uint64(high))
+        other_size = 1 + packed_bytes(n, other)
+        if other_size <= size:
+            size, kind, width, base = other_size, np.int64(BITS), other, np.int64(0)
+    step_bits = least = np.int64(0)
+    if is_wide:
+        if n >= 3:
+            slope = (x[n - 1] - x[0]) // np.int64(n - 1)
+            if slope != 0:
+                lowest = highest = x[0]
+                line = np.int64(0)
+                for i in range(np.uint64(n)):
+                    value = x[i] - line
+                    lowest, highest = min(lowest, value), max(highest, value)
+                    line += slope
+                other = _width_of(np.uint64(highest - lowest))
+                other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
+                if other_size < size:
+                    size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
+        least = most = x[1] - x[0]
+        for i in range(U1, np.uint64(n)):
+            step = x[i] - x[i - U1]
+            least, most = min(least, step), max(most, step)
+        step_bits = bits_of(np.uint64(most - least))
+        other = _width_of(np.uint64(most - least))
+        other_size = 2 + varint_bytes(x[0]) + varint_bytes(least) + packed_bytes(n - 1, other)
+        if other_size < size:
+            size, kind, width, base, more = other_size, np.int64(DELTA), other, least, x[0]
+    if _is_uneven(bits, total - low * n, n):
+        for k in range(BUCKETS):
+            histogram[k] = 0
+        for i in range(np.uint64(n)):
+            histogram[bits_of(np.uint64(x[i] - low))] += 1
+        other_size, other, number = _patched(n, bits, histogram)
+        other_size += 2 + varint_bytes(low)
+        if other_size < size:
+            size, kind, width, base, patches = other_size, np.int64(PATCHED), other, low, number
+    if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
+        for k in range(BUCKETS):
+            histogram[k] = 0
+        for i in range(U1, np.uint64(n)):
+            histogram[bits_of(np.uint64(x[i] - x[i - U1] - least))] += 1
+        other_size, other, number = _patched(n - 1, step_bits, histogram)
+        other_size += 2 + varint_bytes(x[0]) + varint_bytes(least)
+        if other_size < size:
+            size, kind, width, base, more, patches = (
+                other_size, np.int64(PATCHED_DELTA), other, least, x[0], number
+            )  # fmt: skip
+    return size, kind, width, base, more, patches
+
+
+@leaf
+def _push(out, at, word, fill, value, width):
+    """Adds `width` bits (1 to 56) to the word that is being filled, and stores it when it is full."""
+    word |= value << fill
+    fill += width
+    if fill >= U64:
+        put_le64(out, at, word)
+        at += 8
+        fill -= U64
+        word = value >> (width - fill)
+    return at, word, fill
+
+
+@leaf
+def _flush(out, at, word, fill):
+    """The bytes of a word that is not full; gives the next position."""
+    rest = np.int64(fill)
+    while rest > 0:
+        put_u8(out, at, np.uint8(word & np.uint64(0xFF)))
+        word >>= np.uint64(8)
+        at += 1
+        rest -= 8
+    return at
+
+
+@leaf
+def pack(out, at, x, n, width):
+    """Writes the low `width` bits of x[:n]; gives the next position. No byte behind the last is touched."""
+    if width == WORD:
+        for i in range(np.uint64(n)):
+            put_le64(out, at, np.uint64(x[i]))
+            at += 8
+    elif width:
+        bits = np.uint64(width)
+        mask = (U1 << bits) - U1
+        word, fill = U0, U0
+        for i in range(np.uint64(n)):
+            at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        at = _flush(out, at, word, fill)
+    return at
+
+
+@part
+def put(out, at, x, n, kind, width, base, more, patches):
+    """Writes x[:n] as `choose` has it, which says how much room it takes; x is used up. Gives the next position."""
+    code = np.uint8(width if width <= MOST_BITS else WORD_CODE)
+    if kind < EXTENDED:
+        put_u8(out, at, np.uint8(np.int64(code) | kind << 6))
+        at += 1
+    else:
+        put_u8(out, at, np.uint8(EXTENDED << 6 | (kind - EXTENDED)))
+        put_u8(out, at + 1, code)
+        at += 2
+    m = n
+    if kind == DELTA or kind == PATCHED_DELTA:
+        at = put_varint(out, at, more)
+        m = n - 1
+        for i in range(np.uint64(m)):
+            x[i] = x[i + U1] - x[i] - base
+    elif kind == SLOPED:
+        for i in range(np.uint64(n)):
+            x[i] -= base + np.int64(i) * more
+    elif kind != BITS:
+        for i in range(np.uint64(n)):
+            x[i] -= base
+    if kind != BITS:
+        at = put_varint(out, at, base)
+    if kind == SLOPED:
+        at = put_varint(out, at, more)
+    at = pack(out, at, x, m, width)
+    if kind >= PATCHED:
+        shift, position_bits = np.uint64(width), np.uint64(bits_of(np.uint64(m - 1)))
+        at = put_uvarint(out, at, np.uint64(patches))
+        word, fill = U0, U0
+        for i in range(np.uint64(m)):
+            if np.uint64(x[i]) >> shift:
+                at, word, fill = _push(out, at, word, fill, i, position_bits)
+        at = _flush(out, at, word, fill)
+        for i in range(np.uint64(m)):
+            high = np.uint64(x[i]) >> shift
+            if high:
+                at = put_uvarint(out, at, high)
+    return at
+
+
+@part
+def write(out, at, x, n, is_wide, histogram):
+    """Writes x[:n] as `choose` has it; gives the next position, FULL where there is no room. x is used up."""
+    size, kind, width, base, more, patches = choose(x, n, is_wide, histogram)
+    if size > len(out) - at:
+        return np.int64(FULL)
+    return put(out, at, x, n, kind, width, base, more, patches)
+
+
+@leaf
+def _one(data, p, i, width):
+    """Value i of those packed at p, whose bytes are known to lie in `data`; byte by byte where a word would not."""
+    bit = np.uint64(i) * np.uint64(width)
+    at = p + np.int64(bit >> U3)
+    shift = bit & U7
+    word = U0
+    if at + 8 <= len(data):
+        word = load_le64(data, at)
+    else:
+        for k in range((np.int64(shift) + width + 7) >> 3):
+            word |= np.uint64(get_u8(data, at + k)) << np.uint64(8 * k)
+    return (word >> shift) & ((U1 << np.uint64(width)) - U1)
+
+
+@leaf
+def unpack(data, p, n, width, x, r):
+    """Reads the n values packed at p, all of which lie in `data`, into x[r:r + n]."""
+    first = np.uint64(r)
+    if width == 0:
+        for i in range(np.uint64(n)):
+            x[first + i] = 0
+    elif width == WORD:
+        for i in range(np.uint64(n)):
+            x[first + i] = np.int64(load_le64(data, p + np.int64(i << U3)))
+    else:
+        safe = np.int64(n)
+        while safe > 0 and p + (((safe - 1) * width) >> 3) + 8 > len(data):  # at most 64 steps back
+            safe -= 1
+        bits = np.uint64(width)
+        mask = (U1 << bits) - U1
+        for i in range(np.uint64(safe)):
+            bit = i * bits
+            x[first + i] = np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
+        for i in range(np.uint64(safe), np.uint64(n)):
+            x[first + i] = np.int64(_one(data, p, i, width))
+
+
+@leaf
+def is_padded(data, p, n, width):
+    """Whether the bits behind the n values packed at p are 0; their bytes lie in `data`."""
+    used = (n * width) & 7
+    return used == 0 or get_u8(data, p + packed_bytes(n, width) - 1) >> used == 0
+
+
+@part
+def read(data, p, end, n, x, r):
+    """Reads a column of n >= 2 values at p into x[r:r + n]; (state, next position)."""
+    if p >= end:
+        return status.COLUMN, p
+    head = np.int64(get_u8(data, p))
+    kind, code = head >> 6, head & 63
+    p += 1
+    if kind == EXTENDED:
+        if code > PATCHED_DELTA - EXTENDED or p >= end:
+            return status.COLUMN, p
+        kind, code = kind + code, np.int64(get_u8(data, p))
+        p += 1
+    width = np.int64(WORD) if code == WORD_CODE else code
+    if (code > MOST_BITS and code != WORD_CODE) or (kind >= PATCHED and width == WORD):
+        return status.COLUMN, p
+    first, base, slope = np.int64(0), np.int64(0), np.int64(0)
+    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    if is_delta:
+        first, p = get_varlong(data, p, end)
+    if kind != BITS:
+        base, p = get_varlong(data, p, end)
+    if kind == SLOPED:
+        slope, p = get_varlong(data, p, end)
+    m, to = n, np.uint64(r)
+    if is_delta:
+        m -= 1
+        to += U1
+    size = packed_bytes(m, width)
+    if p > end or size > end - p:
+        return status.COLUMN, p
+    if not is_padded(data, p, m, width):
+        return status.PADDING, p
+    unpack(data, p, m, width, x, np.int64(to))
+    p += size
+    if kind >= PATCHED:
+        state, p = _read_patches(data, p, end, m, width, x, np.int64(to))
+        if state != status.SOUND:
+            return state, p
+    if is_delta:
+        value = first
+        x[to - U1] = first
+        for i in range(to, to + np.uint64(m)):
+            value += base + x[i]
+            x[i] = value
+    elif kind == SLOPED:
+        line = base
+        for i in range(to, to + np.uint64(m)):
+            x[i] += line
+            line += slope
+    elif kind != BITS:
+        for i in range(to, to + np.uint64(m)):
+            x[i] += base
+    return status.SOUND, p
+
+
+@leaf
+def _read_patches(data, p, end, n, width, x, r):
+    """Adds the patches at p to the n residuals x[r:r + n]; (state, next position)."""
+    number, p = get_uvarint(data, p, end)
+    position_bits = bits_of(np.uint64(n - 1))
+    size = packed_bytes(number, position_bits)
+    if p > end or number < 1 or number > n or size > end - p:
+        return status.PATCHES, p
+    if not is_padded(data, p, number, position_bits):
+        return status.PADDING, p
+    positions, last = p, np.int64(-1)
+    p += size
+    for k in range(number):
+        position = np.int64(_one(data, positions, k, position_bits))
+        high, p = get_uvarlong(data, p, end)
+        if p > end or position <= last or position >= n or high == U0 or bits_of(high) + width > 64:
+            return status.PATCHES, p
+        last = position
+        i = np.uint64(r + position)
+        x[i] = np.int64(np.uint64(x[i]) | high << np.uint64(width))
+    return status.SOUND, p
