@@ -14,10 +14,10 @@ from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
-from kfbench.formats._index import Headers, Index, header_room
+from kfbench.formats._index import Index, header_room
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import columnar as kernels
-from kfbench.kernels import columns, status
+from kfbench.kernels import columnar_headers, columns, status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
@@ -30,17 +30,26 @@ CARRIED: Final = Capabilities(
     sizes_from_shapes=False,
 )
 NO_PARTS: Final = np.zeros(0, np.int64)
+NO_HEADERS: Final = np.zeros((0, 3), np.int64)
 
 
-class Scratch:
-    """Room that kernels work in: a value for each record of the largest batch, and a histogram."""
+def _largest(bounds: Int64) -> int:
+    return int(np.diff(bounds).max(initial=0))
 
-    def __init__(self, values: int) -> None:
-        self.values, self.histogram = np.empty(values, np.int64), np.empty(columns.BUCKETS, np.int64)
 
-    @classmethod
-    def over(cls, bounds: Int64) -> "Scratch":
-        return cls(int(np.diff(bounds).max(initial=0)))
+def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
+    """Room that the kernels which write work in, as `kernels.columnar_headers` has it."""
+    largest, longest = _largest(bounds), 0
+    if shapes.has_headers:
+        largest = max(largest, _largest(shapes.header_bounds[bounds]))
+        longest = max(0, int(shapes.header_value_lengths.max()))
+    return (
+        np.empty(largest, np.int64),
+        np.empty(columns.BUCKETS, np.int64),
+        np.empty(columnar_headers.MOST_TRIED, np.int64),
+        np.empty(longest, np.uint8),
+        np.empty(shapes.header_count, np.uint8),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -59,6 +68,7 @@ class ColumnarFormat(SealedFormat):
         return (
             batches * kernels.MAX_BATCH_OVERHEAD
             + len(shapes) * kernels.MAX_RECORD_OVERHEAD
+            + shapes.header_count * kernels.MAX_HEADER_OVERHEAD
             + shapes.payload_bytes
         )
 
@@ -72,9 +82,11 @@ class ColumnarFormat(SealedFormat):
         positions: Int64,
         first: int = 0,
     ) -> tuple[bool, Int64]:
-        bodies, scratch = np.empty(len(bounds) - 1, np.int64), Scratch.over(bounds)
-        problem, batch = kernels.encode(
-            records.columns, bounds, fields.rows, codec, scratch.values, scratch.histogram, out, positions, bodies
+        bodies, scratch = np.empty(len(bounds) - 1, np.int64), _scratch(records.shapes, bounds)
+        header_sizes = _header_sizes(records, bounds, scratch)
+        encode = kernels.encode_with_headers if len(header_sizes) else kernels.encode
+        problem, batch = encode(
+            records.columns, bounds, fields.rows, codec, scratch, header_sizes, out, positions, bodies
         )
         return written(problem, first + batch), bodies
 
@@ -89,15 +101,13 @@ class ColumnarFormat(SealedFormat):
     def _measure(
         self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64
     ) -> None:
-        scratch = Scratch.over(bounds)
-        kernels.sizes(
-            shapes_of(records).columns, bounds, fields.rows, NO_PARTS, scratch.values, scratch.histogram, out, parts
-        )
+        scratch = _scratch(shapes_of(records), bounds)
+        header_sizes = _header_sizes(records, bounds, scratch)
+        kernels.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         read = _Reading(data, positions, on_error, allowance)
-        read.index(with_payload=True)
-        read.place()
+        read.read()
         errors = read.damage.errors()
         records = read.records()
         bounds = read.sound_bounds
@@ -151,6 +161,15 @@ class ColumnarFormat(SealedFormat):
         return rows
 
 
+def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
+    """int64[batches, 3] as `columnar_headers.sizes` fills it, of no batch where there are no headers."""
+    if isinstance(records, Shapes) or not records.shapes.has_headers:
+        return NO_HEADERS
+    sizes = np.empty((len(bounds) - 1, 3), np.int64)
+    columnar_headers.sizes(records.columns, bounds, scratch, sizes)
+    return sizes
+
+
 class _Reading:
     """A log on its way to columns."""
 
@@ -163,50 +182,82 @@ class _Reading:
         records, largest, self.two_clocks, self.any_headers = kernels.survey(
             data, positions, limits.batch_records, limits.log_records(len(data)), self.counts, self.damage.state
         )
-        self.columns, self.scratch = Index(records, self.two_clocks), Scratch(largest)
+        self.columns, self.scratch = Index(records, self.two_clocks), np.empty(largest, np.int64)
         self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
-        self.bodies, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
+        self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
-        self.source, self.starts, self.ends = data, self.bodies, positions[1:]
+        self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
+        self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
+        self.starts = self.bodies
+        self.headers, self.header_data = header_room(0), data
 
     def index(self, with_payload: bool) -> int:
-        """Reads all that is outside the codec; gives its bytes."""
+        """Reads all that is outside the codec but for the headers' own columns; gives its bytes."""
         limits = self.allowance.limits
         most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
         plain_bytes: int = kernels.index(
-            self.data, self.positions, self.counts, most, self.two_clocks, with_payload, self.scratch.values,
-            self.damage.state, self.columns.columns, self.header_bounds, self.bodies, self.totals, self.codecs,
+            self.data, self.positions, self.counts, most, self.two_clocks, with_payload, self.scratch,
+            self.damage.state, self.columns.columns, self.header_bounds, self.header_columns, self.totals, self.codecs,
             self.bounds,
         )  # fmt: skip
         return plain_bytes
 
-    def place(self) -> None:
-        """Finds keys and values where there is a codec: columns come first, so that damaged ones are not
-        decompressed."""
-        if not self.codecs.any():
+    def read(self) -> None:
+        """Reads all. Columns come before the codec, so that the payload of damaged ones is not decompressed."""
+        self.index(with_payload=True)
+        if not self.any_headers and not self.codecs.any():
             return
-        before = np.count_nonzero(self.damage.state)
-        stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
-        self.source, self.starts, self.ends = self.damage.plain(
-            self.data, self.starts, stops, self.codecs, codec_of, self.allowance
-        )
+        before = self._index_headers()
+        self.starts = self.bodies
+        if self.codecs.any():
+            stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
+            self.source, self.starts, self.ends = self.damage.plain(
+                self.data, self.starts, stops, self.codecs, codec_of, self.allowance
+            )
         self._place()
-        if np.count_nonzero(self.damage.state) != before:  # rows of batches that are none
+        while np.count_nonzero(self.damage.state) != before:  # there are rows of batches that are none
             self.index(with_payload=False)
+            before = self._index_headers()
             self._place()
+
+    def _index_headers(self) -> int:
+        """How many batches were damaged before their payload was looked at."""
+        if self.any_headers:
+            limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
+            values = max(_largest(self.bounds), _largest(bounds))
+            self.room = (
+                np.empty(values, np.int64),
+                np.empty(values, np.int64),
+                np.empty((columnar_headers.MOST_VALUES, 2), np.int64),
+            )
+            self.headers, self.bodies = header_room(int(bounds[-1])), self.header_columns.copy()
+            columnar_headers.index(
+                self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
+                limits.field_bytes, limits.log_bytes(len(self.data)), self.room, self.damage.state, self.codecs,
+                self.bodies, self.header_totals, self.made, self.headers,
+            )  # fmt: skip
+        return np.count_nonzero(self.damage.state)
 
     def _place(self) -> None:
         kernels.place(
             self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.totals,
-            self.damage.state, self.columns.columns,
+            self.header_totals, self.damage.state, self.columns.columns,
+        )  # fmt: skip
+        if not self.any_headers:
+            return
+        sections, self.header_data = np.zeros(len(self.bounds), np.int64), self.source
+        room = np.zeros(0, np.uint8)
+        if self.made.any():  # values that are written nowhere: all of the log go into one buffer
+            np.cumsum(self.header_totals + self.made, out=sections[1:])
+            self.header_data = room = np.empty(int(sections[-1]), np.uint8)
+        columnar_headers.place(
+            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.header_bounds,
+            self.header_columns, self.totals, self.made, sections, self.room, self.damage.state, self.headers, room,
         )  # fmt: skip
 
     def records(self) -> Records:
         n = int(self.bounds[-1])
-        return self.columns.records(self.source, self.header_bounds[: n + 1], self.headers())
-
-    def headers(self) -> Headers:
-        return header_room(0)
+        return self.columns.records(self.source, self.header_bounds[: n + 1], self.headers, self.header_data)
 
     @property
     def sound(self) -> Int64:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from kfbench import layouts
+from kfbench.kernels import columnar_headers
 from kfbench.kernels import columns as packed
 from kfbench.kernels import control, status
-from kfbench.kernels._jit import kernel, leaf, part
+from kfbench.kernels._jit import kernel, leaf, part, variant
 from kfbench.kernels.batch_header import attributes_of
 from kfbench.kernels.columns import FULL
 from kfbench.kernels.crc import crc32c
@@ -66,12 +67,14 @@ EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
 UNUSED_BITS = 64 - layouts.TIMESTAMP_BITS
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 ONE = np.uint64(1)
-BY_ROW, BY_POSITION = 0, 1  # modes of the header columns
+BY_ROW, BY_POSITION = columnar_headers.BY_ROW, columnar_headers.BY_POSITION
 
 # No batch is larger than this and its payload: a column is never larger than its values over one base.
 MAX_COLUMN_OVERHEAD = 5 + 1 + 10
 MAX_BATCH_OVERHEAD = HEADER + PRODUCER_BYTES + 5 + 5 + 1 + 4 * EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
-MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4
+MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4 + 4
+# At worst one record of two has it at a position of its own: a key length, a form and a column of two.
+MAX_HEADER_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8
 
 PARTS = (
     *(f"batch_header.{name}" for name in _LAYOUT.names),
@@ -211,27 +214,9 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 
 @leaf
-def fill_lengths(x, lengths, first, n):
-    """Fills x[:n] with lengths, or with codes where there are nulls and others; (nulls, least length, their sum)."""
-    nulls, least, total = np.int64(0), np.int64(INT32_MAX), np.int64(0)
-    for i in range(np.uint64(n)):
-        length = np.int64(lengths[first + i])
-        nulls += length < 0
-        least = min(least, length if length >= 0 else np.int64(INT32_MAX))
-        total += max(length, 0)
-        x[i] = length
-    if nulls == n:
-        least = np.int64(0)
-    if nulls:
-        for i in range(np.uint64(n)):
-            x[i] = x[i] - least + 1 if x[i] >= 0 else np.int64(0)
-    return nulls, least, total
-
-
-@leaf
 def _put_lengths(out, at, lengths, first, n, bit, x, histogram):
     """Writes the column of the lengths of n >= 2 records, if any is not null; (next position, bits, their sum)."""
-    nulls, least, total = fill_lengths(x, lengths, first, n)
+    nulls, least, total = packed.fill_lengths(x, lengths, first, ONE, n)
     if nulls == n:
         return at, 0, total
     if nulls:
@@ -301,16 +286,19 @@ def put_all(out, at, data, starts, lengths, first, end):
     return put_bytes(out, at, data, start, size)
 
 
-@kernel
-def encode(columns, bounds, fields, codec, x, histogram, out, positions, bodies):
+WITH_HEADERS = False  # a variant's own
+
+
+def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, positions, bodies):
     """Writes batches one after another; with a codec their payload is still plain, and length and checksum unset.
 
-    x int64[records of the largest batch] and histogram int64[BUCKETS] are scratch. Fills positions int64[batches + 1]
+    scratch: as in `formats.columnar`; header_sizes int64[batches, 3] (`columnar_headers.sizes`) or none. Fills positions int64[batches + 1]
     and bodies int64[batches] (where the payload begins). Gives (problem, batch): OK, or why that batch cannot be
     written.
     """
-    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
     keys, key_starts, values, value_starts = columns[7:11]
+    x, histogram = scratch[:2]
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -334,6 +322,13 @@ def encode(columns, bounds, fields, codec, x, histogram, out, positions, bodies)
             at, bits, total = _put_columns(
                 out, at, columns, first, count, base_offset, latest, is_aged, has_holes, x, histogram
             )
+            has_headers = WITH_HEADERS and header_bounds[first] != header_bounds[end]
+            if has_headers:
+                if at == FULL or header_sizes[b, 0] > len(out) - at:
+                    return OUT_TOO_SMALL, b
+                bits |= HEADERS
+                at = columnar_headers.put_columns(out, at, columns, first, count, scratch)
+                total += header_sizes[b, 1] + header_sizes[b, 2]
             if at == FULL or total > len(out) - at:
                 return OUT_TOO_SMALL, b
         bits |= attributes_of(row, codec, 0, count)
@@ -344,10 +339,16 @@ def encode(columns, bounds, fields, codec, x, histogram, out, positions, bodies)
             return BATCH_TOO_LARGE, b
         at = put_all(out, at, keys, key_starts, key_lengths, first, end)
         at = put_all(out, at, values, value_starts, value_lengths, first, end)
+        if WITH_HEADERS and bits & HEADERS:
+            at = columnar_headers.put_payload(out, at, columns, first, count, scratch)
         if codec == 0 or count == 0:
             seal(out, start, at, CRC, crc32c(out, start + ATTRIBUTES, at))
     positions[len(bounds) - 1] = at
     return OK, 0
+
+
+encode = variant(_encode, "encode", WITH_HEADERS=False)
+encode_with_headers = variant(_encode, "encode_with_headers", WITH_HEADERS=True)
 
 
 @leaf
@@ -356,7 +357,7 @@ def _lengths_bytes(lengths, first, n, x, histogram):
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length)) if length >= 0 else np.int64(0), max(length, 0)
-    nulls, least, total = fill_lengths(x, lengths, first, n)
+    nulls, least, total = packed.fill_lengths(x, lengths, first, ONE, n)
     if nulls == n:
         return np.int64(0), total
     return (uvarint_bytes(np.uint64(least)) if nulls else 0) + packed.choose(x, n, False, histogram)[0], total
@@ -366,7 +367,7 @@ def _lengths_bytes(lengths, first, n, x, histogram):
 def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
     """The uncompressed bytes of each batch, int64[batches], without writing it; adds to parts int64[len(PARTS)].
 
-    header_sizes int64[2]: what the headers of all batches take in columns, and ... (see columnar_headers).
+    header_sizes int64[batches, 3]: what the headers of each batch take (`columnar_headers.sizes`), or none.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     for b in range(len(bounds) - 1):
@@ -390,7 +391,13 @@ def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
         if count:
             keys, key_total = _lengths_bytes(key_lengths, first, count, x, histogram)
             values, value_total = _lengths_bytes(value_lengths, first, count, x, histogram)
-        out[b] = total + ages + holes + keys + values + key_total + value_total
+        header_columns = header_keys = header_values = np.int64(0)
+        if len(header_sizes):
+            header_columns, header_keys, header_values = header_sizes[b, 0], header_sizes[b, 1], header_sizes[b, 2]
+        out[b] = (
+            total + ages + holes + keys + values + header_columns + key_total + value_total + header_keys
+            + header_values
+        )  # fmt: skip
         if len(parts):
             for k in range(len(FIXED_PART_BYTES)):
                 parts[k] += FIXED_PART_BYTES[k]
@@ -399,7 +406,9 @@ def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
             more[1] += uvarint_bytes(np.uint64(count))
             more[2] += uvarint_bytes(delta_code(last_delta, True)) if has_holes else 0
             more[3] += 1 + EXTENSION_BYTES * extensions if extensions else 0
-            for k, size in enumerate((ages, holes, keys, values, np.int64(0), key_total, value_total)):
+            for k, size in enumerate(
+                (ages, holes, keys, values, header_columns, key_total, value_total, header_keys, header_values)
+            ):
                 more[4 + k] += size
 
 
@@ -514,36 +523,6 @@ def survey(data, positions, most_records, most_in_all, counts, state):
     return records, largest, append, headers
 
 
-@part
-def read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, r):
-    """Reads a column of n >= 2 lengths into lengths[r:r + n]; (state, next position, their sum)."""
-    shift = np.int64(0)
-    if nulls:
-        shift, p = get_uvarint(data, p, end)
-        shift -= 1
-    state, p = packed.read(data, p, end, n, x, 0)
-    total, low, high = np.int64(0), np.int64(0), np.int64(0)
-    if state != status.SOUND:
-        return state, p, total
-    to = np.uint64(r)
-    for i in range(np.uint64(n)):
-        low, high = min(low, x[i]), max(high, x[i])
-    if low < 0 or high > INT32_MAX or (high and high + shift > INT32_MAX):
-        return status.COLUMN_LENGTH, p, total
-    if high and high + shift > most_bytes:
-        return status.LIMIT_FIELD, p, total
-    if nulls:
-        for i in range(np.uint64(n)):
-            length = x[i] + shift if x[i] else np.int64(NULL)
-            lengths[to + i] = length
-            total += max(length, 0)
-    else:
-        for i in range(np.uint64(n)):
-            lengths[to + i] = x[i]
-            total += x[i]
-    return status.SOUND, p, total
-
-
 @leaf
 def _read_length(data, p, end, is_there, most_bytes):
     """(state, next position, length) of the only record."""
@@ -607,16 +586,20 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
             offsets[to + i] = base_offset + np.int64(i)
     key_bytes = value_bytes = none
     if bits & KEYS:
-        state, p, key_bytes = read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, r)
+        state, p, key_bytes = packed.read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x)
         if state != status.SOUND:
             return state, p, none, none
+        for i in range(np.uint64(n)):
+            key_lengths[to + i] = x[i]
     else:
         for i in range(to, until):
             key_lengths[i] = NULL
     if bits & VALUES:
-        state, p, value_bytes = read_lengths(data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x, value_lengths, r)
+        state, p, value_bytes = packed.read_lengths(data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x)
         if state != status.SOUND:
             return state, p, none, none
+        for i in range(np.uint64(n)):
+            value_lengths[to + i] = x[i]
     else:
         for i in range(to, until):
             value_lengths[i] = NULL
@@ -694,7 +677,7 @@ def index(data, positions, counts, limits, two_clocks, with_payload, x, state, c
     counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
     created are two arrays. with_payload: starts of keys and values too, where the payload is plain and no header is
     there; `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1], bodies
-    int64 (where the payload begins, or the rest of the header columns), totals int64 (bytes of keys and values), codecs
+    int64 (where the payload begins, or the header columns), totals int64 (bytes of keys and values), codecs
     int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that breaks a promise gets its
     state and no record. Gives the bytes that were read.
     """
@@ -713,10 +696,11 @@ def index(data, positions, counts, limits, two_clocks, with_payload, x, state, c
             continue
         _, bits, _, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
         problem, key_bytes, value_bytes = status.SOUND, np.int64(0), np.int64(0)
-        if count:
+        if count:  # then, if it is sound, header columns or payload
             problem, p, key_bytes, value_bytes = _read_columns(
                 data, p, end, count, bits, get_i64(data, at), anchor, most_bytes, x, columns, r
             )
+        body = p
         if problem == status.SOUND:
             if bits & HEADERS:
                 most = min(most_headers, most_headers_in_all - header_bounds[r])
@@ -742,7 +726,7 @@ def index(data, positions, counts, limits, two_clocks, with_payload, x, state, c
             elif two_clocks:
                 for i in range(np.uint64(r), np.uint64(r + count)):
                     timestamps[i] = created[i]
-            bodies[b], totals[b] = p, key_bytes + value_bytes
+            bodies[b], totals[b] = body, key_bytes + value_bytes
             plain_bytes += p - at
             r += count
             bounds[b + 1] = r
@@ -750,10 +734,11 @@ def index(data, positions, counts, limits, two_clocks, with_payload, x, state, c
 
 
 @kernel
-def place(data, positions, source, starts, ends, bounds, totals, state, columns):
+def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
     """Finds the keys and values of the batches that `index` has left: source[starts[b]:ends[b]] is their plain payload.
 
-    totals int64: what the lengths of each batch add up to. A batch that breaks a promise gets its state.
+    totals, header_totals int64: what lengths of keys and values, and of headers, add up to in each batch. A batch that
+    breaks a promise gets its state.
     """
     _, _, _, key_lengths, _, _, _ = columns
     for b in range(len(state)):
@@ -761,7 +746,7 @@ def place(data, positions, source, starts, ends, bounds, totals, state, columns)
         if n == 0 or state[b] != status.SOUND:
             continue
         _, bits, _, _, _, _, _, _, by_rows, _ = read_header(data, positions[b], positions[b + 1])
-        if ends[b] - starts[b] != totals[b]:
+        if ends[b] - starts[b] != totals[b] + header_totals[b]:
             state[b] = status.PAYLOAD
             continue
         key_bytes = np.int64(0)

@@ -9,6 +9,7 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
 from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.layouts import NULL_LENGTH as NULL
 from kfbench.kernels.varint import (
     get_uvarint,
     get_uvarlong,
@@ -20,6 +21,7 @@ from kfbench.kernels.varint import (
 )
 
 BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA = range(6)
+INT32_MAX = 2**31 - 1
 EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
 FULL = -1  # no position
@@ -353,3 +355,51 @@ def _read_patches(data, p, end, n, width, x, r):
         i = np.uint64(r + position)
         x[i] = np.int64(np.uint64(x[i]) | high << np.uint64(width))
     return status.SOUND, p
+
+
+# Columns of lengths, null where they are -1: behind their minimum, as codes of which 0 is null
+
+
+@leaf
+def fill_lengths(x, lengths, first, stride, n):
+    """Fills x[:n] with every `stride`th length, or with codes where any is null; (nulls, least length, their sum)."""
+    nulls, least, total = np.int64(0), np.int64(INT32_MAX), np.int64(0)
+    for i in range(np.uint64(n)):
+        length = np.int64(lengths[first + i * stride])
+        nulls += length < 0
+        least = min(least, length if length >= 0 else np.int64(INT32_MAX))
+        total += max(length, 0)
+        x[i] = length
+    if nulls == n:
+        least = np.int64(0)
+    if nulls:
+        for i in range(np.uint64(n)):
+            x[i] = x[i] - least + 1 if x[i] >= 0 else np.int64(0)
+    return nulls, least, total
+
+
+@part
+def read_lengths(data, p, end, n, nulls, most_bytes, x):
+    """Reads a column of n >= 2 lengths into x[:n]; (state, next position, their sum)."""
+    shift, total = np.int64(0), np.int64(0)
+    if nulls:
+        shift, p = get_uvarint(data, p, end)
+        shift -= 1
+    state, p = read(data, p, end, n, x, 0)
+    if state != status.SOUND:
+        return state, p, total
+    low, high = np.int64(0), np.int64(0)
+    for i in range(np.uint64(n)):
+        value = x[i]
+        low, high, total = min(low, value), max(high, value), total + value
+    if low < 0 or high > INT32_MAX or (high and high + shift > INT32_MAX):
+        return status.COLUMN_LENGTH, p, total
+    if high and high + shift > most_bytes:
+        return status.LIMIT_FIELD, p, total
+    if nulls:
+        total = np.int64(0)
+        for i in range(np.uint64(n)):
+            length = x[i] + shift if x[i] else np.int64(NULL)
+            total += max(length, 0)
+            x[i] = length
+    return status.SOUND, p, total
