@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
-from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer
+from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
 from kfbench.batches import (
     CREATE_TIME,
     FIELD_DEFAULTS,
@@ -30,9 +30,11 @@ from kfbench.batches import (
 )
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
-from kfbench.formats._damage import OnError
+from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
+from kfbench.formats._index import Index, header_room
 from kfbench.kernels import control, status
+from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
@@ -174,6 +176,26 @@ class Format(ABC):
             errors=log.errors,
             trailing_bytes=log.trailing_bytes,
         )
+
+    def fetch(self, data: Any, positions: Int64, indices: ArrayLike) -> Records:
+        """Record indices[b] of each batch data[positions[b]:positions[b + 1]], as one record a batch without headers.
+
+        No other record is decoded, and no checksum checked. Raises IllegalCombination where the format has no way to do
+        that, CorruptLog for a batch that is damaged, has a codec or has no such record.
+        """
+        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        wanted = integers_of("indices", indices, np.int64)
+        if len(wanted) != len(positions) - 1:
+            raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
+        if np.any(np.diff(positions, prepend=0, append=len(data)) < 0) or np.any(np.diff(positions) <= MAGIC_AT):
+            raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
+        index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
+        self._fetch(data, positions, wanted, damage.state, index)
+        damage.errors()
+        return index.records(data, np.zeros(len(wanted) + 1, np.int64), header_room(0))
+
+    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:  # noqa: ARG002
+        raise IllegalCombination(f"{self.name} has no way to one record of a batch")
 
     @abstractmethod
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:

@@ -18,7 +18,7 @@ from kfbench.formats._index import Index, header_room
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import columnar as kernels
 from kfbench.kernels import columnar_headers, columns, status
-from kfbench.limits import Limits
+from kfbench.limits import LIMITS, Limits
 from kfbench.records import Records, Shapes
 
 CARRIED: Final = Capabilities(
@@ -119,6 +119,10 @@ class ColumnarFormat(SealedFormat):
             rows=partial(self._rows, read, records, created, bounds),
             errors=errors,
         )
+
+    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
+        room = np.empty(LIMITS.batch_records, np.int64)  # for all values of a column with patches: untouched without
+        kernels.fetch(data, positions, indices, room, state, index.columns)
 
     def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)

@@ -815,3 +815,72 @@ def same_prefixes(data, positions, bodies, source, starts, ends, sound, made, ma
             same &= same_bytes(data, at + MAX_TIME, made, other + MAX_TIME, prefix - MAX_TIME)
             same &= same_bytes(source, starts[b], made, made_bodies[i], payload)
         rows[i].canonical = same
+
+
+@kernel
+def fetch(data, positions, indices, x, state, columns):
+    """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
+    checked. x int64[records of the largest batch] is scratch. A batch that breaks a promise, has a codec or headers
+    gets its state.
+    """
+    timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    for b in range(len(indices)):
+        at, end, i = positions[b], positions[b + 1], indices[b]
+        state[b] = status.SOUND
+        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+            state[b] = status.MAGIC
+            continue
+        if end - at <= HEADER:
+            state[b] = status.SIZE
+            continue
+        problem, bits, n, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
+        if problem == status.SOUND and (i < 0 or i >= n):
+            problem = status.NO_SUCH_RECORD
+        if problem == status.SOUND and bits & (CODEC_MASK | HEADERS):
+            problem = status.NOT_FETCHED
+        if problem == status.SOUND and n > len(x):
+            problem = status.LIMIT_RECORDS
+        if problem != status.SOUND:
+            state[b] = problem
+            continue
+        age, delta, key_length, value_length = np.int64(0), i, np.int64(NULL), np.int64(NULL)
+        key_before = key_total = value_before = np.int64(0)
+        if n == 1:
+            if bits & AGES:
+                age, p = get_varlong(data, p, end)
+            if bits & OFFSETS:
+                delta, p = get_varlong(data, p, end)
+            if bits & KEYS:
+                key_length, p = get_uvarint(data, p, end)
+            if bits & VALUES:
+                value_length, p = get_uvarint(data, p, end)
+            key_total = max(key_length, 0)
+        else:
+            if bits & AGES:
+                problem, p, age = packed.read_at(data, p, end, n, i, x)
+            if bits & OFFSETS and problem == status.SOUND:
+                problem, p, delta = packed.read_at(data, p, end, n, i, x)
+            if bits & KEYS and problem == status.SOUND:
+                problem, p, key_length, key_before, key_total = packed.read_around(
+                    data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, x
+                )
+            if bits & VALUES and problem == status.SOUND:
+                problem, p, value_length, value_before, _ = packed.read_around(
+                    data, p, end, n, bits & NULL_VALUES != 0, i, False, x
+                )
+        if by_rows:
+            key_at = p + key_before + value_before
+            value_at = key_at + max(key_length, 0)
+        else:
+            key_at, value_at = p + key_before, p + key_total + value_before
+        if problem == status.SOUND and (
+            p > end or max(key_length, 0) > end - key_at or max(value_length, 0) > end - value_at
+        ):
+            problem = status.PAYLOAD
+        if problem != status.SOUND:
+            state[b] = problem
+            continue
+        timestamps[b] = max_time if bits & APPEND else anchor - age
+        offsets[b] = get_i64(data, at) + delta
+        key_lengths[b], key_starts[b] = key_length, key_at
+        value_lengths[b], value_starts[b] = value_length, value_at

@@ -278,41 +278,46 @@ def is_padded(data, p, n, width):
     return used == 0 or get_u8(data, p + packed_bytes(n, width) - 1) >> used == 0
 
 
-@part
-def read(data, p, end, n, x, r):
-    """Reads a column of n >= 2 values at p into x[r:r + n]; (state, next position)."""
+@leaf
+def _head(data, p, end, n):
+    """(state, kind, width, first value, base, slope, packed values, where they begin) of a column of n >= 2 at p."""
+    none = np.int64(0)
     if p >= end:
-        return status.COLUMN, p
+        return status.COLUMN, none, none, none, none, none, none, p
     head = np.int64(get_u8(data, p))
     kind, code = head >> 6, head & 63
     p += 1
     if kind == EXTENDED:
         if code > PATCHED_DELTA - EXTENDED or p >= end:
-            return status.COLUMN, p
+            return status.COLUMN, none, none, none, none, none, none, p
         kind, code = kind + code, np.int64(get_u8(data, p))
         p += 1
     width = np.int64(WORD) if code == WORD_CODE else code
     if (code > MOST_BITS and code != WORD_CODE) or (kind >= PATCHED and width == WORD):
-        return status.COLUMN, p
-    first, base, slope = np.int64(0), np.int64(0), np.int64(0)
-    is_delta = kind == DELTA or kind == PATCHED_DELTA
-    if is_delta:
+        return status.COLUMN, none, none, none, none, none, none, p
+    first, base, slope, m = none, none, none, n
+    if kind == DELTA or kind == PATCHED_DELTA:
         first, p = get_varlong(data, p, end)
+        m -= 1
     if kind != BITS:
         base, p = get_varlong(data, p, end)
     if kind == SLOPED:
         slope, p = get_varlong(data, p, end)
-    m, to = n, np.uint64(r)
-    if is_delta:
-        m -= 1
-        to += U1
-    size = packed_bytes(m, width)
-    if p > end or size > end - p:
-        return status.COLUMN, p
-    if not is_padded(data, p, m, width):
-        return status.PADDING, p
+    if p > end or packed_bytes(m, width) > end - p:
+        return status.COLUMN, none, none, none, none, none, none, p
+    return status.SOUND if is_padded(data, p, m, width) else status.PADDING, kind, width, first, base, slope, m, p
+
+
+@part
+def read(data, p, end, n, x, r):
+    """Reads a column of n >= 2 values at p into x[r:r + n]; (state, next position)."""
+    state, kind, width, first, base, slope, m, p = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, p
+    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    to = np.uint64(r + 1 if is_delta else r)
     unpack(data, p, m, width, x, np.int64(to))
-    p += size
+    p += packed_bytes(m, width)
     if kind >= PATCHED:
         state, p = _read_patches(data, p, end, m, width, x, np.int64(to))
         if state != status.SOUND:
@@ -324,10 +329,8 @@ def read(data, p, end, n, x, r):
             value += base + x[i]
             x[i] = value
     elif kind == SLOPED:
-        line = base
-        for i in range(to, to + np.uint64(m)):
-            x[i] += line
-            line += slope
+        for i in range(np.uint64(m)):
+            x[to + i] += base + np.int64(i) * slope
     elif kind != BITS:
         for i in range(to, to + np.uint64(m)):
             x[i] += base
@@ -403,3 +406,71 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x):
             total += max(length, 0)
             x[i] = length
     return status.SOUND, p, total
+
+
+# One value without the others
+
+
+@part
+def read_at(data, p, end, n, i, x):
+    """(state, next position, value i) of a column of n >= 2; x is scratch for all of them where there are patches."""
+    state, kind, width, value, base, slope, m, start = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, start, value
+    if kind >= PATCHED:
+        state, p = read(data, p, end, n, x, 0)
+        return state, p, x[i] if state == status.SOUND else value
+    if kind == DELTA:
+        value += base * i
+        if width == WORD:
+            for k in range(i):
+                value += np.int64(load_le64(data, start + 8 * k))
+        elif width:
+            for k in range(i):
+                value += np.int64(_one(data, start, k, width))
+    else:
+        value = base + i * slope
+        if width == WORD:
+            value += np.int64(load_le64(data, start + 8 * i))
+        elif width:
+            value += np.int64(_one(data, start, i, width))
+    return state, start + packed_bytes(m, width), value
+
+
+@part
+def read_around(data, p, end, n, nulls, i, with_total, x):
+    """(state, next position, length i, bytes before it, bytes in all if with_total) of a column of n >= 2 lengths."""
+    start, shift, before, total = p, np.int64(0), np.int64(0), np.int64(0)
+    if nulls:
+        shift, p = get_uvarint(data, p, end)
+        shift -= 1
+    state, kind, width, _, base, _, _, p = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, p, total, before, total
+    is_far = base < 0 or base > INT32_MAX or width > 31
+    if kind > BASED or is_far or (nulls and kind != BITS):
+        state, p, total = read_lengths(data, start, end, n, nulls, np.int64(INT32_MAX), x)
+        if state != status.SOUND:
+            return state, p, total, before, total
+        for k in range(np.uint64(i)):
+            before += max(x[k], 0)
+        return state, p, x[i], before, total
+    length = base
+    if width == 0:
+        length = np.int64(NULL) if nulls else base
+        before, total = base * i, base * n
+    else:
+        for k in range(i):
+            code = np.int64(_one(data, p, k, width))
+            before += code + (shift if code else 0)
+        length = np.int64(_one(data, p, i, width))
+        total = before + length + (shift if length else 0)
+        if with_total:
+            for k in range(i + 1, n):
+                code = np.int64(_one(data, p, k, width))
+                total += code + (shift if code else 0)
+        before, total = before + base * i, total + base * n
+        length = (length + shift if length else np.int64(NULL)) if nulls else length + base
+    if length > INT32_MAX:
+        state = status.COLUMN_LENGTH
+    return state, p + packed_bytes(n, width), length, before, total

@@ -49,6 +49,8 @@ PAYLOAD: Final = 43
 EMPTY_BATCH: Final = 44
 LIMIT_LOG_RECORDS: Final = 45
 LIMIT_LOG_HEADER_BYTES: Final = 46
+NO_SUCH_RECORD: Final = 47
+NOT_FETCHED: Final = 48
 
 PROMISES: Final[dict[int, tuple[str, str]]] = {
     SIZE: ("length", "smaller than the format's own header"),
@@ -96,5 +98,7 @@ PROMISES: Final[dict[int, tuple[str, str]]] = {
     PAYLOAD: ("payload", "not the bytes that the lengths add up to"),
     EMPTY_BATCH: ("attributes", "columns in a batch without records, or no last offset"),
     LIMIT_LOG_RECORDS: ("count", "more records in all than limits.log_expansion allows a log of this size"),
+    NO_SUCH_RECORD: ("count", "no record of that number"),
+    NOT_FETCHED: ("attributes", "a codec, or headers before the payload: only the whole batch can be read"),
     LIMIT_LOG_HEADER_BYTES: ("headers", "more bytes in all than limits.log_expansion allows a log of this size"),
 }
