@@ -11,7 +11,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +72,7 @@ class Format(ABC):
     summary: str
     capabilities: Capabilities
     features: int = 0  # attribute bits that every batch of this format sets
+    bare_parts: ClassVar[tuple[str, ...]] = ("batch_header.",)  # how parts of `breakdown` begin that no codec covers
 
     def encode(
         self,
@@ -266,6 +267,11 @@ class Format(ABC):
             noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
             losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
         return {name: number for name, number in losses.items() if number}
+
+    @property
+    def has_bare_metadata(self) -> bool:
+        """Whether no codec covers offsets, times and lengths of the records."""
+        return "key_length" in self.bare_parts
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"

@@ -58,6 +58,9 @@ class ColumnarFormat(SealedFormat):
     magic: int = kernels.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
     capabilities: Capabilities = CARRIED
+    bare_parts: ClassVar[tuple[str, ...]] = (
+        "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",
+    )  # fmt: skip
     _checksum: ClassVar[tuple[int, int]] = (kernels.CRC, kernels.ATTRIBUTES)
 
     def _check_sizeable(self, records: Records | Shapes) -> None:
@@ -223,6 +226,11 @@ class _Reading:
             self.index(with_payload=False)
             before = self._index_headers()
             self._place()
+
+    def read_prefix(self) -> None:
+        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
+        self.index(with_payload=False)
+        self._index_headers()
 
     def _index_headers(self) -> int:
         """How many batches were damaged before their payload was looked at."""
