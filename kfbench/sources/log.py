@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, KfbenchError
-from kfbench.formats import Entries
+from kfbench.formats import BY_MAGIC, Entries
+from kfbench.kernels import scan
 from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import Limits
 from kfbench.log import read_log
@@ -58,7 +58,6 @@ FOLDERS: Final[Mapping[str, str]] = {
 }
 # `LocalLog` cuts what stands before the point so that the name fits a file system.
 FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
-COUNT_AT: Final = layouts.position(layouts.V2_HEADER, "count")
 CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
 BASE_OFFSET: Final = re.compile(r"[0-9]{20}\.log")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
@@ -165,7 +164,7 @@ def _has_batch(tail: Bytes) -> bool:
         return False
     at = np.arange(1, n)
     lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
-    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= 3)
+    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= max(BY_MAGIC))
     for i in range(3):  # offsets of neighbours begin alike
         fits &= tail[at + i] == tail[i]
     starts = at[fits][:TAIL_TRIES]
@@ -199,11 +198,8 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Ch
 
 def _counts(data: Bytes, positions: Int64) -> Int64:
     """How many records batches say they have; 1 where their header does not say it."""
-    starts, sizes = positions[:-1], np.diff(positions)
-    counts = np.ones(len(starts), np.int64)
-    told = np.flatnonzero((data[starts + MAGIC_AT] == 2) & (sizes >= layouts.V2_HEADER.itemsize))
-    big_endian = data[starts[told, None] + COUNT_AT + np.arange(4)]
-    counts[told] = np.clip(big_endian.view(">i4").ravel(), 1, LIMITS.batch_records)
+    counts = np.empty(len(positions) - 1, np.int64)
+    scan.counts(data, positions, LIMITS.batch_records, counts)
     return counts
 
 
@@ -218,13 +214,13 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
         yield from _chunk(data, positions[middle:], at)
         return
     start, rows = at + int(positions[0]), log.batch_rows
-    frame = log.batches
+    names, codecs = (BY_MAGIC[magic].name for magic in rows["magic"].tolist()), log.batches["codec"]
     yield Chunk(
         records=log.source_records,
         bounds=log.bounds,
         fields=log.batch_fields,
         size_bytes=int(rows["size_bytes"].sum()),
-        kinds=Counter(f"v{magic} {codec}" for magic, codec in zip(frame["magic"], frame["codec"], strict=True)),
+        kinds=Counter(f"{name} {codec}" for name, codec in zip(names, codecs, strict=True)),
         damage=tuple(
             Damage(
                 position=start + each.position,
