@@ -102,8 +102,8 @@ COLUMN_PARTS_AT = PARTS.index("timestamp_age")
 
 @leaf
 def _outline(timestamps, offsets, first, end, row):
-    """(base offset, last offset delta, base time, its default, max time, latest create time, whether a time differs
-    from that, whether an offset is not where it would be without holes, bits beyond 32 where a delta has any)."""
+    """(base offset, last offset delta, base time, its default, max time, latest create time, greatest and sum of ages,
+    whether an offset is not where it would be without holes, bits beyond 32 where a delta has any)."""
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
     default, latest = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP)
@@ -112,13 +112,14 @@ def _outline(timestamps, offsets, first, end, row):
     if last_offset == UNSET:
         last_offset = offsets[end - ONE] if first < end else base_offset
     last_delta = last_offset - base_offset
-    earliest, strays, far = latest, np.int64(0), last_delta + 2**31
+    earliest, strays, far, sum_of_times = latest, np.int64(0), last_delta + 2**31, np.int64(0)
     if first < end:
         default = earliest = latest = timestamps[first]
         expected = base_offset
         for i in range(first, end):
             time, offset = timestamps[i], offsets[i]
             latest, earliest = max(latest, time), min(earliest, time)
+            sum_of_times += time
             strays |= offset ^ expected
             far |= offset - base_offset + 2**31
             expected += 1
@@ -130,7 +131,8 @@ def _outline(timestamps, offsets, first, end, row):
     if max_time == UNSET:
         max_time = row.append_time_ms if row.timestamp_type else latest
     has_holes = strays != 0 or first == end
-    return base_offset, last_delta, base_time, default, max_time, latest, earliest != latest, has_holes, far >> 32
+    ages = latest - earliest, latest * np.int64(end - first) - sum_of_times
+    return base_offset, last_delta, base_time, default, max_time, latest, ages, has_holes, far >> 32
 
 
 @leaf
@@ -216,7 +218,7 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 @leaf
 def _put_lengths(out, at, lengths, first, n, bit, x, histogram):
     """Writes the column of the lengths of n >= 2 records, if any is not null; (next position, bits, their sum)."""
-    nulls, least, total = packed.fill_lengths(x, lengths, first, ONE, n)
+    nulls, least, total, low, high, code_total = packed.fill_lengths(x, lengths, first, ONE, n)
     if nulls == n:
         return at, 0, total
     if nulls:
@@ -224,7 +226,7 @@ def _put_lengths(out, at, lengths, first, n, bit, x, histogram):
         if uvarint_bytes(np.uint64(least)) > len(out) - at:
             return np.int64(FULL), bit, total
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, n, False, histogram), bit, total
+    return packed.write(out, at, x, n, low, high, code_total, False, histogram), bit, total
 
 
 @leaf
@@ -238,15 +240,16 @@ def _put_length(out, at, length, bit):
 
 
 @leaf
-def _put_columns(out, at, columns, first, n, base_offset, latest, is_aged, has_holes, x, histogram):
-    """(next position or FULL, attribute bits, payload bytes of keys and values) of n >= 1 records."""
+def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_holes, x, histogram):
+    """(next position or FULL, attribute bits, bytes of keys, of values) of n >= 1 records."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
-    bits = (AGES if is_aged else 0) | (OFFSETS if has_holes else 0)
+    oldest, total = ages
+    bits = (AGES if oldest else 0) | (OFFSETS if has_holes else 0)
     if n == 1:
         if has_holes:
             delta = offsets[first] - base_offset
             if varint_bytes(delta) > len(out) - at:
-                return np.int64(FULL), bits, np.int64(0)
+                return np.int64(FULL), bits, np.int64(0), np.int64(0)
             at = put_varint(out, at, delta)
         key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
         at, bit = _put_length(out, at, key_length, KEYS)
@@ -254,36 +257,41 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, is_aged, has_h
         if at != FULL:
             at, bit = _put_length(out, at, value_length, VALUES)
             bits |= bit
-        return at, bits, max(key_length, 0) + max(value_length, 0)
-    if is_aged:
+        return at, bits, max(key_length, 0), max(value_length, 0)
+    if oldest:
         _fill_ages(x, timestamps, first, n, latest)
-        at = packed.write(out, at, x, n, True, histogram)
+        # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
+        at = (
+            packed.write(out, at, x, n, np.int64(0), oldest, total, True, histogram)
+            if oldest > 0
+            else packed.write_all(out, at, x, n, True, histogram)
+        )
     if has_holes and at != FULL:
         _fill_offsets(x, offsets, first, n, base_offset)
-        at = packed.write(out, at, x, n, True, histogram)
-    total = np.int64(0)
+        at = packed.write_all(out, at, x, n, True, histogram)
+    key_bytes = value_bytes = np.int64(0)
     if at != FULL:
-        at, bit, total = _put_lengths(out, at, key_lengths, first, n, KEYS, x, histogram)
+        at, bit, key_bytes = _put_lengths(out, at, key_lengths, first, n, KEYS, x, histogram)
         bits |= bit
     if at != FULL:
-        at, bit, more = _put_lengths(out, at, value_lengths, first, n, VALUES, x, histogram)
+        at, bit, value_bytes = _put_lengths(out, at, value_lengths, first, n, VALUES, x, histogram)
         bits |= bit
-        total += more
-    return at, bits, total
+    return at, bits, key_bytes, value_bytes
 
 
 @leaf
-def put_all(out, at, data, starts, lengths, first, end):
-    """Copies items one after another, those that lie so already all at once; gives the next position."""
-    start, size = np.int64(0), np.int64(0)
+def put_all(out, at, data, starts, lengths, first, end, total):
+    """Copies items of `total` bytes one after another, or all at once where they lie so; gives the next position."""
+    strays = np.int64(0)
+    for i in range(first + ONE, end):
+        strays |= starts[i] - starts[i - ONE] - max(np.int64(lengths[i - ONE]), 0)
+    if total == 0:
+        return at
+    if strays == 0 and starts[first] >= 0 and total <= len(data) - starts[first]:  # a null's start may be anywhere
+        return put_bytes(out, at, data, starts[first], total)
     for i in range(first, end):
-        length = np.int64(lengths[i])
-        if length > 0:
-            if starts[i] != start + size:
-                at = put_bytes(out, at, data, start, size)
-                start, size = starts[i], np.int64(0)
-            size += length
-    return put_bytes(out, at, data, start, size)
+        at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
+    return at
 
 
 WITH_HEADERS = False  # a variant's own
@@ -304,7 +312,7 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         count = np.int64(end - first)
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, default, max_time, latest, is_aged, has_holes, far = _outline(
+        base_offset, last_delta, base_time, default, max_time, latest, ages, has_holes, far = _outline(
             timestamps, offsets, first, end, row
         )
         if far:
@@ -317,11 +325,12 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         at = _put_header(
             out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes, extensions
         )
-        bits, total = np.int64(OFFSETS if has_holes else 0), np.int64(0)
+        bits, key_bytes, value_bytes, total = np.int64(OFFSETS if has_holes else 0), np.int64(0), np.int64(0), np.int64(0)
         if count:
-            at, bits, total = _put_columns(
-                out, at, columns, first, count, base_offset, latest, is_aged, has_holes, x, histogram
+            at, bits, key_bytes, value_bytes = _put_columns(
+                out, at, columns, first, count, base_offset, latest, ages, has_holes, x, histogram
             )
+            total = key_bytes + value_bytes
             has_headers = WITH_HEADERS and header_bounds[first] != header_bounds[end]
             if has_headers:
                 if at == FULL or header_sizes[b, 0] > len(out) - at:
@@ -337,8 +346,8 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        at = put_all(out, at, keys, key_starts, key_lengths, first, end)
-        at = put_all(out, at, values, value_starts, value_lengths, first, end)
+        at = put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes)
+        at = put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes)
         if WITH_HEADERS and bits & HEADERS:
             at = columnar_headers.put_payload(out, at, columns, first, count, scratch)
         if codec == 0 or count == 0:
@@ -357,10 +366,11 @@ def _lengths_bytes(lengths, first, n, x, histogram):
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length)) if length >= 0 else np.int64(0), max(length, 0)
-    nulls, least, total = packed.fill_lengths(x, lengths, first, ONE, n)
+    nulls, least, total, low, high, code_total = packed.fill_lengths(x, lengths, first, ONE, n)
     if nulls == n:
         return np.int64(0), total
-    return (uvarint_bytes(np.uint64(least)) if nulls else 0) + packed.choose(x, n, False, histogram)[0], total
+    size = packed.choose(x, n, low, high, code_total, False, histogram)[0]
+    return (uvarint_bytes(np.uint64(least)) if nulls else 0) + size, total
 
 
 @kernel
@@ -374,18 +384,18 @@ def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         count = np.int64(end - first)
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, default, max_time, latest, is_aged, has_holes, _ = _outline(
+        base_offset, last_delta, base_time, default, max_time, latest, ages_of, has_holes, _ = _outline(
             timestamps, offsets, first, end, row
         )
         extensions = _extensions(row, count, base_time, default, max_time, latest)
         total = _header_bytes(row, count, last_delta, has_holes, extensions)
         ages = holes = keys = values = key_total = value_total = np.int64(0)
-        if count > 1 and is_aged:
+        if count > 1 and ages_of[0]:
             _fill_ages(x, timestamps, first, count, latest)
-            ages = packed.choose(x, count, True, histogram)[0]
+            ages = packed.size_of(x, count, True, histogram)
         if count > 1 and has_holes:
             _fill_offsets(x, offsets, first, count, base_offset)
-            holes = packed.choose(x, count, True, histogram)[0]
+            holes = packed.size_of(x, count, True, histogram)
         elif count and has_holes:
             holes = varint_bytes(offsets[first] - base_offset)
         if count:

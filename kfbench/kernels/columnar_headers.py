@@ -103,10 +103,11 @@ def _choose(lengths, values, starts, h, stride, n, scratch):
     length = np.int64(lengths[h])
     if known == 1:
         return np.int64(CONSTANT), uvarint_bytes(np.uint64(length + 1)), max(length, 0)
-    nulls, least, total = fill_lengths(x, lengths, h, stride, n)
+    nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
     is_one_length = nulls == 0 and total == length * n and least == length
     form, payload = np.int64(NULLED if nulls else PLAIN), total
-    size = (uvarint_bytes(np.uint64(least)) if nulls else 0) + packed.choose(x, n, False, histogram)[0]
+    size = uvarint_bytes(np.uint64(least)) if nulls else np.int64(0)
+    size += packed.choose(x, n, low, high, code_total, False, histogram)[0]
     if known <= MOST_TRIED:
         other, other_payload = uvarint_bytes(np.uint64(known)), np.int64(0)
         for k in range(known):
@@ -166,13 +167,13 @@ def sizes(columns, bounds, scratch, out):
             else:
                 for i in range(np.uint64(n)):
                     x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-                size += 1 + packed.choose(x, n, False, histogram)[0]
+                size += 1 + packed.size_of(x, n, False, histogram)
             if n > 1 and m > 1:
                 fill_lengths(x, key_lengths, start, ONE, m)
-                size += packed.choose(x, m, False, histogram)[0]
-                nulls, least, _ = fill_lengths(x, value_lengths, start, ONE, m)
+                size += packed.size_of(x, m, False, histogram)
+                nulls, least, _, _, _, _ = fill_lengths(x, value_lengths, start, ONE, m)
                 size += 1 + (uvarint_bytes(np.uint64(least)) if nulls else 0)
-                size += packed.choose(x, m, False, histogram)[0]
+                size += packed.size_of(x, m, False, histogram)
         out[b, 0], out[b, 1], out[b, 2] = size, key_bytes, value_bytes
 
 
@@ -204,10 +205,10 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch):
             put_u8(out, at, np.uint8(byte))
             at += 1
         return at
-    nulls, least, _ = fill_lengths(x, lengths, h, stride, n)
+    nulls, least, _, _, _, _ = fill_lengths(x, lengths, h, stride, n)
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, n, False, histogram)
+    return packed.write_all(out, at, x, n, False, histogram)
 
 
 @part
@@ -232,20 +233,20 @@ def put_columns(out, at, columns, first, n, scratch):
         put_u8(out, at, np.uint8(BY_ROW))
         for i in range(np.uint64(n)):
             x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-        at = packed.write(out, at + 1, x, n, False, histogram)
+        at = packed.write_all(out, at + 1, x, n, False, histogram)
     if n == 1 or m == 1:
         for h in range(start, end):
             at = put_uvarint(out, at, np.uint64(key_lengths[h]))
             at = put_uvarint(out, at, np.uint64(np.int64(value_lengths[h]) + 1))
         return at
     fill_lengths(x, key_lengths, start, ONE, m)
-    at = packed.write(out, at, x, m, False, histogram)
-    nulls, least, _ = fill_lengths(x, value_lengths, start, ONE, m)
+    at = packed.write_all(out, at, x, m, False, histogram)
+    nulls, least, _, _, _, _ = fill_lengths(x, value_lengths, start, ONE, m)
     put_u8(out, at, np.uint8(1 if nulls else 0))
     at += 1
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, m, False, histogram)
+    return packed.write_all(out, at, x, m, False, histogram)
 
 
 @leaf

@@ -26,7 +26,7 @@ EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
 FULL = -1  # no position
 BUCKETS = 65  # of a histogram: how many values have how many bits
-U0, U1, U3, U7, U64, ONES = (np.uint64(value) for value in (0, 1, 3, 7, 64, 2**64 - 1))
+U0, U1, U2, U3, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 64))
 
 
 @leaf
@@ -72,50 +72,61 @@ def _patched(n, top, histogram):
     return best, best_width, best_number
 
 
-@part
-def choose(x, n, is_wide, histogram):
-    """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches).
-
-    The smallest, of equals the kind with the lowest number. is_wide: slopes and deltas are tried. histogram
-    int64[BUCKETS] is scratch.
-    """
+@leaf
+def bounds_of(x, n):
+    """(least, greatest, sum) of x[:n]."""
     low = high = x[0]
     total = np.int64(0)
     for i in range(np.uint64(n)):
         value = x[i]
         low, high, total = min(low, value), max(high, value), total + value
-    bits = bits_of(np.uint64(high - low))
-    kind, width, base, more, patches = np.int64(BASED), _width_of(np.uint64(high - low)), low, np.int64(0), np.int64(0)
+    return low, high, total
+
+
+@leaf
+def _choose_even(low, high, n):
+    """As `choose`, of the first two kinds."""
+    width = _width_of(np.uint64(high - low))
     size = 1 + varint_bytes(low) + packed_bytes(n, width)
     if low >= 0:
         other = _width_of(np.uint64(high))
         other_size = 1 + packed_bytes(n, other)
         if other_size <= size:
-            size, kind, width, base = other_size, np.int64(BITS), other, np.int64(0)
-    step_bits = least = np.int64(0)
+            return other_size, np.int64(BITS), other, np.int64(0)
+    return size, np.int64(BASED), width, low
+
+
+@part
+def choose(x, n, low, high, total, is_wide, histogram):
+    """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches).
+
+    The smallest, of equals the kind with the lowest number. low, high, total: `bounds_of` x; is_wide: slopes and deltas
+    are tried. histogram int64[BUCKETS] is scratch.
+    """
+    size, kind, width, base = _choose_even(low, high, n)
+    more = patches = step_bits = least = np.int64(0)
     if is_wide:
-        if n >= 3:
-            slope = (x[n - 1] - x[0]) // np.int64(n - 1)
-            if slope != 0:
-                lowest = highest = x[0]
-                line = np.int64(0)
-                for i in range(np.uint64(n)):
-                    value = x[i] - line
-                    lowest, highest = min(lowest, value), max(highest, value)
-                    line += slope
-                other = _width_of(np.uint64(highest - lowest))
-                other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
-                if other_size < size:
-                    size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
-        least = most = x[1] - x[0]
-        for i in range(U1, np.uint64(n)):
-            step = x[i] - x[i - U1]
+        first = x[0]
+        slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else np.int64(0)
+        lowest = highest = first
+        least = most = x[1] - first
+        for i in range(np.uint64(n - 1)):
+            value, after = x[i], x[i + U1]
+            step = after - value
             least, most = min(least, step), max(most, step)
+            after -= np.int64(i + U1) * slope
+            lowest, highest = min(lowest, after), max(highest, after)
+        if slope != 0:
+            other = _width_of(np.uint64(highest - lowest))
+            other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
+            if other_size < size:
+                size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
         step_bits = bits_of(np.uint64(most - least))
         other = _width_of(np.uint64(most - least))
-        other_size = 2 + varint_bytes(x[0]) + varint_bytes(least) + packed_bytes(n - 1, other)
+        other_size = 2 + varint_bytes(first) + varint_bytes(least) + packed_bytes(n - 1, other)
         if other_size < size:
-            size, kind, width, base, more = other_size, np.int64(DELTA), other, least, x[0]
+            size, kind, width, base, more = other_size, np.int64(DELTA), other, least, first
+    bits = bits_of(np.uint64(high - low))
     if _is_uneven(bits, total - low * n, n):
         for k in range(BUCKETS):
             histogram[k] = 0
@@ -124,7 +135,9 @@ def choose(x, n, is_wide, histogram):
         other_size, other, number = _patched(n, bits, histogram)
         other_size += 2 + varint_bytes(low)
         if other_size < size:
-            size, kind, width, base, patches = other_size, np.int64(PATCHED), other, low, number
+            size, kind, width, base, more, patches = (
+                other_size, np.int64(PATCHED), other, low, np.int64(0), number
+            )  # fmt: skip
     if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
         for k in range(BUCKETS):
             histogram[k] = 0
@@ -137,6 +150,13 @@ def choose(x, n, is_wide, histogram):
                 other_size, np.int64(PATCHED_DELTA), other, least, x[0], number
             )  # fmt: skip
     return size, kind, width, base, more, patches
+
+
+@leaf
+def size_of(x, n, is_wide, histogram):
+    """The bytes of a column of x[:n], n >= 2."""
+    low, high, total = bounds_of(x, n)
+    return choose(x, n, low, high, total, is_wide, histogram)[0]
 
 
 @leaf
@@ -167,18 +187,37 @@ def _flush(out, at, word, fill):
 @leaf
 def pack(out, at, x, n, width):
     """Writes the low `width` bits of x[:n]; gives the next position. No byte behind the last is touched."""
+    bits = np.uint64(width)
+    mask = (U1 << bits) - U1
+    done = np.uint64(0)
     if width == WORD:
         for i in range(np.uint64(n)):
             put_le64(out, at, np.uint64(x[i]))
             at += 8
-    elif width:
-        bits = np.uint64(width)
-        mask = (U1 << bits) - U1
-        word, fill = U0, U0
-        for i in range(np.uint64(n)):
-            at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
-        at = _flush(out, at, word, fill)
-    return at
+        return at
+    if width == 0:
+        return at
+    if width <= 8:  # eight values are `width` bytes; the word's other bytes are written over, or were room enough
+        end = at + packed_bytes(n, width)
+        while done + U8 <= np.uint64(n) and at + 8 <= end:
+            low = _pair(x, done, mask, bits) | _pair(x, done + U2, mask, bits) << (bits << U1)
+            high = _pair(x, done + U4, mask, bits) | _pair(x, done + U4 + U2, mask, bits) << (bits << U1)
+            put_le64(out, at, low | high << (bits << U2))
+            at += width
+            done += U8
+    word, fill = U0, U0
+    if width <= 28:
+        while done + U2 <= np.uint64(n):
+            at, word, fill = _push(out, at, word, fill, _pair(x, done, mask, bits), bits << U1)
+            done += U2
+    for i in range(done, np.uint64(n)):
+        at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+    return _flush(out, at, word, fill)
+
+
+@leaf
+def _pair(x, i, mask, bits):
+    return np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
 
 
 @part
@@ -225,12 +264,32 @@ def put(out, at, x, n, kind, width, base, more, patches):
 
 
 @part
-def write(out, at, x, n, is_wide, histogram):
-    """Writes x[:n] as `choose` has it; gives the next position, FULL where there is no room. x is used up."""
-    size, kind, width, base, more, patches = choose(x, n, is_wide, histogram)
+def _write(out, at, x, n, low, high, total, is_wide, histogram):
+    size, kind, width, base, more, patches = choose(x, n, low, high, total, is_wide, histogram)
     if size > len(out) - at:
         return np.int64(FULL)
     return put(out, at, x, n, kind, width, base, more, patches)
+
+
+@leaf
+def write(out, at, x, n, low, high, total, is_wide, histogram):
+    """Writes x[:n] as `choose` has it; gives the next position, FULL where there is no room. x is used up."""
+    if is_wide or low != high:
+        return _write(out, at, x, n, low, high, total, is_wide, histogram)
+    size, kind, width, base = _choose_even(low, high, n)  # all alike, as lengths often are: without a call
+    if size > len(out) - at:
+        return np.int64(FULL)
+    put_u8(out, at, np.uint8(kind << 6 | width))
+    if kind == BASED:
+        return put_varint(out, at + 1, base)
+    return pack(out, at + 1, x, n, width)
+
+
+@leaf
+def write_all(out, at, x, n, is_wide, histogram):
+    """As `write`."""
+    low, high, total = bounds_of(x, n)
+    return write(out, at, x, n, low, high, total, is_wide, histogram)
 
 
 @leaf
@@ -365,20 +424,28 @@ def _read_patches(data, p, end, n, width, x, r):
 
 @leaf
 def fill_lengths(x, lengths, first, stride, n):
-    """Fills x[:n] with every `stride`th length, or with codes where any is null; (nulls, least length, their sum)."""
-    nulls, least, total = np.int64(0), np.int64(INT32_MAX), np.int64(0)
+    """Fills x[:n] with every `stride`th length, or with codes where any is null.
+
+    (nulls, least length, sum of the lengths, `bounds_of` x)."""
+    nulls, total = np.int64(0), np.int64(0)
+    least, most, least_any = np.int64(INT32_MAX), np.int64(NULL), np.int64(INT32_MAX)
     for i in range(np.uint64(n)):
         length = np.int64(lengths[first + i * stride])
-        nulls += length < 0
-        least = min(least, length if length >= 0 else np.int64(INT32_MAX))
-        total += max(length, 0)
         x[i] = length
+        least_any, most, total = min(least_any, length), max(most, length), total + length
+    if least_any != NULL:
+        return nulls, least_any, total, least_any, most, total
+    for i in range(np.uint64(n)):
+        nulls += x[i] == NULL
+        least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
     if nulls == n:
         least = np.int64(0)
-    if nulls:
-        for i in range(np.uint64(n)):
-            x[i] = x[i] - least + 1 if x[i] >= 0 else np.int64(0)
-    return nulls, least, total
+    shift = 1 - least
+    for i in range(np.uint64(n)):
+        x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
+    total += nulls
+    high = most + shift if nulls < n else np.int64(0)
+    return nulls, least, total, np.int64(0), high, total + shift * (n - nulls)
 
 
 @part
