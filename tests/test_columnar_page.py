@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kfbench import layouts
 from tests.reference import columnar, v23
 from tests.reference.model import Fields, Message
 from tests.reference.varint import unsigned
@@ -71,6 +72,20 @@ def test_every_bit_is_the_constant_that_it_names() -> None:
         assert getattr(columnar, name) == mask
         seen |= mask
     assert seen == 0xFFFF
+
+
+def test_what_the_kernels_are_told() -> None:
+    """The layout that they are compiled from has the same numbers, declared apart."""
+    fields = [
+        [str(layouts.position(layouts.COLUMNAR_HEADER, name)), name] for name in layouts.COLUMNAR_HEADER.names or ()
+    ]
+    assert [row[:2] for row in tables("The batch")[0]] == fields
+    own = {name: f"{name}_BIT" for name in ("PRODUCER", "AGES", "OFFSETS", "KEYS", "NULL_KEYS", "VALUES", "NULL_VALUES",
+                                           "HEADERS", "EXTENSIONS", "TRANSACTIONAL", "CONTROL")}  # fmt: skip
+    own |= {"CODEC": "CODEC_MASK", "APPEND_TIME": "TIMESTAMP_TYPE_BIT", "HORIZON": "DELETE_HORIZON_BIT"}
+    own |= {name: f"{name}_TAG" for name in ("BASE_TIMESTAMP", "DELETE_HORIZON", "ANCHOR", "BY_ROWS")}
+    own |= {"WIDE_MAX_TIMESTAMP": "WIDE_MAXIMUM_TAG"}
+    assert {name: getattr(columnar, name) for name in own} == {name: getattr(layouts, at) for name, at in own.items()}
 
 
 def test_every_extension() -> None:
