@@ -144,7 +144,8 @@ def check_sizes(name: str, case: Case) -> None:
         batch_fields_of(case),
     )
     written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
-    by_content = name in v23.BATCH_HEADERS_NAMES  # what records share cannot be known from their shapes
+    # What records share cannot be known from their shapes.
+    by_content = not fmt.capabilities.sizes_from_shapes and records.shapes.has_headers
     for given in (records,) if by_content else (records, records.shapes):
         sizes = fmt.size(given, bounds, batch_fields=fields)
         assert sizes.dtype == np.int64

@@ -51,7 +51,7 @@ class Capabilities:
     empty_batches: bool
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
-    sizes_from_shapes: bool = True  # else what is in the headers decides too, and sizes take Records
+    sizes_from_shapes: bool = True  # else what is in headers decides too, and where there are some sizes take Records
 
     @property
     def missing(self) -> list[str]:
@@ -121,7 +121,8 @@ class Format(ABC):
     ) -> Int64:
         """The exact bytes of each batch without a codec, int64[batches]: those of `encode(..., lossy=True)`.
 
-        Raises InvalidRecords for Shapes where `capabilities.sizes_from_shapes` is False; so does `breakdown`.
+        Raises InvalidRecords for Shapes with headers where `capabilities.sizes_from_shapes` is False; so does
+        `breakdown`.
         """
         self._check_sizeable(records)
         bounds = plan(len(records), batch_size)
@@ -238,8 +239,8 @@ class Format(ABC):
 
     def _check_sizeable(self, records: Records | Shapes) -> None:
         """Raises InvalidRecords."""
-        shapes_of(records)
-        if isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
+        has_headers = shapes_of(records).has_headers
+        if has_headers and isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
             raise InvalidRecords(f"{self.name}: sizes depend on what is in the headers; kfbench.Records are wanted")
 
     def check_codec(self, codec: str, level: int | None = None) -> None:

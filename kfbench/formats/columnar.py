@@ -63,10 +63,6 @@ class ColumnarFormat(SealedFormat):
     )  # fmt: skip
     _checksum: ClassVar[tuple[int, int]] = (kernels.CRC, kernels.ATTRIBUTES)
 
-    def _check_sizeable(self, records: Records | Shapes) -> None:
-        if shapes_of(records).has_headers:
-            super()._check_sizeable(records)
-
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
         return (
             batches * kernels.MAX_BATCH_OVERHEAD
