@@ -18,7 +18,7 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, Entries
-from kfbench.kernels import scan
+from kfbench.kernels import scan, status
 from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import Limits
 from kfbench.log import read_log
@@ -35,6 +35,10 @@ FIRST_BYTES: Final = 64 << 10  # decompressed before it is known how much the ba
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
 RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
 RUN_RECORDS: Final = 1 << 19  # of several batches, as far as their headers tell
+OVER_A_RUN: Final = tuple(
+    status.PROMISES[state][1]
+    for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
+)
 TAIL_BYTES: Final = 1 << 20  # of a batch that a broker is about to write: what it takes by default
 TAIL_TRIES: Final = 1000
 
@@ -203,11 +207,16 @@ def _counts(data: Bytes, positions: Int64) -> Int64:
     return counts
 
 
+def _is_of_a_run(promise: str) -> bool:
+    """Whether batches may have broken it together that do not alone."""
+    return promise in OVER_A_RUN or "past the limit" in promise
+
+
 def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
     run = data[positions[0] : positions[-1]]
     most_bytes = LIMITS.batch_bytes if len(positions) == 2 else min(RUN_BYTES, LIMITS.batch_bytes)
     log = read_log(run, on_error="skip", limits=replace(LIMITS, batch_bytes=most_bytes))
-    if len(positions) > 2 and any("past the limit" in error.promise for error in log.errors):
+    if len(positions) > 2 and any(_is_of_a_run(error.promise) for error in log.errors):
         middle = len(positions) // 2  # more than a run may take: no batch of it need be too large
         del log
         yield from _chunk(data, positions[: middle + 1], at)

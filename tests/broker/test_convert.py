@@ -252,7 +252,7 @@ def test_a_tagged_batch_stays_where_its_format_is_named(name: str) -> None:
 def test_plain_messages_become_batches_of_one(name: str) -> None:
     """And compressed sets one batch each: KIP-724, so that replicas stay aligned."""
     fmt = source_of(name)
-    for to in ("v2", "v3", "kip98"):
+    for to in ("v2", "v3", "columnar", "kip98"):
         plain = convert(written(name), to, fmt=fmt)
         assert FORMATS[to].decode(plain.data).bounds.tolist() == list(range(7))
         sets = convert(written(name, "gzip"), to, fmt=fmt)
