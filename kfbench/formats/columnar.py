@@ -97,9 +97,7 @@ class ColumnarFormat(SealedFormat):
         self._measure(records, bounds, fields, np.empty(len(bounds) - 1, np.int64), parts)
         return dict(zip(kernels.PARTS, parts.tolist(), strict=True))
 
-    def _measure(
-        self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64
-    ) -> None:
+    def _measure(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64) -> None:
         scratch = _scratch(shapes_of(records), bounds)
         header_sizes = _header_sizes(records, bounds, scratch)
         kernels.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
@@ -146,9 +144,7 @@ class ColumnarFormat(SealedFormat):
         """One BATCH row a sound batch. Canonical is what this encoder would write: it is asked to."""
         sound = read.sound
         rows = np.zeros(len(sound), BATCH)
-        kernels.describe(
-            read.data, read.positions, read.starts, read.ends, bounds, created, sound, rows
-        )
+        kernels.describe(read.data, read.positions, read.starts, read.ends, bounds, created, sound, rows)
         log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=created, rows=lambda: rows)
         fields, source = log.batch_fields, log.source_records
         made = np.empty(self._bound(records.shapes, len(sound), fields), np.uint8)
@@ -210,26 +206,24 @@ class _Reading:
         self.index(with_payload=True)
         if not self.any_headers and not self.codecs.any():
             return
-        before = self._index_headers()
-        self.starts = self.bodies
-        if self.codecs.any():
-            stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
-            self.source, self.starts, self.ends = self.damage.plain(
-                self.data, self.starts, stops, self.codecs, codec_of, self.allowance
-            )
-        self._place()
-        while np.count_nonzero(self.damage.state) != before:  # there are rows of batches that are none
-            self.index(with_payload=False)
-            before = self._index_headers()
+        is_plain = False
+        while True:
+            before = np.count_nonzero(self.damage.state)
+            self._index_headers()
+            if not self.codecs.any() and not is_plain:
+                self.starts = self.bodies
+            elif not is_plain:
+                stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
+                self.source, self.starts, self.ends = self.damage.plain(
+                    self.data, self.bodies, stops, self.codecs, codec_of, self.allowance
+                )
+                is_plain = True
             self._place()
+            if np.count_nonzero(self.damage.state) == before:
+                return
+            self.index(with_payload=False)  # there are rows of batches that are none
 
-    def read_prefix(self) -> None:
-        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
-        self.index(with_payload=False)
-        self._index_headers()
-
-    def _index_headers(self) -> int:
-        """How many batches were damaged before their payload was looked at."""
+    def _index_headers(self) -> None:
         if self.any_headers:
             limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
             values = max(_largest(self.bounds), _largest(bounds))
@@ -244,7 +238,6 @@ class _Reading:
                 limits.field_bytes, limits.log_bytes(len(self.data)), self.room, self.damage.state, self.codecs,
                 self.bodies, self.header_totals, self.made, self.headers,
             )  # fmt: skip
-        return np.count_nonzero(self.damage.state)
 
     def _place(self) -> None:
         kernels.place(

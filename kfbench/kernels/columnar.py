@@ -325,7 +325,12 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         at = _put_header(
             out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes, extensions
         )
-        bits, key_bytes, value_bytes, total = np.int64(OFFSETS if has_holes else 0), np.int64(0), np.int64(0), np.int64(0)
+        bits, key_bytes, value_bytes, total = (
+            np.int64(OFFSETS if has_holes else 0),
+            np.int64(0),
+            np.int64(0),
+            np.int64(0),
+        )
         if count:
             at, bits, key_bytes, value_bytes = _put_columns(
                 out, at, columns, first, count, base_offset, latest, ages, has_holes, x, histogram

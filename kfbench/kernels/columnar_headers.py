@@ -46,7 +46,9 @@ def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
 def _same_value(lengths, values, starts, one, other):
     if lengths[one] != lengths[other]:
         return False
-    return starts[one] == starts[other] or same_bytes(values, starts[one], values, starts[other], np.int64(lengths[one]))
+    return starts[one] == starts[other] or same_bytes(
+        values, starts[one], values, starts[other], np.int64(lengths[one])
+    )
 
 
 @leaf
@@ -563,9 +565,7 @@ def place(data, positions, source, starts, ends, bounds, header_bounds, header_c
             base, behind = sections[b], sections[b] + ends[b] - at
             move(out, base, source, at, ends[b] - at)
             if made[b]:
-                state[b] = _expand_batch(
-                    data, header_columns[b], positions[b + 1], n, source, at, out, behind, room
-                )
+                state[b] = _expand_batch(data, header_columns[b], positions[b + 1], n, source, at, out, behind, room)
         for h in range(np.uint64(start), np.uint64(stop)):
             key_starts[h] += at
             place_of = value_starts[h]
