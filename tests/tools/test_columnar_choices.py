@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import columnar, columnar_cases
-from tools.columnar import choices
+from tools.columnar import choices, reach
 
 FOUND: dict[str, Any] = json.loads(choices.STORED.read_text(encoding="utf-8"))
 WRITTEN = choices.tables(FOUND)
@@ -19,6 +19,12 @@ def test_the_decisions_say_what_is_stored(number: str) -> None:
     block = choices.blocks()[number]
     page = block.page.read_text(encoding="utf-8")
     assert block.spliced(page, WRITTEN[number]) == page
+
+
+def test_the_times_are_the_stored_ones() -> None:
+    page = reach.DECISION.read_text(encoding="utf-8")
+    rows = json.loads(reach.STORED.read_text(encoding="utf-8"))["rows"]
+    assert reach.block().spliced(page, reach.table(rows)) == page
 
 
 def test_a_workload_measured_again() -> None:
