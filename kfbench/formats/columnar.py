@@ -30,7 +30,7 @@ CARRIED: Final = Capabilities(
     sizes_from_shapes=False,
 )
 NO_PARTS: Final = np.zeros(0, np.int64)
-NO_HEADERS: Final = np.zeros((0, 3), np.int64)
+NO_HEADERS: Final = np.zeros(0, np.int64)
 
 
 def _largest(bounds: Int64) -> int:
@@ -161,10 +161,10 @@ class ColumnarFormat(SealedFormat):
 
 
 def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """int64[batches, 3] as `columnar_headers.sizes` fills it, of no batch where there are no headers."""
+    """int64[3 * batches] as `columnar_headers.sizes` fills it, of no batch where there are no headers."""
     if isinstance(records, Shapes) or not records.shapes.has_headers:
         return NO_HEADERS
-    sizes = np.empty((len(bounds) - 1, 3), np.int64)
+    sizes = np.empty(3 * (len(bounds) - 1), np.int64)
     columnar_headers.sizes(records.columns, bounds, scratch, sizes)
     return sizes
 
@@ -223,6 +223,11 @@ class _Reading:
                 return
             self.index(with_payload=False)  # there are rows of batches that are none
 
+    def read_prefix(self) -> None:
+        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
+        self.index(with_payload=False)
+        self._index_headers()
+
     def _index_headers(self) -> None:
         if self.any_headers:
             limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
@@ -230,7 +235,7 @@ class _Reading:
             self.room = (
                 np.empty(values, np.int64),
                 np.empty(values, np.int64),
-                np.empty((columnar_headers.MOST_VALUES, 2), np.int64),
+                np.empty(2 * columnar_headers.MOST_VALUES, np.int64),
             )
             self.headers, self.bodies = header_room(int(bounds[-1])), self.header_columns.copy()
             columnar_headers.index(
