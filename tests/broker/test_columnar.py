@@ -314,8 +314,8 @@ class TestMirror:
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     def test_what_is_the_source_clusters_own_goes_in_place(self, codec: str) -> None:
         """Its horizon stays as the base timestamp that it is in v2; no byte moves."""
-        horizon = {"delete_horizon_ms": NOW_MS + 99}
-        state = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 3, "is_transactional": True}
+        horizon: dict[str, Any] = {"delete_horizon_ms": NOW_MS + 99}
+        state: dict[str, Any] = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 3, "is_transactional": True}
         log = encoded(codec, **horizon, **state)
         done = mirror(log, "columnar")
         assert (done.work.in_place, len(done.data)) == (1, len(log.data))
