@@ -15,6 +15,7 @@ from kfbench.workloads import WORKLOADS
 FORMAT_NAMES = (
     "v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only",
     "v3-unsigned", "v3-headers-first", "v3-tagged", "v3-batch-headers", "v3-full", "kip98", "enriched", "enriched-ms",
+    "columnar",
 )  # fmt: skip
 BATCH_SIZES = (1, 10, 100, 1000)
 VALUE_BYTES = (10, 100, 1000)

@@ -3,9 +3,8 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels import columnar_headers
+from kfbench.kernels import columnar_headers, control, status
 from kfbench.kernels import columns as packed
-from kfbench.kernels import control, status
 from kfbench.kernels._jit import kernel, leaf, part, variant
 from kfbench.kernels.batch_header import attributes_of
 from kfbench.kernels.columns import FULL
@@ -300,9 +299,9 @@ WITH_HEADERS = False  # a variant's own
 def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, positions, bodies):
     """Writes batches one after another; with a codec their payload is still plain, and length and checksum unset.
 
-    scratch: as in `formats.columnar`; header_sizes int64[batches, 3] (`columnar_headers.sizes`) or none. Fills positions int64[batches + 1]
-    and bodies int64[batches] (where the payload begins). Gives (problem, batch): OK, or why that batch cannot be
-    written.
+    scratch: as `columnar_headers` has it; header_sizes int64[3 * batches]: what its `sizes` filled, or none. Fills
+    positions int64[batches + 1] and bodies int64[batches] (where the payload begins). Gives (problem, batch): OK, or
+    why that batch cannot be written.
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
     keys, key_starts, values, value_starts = columns[7:11]
@@ -338,11 +337,11 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
             total = key_bytes + value_bytes
             has_headers = WITH_HEADERS and header_bounds[first] != header_bounds[end]
             if has_headers:
-                if at == FULL or header_sizes[b, 0] > len(out) - at:
+                if at == FULL or header_sizes[3 * b] > len(out) - at:
                     return OUT_TOO_SMALL, b
                 bits |= HEADERS
                 at = columnar_headers.put_columns(out, at, columns, first, count, scratch)
-                total += header_sizes[b, 1] + header_sizes[b, 2]
+                total += header_sizes[3 * b + 1] + header_sizes[3 * b + 2]
             if at == FULL or total > len(out) - at:
                 return OUT_TOO_SMALL, b
         bits |= attributes_of(row, codec, 0, count)
@@ -382,7 +381,7 @@ def _lengths_bytes(lengths, first, n, x, histogram):
 def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
     """The uncompressed bytes of each batch, int64[batches], without writing it; adds to parts int64[len(PARTS)].
 
-    header_sizes int64[batches, 3]: what the headers of each batch take (`columnar_headers.sizes`), or none.
+    header_sizes int64[3 * batches]: what the headers of each batch take (`columnar_headers.sizes`), or none.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     for b in range(len(bounds) - 1):
@@ -408,7 +407,11 @@ def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
             values, value_total = _lengths_bytes(value_lengths, first, count, x, histogram)
         header_columns = header_keys = header_values = np.int64(0)
         if len(header_sizes):
-            header_columns, header_keys, header_values = header_sizes[b, 0], header_sizes[b, 1], header_sizes[b, 2]
+            header_columns, header_keys, header_values = (
+                header_sizes[3 * b],
+                header_sizes[3 * b + 1],
+                header_sizes[3 * b + 2],
+            )
         out[b] = (
             total + ages + holes + keys + values + header_columns + key_total + value_total + header_keys
             + header_values

@@ -5,7 +5,7 @@ import numpy as np
 from kfbench.kernels import columns as packed
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
-from kfbench.kernels.columns import INT32_MAX, NULL, U1, bits_of, fill_lengths, is_padded, packed_bytes
+from kfbench.kernels.columns import INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
 from kfbench.kernels.intrinsics import get_u8, move, put_u8
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes
@@ -131,7 +131,7 @@ def _choose(lengths, values, starts, h, stride, n, scratch):
 
 @kernel
 def sizes(columns, bounds, scratch, out):
-    """Fills int64[batches, 3]: what the headers of each batch take in columns, and of keys and of values in payload.
+    """Fills int64[3 * batches]: what the headers of each batch take in columns, and of keys and of values in payload.
 
     Decides on the forms that `put_columns` and `put_payload` write.
     """
@@ -176,7 +176,7 @@ def sizes(columns, bounds, scratch, out):
                 nulls, least, _, _, _, _ = fill_lengths(x, value_lengths, start, ONE, m)
                 size += 1 + (uvarint_bytes(np.uint64(least)) if nulls else 0)
                 size += packed.size_of(x, m, False, histogram)
-        out[b, 0], out[b, 1], out[b, 2] = size, key_bytes, value_bytes
+        out[3 * b], out[3 * b + 1], out[3 * b + 2] = size, key_bytes, value_bytes
 
 
 @part
@@ -358,7 +358,7 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
             x[i], y[i] = length, at
         return state, p, at + max(length, 0), made
     if form == PLAIN or form == NULLED:
-        state, p, total = packed.read_lengths(data, p, end, n, form == NULLED, most_bytes, x)
+        state, p, _ = packed.read_lengths(data, p, end, n, form == NULLED, most_bytes, x)
         if state == status.SOUND:
             for i in range(np.uint64(n)):
                 y[i] = at
@@ -380,15 +380,15 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
         if not is_padded(data, p, n, width):
             return status.PADDING, p, at, made
         for k in range(known):
-            _, lengths, table[k, 0] = _get_value_length(data, lengths, end, most_bytes)
-            table[k, 1] = at
-            at += max(table[k, 0], 0)
+            _, lengths, table[2 * k] = _get_value_length(data, lengths, end, most_bytes)
+            table[2 * k + 1] = at
+            at += max(table[2 * k], 0)
         packed.unpack(data, p, n, width, x, 0)
         for i in range(np.uint64(n)):
             if x[i] >= known:
                 return status.HEADER_COLUMNS, p, at, made
-            k = np.uint64(x[i])
-            x[i], y[i] = table[k, 0], table[k, 1]
+            k = np.uint64(2 * x[i])
+            x[i], y[i] = table[k], table[k + ONE]
         return status.SOUND, p + size, at, made
     if form == TEMPLATE:
         state, p, length = _get_key_length(data, p, end, most_bytes)
@@ -476,7 +476,7 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
 
     header_columns: where they begin; totals, codecs, bounds and header_bounds as `columnar.index` left them;
     most_in_all: bytes that headers may stand for; room: scratch, x and y int64 for the records and the headers of the
-    largest batch, table int64[MOST_VALUES, 2]. Fills headers (lengths and places of keys, of values), header_totals and
+    largest batch, table int64[2 * MOST_VALUES]. Fills headers (lengths and places of keys, of values), header_totals and
     made int64 (bytes of headers in each batch's payload, of their templates). A batch that breaks a promise gets its
     state.
     """

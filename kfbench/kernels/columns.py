@@ -9,7 +9,6 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
 from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
-from kfbench.layouts import NULL_LENGTH as NULL
 from kfbench.kernels.varint import (
     get_uvarint,
     get_uvarlong,
@@ -19,6 +18,7 @@ from kfbench.kernels.varint import (
     uvarint_bytes,
     varint_bytes,
 )
+from kfbench.layouts import NULL_LENGTH as NULL
 
 BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA = range(6)
 INT32_MAX = 2**31 - 1

@@ -41,9 +41,7 @@ def count(columns, bounds, shared):
                 if same:
                     same = same_bytes(
                         keys, key_starts[one], keys, key_starts[two], np.int64(key_lengths[one])
-                    ) and same_bytes(
-                        values, value_starts[one], values, value_starts[two], np.int64(value_lengths[one])
-                    )
+                    ) and same_bytes(values, value_starts[one], values, value_starts[two], np.int64(value_lengths[one]))
                 if not same:
                     common = np.int64(h)
                     break

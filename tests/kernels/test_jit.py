@@ -26,6 +26,8 @@ from kfbench.kernels import (
     append,
     batch,
     batch_header,
+    columnar,
+    columnar_headers,
     control,
     crc,
     draws,
@@ -59,9 +61,9 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields, headers_first, keys, kinds,
-    kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing, shared_headers, strata, templates,
-    waits,
+    append, batch, batch_header, columnar, columnar_headers, control, crc, draws, enriched, frames, header_fields,
+    headers_first, keys, kinds, kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing,
+    shared_headers, strata, templates, waits,
 )  # fmt: skip
 
 
@@ -109,6 +111,9 @@ def exercise() -> None:
         "compacted-changelog",
     ):
         WORKLOADS[workload].generate(records=1, seed=0)
+    for name in ("v2", "columnar"):
+        log = FORMATS[name].encode(Records.from_lists([b"v"] * 2), 2)
+        FORMATS[name].fetch(log, log.positions, [1])
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 
@@ -145,6 +150,8 @@ def test_every_kernel_was_called() -> None:
         "legacy.encode",
         "enriched.encode",
         "kip98.encode",
+        "columnar.encode",
+        "columnar.index",
         "frames.walk",
         "crc.crc32c_of",
     } <= found.keys()
@@ -159,6 +166,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
     for name in (
         "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
         "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
+        "columnar.encode", "columnar.index", "columnar.fetch", "columnar_headers.sizes", "columnar_headers.index",
         "templates.fill", "templates.natural", "linger.linger",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name
