@@ -178,7 +178,7 @@ def _put_header(out, at, row, base_offset, count, last_delta, base_time, default
     wide = _is_wide(max_time)
     field = np.int64(0) if wide else max_time
     put_i16(out, at + MAX_TIME, np.int16(field >> 32))
-    put_i32(out, at + MAX_TIME + 2, np.int32(field))
+    put_i32(out, at + MAX_TIME + 2, np.int32(((field & 0xFFFFFFFF) ^ 2**31) - 2**31))
     at += HEADER
     if _has_producer(row):
         put_i64(out, at, row.producer_id)
@@ -346,7 +346,7 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
                 return OUT_TOO_SMALL, b
         bits |= attributes_of(row, codec, 0, count)
         bits |= (PRODUCER if _has_producer(row) else 0) | (EXTENSIONS if extensions else 0)
-        put_i16(out, start + ATTRIBUTES, np.int16(bits))
+        put_i16(out, start + ATTRIBUTES, np.int16((bits ^ 0x8000) - 0x8000))  # an i16 of the same bits
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
