@@ -1,4 +1,34 @@
-"""columnar: research format near the entropy floor, magic 4."""
+"""columnar, magic 4, ours: bit-packed columns of all records, outside the codec, then their payload. 30 bytes and up.
+
+Header: `layouts.COLUMNAR_HEADER`, then `[producerId i64, producerEpoch i16, baseSequence i32], count uvarint,
+[lastOffsetDelta uvarint], [extensions], [ages], [offsets], [key lengths], [value lengths], [headers]`, then the
+payload: all keys, all values, all header bytes. The CRC-32C covers attributes..end, the codec the payload alone.
+| attributes bit | |
+|---|---|
+| 0-6 | as v2's; 6: extension 1 is there |
+| 7 | producer state; else all three are -1 |
+| 8 | ages: create times are the anchor less them; else all are the anchor |
+| 9 | lastOffsetDelta (an int32's two's complement) and offset deltas; else record i has baseOffset + i |
+| 10, 11 | key lengths, nulls among them; no column: all null |
+| 12, 13 | the same of values |
+| 14, 15 | headers; extensions |
+
+Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}`, tags rising: 0 base timestamp where it is not v2's
+default, 1 delete horizon, 2 anchor where it is not the maximum, 3 the maximum where 48 bits are too few, 4 payload by
+rows (read, never written). Of one record a column is a zig-zag varint, or an uvarint if it is a length; of more:
+| kind, in the descriptor's bits 6-7 | behind the descriptor | value i |
+|---|---|---|
+| 0 | packed | bits |
+| 1 | base, packed | base + bits |
+| 2 | base, slope, packed | base + i * slope + bits |
+| 3 | low bits 0 delta, 1 patched, 2 both: `width u8, [first], base, packed, [patches]` | |
+
+Bits 0-5 are the width, 63 a word of 64. `kernels.columns` has the rest, `kernels.columnar_headers` the headers by
+position or by row, and docs/columnar.md both in full, with what each choice is worth.
+
+The encoder takes the smallest kind, so that the same records always are the same bytes. A broker sets the append time
+in place in the header's maximum: create times are relative to that, and lost unless extension 2 is there.
+"""
 
 from dataclasses import dataclass
 from functools import partial

@@ -66,6 +66,7 @@ EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
 UNUSED_BITS = 64 - layouts.TIMESTAMP_BITS
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 ONE = np.uint64(1)
+ALL_ALIKE = packed.BASED << 6  # the descriptor of a column of one value
 BY_ROW, BY_POSITION = columnar_headers.BY_ROW, columnar_headers.BY_POSITION
 
 # No batch is larger than this and its payload: a column is never larger than its values over one base.
@@ -555,6 +556,27 @@ def _read_length(data, p, end, is_there, most_bytes):
 
 
 @leaf
+def _read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
+    """Reads a column of n >= 2 lengths into lengths[to:to + n]; (state, next position, their sum)."""
+    if not nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+        length, p = get_varlong(data, p + 1, end)
+        if p > end:
+            return status.COLUMN, p, length
+        if length < 0 or length > INT32_MAX:
+            return status.COLUMN_LENGTH, p, length
+        if length > most_bytes:
+            return status.LIMIT_FIELD, p, length
+        for i in range(to, to + np.uint64(n)):
+            lengths[i] = length
+        return status.SOUND, p, length * n
+    state, p, total = packed.read_lengths(data, p, end, n, nulls, most_bytes, x)
+    if state == status.SOUND:
+        for i in range(np.uint64(n)):
+            lengths[to + i] = x[i]
+    return state, p, total
+
+
+@leaf
 def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, columns, r):
     """Reads ages, offsets and lengths of n >= 1 records into rows r and up.
 
@@ -604,20 +626,18 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
             offsets[to + i] = base_offset + np.int64(i)
     key_bytes = value_bytes = none
     if bits & KEYS:
-        state, p, key_bytes = packed.read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x)
+        state, p, key_bytes = _read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, to)
         if state != status.SOUND:
             return state, p, none, none
-        for i in range(np.uint64(n)):
-            key_lengths[to + i] = x[i]
     else:
         for i in range(to, until):
             key_lengths[i] = NULL
     if bits & VALUES:
-        state, p, value_bytes = packed.read_lengths(data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x)
+        state, p, value_bytes = _read_lengths(
+            data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x, value_lengths, to
+        )
         if state != status.SOUND:
             return state, p, none, none
-        for i in range(np.uint64(n)):
-            value_lengths[to + i] = x[i]
     else:
         for i in range(to, until):
             value_lengths[i] = NULL
@@ -724,8 +744,9 @@ def index(data, positions, counts, limits, two_clocks, with_payload, x, state, c
                 most = min(most_headers, most_headers_in_all - header_bounds[r])
                 problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
             else:
+                headers_before = header_bounds[r]
                 for i in range(np.uint64(r), np.uint64(r + count)):
-                    header_bounds[i + ONE] = header_bounds[r]
+                    header_bounds[i + ONE] = headers_before
         if problem == status.SOUND:
             if p < end and count:
                 codecs[b] = bits & CODEC_MASK

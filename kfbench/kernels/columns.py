@@ -478,6 +478,34 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x):
 # One value without the others
 
 
+@leaf
+def _sum(data, p, n, width):
+    """The sum of the first n values packed at p, whose bytes are known to lie in `data`."""
+    total = np.int64(0)
+    if width == WORD:
+        for i in range(np.uint64(n)):
+            total += np.int64(load_le64(data, p + np.int64(i << U3)))
+    elif p + ((n * width) >> 3) + 8 <= len(data):
+        bits = np.uint64(width)
+        mask = (U1 << bits) - U1
+        for i in range(np.uint64(n)):
+            bit = i * bits
+            total += np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
+    else:
+        for i in range(n):
+            total += np.int64(_one(data, p, i, width))
+    return total
+
+
+@leaf
+def _not_null(data, p, n, width):
+    """How many of the first n codes packed at p are not 0."""
+    number = np.int64(0)
+    for i in range(n):
+        number += 1 if _one(data, p, i, width) != U0 else 0
+    return number
+
+
 @part
 def read_at(data, p, end, n, i, x):
     """(state, next position, value i) of a column of n >= 2; x is scratch for all of them where there are patches."""
@@ -488,13 +516,7 @@ def read_at(data, p, end, n, i, x):
         state, p = read(data, p, end, n, x, 0)
         return state, p, x[i] if state == status.SOUND else value
     if kind == DELTA:
-        value += base * i
-        if width == WORD:
-            for k in range(i):
-                value += np.int64(load_le64(data, start + 8 * k))
-        elif width:
-            for k in range(i):
-                value += np.int64(_one(data, start, k, width))
+        value += base * i + _sum(data, start, i, width)
     else:
         value = base + i * slope
         if width == WORD:
@@ -527,15 +549,12 @@ def read_around(data, p, end, n, nulls, i, with_total, x):
         length = np.int64(NULL) if nulls else base
         before, total = base * i, base * n
     else:
-        for k in range(i):
-            code = np.int64(_one(data, p, k, width))
-            before += code + (shift if code else 0)
+        before = _sum(data, p, i, width)
         length = np.int64(_one(data, p, i, width))
-        total = before + length + (shift if length else 0)
-        if with_total:
-            for k in range(i + 1, n):
-                code = np.int64(_one(data, p, k, width))
-                total += code + (shift if code else 0)
+        total = _sum(data, p, n, width) if with_total else before
+        if nulls and shift:
+            before += shift * _not_null(data, p, i, width)
+            total += shift * _not_null(data, p, n, width) if with_total else np.int64(0)
         before, total = before + base * i, total + base * n
         length = (length + shift if length else np.int64(NULL)) if nulls else length + base
     if length > INT32_MAX:
