@@ -20,7 +20,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.alone import NotAlone, SomeoneMeasures, alone
 from kfbench.measure.broker import measure_path
 from kfbench.measure.cold import ONE_CALL, prepare_cold
-from kfbench.measure.cpu import OPERATIONS, Arm, Operation, Samples, measure, prepare, warm_up
+from kfbench.measure.cpu import OPERATIONS, READINGS, Arm, Operation, Samples, measure, prepare, warm_up, why_no_fetch
 from kfbench.measure.environment import host
 from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.model import Modelled, resident_bytes, verify_model
@@ -130,7 +130,7 @@ def estimate_s(cell: Cell) -> float:
     if cell.kind == "broker":  # at worst the records are decompressed, and compressed again
         arms, once = len(cell.formats) + 1, 2 * once + payload / _BROKER_BYTES_PER_S
         return _BROKER_S + arms * (cell.rounds + _BROKER_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
-    arms = ARMS * len(cell.formats) if cell.kind == "prefix" else len(OPERATIONS) * (len(cell.formats) + 1)
+    arms = ARMS * len(cell.formats) if cell.kind == "prefix" else len(_operations(cell)) * (len(cell.formats) + 1)
     if cell.cache == "cold":
         return _COLD_S + arms * (cell.rounds + _WARM_UP_CALLS) * 2 * once
     return 0.03 + arms * (cell.rounds + _WARM_UP_CALLS) * max(once, 1.2 * cell.sample_us * 1e-6)
@@ -150,8 +150,8 @@ def measure_cell(cell: Cell) -> list[Row]:
 def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
     """The rows of a cell of which nothing was measured. on: the host that tried."""
     parts: list[Row] = [{}]
-    if cell.kind == "cpu":
-        parts = [{"arm": "measure", "operation": operation} for operation in OPERATIONS]
+    if cell.kind in ("cpu", *READINGS):
+        parts = [{"arm": "measure", "operation": operation} for operation in _operations(cell)]
     elif cell.kind == "broker":
         parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
     elif cell.kind == "model":
@@ -203,6 +203,10 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
             yield _error(cell, name, error)
 
 
+def _operations(cell: Cell) -> tuple[Operation, ...]:
+    return (READINGS[cell.kind],) if cell.kind in READINGS else OPERATIONS
+
+
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
     """All formats in one interleaved measurement an operation; a format that fails is left out of it."""
     sound: dict[str, Bytes] = {}
@@ -212,7 +216,10 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
         try:
             sample = _sample(cell.workload, cell.records, cell.seed)
             given = sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields
-            if reason := illegal(name, sample, cell.codec):
+            reason = illegal(name, sample, cell.codec)
+            if reason is None and cell.kind == "record":
+                reason = why_no_fetch(FORMATS[name])
+            if reason:
                 row |= {"status": "skipped", "error": reason}
             else:
                 log = FORMATS[name].encode(*given, lossy=True)
@@ -221,9 +228,9 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
                 continue
         except Exception as error:
             row |= _error(cell, name, error)
-        for operation in OPERATIONS:
+        for operation in _operations(cell):
             yield row | {"operation": operation}
-    for operation in OPERATIONS:
+    for operation in _operations(cell):
         yield from _timed_rows(cell, operation, sound, given)
 
 
@@ -373,6 +380,8 @@ def _sample_of(workload: Workload, seed: int, start: int, records: int) -> Sampl
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows,
     "cpu": _cpu_rows,
+    "metadata": _cpu_rows,
+    "record": _cpu_rows,
     "prefix": _prefix_rows,
     "broker": _broker_rows,
     "model": _model_rows,
