@@ -5,6 +5,7 @@ What every format has to keep is in the other files of this folder.
 
 import gzip
 import struct
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -21,9 +22,9 @@ from kfbench.broker.convert import convert
 from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_time
 from kfbench.broker.upgrade import upgrade
-from kfbench.errors import CorruptLog, Refused
+from kfbench.errors import CorruptLog, KfbenchError, Refused
 from tests.common import batch_fields_of, bounds_of, messages_of, records_of, reference_decode
-from tests.formats.fuzz import sealed
+from tests.formats.fuzz import mutations, sealed
 from tests.recorded import FOLDER, NAMES
 from tests.reference import columnar, columnar_cases
 from tests.reference.model import Fields, Message
@@ -428,3 +429,74 @@ def test_a_segment_there_and_back(tmp_path: Any, codec: str) -> None:
     assert path.stat().st_size < len(log)
     assert upgrade(path, "v2").replaced
     assert path.read_bytes() == log
+
+
+# Whatever comes in
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_what_is_damaged_is_refused_or_stays_what_it_was(data: st.DataObject) -> None:
+    """Sealed again: no checksum tells. What is taken and cannot be read is under a codec, or a control batch."""
+    drawn = data.draw(columnar_cases.batches(max_count=9))
+    codec = data.draw(st.sampled_from(["none", "none", "none", "lz4"]))
+    sent = data.draw(mutations(columnar.encode(drawn, data.draw(columnar_cases.fields_of(drawn)), codec)))
+    bits = int.from_bytes(sent[ATTRIBUTES : ATTRIBUTES + 2], "big") if len(sent) > FIXED else 0
+    before = None
+    with suppress(CorruptLog):
+        before = COLUMNAR.decode(sent)
+    with suppress(CorruptLog):
+        headers(np.frombuffer(sent, np.uint8))
+    options: dict[str, Any] = {}
+    if append_time := data.draw(st.booleans()):
+        options = {"timestamp_type": "append", "now_ms": data.draw(st.sampled_from([0, LATER_MS, 2**47, 2**62]))}
+    try:
+        done = append(sent, base_offset=1000, origin="coordinator", **options)
+    except KfbenchError:
+        return
+    if before is None:
+        assert bits & (columnar.CODEC | columnar.CONTROL)
+        assert (done.work.in_place, done.work.decompressed_bytes) == (1, 0)
+        with pytest.raises(CorruptLog):
+            COLUMNAR.decode(done.data)
+        return
+    back = COLUMNAR.decode(done.data)
+    if not done.work.in_place and not len(before.records):  # nothing is made of nothing
+        return
+    assert [(m.key, m.value, m.headers) for m in messages_of(back.records)] == [
+        (m.key, m.value, m.headers) for m in messages_of(before.records)
+    ]
+    (row,) = back.batch_rows
+    if append_time:
+        assert set(back.records.timestamps_ms.tolist()) <= {options["now_ms"]}
+        assert (row["append_time_ms"], row["timestamp_type"]) == (options["now_ms"], 1)
+    elif not bits & columnar.APPEND_TIME:
+        assert back.records.timestamps_ms.tolist() == before.records.timestamps_ms.tolist()
+        latest = max(before.records.timestamps_ms.tolist(), default=-1)
+        assert max(row["max_timestamp_ms"], -1) == max(latest, -1)
+    if row["count"] == row["last_offset"] - row["base_offset"] + 1:
+        assert back.records.offsets.tolist() == list(range(1000, 1000 + len(back.records)))
+
+
+@given(data=st.data())
+def test_a_mirror_takes_no_damage_from_what_it_does_not_read(data: st.DataObject) -> None:
+    drawn = data.draw(columnar_cases.batches(max_count=9))
+    sent = data.draw(mutations(columnar.encode(drawn, data.draw(columnar_cases.fields_of(drawn)))))
+    before = None
+    with suppress(CorruptLog):
+        before = COLUMNAR.decode(sent)
+    try:
+        done = mirror(sent, "columnar")
+    except KfbenchError:
+        return
+    if before is None:  # handed on, and still as broken
+        assert done.handed_on == 1 or not len(done.data)
+        if len(done.data):
+            with pytest.raises(CorruptLog):
+                COLUMNAR.decode(done.data)
+        return
+    back = COLUMNAR.decode(done.data)
+    assert (back.batch_rows["producer_id"] == -1).all()
+    assert (back.batch_rows["delete_horizon_ms"] == -1).all()
+    if len(back.records):
+        assert back.records.timestamps_ms.tolist() == before.records.timestamps_ms.tolist()
