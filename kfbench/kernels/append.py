@@ -6,7 +6,7 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels import columnar, columnar_fields, enriched, kip98, legacy
+from kfbench.kernels import columnar, columnar_fields, enriched, kip98, legacy, status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
@@ -109,7 +109,9 @@ def _header(data, at, end, kind):
             get_i64(data, at + kip98.PRODUCER), np.int64(get_i32(data, at + kip98.SEQUENCE)),
         )  # fmt: skip
     if kind == COLUMNAR:
-        _, bits, count, last_delta, _, _, _, _, _, _ = columnar.read_header(data, at, end)
+        state, bits, count, last_delta, _, _, _, _, _, _ = columnar.read_header(data, at, end)
+        if state != status.SOUND:  # it may be cut short: it breaks no rule but that it can be read
+            return np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
         producer, sequence = columnar_fields.producer(data, at, bits)
         return bits, last_delta, count, producer, sequence
     bits, last_delta, _, _, count, _ = read_header(data, at, end, kind)
@@ -362,7 +364,8 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
         if wanted == bits and held == max_time and not stamped and not made_room:
             continue
         # Kafka drops the bits that v2 does not know.
-        put_i16(data, at + bits_at, np.int16(wanted & layouts.V2_ATTRIBUTES_MASK if kind == 2 else wanted))
+        wanted &= layouts.V2_ATTRIBUTES_MASK if kind == 2 else 0xFFFF
+        put_i16(data, at + bits_at, np.int16((wanted ^ 0x8000) - 0x8000))  # an i16 of the same bits
         if plain:
             put_i64(data, start, max_time)
             written += 8

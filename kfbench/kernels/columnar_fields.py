@@ -19,20 +19,20 @@ from kfbench.kernels.intrinsics import get_i32, get_i64, get_u8, put_i16, put_i3
 from kfbench.kernels.varint import get_uvarint
 from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, TIMESTAMP_BITS
 
+BEYOND = 1 << TIMESTAMP_BITS - 1  # the first time that the header's own field cannot hold
 ABSENT = 0  # no extension begins there
 
 
 @leaf
 def fits(time_ms):
     """Whether the header's own field can hold a time."""
-    unused = 64 - TIMESTAMP_BITS
-    return (time_ms << unused) >> unused == time_ms
+    return -BEYOND <= time_ms < BEYOND
 
 
 @leaf
 def put_max_time(out, at, time_ms):
     put_i16(out, at + MAX_TIME, np.int16(time_ms >> 32))
-    put_i32(out, at + MAX_TIME + 2, np.int32(time_ms))
+    put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # its low half
 
 
 @leaf

@@ -284,6 +284,14 @@ class TestSeenOutsideTheCodec:
             append(log, in_place=True)
         assert (refusal.value.error, log.tobytes()) == ("INVALID_RECORD", before)
 
+    def test_a_header_that_is_cut_short(self) -> None:
+        """It breaks no rule of a broker's: what would be its fields are another batch's bytes."""
+        whole = bytes(encoded(producer_id=7, producer_epoch=1, base_sequence=3))
+        for end in range(FIXED + 1, FIXED + 15):
+            with pytest.raises(Refused, match="a varint runs past the batch") as refusal:
+                append(sealed(whole[:end]))
+            assert refusal.value.error == "INVALID_RECORD"
+
     def test_a_batch_that_claims_more_records_than_a_log_may_hold(self) -> None:
         """Records of no byte: 34 bytes, and no error of a broker's own."""
         null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
