@@ -324,6 +324,8 @@ CELLS_OF_EVERY_KIND = [
     a_cell(),
     a_cell(codec="zstd", level=3),
     a_cell("cpu"),
+    a_cell("metadata"),
+    a_cell("record", formats=("v2", "columnar")),
     a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
     a_cell("broker", path="append"),
     a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
