@@ -280,8 +280,10 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
 
 
 @leaf
-def put_all(out, at, data, starts, lengths, first, end, total):
+def _put_all(out, at, data, starts, lengths, first, end, total):
     """Copies items of `total` bytes one after another, or all at once where they lie so; gives the next position."""
+    if end - first == ONE:
+        return put_bytes(out, at, data, starts[first], total)
     strays = np.int64(0)
     for i in range(first + ONE, end):
         strays |= starts[i] - starts[i - ONE] - max(np.int64(lengths[i - ONE]), 0)
@@ -351,8 +353,8 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        at = put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes)
-        at = put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes)
+        at = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes)
+        at = _put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes)
         if WITH_HEADERS and bits & HEADERS:
             at = columnar_headers.put_payload(out, at, columns, first, count, scratch)
         if codec == 0 or count == 0:
@@ -856,6 +858,16 @@ def same_prefixes(data, positions, bodies, source, starts, ends, sound, made, ma
         rows[i].canonical = same
 
 
+@leaf
+def _read_around(data, p, end, n, nulls, i, with_total, x):
+    """As `columns.read_around`."""
+    if not nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+        length, p = get_varlong(data, p + 1, end)
+        state = status.SOUND if length >= 0 and length <= INT32_MAX else status.COLUMN_LENGTH
+        return state, p, length, length * i, length * n
+    return packed.read_around(data, p, end, n, nulls, i, with_total, x)
+
+
 @kernel
 def fetch(data, positions, indices, x, state, columns):
     """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
@@ -900,11 +912,11 @@ def fetch(data, positions, indices, x, state, columns):
             if bits & OFFSETS and problem == status.SOUND:
                 problem, p, delta = packed.read_at(data, p, end, n, i, x)
             if bits & KEYS and problem == status.SOUND:
-                problem, p, key_length, key_before, key_total = packed.read_around(
+                problem, p, key_length, key_before, key_total = _read_around(
                     data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, x
                 )
             if bits & VALUES and problem == status.SOUND:
-                problem, p, value_length, value_before, _ = packed.read_around(
+                problem, p, value_length, value_before, _ = _read_around(
                     data, p, end, n, bits & NULL_VALUES != 0, i, False, x
                 )
         if by_rows:

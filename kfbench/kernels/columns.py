@@ -323,7 +323,23 @@ def unpack(data, p, n, width, x, r):
             safe -= 1
         bits = np.uint64(width)
         mask = (U1 << bits) - U1
-        for i in range(np.uint64(safe)):
+        done = np.uint64(0)
+        if width <= 8:  # eight values are `width` bytes, and compilers make vectors of them
+            while done + U8 <= np.uint64(safe):
+                word = load_le64(data, p + np.int64((done * bits) >> U3))
+                to = first + done
+                for k in range(U8):
+                    x[to + k] = np.int64((word >> (k * bits)) & mask)
+                done += U8
+        elif width <= 15:  # four begin at a byte or in its middle
+            while done + U4 <= np.uint64(safe):
+                bit = done * bits
+                word = load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)
+                to = first + done
+                for k in range(U4):
+                    x[to + k] = np.int64((word >> (k * bits)) & mask)
+                done += U4
+        for i in range(done, np.uint64(safe)):
             bit = i * bits
             x[first + i] = np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
         for i in range(np.uint64(safe), np.uint64(n)):
@@ -435,17 +451,18 @@ def fill_lengths(x, lengths, first, stride, n):
         least_any, most, total = min(least_any, length), max(most, length), total + length
     if least_any != NULL:
         return nulls, least_any, total, least_any, most, total
+    if most == NULL:
+        for i in range(np.uint64(n)):
+            x[i] = 0
+        return n, nulls, nulls, nulls, nulls, nulls
     for i in range(np.uint64(n)):
         nulls += x[i] == NULL
         least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
-    if nulls == n:
-        least = np.int64(0)
     shift = 1 - least
     for i in range(np.uint64(n)):
         x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
     total += nulls
-    high = most + shift if nulls < n else np.int64(0)
-    return nulls, least, total, np.int64(0), high, total + shift * (n - nulls)
+    return nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
 
 
 @part
@@ -482,13 +499,22 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x):
 def _sum(data, p, n, width):
     """The sum of the first n values packed at p, whose bytes are known to lie in `data`."""
     total = np.int64(0)
+    if width == 0:
+        return total
     if width == WORD:
         for i in range(np.uint64(n)):
             total += np.int64(load_le64(data, p + np.int64(i << U3)))
     elif p + ((n * width) >> 3) + 8 <= len(data):
         bits = np.uint64(width)
         mask = (U1 << bits) - U1
-        for i in range(np.uint64(n)):
+        done = np.uint64(0)
+        if width <= 8:
+            while done + U8 <= np.uint64(n):
+                word = load_le64(data, p + np.int64((done * bits) >> U3))
+                for k in range(U8):
+                    total += np.int64((word >> (k * bits)) & mask)
+                done += U8
+        for i in range(done, np.uint64(n)):
             bit = i * bits
             total += np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
     else:
