@@ -471,6 +471,8 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x):
     shift, total = np.int64(0), np.int64(0)
     if nulls:
         shift, p = get_uvarint(data, p, end)
+        if shift > INT32_MAX:
+            return status.COLUMN_LENGTH, p, total
         shift -= 1
     state, p = read(data, p, end, n, x, 0)
     if state != status.SOUND:
@@ -558,6 +560,8 @@ def read_around(data, p, end, n, nulls, i, with_total, x):
     start, shift, before, total = p, np.int64(0), np.int64(0), np.int64(0)
     if nulls:
         shift, p = get_uvarint(data, p, end)
+        if shift > INT32_MAX:
+            return status.COLUMN_LENGTH, p, total, before, total
         shift -= 1
     state, kind, width, _, base, _, _, p = _head(data, p, end, n)
     if state != status.SOUND:

@@ -409,6 +409,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a patch beyond 64 bits": (batch_of(0x100, "c1 38 00" + "00" * 14 + "01 00 8002"), "patches"),
     "a delta beyond an int32": (batch_of(0x200, "01 40 8080808010"), "offset delta"),
     "a length beyond an int32": (batch_of(0x400, "40 8080808010"), ": length"),
+    "a minimum beyond an int32": (batch_of(0x3000, "ffffffff0f 00"), ": length"),
     "a negative length": (batch_of(0x400, "40 01"), "length"),
     "no extension": (batch_of(0x8000, "00"), "extensions"),
     "an extension that there is not": (batch_of(0x8000, "01 05 00"), "extensions"),
