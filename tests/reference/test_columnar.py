@@ -1,4 +1,7 @@
-"""The reference of columnar against its text: what it writes reads back, what the text forbids it refuses."""
+"""The reference of columnar against its text: what it writes reads back, what the text forbids it refuses.
+
+Batches by hand are the kernels' too: they refuse what the reference refuses, and read the rest alike.
+"""
 
 import struct
 from dataclasses import replace
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import strategies
-from tests.formats.fuzz import mutations, sealed
+from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
 from tests.reference import codecs, columnar, columnar_cases
 from tests.reference.model import CODEC_NAMES, Fields, Message, RefusedError
 from tests.reference.varint import unsigned, zigzag
@@ -28,12 +31,15 @@ def read(covered: str) -> list[Message]:
     data = batch(covered)
     found = columnar.decode_one(data, 0)
     assert found.size_bytes == len(data)
+    check_agrees_with_reference(data)
     return list(found.messages)
 
 
 def refused(covered: str, why: str) -> None:
+    data = batch(covered)
     with pytest.raises(RefusedError, match=why):
-        columnar.decode_one(batch(covered), 0)
+        columnar.decode_one(data, 0)
+    check_agrees_with_reference(data)
 
 
 # Round trips
@@ -244,11 +250,24 @@ def test_nulls() -> None:
     refused(f"0800 {NO_TIME} 03  02 00", "attributes 0x0800")
     refused(f"3000 {NO_TIME} 01  02", "attributes 0x3000 of 1")
     refused(f"0c00 {NO_TIME} 01  02", "attributes 0x0c00 of 1")
-    refused(f"3000 {NO_TIME} 02  ffffffff0f 00", "minimum")
     refused(f"3000 {NO_TIME} 02  00 40 01", "code -1")
     refused(f"3000 {NO_TIME} 02  00 40 8280808010", "length 2147483648")
     refused(f"1000 {NO_TIME} 02  40 01", "length -1")
     refused(f"1000 {NO_TIME} 01  81808080 01", "length 268435457")
+
+
+@pytest.mark.parametrize(
+    "covered",
+    [
+        f"3000 {NO_TIME} 02  ffffffff0f 00",
+        f"0c00 {NO_TIME} 02  8080808008 00",
+        f"4000 {NO_TIME} 02  01 01  00 02 8080808008 00",
+        f"4000 {NO_TIME} 02  00 01 03  00  01 ffffffff0f 00",
+    ],
+)
+def test_a_minimum_that_is_no_length(covered: str) -> None:
+    """Refused where no record has it, too."""
+    refused(covered, "minimum")
 
 
 def test_times() -> None:
