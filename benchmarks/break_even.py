@@ -15,7 +15,7 @@ except ImportError:  # its place before: asv asks older commits, too
 
 FORMAT_NAMES = (
     "v2", "v3", "v3-attributes-only", "v3-header-only", "v3-unsigned", "v3-headers-first", "v3-tagged",
-    "v3-batch-headers", "v3-full", "kip98",
+    "v3-batch-headers", "v3-full", "kip98", "columnar",
 )  # fmt: skip
 OTHER_NAMES = ("v0", "v1", "v2")
 BATCH_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 20, 30, 50, 100, 200, 500, 1000)

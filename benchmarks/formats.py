@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.workloads import WORKLOADS
 
 FORMAT_NAMES = (
     "v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only",
     "v3-unsigned", "v3-headers-first", "v3-tagged", "v3-batch-headers", "v3-full", "kip98", "enriched", "enriched-ms",
+    "columnar",
 )  # fmt: skip
 BATCH_SIZES = (1, 10, 100, 1000)
 VALUE_BYTES = (10, 100, 1000)
@@ -67,6 +69,50 @@ class Decode:
 
     def time_decode(self, *_):
         self.format.decode(self.data)
+
+
+class DecodeMetadata:
+    """Offsets, times and lengths of 2,000 records: what a format has to decode and decompress for them."""
+
+    version = "1"
+    timer = time.process_time
+    params = (FORMAT_NAMES, BATCH_SIZES, ("none", "zstd"))
+    param_names = ("format", "batch_size", "codec")
+
+    def setup(self, name, batch_size, codec):
+        if codec not in FORMATS[name].capabilities.codecs:
+            raise NotImplementedError(f"{name} has no {codec}")
+        made = sample(batch_size=batch_size)
+        self.format = FORMATS[name]
+        self.data = self.format.encode(made.records, made.bounds, codec, lossy=True).data
+        self.time_decode_metadata()
+
+    def time_decode_metadata(self, *_):
+        self.format.decode_metadata(self.data)
+
+
+class Fetch:
+    """The middle record of each batch: 128,000 records, so that a call's own time is little of it."""
+
+    version = "1"
+    timer = time.process_time
+    params = (FORMAT_NAMES, (10, 100, 1000))
+    param_names = ("format", "batch_size")
+
+    def setup(self, name, batch_size):
+        self.format, made = FORMATS[name], sample(batch_size=batch_size)
+        log = self.format.encode(made.records, made.bounds, lossy=True)
+        times = MANY // RECORDS
+        self.data = np.tile(log.data, times)
+        self.positions = np.append(np.add.outer(np.arange(times) * len(log.data), log.positions[:-1]), len(self.data))
+        self.indices = np.full(len(self.positions) - 1, batch_size // 2)
+        try:
+            self.time_fetch()
+        except IllegalCombination as error:
+            raise NotImplementedError(error) from None
+
+    def time_fetch(self, *_):
+        self.format.fetch(self.data, self.positions, self.indices)
 
 
 class Size:

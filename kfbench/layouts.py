@@ -104,6 +104,18 @@ V3_FIXED_TAIL: Final = np.dtype(  # attributes bit 8, the ablation that keeps v2
     [("last_offset_delta", ">i4"), ("base_timestamp_ms", ">i8"), ("max_timestamp_ms", ">i8"), ("count", ">i4")]
 )
 
+COLUMNAR_HEADER: Final = np.dtype(
+    [
+        *((name, V3_HEADER[name]) for name in ("base_offset", "length", "partition_leader_epoch", "magic", "crc")),
+        ("attributes", ">u2"),
+        ("max_timestamp_ms", "V6"),  # i48, -1: none; the broker sets the append time here
+        # then, with PRODUCER_BIT, COLUMNAR_PRODUCER; count uvarint; last_offset_delta uvarint, extensions, columns
+    ]
+)
+COLUMNAR_PRODUCER: Final = np.dtype(
+    [(name, V3_HEADER[name]) for name in ("producer_id", "producer_epoch", "base_sequence")]
+)
+
 CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # a control record's key begins so
 CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
 END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # the value of 0 and 1
@@ -125,6 +137,18 @@ KIP98_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK & ~DELETE_HORIZON_BIT
 V3_FEATURES_MASK: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT | UNSIGNED_BIT | HEADERS_FIRST_BIT | TAGGED_BIT
 V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | V3_FEATURES_MASK
 SHARED_HEADERS: Final = 1 << 16  # no attribute bit: asks a writer of tagged fields for tag 1
+
+# Of the columnar batch: what is there.
+PRODUCER_BIT: Final = 1 << 7
+AGES_BIT: Final = 1 << 8  # else every timestamp is the anchor
+OFFSETS_BIT: Final = 1 << 9  # the last offset delta too; else record i has base_offset + i
+KEYS_BIT, NULL_KEYS_BIT = 1 << 10, 1 << 11  # no column: all null
+VALUES_BIT, NULL_VALUES_BIT = 1 << 12, 1 << 13
+HEADERS_BIT: Final = 1 << 14
+EXTENSIONS_BIT: Final = 1 << 15
+# Extensions, by tag: i64 each, but for the last, which is empty.
+BASE_TIMESTAMP_TAG, DELETE_HORIZON_TAG, ANCHOR_TAG, WIDE_MAXIMUM_TAG, BY_ROWS_TAG = range(5)
+TIMESTAMP_BITS: Final = 48
 
 APPEND_TIME_TAG: Final = 0  # i64, -1 until the broker sets it
 SHARED_HEADERS_TAG: Final = 1  # headers that every record of the batch begins with

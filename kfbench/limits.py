@@ -32,6 +32,10 @@ class Limits:
         """What a log of that size may decompress to in all."""
         return self.batch_bytes + self.log_expansion * log_size_bytes
 
+    def log_records(self, log_size_bytes: int) -> int:
+        """How many records a log of that size may hold in all, where one may take no byte: 48 bytes of columns each."""
+        return self.batch_records + self.log_expansion * log_size_bytes // 48
+
     def log_headers(self, log_size_bytes: int) -> int:
         """How many headers the shared ones of a log may stand for in all: each takes 24 bytes of columns."""
         return self.batch_headers + self.log_expansion * log_size_bytes // 24

@@ -19,7 +19,7 @@ from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.errors import InvalidRecords
 from kfbench.formats import FORMATS
 from kfbench.records import Records
-from tests.reference import enriched, kip98, v01, v23
+from tests.reference import columnar, enriched, kip98, v01, v23
 from tests.reference import log as reference_log
 from tests.reference.model import UNSET, Batch, Fields, Message
 from tests.strategies import Case
@@ -82,6 +82,8 @@ def reference_encode(name: str, messages: Sequence[Message], fields: Fields, cod
         return v01.encode(LEGACY[name], messages, fields, codec)
     if name in ENRICHED:
         return enriched.encode(name, messages, fields, codec)
+    if name == "columnar":
+        return columnar.encode(messages, fields, codec)
     return kip98.encode(messages, fields, codec) if name == "kip98" else v23.encode(name, messages, fields, codec)
 
 
@@ -91,6 +93,8 @@ def reference_plain(name: str, messages: Sequence[Message], fields: Fields) -> b
         return v01.inner_set(LEGACY[name], messages, fields)
     if name in ENRICHED:
         return enriched.inner_set(name, messages, fields)
+    if name == "columnar":
+        return columnar.payload_section(messages)
     return kip98.messages_section(messages, fields) if name == "kip98" else v23.records_section(name, messages, fields)
 
 
@@ -100,6 +104,8 @@ def reference_around(name: str, messages: Sequence[Message], fields: Fields, cod
         return v01.wrapper(LEGACY[name], codec, messages, payload, fields)
     if name in ENRICHED:
         return enriched.wrapper(name, codec, messages, payload, fields)
+    if name == "columnar":
+        return columnar.batch(messages, fields, codec, payload)
     if name == "kip98":
         return kip98.batch(messages, fields, codec, payload)
     return v23.batch(name, messages, fields, codec, payload)
@@ -138,7 +144,8 @@ def check_sizes(name: str, case: Case) -> None:
         batch_fields_of(case),
     )
     written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
-    by_content = name in v23.BATCH_HEADERS_NAMES  # what records share cannot be known from their shapes
+    # What records share cannot be known from their shapes.
+    by_content = not fmt.capabilities.sizes_from_shapes and records.shapes.has_headers
     for given in (records,) if by_content else (records, records.shapes):
         sizes = fmt.size(given, bounds, batch_fields=fields)
         assert sizes.dtype == np.int64

@@ -19,8 +19,9 @@ LAYOUTS = {
     "kip98 batch": (layouts.KIP98_HEADER,),
     "v2 batch": (layouts.V2_HEADER,),
     "v3 batch": (layouts.V3_HEADER, layouts.V3_FIXED_TAIL),
+    "columnar batch": (layouts.COLUMNAR_HEADER,),
 }
-TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32"}
+TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32", ">u2": "u16", "|V6": "i48"}
 
 
 def tables(heading: str | None = None) -> list[list[list[str]]]:

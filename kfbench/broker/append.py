@@ -5,14 +5,21 @@
 | v0 | plain messages | compressed sets: inner offsets are absolute |
 | v1, enriched | the wrapper's offset (KIP-31), plain messages | sets whose offsets do not rise by one |
 | v2, v3, kip98 | base offset and leader epoch, outside the CRC | compressed batches whose offsets do not rise by one |
+| columnar | the same | batches whose offsets do not rise by one; where a maximum timestamp cannot be set, below |
 | any | | another format or codec |
 
 Log append time adds the timestamp, its type and the checksum. Where v3 has its maximum timestamp in a varlong, what
 follows may have to move; tagged, tag 0 is of fixed size. A maximum that the producer set wrongly is mended, and under
 create time tag 0 becomes -1, so that a producer cannot forge a broker's time.
 
+Columnar has it in 48 bits, and create times count from it unless the batch has an anchor of its own. A broker's time
+takes its place all the same: no reader asks for the others, and they are lost. What is built anew for it is a batch
+whose maximum or new time does not fit, and one without an anchor whose producer set it wrongly.
+
 Of compressed batches with headers first that stay, no more than the metadata is decompressed: damage in the payload
-behind it is not seen (their checksum covers plain bytes), and goes into the log as it came.
+behind it is not seen (their checksum covers plain bytes), and goes into the log as it came. Of columnar nothing is
+decompressed, and no payload looked at: not whether it can be, nor what is in it, control records included. Only its
+size is held to the lengths where it is plain.
 
 A producer's requests count from offset 0: Kafka refuses batches of v2 that do not, and builds compressed sets of v1
 anew. With from_zero=False offsets need only rise by one, so that the batches of a log may be sent as requests.
@@ -312,8 +319,9 @@ def _runs(
         same = (wanted == codecs) & _is_same(fmt, to, features, topic.to is None, source is None)
         if magic == 0:
             same &= codecs == 0
-        # Headers first, what stays is read in part: not together with what is built anew.
-        for first, end in runs_of(same) if features & HEADERS_FIRST_BIT else [(0, hi - lo)]:
+        # What stays is read in part where its metadata can be had alone: not together with what is built anew.
+        in_parts = features & HEADERS_FIRST_BIT or fmt.has_bare_metadata
+        for first, end in runs_of(same) if in_parts else [(0, hi - lo)]:
             start = lo + first
             bounds = firsts[start : lo + end + 1] - firsts[start]
             positions = entries.positions[firsts[start] : firsts[lo + end] + 1]
@@ -351,8 +359,12 @@ def _checked(
     columns = read(fmt, data, positions, not same.all(), allowance, rules)
     latest_ms, in_order = check(columns, rules)
     codecs, stays = topic.codecs(traits), same
-    if not in_order.all():  # plain, nobody asks; else what is not in order is built anew
-        loose = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits))
+    if columns.kind == kernels.COLUMNAR:
+        settable = np.empty(len(in_order), np.bool_)
+        kernels.find_settable(data, positions, topic.is_append, topic.now_ms, latest_ms, settable)
+        in_order &= settable
+    if not in_order.all():  # plain, nobody asks where nobody can see it; else what is not in order is built anew
+        loose = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits)) & (not fmt.has_bare_metadata)
         in_order = in_order[bounds[:-1]] | loose
         stays = same & in_order
         if topic.codec:

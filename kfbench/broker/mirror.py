@@ -8,6 +8,7 @@ batches and compresses those. It need not where all records of a batch go to one
 | kip98 | decompress it: without a count nothing else says whether there are holes |
 | partitions are kept (`partitions=1`; MirrorMaker 2), or no key is promised (`keyed=False`) | nothing |
 | enriched, tag 34 off | read the header |
+| columnar | the same: its attributes say whether any record has a key |
 | v3, headers first | decompress the metadata, to see that there is no key |
 | any other compressed batch | decompress it |
 
@@ -16,18 +17,18 @@ batches and those of a transaction that an ABORT marker in the log ends. One tha
 committed: a fetch that reads committed ends before the first that is not decided.
 
 Built anew whatever their keys: batches with log append time, whose readers would see the producers' times again, since
-a broker sets that type; and batches of v2, v3 and kip98 with holes, which a broker does not take from a producer
+a broker sets that type; and batches (v2 and later, kip98) with holes, which a broker does not take from a producer
 (`LogValidator`: "Inconsistent batch offset range").
 
 What is handed on is made what a producer may send:
 
-- A producer counts from 0, and a broker refuses batches of v2 that do not. The base offset of v2, v3, kip98 and of an
+- A producer counts from 0, and a broker refuses batches of v2 that do not. The base offset of batches and of an
   enriched set stands outside the checksum: 8 bytes. A set of v1 has its last offset there, and no count to reckon that
   from 0: it is told by the last offset of what stands before it. Where there are holes, or the set was not the first
   one behind first_offset, that is wrong, and the destination builds the set anew. It does so with every set of v0, and
   looks at no offset of plain messages; those are left.
-- In v2, v3 and kip98 producer, transaction and delete horizon are the source cluster's and go (in place, but the
-  checksum covers them: one pass over the batch).
+- In batches producer, transaction and delete horizon are the source cluster's and go (in place, but the checksum covers
+  them: one pass over the batch).
 - In enriched sets tag 33 is turned off (one pass again), so that positions stand for offsets and the destination need
   not rewrite the holes that compaction left.
 """
@@ -39,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, read_only
-from kfbench.batches import BATCH, DecodedLog, EncodedLog
+from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
 from kfbench.broker._headers import NOT_SAID, dialect_of, headers
 from kfbench.broker._source import bytes_of, find
 from kfbench.broker.retention import history_of
@@ -47,11 +48,11 @@ from kfbench.broker.work import Work
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
-from kfbench.formats._messages import MessageFormat
 from kfbench.kernels import frames, mirroring, partition
 from kfbench.kernels.scan import ENRICHED, KIP98
 from kfbench.layouts import HEADERS_FIRST_BIT, NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
+from kfbench.log.writing import Kind, codec_bytes, write_batches
 from kfbench.records import Records
 
 MESSAGE_MAX_BYTES: Final = 1_048_588  # message.max.bytes
@@ -241,8 +242,9 @@ class _Source:
     def is_empty(self) -> NDArray[np.bool_]:
         """Which batches hold no record."""
         rows = self.rows
-        bare = (rows["magic"] > 1) & (rows["size_bytes"] == rows["header_bytes"])  # kip98 does not say its count
-        empty: NDArray[np.bool_] = bare | (rows["count"] == 0)
+        bare = (rows["magic"] > 1) & (rows["size_bytes"] == rows["header_bytes"])
+        is_counted = rows["count"] != NOT_SAID  # kip98 does not say its count
+        empty: NDArray[np.bool_] = np.where(is_counted, rows["count"] == 0, bare)
         return empty
 
     @property
@@ -326,11 +328,10 @@ class _Source:
         picked = replace(picked, shapes=replace(picked.shapes, offsets=offsets))
         if not len(wanted):
             bounds = np.zeros(1, np.int64)
-        new = self.fmt.encode(picked, bounds, codec, level)
-        if codec == "none":
-            return new, 0
-        outside = 0 if isinstance(self.fmt, MessageFormat) else int(headers(new.data, self.fmt)["header_bytes"].sum())
-        return new, int(self.fmt.size(picked, bounds).sum()) - outside
+        kinds = [Kind(fmt=self.fmt, codec=codec, level=level)]
+        number = np.zeros(len(bounds) - 1, np.int64)
+        new = write_batches(picked, bounds, NO_FIELDS, number, kinds)
+        return new, codec_bytes(picked, bounds, NO_FIELDS, number, kinds)
 
     def _picked(self, batches: Int64) -> tuple[Bytes, Int64]:
         """These batches one after another; the log itself where that is all of them."""

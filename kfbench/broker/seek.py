@@ -165,7 +165,9 @@ class _Search:
             raise CorruptLog(position + error.position, error.field, error.promise) from None
         self.work += Work(
             read_bytes=size - int(row["header_bytes"]),
-            decompressed_bytes=inside.plain_bytes if row["codec"] and row["count"] else 0,
+            decompressed_bytes=0
+            if fmt.has_bare_metadata or not (row["codec"] and row["count"])
+            else inside.plain_bytes,
         )
         return inside
 

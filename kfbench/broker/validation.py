@@ -16,25 +16,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64
-from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import Format
 from kfbench.formats._batched import BatchedFormat
 from kfbench.formats._messages import MessageFormat, MessageReading
 from kfbench.formats._reading import Reading
+from kfbench.formats.columnar import ColumnarFormat
+from kfbench.formats.columnar import _Reading as ColumnarReading
 from kfbench.kernels import append as kernels
-from kfbench.kernels import batch_header, enriched, kip98, status
+from kfbench.kernels import enriched, header_fields, kip98, status
 from kfbench.layouts import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
 from kfbench.records import Records
 
 ANY_TIME: Final = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 INVALID_RECORD: Final = "INVALID_RECORD"
 
+_KEPT: Final = ("producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control")
 _CORRUPT: Final = {status.PROMISES[state] for state in (status.SIZE, status.CRC, status.INNER_CRC)}
 _UNREADABLE: Final = tuple(  # of these a broker has nothing to say, or no error but UNKNOWN_SERVER_ERROR
     status.PROMISES[state][1]
-    for state in (status.MAGIC, status.COMPRESSED, status.LIMIT_RECORDS, status.LIMIT_HEADERS, status.LIMIT_FIELD)
+    for state in (
+        status.MAGIC,
+        status.COMPRESSED,
+        status.LIMIT_RECORDS,
+        status.LIMIT_LOG_RECORDS,
+        status.LIMIT_HEADERS,
+        status.LIMIT_LOG_HEADER_BYTES,
+        status.LIMIT_FIELD,
+    )
 )
 
 
@@ -59,7 +70,7 @@ class Rules:
 class Columns:
     """Batches as a validator sees them: columns of records, bounds int64[batches + 1] and where each batch lies.
 
-    is_metadata: some payload is still compressed, so that `records` would miss it.
+    is_metadata: some payload was not looked at, so that `records` would miss it.
     """
 
     fmt: Format
@@ -93,20 +104,19 @@ class Columns:
         """What a broker keeps of a batch that it builds anew: the producer's part of the header."""
         if isinstance(self.fmt, MessageFormat):
             return NO_FIELDS if self.kind != kernels.ENRICHED else BatchFields(is_control=self.holds_control)
-        producer, epoch, sequence = {
-            2: (batch_header.V2_PRODUCER, batch_header.V2_PRODUCER_EPOCH, batch_header.V2_SEQUENCE),
-            3: (batch_header.V3_PRODUCER, batch_header.V3_PRODUCER_EPOCH, batch_header.V3_SEQUENCE),
-            kernels.KIP98: (kip98.PRODUCER, kip98.PRODUCER_EPOCH, kip98.SEQUENCE),
-        }[self.kind]
-        bits = self._field(kip98.ATTRIBUTES if self.kind == kernels.KIP98 else batch_header.ATTRIBUTES, 2)
-        return BatchFields(
-            producer_id=self._field(producer, 8),
-            producer_epoch=self._field(epoch, 2),
-            base_sequence=self._field(sequence, 4),
-            is_transactional=bits & TRANSACTIONAL_BIT != 0,
-            is_control=bits & CONTROL_BIT != 0,
-            tagged_fields=self.tags if self.make_tags else None,
-        )
+        if self.kind == kernels.KIP98:
+            bits = self._field(kip98.ATTRIBUTES, 2)
+            return BatchFields(
+                producer_id=self._field(kip98.PRODUCER, 8),
+                producer_epoch=self._field(kip98.PRODUCER_EPOCH, 2),
+                base_sequence=self._field(kip98.SEQUENCE, 4),
+                is_transactional=bits & TRANSACTIONAL_BIT != 0,
+                is_control=bits & CONTROL_BIT != 0,
+            )
+        rows = np.zeros(len(self.positions) - 1, FIELDS)
+        header_fields.read(self.data, self.positions, self.kind, rows)
+        kept = {name: rows[name] for name in _KEPT}
+        return BatchFields(**kept, tagged_fields=self.tags if self.make_tags else None)
 
     @property
     def holds_control(self) -> NDArray[np.bool_]:
@@ -138,6 +148,8 @@ def read(fmt: Format, data: Bytes, positions: Int64, whole: bool, allowance: All
     try:
         if isinstance(fmt, BatchedFormat):
             return _batches(fmt, data, positions, whole, allowance)
+        if isinstance(fmt, ColumnarFormat):
+            return _columnar(fmt, data, positions, whole, allowance)
         if isinstance(fmt, MessageFormat):
             return _messages(fmt, data, positions, allowance)
         return _decoded(fmt, data, positions, allowance)
@@ -174,6 +186,31 @@ def _batches(fmt: BatchedFormat, data: Bytes, positions: Int64, whole: bool, all
         make_records=records,
         make_tags=reading.tags if reading.featured else None,
         is_metadata=reading.plain_bytes is not None and bool(np.any(reading.payload_ends > reading.ends)),
+    )
+
+
+def _columnar(fmt: ColumnarFormat, data: Bytes, positions: Int64, whole: bool, allowance: Allowance) -> Columns:
+    """From what lies outside the codec alone, unless the records are wanted too."""
+    before_bytes = allowance.log_bytes
+    reading = ColumnarReading(data, positions, "raise", allowance)
+    if whole:
+        reading.read()
+    else:
+        reading.read_prefix()
+    reading.damage.errors()
+    index, n = reading.columns, int(reading.bounds[-1])
+    return Columns(
+        fmt=fmt,
+        data=data,
+        positions=positions,
+        timestamps_ms=index.timestamps[:n],
+        offsets=index.offsets[:n],
+        key_lengths=index.key_lengths[:n],
+        bounds=reading.bounds,
+        decompressed_bytes=before_bytes - allowance.log_bytes,
+        kind=fmt.magic,
+        make_records=reading.records,
+        is_metadata=not whole,
     )
 
 
@@ -229,7 +266,7 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rule
     if error.promise.startswith(_UNREADABLE):
         return None
     refused = None
-    if isinstance(fmt, BatchedFormat):  # the header is looked at before the records
+    if isinstance(fmt, BatchedFormat | ColumnarFormat):  # the header is looked at before the records
         b = int(np.searchsorted(positions, error.position))
         refused = _header_refusal(fmt.magic, data, positions[b : b + 2], 0, rules)
     return refused or Refused(INVALID_RECORD, error.position, f"{error.field}: {error.promise}")

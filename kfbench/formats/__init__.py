@@ -18,7 +18,7 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
 )
 
 BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(
-    {FORMATS[name].magic: FORMATS[name] for name in ("v0", "v1", "v2", "v3")}
+    {FORMATS[name].magic: FORMATS[name] for name in ("v0", "v1", "v2", "v3", "columnar")}
 )
 
 __all__ = ["BY_MAGIC", "FORMATS", "Capabilities", "Entries", "Format"]

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, as_bytes
@@ -13,6 +14,7 @@ from kfbench.codecs import CODECS, Allowance
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
+from kfbench.formats._index import Index
 from kfbench.formats._reading import Reading
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import batch_header, headers_first, rows, shared_headers
@@ -142,6 +144,11 @@ class BatchedFormat(SealedFormat):
             tags=read.tags if read.featured else None,
             errors=errors,
         )
+
+    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
+        if self.features & ~(layouts.NO_RECORD_ATTRIBUTES_BIT | layouts.FIXED_HEADER_BIT):
+            super()._fetch(data, positions, indices, state, index)
+        rows.fetch(data, positions, self.magic, indices, state, index.columns)
 
     def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)

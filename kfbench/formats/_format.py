@@ -11,13 +11,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
-from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer
+from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
 from kfbench.batches import (
     CREATE_TIME,
     FIELD_DEFAULTS,
@@ -30,9 +30,11 @@ from kfbench.batches import (
 )
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
-from kfbench.formats._damage import OnError
+from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
+from kfbench.formats._index import Index, header_room
 from kfbench.kernels import control, status
+from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
@@ -49,7 +51,7 @@ class Capabilities:
     empty_batches: bool
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
-    sizes_from_shapes: bool = True  # else what is in the headers decides too, and sizes take Records
+    sizes_from_shapes: bool = True  # else what is in headers decides too, and where there are some sizes take Records
 
     @property
     def missing(self) -> list[str]:
@@ -70,6 +72,7 @@ class Format(ABC):
     summary: str
     capabilities: Capabilities
     features: int = 0  # attribute bits that every batch of this format sets
+    bare_parts: ClassVar[tuple[str, ...]] = ("batch_header.",)  # how parts of `breakdown` begin that no codec covers
 
     def encode(
         self,
@@ -118,7 +121,8 @@ class Format(ABC):
     ) -> Int64:
         """The exact bytes of each batch without a codec, int64[batches]: those of `encode(..., lossy=True)`.
 
-        Raises InvalidRecords for Shapes where `capabilities.sizes_from_shapes` is False; so does `breakdown`.
+        Raises InvalidRecords for Shapes with headers where `capabilities.sizes_from_shapes` is False; so does
+        `breakdown`.
         """
         self._check_sizeable(records)
         bounds = plan(len(records), batch_size)
@@ -175,6 +179,26 @@ class Format(ABC):
             trailing_bytes=log.trailing_bytes,
         )
 
+    def fetch(self, data: Any, positions: Int64, indices: ArrayLike) -> Records:
+        """Record indices[b] of each batch data[positions[b]:positions[b + 1]], as one record a batch without headers.
+
+        No other record is decoded, and no checksum checked. Raises IllegalCombination where the format has no way to do
+        that, CorruptLog for a batch that is damaged, has a codec or has no such record.
+        """
+        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        wanted = integers_of("indices", indices, np.int64)
+        if len(wanted) != len(positions) - 1:
+            raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
+        if np.any(np.diff(positions, prepend=0, append=len(data)) < 0) or np.any(np.diff(positions) <= MAGIC_AT):
+            raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
+        index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
+        self._fetch(data, positions, wanted, damage.state, index)
+        damage.errors()
+        return index.records(data, np.zeros(len(wanted) + 1, np.int64), header_room(0))
+
+    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:  # noqa: ARG002
+        raise IllegalCombination(f"{self.name} has no way to one record of a batch")
+
     @abstractmethod
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         """Reads the entries data[positions[i]:positions[i + 1]]."""
@@ -215,8 +239,8 @@ class Format(ABC):
 
     def _check_sizeable(self, records: Records | Shapes) -> None:
         """Raises InvalidRecords."""
-        shapes_of(records)
-        if isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
+        has_headers = shapes_of(records).has_headers
+        if has_headers and isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
             raise InvalidRecords(f"{self.name}: sizes depend on what is in the headers; kfbench.Records are wanted")
 
     def check_codec(self, codec: str, level: int | None = None) -> None:
@@ -244,6 +268,11 @@ class Format(ABC):
             noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
             losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
         return {name: number for name, number in losses.items() if number}
+
+    @property
+    def has_bare_metadata(self) -> bool:
+        """Whether no codec covers offsets, times and lengths of the records."""
+        return "key_length" in self.bare_parts
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"

@@ -38,10 +38,12 @@ class Index:
         source: Bytes,
         header_bounds: NDArray[np.int64],
         headers: Headers,
+        header_values: Bytes | None = None,
     ) -> Records:
         """The first len(header_bounds) - 1 records, all their bytes in `source`.
 
-        headers: lengths and starts of the keys, lengths and starts of the values.
+        headers: lengths and starts of the keys, lengths and starts of the values; header_values: what these lie in,
+        if it is not the source.
         """
         n = len(header_bounds) - 1
         names, name_starts, contents, content_starts = headers
@@ -61,7 +63,7 @@ class Index:
             value_starts=self.value_starts[:n],
             header_key_data=source,
             header_key_starts=name_starts,
-            header_value_data=source,
+            header_value_data=source if header_values is None else header_values,
             header_value_starts=content_starts,
         )
 

@@ -10,6 +10,7 @@ with cached_in_our_folder():
     from kfbench.kernels import (
         append,
         batch,
+        columnar,
         control,
         crc,
         draws,
@@ -40,6 +41,7 @@ __all__ = [
     "FAST_CRC",
     "append",
     "batch",
+    "columnar",
     "control",
     "crc",
     "draws",

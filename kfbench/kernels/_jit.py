@@ -115,6 +115,15 @@ def leaf(function: Callable[..., Any]) -> Any:
     return made
 
 
+def part(function: Callable[..., Any]) -> Any:
+    """A helper of kernels that stays a call: what is long and used in many places would be compiled in each of them."""
+    if not COMPILED:
+        return function
+    made = njit(**_OPTIONS, no_cpython_wrapper=True)(function)
+    made.__class__ = _Leaf
+    return made
+
+
 class _Leaf(Dispatcher):
     """Without an entry from Python a call is a jump to address 0."""
 

@@ -24,6 +24,7 @@ __all__ = [  # what takes the place of `intrinsics`
     "put_i16",
     "put_i32",
     "put_i64",
+    "put_le64",
     "put_u8",
 ]
 
@@ -116,9 +117,9 @@ def _loader(size: int, kind: type[Any] = int, signed: bool = False, order: Any =
     return load
 
 
-def _storer(size: int) -> Callable[..., Any]:
+def _storer(size: int, order: Any = "big") -> Callable[..., Any]:
     def store(buffer: Any, position: Any, value: Any) -> None:
-        Array.of(buffer).span(position, size)[:] = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "big")
+        Array.of(buffer).span(position, size)[:] = (int(value) & (1 << 8 * size) - 1).to_bytes(size, order)
 
     return store
 
@@ -131,6 +132,7 @@ get_i16 = _loader(2, signed=True)
 get_i8 = _loader(1, signed=True)
 get_u8 = _loader(1)
 put_i64, put_i32, put_i16, put_u8 = (_storer(size) for size in (8, 4, 2, 1))
+put_le64 = _storer(8, "little")
 
 
 def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:

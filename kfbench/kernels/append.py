@@ -6,7 +6,7 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels import enriched, kip98, legacy
+from kfbench.kernels import columnar, columnar_fields, enriched, kip98, legacy, status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
@@ -44,8 +44,9 @@ from kfbench.kernels.lengths import get_delta
 from kfbench.kernels.sealing import AFTER_LENGTH, LENGTH
 from kfbench.kernels.varint import get_uvarint, get_varlong, put_varint, varint_bytes
 
-KIP98, ENRICHED = 98, 99
+COLUMNAR, KIP98, ENRICHED = columnar.THIS_MAGIC, 98, 99
 NO_PRODUCER_ID, NO_TIMESTAMP = layouts.NO_PRODUCER_ID, layouts.NO_TIMESTAMP
+TIMESTAMP_BITS = layouts.TIMESTAMP_BITS
 
 # What is wrong with the batches of a request: it ends inside one, has none, of two magics, or more than it may.
 INSIDE_BATCH, NO_BATCH, OTHER_MAGIC, TOO_MANY = range(1, 5)
@@ -107,6 +108,12 @@ def _header(data, at, end, kind):
             np.int64(get_i16(data, at + kip98.ATTRIBUTES)), np.int64(get_i32(data, at + kip98.LAST)), np.int64(-1),
             get_i64(data, at + kip98.PRODUCER), np.int64(get_i32(data, at + kip98.SEQUENCE)),
         )  # fmt: skip
+    if kind == COLUMNAR:
+        state, bits, count, last_delta, _, _, _, _, _, _ = columnar.read_header(data, at, end)
+        if state != status.SOUND:  # it may be cut short: it breaks no rule but that it can be read
+            return np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
+        producer, sequence = columnar_fields.producer(data, at, bits)
+        return bits, last_delta, count, producer, sequence
     bits, last_delta, _, _, count, _ = read_header(data, at, end, kind)
     producer, sequence = (V2_PRODUCER, V2_SEQUENCE) if kind == 2 else (V3_PRODUCER, V3_SEQUENCE)
     return bits, last_delta, count, get_i64(data, at + producer), np.int64(get_i32(data, at + sequence))
@@ -149,7 +156,7 @@ def _is_marked(data, at, kind):
     """Whether a batch says that its timestamps are a broker's."""
     if kind == 1:
         return get_u8(data, at + legacy.ATTRIBUTES) & APPEND != 0
-    if kind == 2 or kind == 3:
+    if kind == 2 or kind == 3 or kind == COLUMNAR:
         return get_i16(data, at + ATTRIBUTES) & APPEND != 0
     return kind == KIP98 and get_i16(data, at + kip98.ATTRIBUTES) & APPEND != 0
 
@@ -166,7 +173,7 @@ def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_
     for b in range(len(bounds) - 1):
         at, end_at = positions[b], positions[b + 1]
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        if kind == 2 or kind == 3 or kind == KIP98:
+        if kind == 2 or kind == 3 or kind == COLUMNAR or kind == KIP98:
             rule, _, _, _, _ = _broken_rule(
                 data, at, end_at, kind, bounds[b + 1] - bounds[b], from_client, from_zero, to_messages
             )
@@ -250,6 +257,34 @@ def find_append_tag(data, positions, found):
         found[b] = _append_tag_at(data, at, end, 3, np.int64(get_i16(data, at + ATTRIBUTES))) != 0
 
 
+@leaf
+def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
+    """(the maximum timestamp of a columnar batch, what it is to be). The records' own that is below -1 stays: it is
+    what their times count from."""
+    _, _, _, _, _, _, held, _, _, _ = columnar.read_header(data, at, end)
+    if append:
+        return held, now_ms
+    return held, held if max(held, np.int64(NO_TIMESTAMP)) == latest_ms else latest_ms
+
+
+@kernel
+def find_settable(data, positions, append, now_ms, latest_ms, found):
+    """Which columnar batches can be given their maximum timestamp where it stands: found bool[batches].
+
+    48 bits hold most times, and create times count from it where they have no anchor of their own: then only a broker
+    that writes its own time may set another.
+    """
+    for b in range(len(found)):
+        at, end = positions[b], positions[b + 1]
+        _, bits, _, _, _, _, held, anchor, _, _ = columnar.read_header(data, at, end)
+        _, wanted = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
+        found[b] = held == wanted or (
+            columnar_fields.fits(wanted)
+            and not columnar_fields.is_wide(data, at, end, bits)
+            and (append or anchor != held)
+        )
+
+
 @kernel
 def measure_room(data, positions, append, now_ms, latest_ms, growth):
     """How much longer (negative: shorter) each v3 batch becomes, growth int64[batches]; gives whether any does."""
@@ -320,16 +355,23 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
         start, stop, base_time = at + (kip98.MAX_TIME if kind == KIP98 else V2_MAX_TIME), np.int64(0), np.int64(0)
         if kind == 3:
             start, stop, base_time = _max_time_at(data, at, end, bits)
-        plain = kind != 3 or bits & FIXED != 0
-        held = get_i64(data, start) if plain else base_time + get_varlong(data, start, end)[0]
+        plain = kind != COLUMNAR and (kind != 3 or bits & FIXED != 0)
+        if kind == COLUMNAR:
+            held, max_time = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
+        else:
+            held = get_i64(data, start) if plain else base_time + get_varlong(data, start, end)[0]
         stamped = tag_at != 0 and get_i64(data, tag_at) != noted
         if wanted == bits and held == max_time and not stamped and not made_room:
             continue
         # Kafka drops the bits that v2 does not know.
-        put_i16(data, at + bits_at, np.int16(wanted & layouts.V2_ATTRIBUTES_MASK if kind == 2 else wanted))
+        wanted &= layouts.V2_ATTRIBUTES_MASK if kind == 2 else 0xFFFF
+        put_i16(data, at + bits_at, np.int16((wanted ^ 0x8000) - 0x8000))  # an i16 of the same bits
         if plain:
             put_i64(data, start, max_time)
             written += 8
+        elif held != max_time and kind == COLUMNAR:
+            columnar_fields.put_max_time(data, at, max_time)
+            written += TIMESTAMP_BITS // 8
         elif held != max_time:
             put_varint(data, start, max_time - base_time)
             written += stop - start

@@ -1,7 +1,8 @@
-"""Batch headers of magic 2 and 3 as `BatchFields` has them, for batches that are written anew with other records or
+"""Batch headers of magic 2 to 4 as `BatchFields` has them, for batches that are written anew with other records or
 in another format. A reader has found them sound."""
 
-from kfbench.kernels._jit import kernel
+from kfbench.kernels import columnar
+from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
     CONTROL,
@@ -21,6 +22,29 @@ from kfbench.kernels.batch_header import (
     read_tags,
 )
 from kfbench.kernels.intrinsics import get_i16, get_i32, get_i64
+from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+
+
+@leaf
+def _columnar(data, at, end, row):
+    """A base timestamp that is not stored is the encoder's to derive, and so UNSET."""
+    _, bits, _, last_delta, base_time, horizon, max_time, _, _, _ = columnar.read_header(data, at, end)
+    append = bits & APPEND != 0
+    row.append_time_ms = max_time if append else NO_TIMESTAMP
+    row.max_timestamp_ms = UNSET if append else max_time
+    row.tags_start = row.tags_bytes = row.tags_count = 0
+    row.base_offset = get_i64(data, at)
+    row.last_offset = row.base_offset + last_delta
+    row.base_timestamp_ms = base_time
+    row.delete_horizon_ms = horizon if bits & HORIZON else NO_TIMESTAMP
+    row.producer_id, row.producer_epoch, row.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
+    if bits & columnar.PRODUCER:
+        row.producer_id = get_i64(data, at + columnar.HEADER)
+        row.producer_epoch = get_i16(data, at + columnar.HEADER + columnar.PRODUCER_EPOCH_AT)
+        row.base_sequence = get_i32(data, at + columnar.HEADER + columnar.SEQUENCE_AT)
+    row.partition_leader_epoch = get_i32(data, at + EPOCH)
+    row.timestamp_type = 1 if append else 0
+    row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
 
 
 @kernel
@@ -31,6 +55,9 @@ def read(data, positions, magic, fields):
     """
     for b in range(len(fields)):
         at, end, row = positions[b], positions[b + 1], fields[b]
+        if magic == columnar.THIS_MAGIC:
+            _columnar(data, at, end, row)
+            continue
         bits, last_delta, base_time, max_time, _, body = read_header(data, at, end, magic)
         append, horizon = bits & APPEND != 0, bits & HORIZON != 0
         row.append_time_ms = max_time if append else NO_TIMESTAMP

@@ -31,12 +31,12 @@ def _loader(bits: int, result: Any, swap: bool) -> Callable[..., Any]:
     return load
 
 
-def _storer(bits: int, value_type: Any) -> Callable[..., Any]:
+def _storer(bits: int, value_type: Any, swap: bool = True) -> Callable[..., Any]:
     @intrinsic
     def store(typingctx, buffer, position, value):
         def codegen(context, builder, signature, args):
             pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-            value = builder.bswap(args[2]) if bits > 8 else args[2]
+            value = builder.bswap(args[2]) if swap and bits > 8 else args[2]
             builder.store(value, builder.bitcast(pointer, ir.IntType(bits).as_pointer()), align=1)
             return context.get_dummy_value()
 
@@ -52,6 +52,7 @@ get_u32 = _loader(32, types.uint32, swap=True)
 get_i16 = _loader(16, types.int16, swap=True)
 get_i8 = _loader(8, types.int8, swap=False)
 get_u8 = _loader(8, types.uint8, swap=False)
+put_le64 = _storer(64, types.uint64, swap=False)
 put_i64 = _storer(64, types.int64)
 put_i32 = _storer(32, types.int32)
 put_i16 = _storer(16, types.int16)

@@ -59,7 +59,7 @@ def siphash(data, start, length, seed_0, seed_1):
 @leaf
 def _same_key(data, starts, lengths, one, other):
     length = np.int64(lengths[one])
-    return lengths[other] == length and same_bytes(data, starts[one], starts[other], length)
+    return lengths[other] == length and same_bytes(data, starts[one], data, starts[other], length)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kfbench.kernels import enriched, kip98, scan
+from kfbench.kernels import columnar, columnar_fields, enriched, kip98, scan
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     ATTRIBUTES,
@@ -33,6 +33,20 @@ def _forget(out, at, end, crc_at, attributes, producer, epoch, sequence):
     put_i32(out, at + sequence, np.int32(NO_SEQUENCE))
     put_i32(out, at + crc_at, np.int32(crc32c(out, at + attributes, end)))
     return end - at - attributes
+
+
+@leaf
+def _forget_columnar(out, at, end):
+    """As `_forget`, where no field need be there."""
+    bits = np.int64(get_i16(out, at + ATTRIBUTES))
+    if bits & (TRANSACTIONAL | HORIZON) == 0 and columnar_fields.producer(out, at, bits)[0] == NO_PRODUCER_ID:
+        return 0
+    if bits & HORIZON:
+        columnar_fields.horizon_to_base_time(out, at, end, bits)
+    columnar_fields.forget_producer(out, at, bits)
+    put_i16(out, at + ATTRIBUTES, np.int16(bits & ~(TRANSACTIONAL | HORIZON)))
+    put_i32(out, at + CRC, np.int32(crc32c(out, at + ATTRIBUTES, end)))
+    return end - at - ATTRIBUTES
 
 
 @leaf
@@ -87,6 +101,8 @@ def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
             checked = np.int64(_forget(out, at, end, CRC, ATTRIBUTES, V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE))
         elif magic == 3:
             checked = np.int64(_forget(out, at, end, CRC, ATTRIBUTES, V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE))
+        elif magic == columnar.THIS_MAGIC:
+            checked = np.int64(_forget_columnar(out, at, end))
         is_set[b] = checked > 0
         if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # no checksum covers it
             put_i64(out, at, offsets[b])

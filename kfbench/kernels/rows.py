@@ -5,25 +5,33 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, variant
 from kfbench.kernels.batch_header import (
+    APPEND,
     ATTRIBUTES,
     BARE,
+    CODEC_MASK,
     CRC,
+    HEADERS_FIRST,
+    MAGIC,
     NULL,
     ONE,
     RECORD_PARTS_AT,
     TAGGED,
     UNSIGNED,
+    V2_SIZE,
+    V3_SIZE,
     add_header_parts,
     add_parts,
     attributes_of,
+    marks_of,
     outline,
     put_header,
     put_tags,
+    read_header,
     tags_bytes,
     untagged_bytes,
 )
 from kfbench.kernels.crc import BLOCK, CRC32C_START, crc32c_ahead, crc32c_finish
-from kfbench.kernels.intrinsics import get_u8, put_u8
+from kfbench.kernels.intrinsics import get_i8, get_i64, get_u8, put_u8
 from kfbench.kernels.lengths import (
     count_bytes,
     delta_code,
@@ -316,6 +324,59 @@ def read(source, p, end, r, count, marks, clock, base_offset, shared, most_bytes
         if p != stop:
             return status.RECORD_LENGTH
     return status.SOUND if p == end else status.TRAILING
+
+
+@kernel
+def fetch(data, positions, magic, indices, state, columns):
+    """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
+    checked. A batch that breaks a promise or has a codec gets its state.
+    """
+    timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    for b in range(len(indices)):
+        at, end, i = positions[b], positions[b + 1], indices[b]
+        state[b] = status.SOUND
+        if get_i8(data, at + MAGIC) != magic:
+            state[b] = status.MAGIC
+            continue
+        if end - at < (V2_SIZE if magic == 2 else V3_SIZE):
+            state[b] = status.SIZE
+            continue
+        bits, _, base_time, max_time, count, p = read_header(data, at, end, magic)
+        marks, problem = marks_of(bits, magic), status.SOUND
+        if p > end:
+            problem = status.BATCH_HEADER
+        elif bits & (CODEC_MASK | (UNSIGNED | HEADERS_FIRST | TAGGED if magic == 3 else 0)):
+            problem = status.NOT_FETCHED
+        elif i < 0 or i >= count:
+            problem = status.NO_SUCH_RECORD
+        else:
+            for _ in range(i):
+                size, p = get_count(data, p, end, False)
+                if size < 0 or size > end - p:
+                    problem = status.RECORD_LENGTH
+                    break
+                p += size
+        if problem != status.SOUND:
+            state[b] = problem
+            continue
+        size, p = get_count(data, p, end, False)
+        stop = p + size
+        if p > end or size < marks or stop > end:
+            state[b] = status.RECORD_LENGTH
+            continue
+        delta, p = get_varlong(data, p + marks, stop)
+        timestamps[b] = max_time if bits & APPEND else base_time + delta
+        delta, p = get_delta(data, p, stop, False)
+        offsets[b] = get_i64(data, at) + delta
+        length, p = get_length(data, p, stop, False)
+        key_lengths[b], key_starts[b] = max(length, NULL), p
+        if p > stop or length > stop - p:
+            state[b] = status.KEY_LENGTH
+            continue
+        length, p = get_length(data, p + max(length, 0), stop, False)
+        value_lengths[b], value_starts[b] = max(length, NULL), p
+        if p > stop or length > stop - p:
+            state[b] = status.VALUE_LENGTH
 
 
 @leaf

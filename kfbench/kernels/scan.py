@@ -3,7 +3,7 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels import enriched, kip98, status
+from kfbench.kernels import columnar, columnar_fields, enriched, kip98, status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
@@ -120,6 +120,27 @@ def _batch(data, at, end, magic, row):
     return status.SOUND
 
 
+@leaf
+def _columnar(data, at, end, row):
+    """A columnar batch. Whether any record has a key is in its attributes; where some are null an encoder has made
+    sure that not all are, but a reader does not ask it."""
+    if end - at <= columnar.HEADER:
+        return status.SIZE
+    state, bits, count, last_delta, _, _, max_time, _, _, body = columnar.read_header(data, at, end)
+    if state != status.SOUND:
+        return state
+    row.header_bytes, row.codec, row.count = body - at, bits & CODEC_MASK, count
+    row.base_offset = get_i64(data, at)
+    row.last_offset = row.base_offset + last_delta
+    row.max_timestamp_ms = max_time
+    row.producer_id = columnar_fields.producer(data, at, bits)[0]
+    row.is_append_time, row.is_transactional = bits & APPEND != 0, bits & TRANSACTIONAL != 0
+    row.is_control = bits & CONTROL != 0
+    if bits & columnar.NULL_KEYS == 0:
+        row.keys = 1 if bits & columnar.KEYS else 0
+    return status.SOUND
+
+
 @kernel
 def scan(data, at, dialect, magic, stop, target, from_offset, rows):
     """Fills one HEADER row (`broker._headers`) a batch from byte `at` on, as far as there is room.
@@ -145,7 +166,7 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
         row.count = row.keys = row.producer_id = NOT_SAID
         row.max_timestamp_ms = NO_TIMESTAMP
         row.last_is_least = row.is_append_time = row.is_transactional = row.is_control = False
-        if found < 0 or found > 3 or (magic != ANY_MAGIC and found != magic):
+        if found < 0 or found > columnar.THIS_MAGIC or (magic != ANY_MAGIC and found != magic):
             state = status.MAGIC
         elif dialect == ENRICHED:
             state = _enriched(data, at, end, row)
@@ -153,6 +174,8 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
             state = _kip98(data, at, end, row)
         elif found < 2:
             state = _legacy(data, at, end, found, row)
+        elif found == columnar.THIS_MAGIC:
+            state = _columnar(data, at, end, row)
         else:
             state = _batch(data, at, end, found, row)
         if state != status.SOUND:
@@ -164,3 +187,17 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
         if stop == AT_TIME and may_reach and row.max_timestamp_ms >= target:
             return b, at, status.SOUND, True
     return b, at, status.SOUND, False
+
+
+@kernel
+def counts(data, positions, most, found):
+    """Fills found int64[batches] with how many records each batch says that it has, from 1 to `most`; 1 where its
+    header does not say it, or is cut short."""
+    for b in range(len(found)):
+        at, end = positions[b], positions[b + 1]
+        magic, count = get_i8(data, at + MAGIC_AT), np.int64(1)
+        if magic == columnar.THIS_MAGIC and end - at > columnar.HEADER:
+            _, _, count, _, _, _, _, _, _, _ = columnar.read_header(data, at, end)
+        elif (magic == 2 and end - at >= V2_SIZE) or (magic == 3 and end - at >= V3_SIZE):
+            _, _, _, _, count, _ = read_header(data, at, end, magic)
+        found[b] = min(max(count, np.int64(1)), most)

@@ -7,18 +7,18 @@ from kfbench.kernels.intrinsics import get_u8, load_le64
 
 
 @leaf
-def same_bytes(data, one, other, length):
+def same_bytes(one, at, other, start, length):
     """Whether two stretches are equal; eight bytes at a time, the last eight over what was compared before."""
     if length < 8:
         for k in range(length):
-            if get_u8(data, one + k) != get_u8(data, other + k):
+            if get_u8(one, at + k) != get_u8(other, start + k):
                 return False
         return True
     last = length - 8
     for k in range(0, last, 8):
-        if load_le64(data, one + k) != load_le64(data, other + k):
+        if load_le64(one, at + k) != load_le64(other, start + k):
             return False
-    return load_le64(data, one + last) == load_le64(data, other + last)
+    return load_le64(one, at + last) == load_le64(other, start + last)
 
 
 @kernel
@@ -40,8 +40,8 @@ def count(columns, bounds, shared):
                 same = key_lengths[one] == key_lengths[two] and value_lengths[one] == value_lengths[two]
                 if same:
                     same = same_bytes(
-                        keys, key_starts[one], key_starts[two], np.int64(key_lengths[one])
-                    ) and same_bytes(values, value_starts[one], value_starts[two], np.int64(value_lengths[one]))
+                        keys, key_starts[one], keys, key_starts[two], np.int64(key_lengths[one])
+                    ) and same_bytes(values, value_starts[one], values, value_starts[two], np.int64(value_lengths[one]))
                 if not same:
                     common = np.int64(h)
                     break

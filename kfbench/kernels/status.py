@@ -38,6 +38,19 @@ TAG: Final = 32
 MESSAGE_COUNT: Final = 33
 NULL_VALUE: Final = 34
 RECORD_ATTRIBUTES: Final = 35
+EXTENSIONS: Final = 36
+COLUMN: Final = 37
+PADDING: Final = 38
+PATCHES: Final = 39
+COLUMN_OFFSET: Final = 40
+COLUMN_LENGTH: Final = 41
+HEADER_COLUMNS: Final = 42
+PAYLOAD: Final = 43
+EMPTY_BATCH: Final = 44
+LIMIT_LOG_RECORDS: Final = 45
+LIMIT_LOG_HEADER_BYTES: Final = 46
+NO_SUCH_RECORD: Final = 47
+NOT_FETCHED: Final = 48
 
 PROMISES: Final[dict[int, tuple[str, str]]] = {
     SIZE: ("length", "smaller than the format's own header"),
@@ -75,4 +88,17 @@ PROMISES: Final[dict[int, tuple[str, str]]] = {
     MESSAGE_COUNT: ("tags", "another number of messages than the set holds"),
     RECORD_ATTRIBUTES: ("record attributes", "bits are set that this format does not know"),
     NULL_VALUE: ("record length", "bytes are left where the value is null"),
+    EXTENSIONS: ("extensions", "past the batch, not in rising order, unknown, of another size, or not as bit 6 says"),
+    COLUMN: ("column", "a kind or width that there is not, or past the batch"),
+    PADDING: ("column", "a bit behind its last value is set"),
+    PATCHES: ("column", "patches that do not rise, lie outside it, are 0 or do not fit 64 bits"),
+    COLUMN_OFFSET: ("offset delta", "does not fit an int32"),
+    COLUMN_LENGTH: ("length", "negative or above an int32"),
+    HEADER_COLUMNS: ("headers", "not as their mode or form has them, or none"),
+    PAYLOAD: ("payload", "not the bytes that the lengths add up to"),
+    EMPTY_BATCH: ("attributes", "columns in a batch without records, or no last offset"),
+    LIMIT_LOG_RECORDS: ("count", "more records in all than limits.log_expansion allows a log of this size"),
+    NO_SUCH_RECORD: ("count", "no record of that number"),
+    NOT_FETCHED: ("attributes", "a codec, or headers before the payload: only the whole batch can be read"),
+    LIMIT_LOG_HEADER_BYTES: ("headers", "more bytes in all than limits.log_expansion allows a log of this size"),
 }

@@ -110,6 +110,12 @@ def get_uvarint(data, at, end):
 
 
 @leaf
+def get_uvarlong(data, at, end):
+    """A uint64 in at most 10 bytes, and the next position."""
+    return _get(data, at, end, 10)
+
+
+@leaf
 def is_shortest_uvarint(data, start, end, value):
     """Whether data[start:end] is the only way to write the uint32 read from there."""
     size = uvarint_bytes(np.uint64(value))

@@ -25,7 +25,7 @@ from kfbench.records import PAYLOAD, Records, Shapes
 def read_log(
     source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
 ) -> DecodedLog:
-    """Reads a log segment, from a path or from bytes: magics 0 to 3, mixed, any codec.
+    """Reads a log segment, from a path or from bytes: magics 0 to 4, mixed, any codec.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
     batch is no error: `.trailing_bytes`. limits: what the bytes may make it allocate (None: the defaults).

@@ -15,6 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from kfbench.arrays import Bytes
+from kfbench.formats import BY_MAGIC
 from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import LIMITS, Limits
 from kfbench.log.segment import read_log
@@ -83,7 +84,7 @@ def _has_batch(tail: Bytes, limits: Limits) -> bool:
         return False
     at = np.arange(1, n)
     lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
-    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= 3)
+    fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= max(BY_MAGIC))
     for i in range(3):  # offsets of neighbours begin alike
         fits &= tail[at + i] == tail[i]
     starts = at[fits][:TRIES]

@@ -43,12 +43,12 @@ def kinds_of(log: DecodedLog) -> tuple[Int64, list[Kind]]:
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
     features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
     codecs = np.where(rows["count"] > 0, rows["codec"], 0)
-    # One number each, because np.unique takes 25 times as long over rows: magic in bits 0-1, codec in 2-4.
-    packed = features | codecs.astype(np.int64) << 2 | rows["magic"]
+    # One number each, because np.unique takes 25 times as long over rows: magic in bits 0-2, codec in 3-5.
+    packed = features | codecs.astype(np.int64) << 3 | rows["magic"]
     found, number = np.unique(packed, return_inverse=True)
     named = FORMATS[log.format_name] if log.format_name else None
     kinds = [
-        Kind(fmt=named or _format_of(each & 3, each & ~0x1F), codec=CODEC_NAMES[each >> 2 & 7])
+        Kind(fmt=named or _format_of(each & 7, each & ~0x3F), codec=CODEC_NAMES[each >> 3 & 7])
         for each in found.tolist()
     ]
     return number.astype(np.int64), kinds
@@ -97,9 +97,10 @@ def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: In
     """How many plain bytes the codecs take when `write_batches` writes these batches."""
     total = 0
     for k, _, part, part_bounds, part_fields in _by_kind(records, bounds, fields, number):
+        fmt = kinds[k].fmt
         if kinds[k].codec != "none":
-            parts = kinds[k].fmt.breakdown(part, part_bounds, part_fields)
-            total += sum(size for name, size in parts.items() if not name.startswith("batch_header."))
+            parts = fmt.breakdown(part, part_bounds, part_fields)
+            total += sum(size for name, size in parts.items() if not name.startswith(fmt.bare_parts))
     return total
 
 

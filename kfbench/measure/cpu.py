@@ -7,7 +7,7 @@ it must read 1.0, and says how far the rest can be trusted.
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,12 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
-from kfbench.formats import Format
-from kfbench.measure.verify import Unverified
+from kfbench.errors import IllegalCombination
+from kfbench.formats import Entries, Format
+from kfbench.measure.verify import Unverified, verify_metadata
 from kfbench.records import Records
 
-Operation = Literal["encode", "decode"]
+Operation = Literal["encode", "decode", "decode-metadata", "fetch-record"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
+# Readers that do not want all: by the kind of cell that they are timed in, one to each.
+READINGS: Final[Mapping[str, Operation]] = {"metadata": "decode-metadata", "record": "fetch-record"}
 CACHES: Final = ("resident", "cold")
 LEAST_WARM_UP_CALLS: Final = 3
 MOST_WARM_UP_CALLS: Final = 30
@@ -66,7 +69,8 @@ def prepare(
     level: int | None = None,
     batch_fields: BatchFields = NO_FIELDS,
 ) -> list[Arm]:
-    """An arm for each of the formats (one may be there twice): encode into a reused buffer, or decode to columns.
+    """An arm for each of the formats (one may be there twice): encode into a reused buffer, decode to columns, read
+    offsets, times and lengths alone by the format's cheapest way to them, or a record of each batch, drawn beforehand.
 
     logs: what each format is known to make of the records, verified by whoever calls.
     All arms work in one and the same buffer: where each has its own, its place in the caches stays with it through
@@ -94,8 +98,51 @@ def prepare(
 
         return Arm(call=lambda: fmt.decode(view), before=lambda: np.copyto(view, log), verify=verify)
 
-    arm = encode if operation == "encode" else decode
+    def decode_metadata(fmt: Format, log: Bytes) -> Arm:
+        if type(fmt).decode_metadata is Format.decode_metadata:  # which decodes all, and does more beside
+            return decode(fmt, log)
+        view = buffer[: len(log)]
+
+        def verify() -> None:
+            verify_metadata(fmt, fmt.decode_metadata(view), fmt.decode(view).records.shapes)
+
+        return Arm(call=lambda: fmt.decode_metadata(view), before=lambda: np.copyto(view, log), verify=verify)
+
+    def fetch_record(fmt: Format, log: Bytes) -> Arm:
+        view, positions = buffer[: len(log)], Entries.of(log).positions
+        indices = np.random.default_rng(0).integers(0, np.diff(bounds))
+
+        def verify() -> None:
+            found, wanted = fmt.fetch(view, positions, indices), fmt.decode(view).records.take(bounds[:-1] + indices)
+            if _without_headers(found) != _without_headers(wanted):
+                raise Unverified(f"{fmt.name}: records fetched by themselves differ from the decoded ones")
+
+        return Arm(call=lambda: fmt.fetch(view, positions, indices), before=lambda: np.copyto(view, log), verify=verify)
+
+    arms: dict[Operation, Callable[[Format, Bytes], Arm]] = {
+        "encode": encode,
+        "decode": decode,
+        "decode-metadata": decode_metadata,
+        "fetch-record": fetch_record,
+    }
+    arm = arms[operation]
     return [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
+
+
+def _without_headers(records: Records) -> list[bytes]:
+    """What fetch gives of records, to be compared."""
+    shapes, packed = records.shapes, records.packed()
+    columns = shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths
+    return [column.tobytes() for column in (*columns, packed.key_data, packed.value_data)]
+
+
+def why_no_fetch(fmt: Format) -> str | None:
+    """Why the format cannot read one record of a batch; None if it can."""
+    try:
+        fmt.fetch(b"", np.zeros(1, np.int64), [])
+    except IllegalCombination as error:
+        return str(error)
+    return None
 
 
 def output_room(logs: Sequence[Bytes], records: Records, bounds: Int64) -> int:

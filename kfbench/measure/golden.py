@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kfbench.batches import TIMESTAMP_TYPES, DecodedLog
 from kfbench.codecs import CODEC_NAMES, LEGACY_LZ4, Undecodable, codec_of
 from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, Refused, WouldLose
+from kfbench.formats import BY_MAGIC
 from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, V0_MESSAGE, V2_HEADER, position
 from kfbench.log import read_log, write_log
 from kfbench.log.inspect import CONTROL_TYPES
@@ -193,7 +194,9 @@ def _unlike(given: Any, wanted: Mapping[str, type], where: str) -> Iterator[str]
 
 def _formats(data: bytes, batches: list[dict[str, Any]]) -> str:
     magics = {batch["magic"] for batch in batches} or set(data[MAGIC_AT : MAGIC_AT + 1])
-    return "+".join(f"v{magic}" if magic < 4 else f"magic {magic}" for magic in sorted(magics)) or "empty"
+    return (
+        "+".join(BY_MAGIC[magic].name if magic in BY_MAGIC else f"magic {magic}" for magic in sorted(magics)) or "empty"
+    )
 
 
 def _taken(data: bytes, sidecar: dict[str, Any]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.schema import SELF
 
-TIMED_KINDS: Final = ("cpu", "prefix", "broker")
+TIMED_KINDS: Final = ("cpu", "metadata", "record", "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 20  # of fewer, a share says nothing

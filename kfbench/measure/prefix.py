@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS, Allowance, Codec, Stream
 from kfbench.formats import Format
@@ -16,7 +14,7 @@ from kfbench.formats._batched import BatchedFormat
 from kfbench.formats._reading import Reading
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
-from kfbench.measure.verify import Unverified
+from kfbench.measure.verify import Unverified, verify_metadata
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
 # Each operation on the prefix, and the one on the whole that it stands against, in the same rounds: the codec alone,
@@ -122,10 +120,8 @@ def _read(stream: Stream, size: int) -> bytes:
 
 
 def _verify(fmt: Format, log: EncodedLog, made_bytes: int) -> None:
-    metadata, shapes = fmt.decode_metadata(log), fmt.decode(log).records.shapes
-    for name in ("offsets", "timestamps_ms", "key_lengths", "value_lengths"):
-        if not np.array_equal(getattr(metadata, name), getattr(shapes, name)):
-            raise Unverified(f"{fmt.name}: {name} read from the prefix differ from the decoded ones")
+    metadata = fmt.decode_metadata(log)
+    verify_metadata(fmt, metadata, fmt.decode(log).records.shapes)
     if metadata.plain_bytes != made_bytes:
         raise Unverified(
             f"{fmt.name}: {metadata.plain_bytes} bytes made to read the metadata, {made_bytes} by the codec alone"

@@ -14,7 +14,8 @@ import pyarrow as pa
 # 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
 #              run from before: such a run says no less, and is still read; then kind broker with to_format to
 #              extra_bytes, likewise; then variant, likewise; then cache to yardstick_ns, likewise; then kind
-#              model with start, generate_ns and resident_bytes, likewise; then kind floor
+#              model with start, generate_ns and resident_bytes, likewise; then kind floor; then kinds
+#              metadata and record
 SCHEMA_VERSION: Final = 1
 
 
@@ -48,7 +49,7 @@ WORKLOAD_COLUMNS: Final = (
 )
 
 COLUMNS: Final = (
-    _column("kind", pa.string(), "", "bytes, cpu, prefix, broker, model or floor", nullable=False),
+    _column("kind", pa.string(), "", "bytes, cpu, metadata, record, prefix, broker, model or floor", nullable=False),
     _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
     _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
     _column("error", pa.string(), "", "why there is no measurement"),
@@ -99,13 +100,13 @@ COLUMNS: Final = (
         "most memory that Python and numpy held during the call, beyond what came in and out; the codecs' own is not "
         "seen",
     ),
-    # cpu, prefix and broker
+    # cpu, metadata, record, prefix and broker
     _column(
         "operation",
         pa.string(),
         "",
-        "cpu: encode or decode; prefix: decompress or decompress-prefix (codec alone), decode or decode-metadata; "
-        "broker: the path",
+        "cpu: encode or decode; metadata: decode-metadata; record: fetch-record; prefix: decompress or "
+        "decompress-prefix (codec alone), decode or decode-metadata; broker: the path",
     ),
     _column(
         "arm",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
-from kfbench.batches import APPEND_TIME, BatchFields, EncodedLog
+from kfbench.batches import APPEND_TIME, BatchFields, DecodedMetadata, EncodedLog
 from kfbench.errors import KfbenchError
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
@@ -55,6 +55,13 @@ def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, lo
     for name, payload in (("key", records.shapes.key_bytes), ("value", records.shapes.value_bytes)):
         if parts[name] != payload:
             raise Unverified(f"{fmt.name}: breakdown says {parts[name]} bytes for {name}, the records hold {payload}")
+
+
+def verify_metadata(fmt: Format, metadata: DecodedMetadata, shapes: Shapes) -> None:
+    """Raises Unverified unless offsets, times and lengths by themselves are those of the decoded records."""
+    for name in ("offsets", "timestamps_ms", "key_lengths", "value_lengths"):
+        if not np.array_equal(getattr(metadata, name), getattr(shapes, name)):
+            raise Unverified(f"{fmt.name}: {name} read from the prefix differ from the decoded ones")
 
 
 def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:

@@ -33,6 +33,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "v3": Style(light="#ab1d0c", dark="#dc2f36", marker="D", dash="-"),
         "v3-attributes-only": Style(light="#a07acb", dark="#b088d4", marker="v", dash=(0, (4, 1.5, 1, 1.5))),
         "v3-header-only": Style(light="#10a37f", dark="#0abf82", marker="P", dash=(0, (2, 1.5))),
+        "columnar": Style(light="#640678", dark="#905174", marker="h", dash=(0, (6, 1.5, 1, 1.5, 1, 1.5))),
     }
 )
 OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
@@ -74,7 +75,7 @@ def inline(svg: str, name: str, description: str) -> str:
         body,
     )
     body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(PAPER, "none")
-    shades = {s.light: slug(n) for n, s in STYLES.items()}  # the groups use the same six shades
+    shades = {s.light: slug(n) for n, s in STYLES.items()}  # the groups use six of these shades
     for shade, variable in shades.items():
         body = body.replace(shade, f"var(--{variable})")
     body = body.replace(OTHER.light, "var(--other)")

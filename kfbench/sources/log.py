@@ -15,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, KfbenchError
-from kfbench.formats import Entries
-from kfbench.kernels.frames import MAGIC_AT, START
+from kfbench.formats import BY_MAGIC, Entries
+from kfbench.kernels import scan, status
+from kfbench.kernels.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size
@@ -36,6 +36,10 @@ FIRST_BYTES: Final = 64 << 10  # decompressed before it is known how much the ba
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
 RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
 RUN_RECORDS: Final = 1 << 19  # of several batches, as far as their headers tell
+OVER_A_RUN: Final = tuple(
+    status.PROMISES[state][1]
+    for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
+)
 
 SEGMENT: Final = ".log"
 NO_DATA: Final[Mapping[str, str]] = {
@@ -57,7 +61,6 @@ FOLDERS: Final[Mapping[str, str]] = {
 }
 # `LocalLog` cuts what stands before the point so that the name fits a file system.
 FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
-COUNT_AT: Final = layouts.position(layouts.V2_HEADER, "count")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
 
 
@@ -163,32 +166,34 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Ch
 
 def _counts(data: Bytes, positions: Int64) -> Int64:
     """How many records batches say they have; 1 where their header does not say it."""
-    starts, sizes = positions[:-1], np.diff(positions)
-    counts = np.ones(len(starts), np.int64)
-    told = np.flatnonzero((data[starts + MAGIC_AT] == 2) & (sizes >= layouts.V2_HEADER.itemsize))
-    big_endian = data[starts[told, None] + COUNT_AT + np.arange(4)]
-    counts[told] = np.clip(big_endian.view(">i4").ravel(), 1, LIMITS.batch_records)
+    counts = np.empty(len(positions) - 1, np.int64)
+    scan.counts(data, positions, LIMITS.batch_records, counts)
     return counts
+
+
+def _is_of_a_run(promise: str) -> bool:
+    """Whether batches may have broken it together that do not alone."""
+    return promise in OVER_A_RUN or "past the limit" in promise
 
 
 def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
     run = data[positions[0] : positions[-1]]
     most_bytes = LIMITS.batch_bytes if len(positions) == 2 else min(RUN_BYTES, LIMITS.batch_bytes)
     log = read_log(run, on_error="skip", limits=replace(LIMITS, batch_bytes=most_bytes))
-    if len(positions) > 2 and any("past the limit" in error.promise for error in log.errors):
+    if len(positions) > 2 and any(_is_of_a_run(error.promise) for error in log.errors):
         middle = len(positions) // 2  # more than a run may take: no batch of it need be too large
         del log
         yield from _chunk(data, positions[: middle + 1], at)
         yield from _chunk(data, positions[middle:], at)
         return
     start, rows = at + int(positions[0]), log.batch_rows
-    frame = log.batches
+    names, codecs = (BY_MAGIC[magic].name for magic in rows["magic"].tolist()), log.batches["codec"]
     yield Chunk(
         records=log.source_records,
         bounds=log.bounds,
         fields=log.batch_fields,
         size_bytes=int(rows["size_bytes"].sum()),
-        kinds=Counter(f"v{magic} {codec}" for magic, codec in zip(frame["magic"], frame["codec"], strict=True)),
+        kinds=Counter(f"{name} {codec}" for name, codec in zip(names, codecs, strict=True)),
         damage=tuple(
             Damage(
                 position=start + each.position,

@@ -20,7 +20,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.alone import NotAlone, SomeoneMeasures, alone
 from kfbench.measure.broker import measure_path
 from kfbench.measure.cold import ONE_CALL, prepare_cold
-from kfbench.measure.cpu import OPERATIONS, Arm, Operation, Samples, measure, prepare, warm_up
+from kfbench.measure.cpu import OPERATIONS, READINGS, Arm, Operation, Samples, measure, prepare, warm_up, why_no_fetch
 from kfbench.measure.environment import host
 from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.model import Modelled, resident_bytes, verify_model
@@ -144,7 +144,7 @@ def estimate_s(cell: Cell) -> float:
             return _BROKER_S + (len(cell.formats) + 1) * rounds * max(once, sample_s)
         case "prefix":
             return _PREFIX_S + ARMS * len(cell.formats) * rounds * max(both / 4, sample_s)
-    arms = len(OPERATIONS) * (len(cell.formats) + 1)
+    arms = len(_operations(cell)) * (len(cell.formats) + 1)
     if cell.cache == "cold":
         return _COLD_S + arms * rounds * (both + plain + cell.batches * _COLD_BATCH_US * 1e-6)
     return _CPU_S + arms * rounds * max(both / 2 + plain, sample_s)
@@ -164,8 +164,8 @@ def measure_cell(cell: Cell) -> list[Row]:
 def failed_rows(cell: Cell, status: Literal["error", "skipped"], reason: str, on: str | None = None) -> list[Row]:
     """The rows of a cell of which nothing was measured. on: the host that tried."""
     parts: list[Row] = [{}]
-    if cell.kind == "cpu":
-        parts = [{"arm": "measure", "operation": operation} for operation in OPERATIONS]
+    if cell.kind in ("cpu", *READINGS):
+        parts = [{"arm": "measure", "operation": operation} for operation in _operations(cell)]
     elif cell.kind == "broker":
         parts = [{"arm": "measure", "operation": cell.path, "to_format": cell.to}]
     elif cell.kind == "model":
@@ -217,6 +217,10 @@ def _bytes_rows(cell: Cell) -> Iterator[Row]:
             yield _error(cell, name, error)
 
 
+def _operations(cell: Cell) -> tuple[Operation, ...]:
+    return (READINGS[cell.kind],) if cell.kind in READINGS else OPERATIONS
+
+
 def _cpu_rows(cell: Cell) -> Iterator[Row]:
     """All formats in one interleaved measurement an operation; a format that fails is left out of it."""
     sound: dict[str, Bytes] = {}
@@ -226,7 +230,10 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
         try:
             sample = _sample(cell.workload, cell.records, cell.seed)
             given = sample.records, sample.bounds, cell.codec, cell.level, sample.batch_fields
-            if reason := illegal(name, sample, cell.codec):
+            reason = illegal(name, sample, cell.codec)
+            if reason is None and cell.kind == "record":
+                reason = why_no_fetch(FORMATS[name])
+            if reason:
                 row |= {"status": "skipped", "error": reason}
             else:
                 log = FORMATS[name].encode(*given, lossy=True)
@@ -235,9 +242,9 @@ def _cpu_rows(cell: Cell) -> Iterator[Row]:
                 continue
         except Exception as error:
             row |= _error(cell, name, error)
-        for operation in OPERATIONS:
+        for operation in _operations(cell):
             yield row | {"operation": operation}
-    for operation in OPERATIONS:
+    for operation in _operations(cell):
         yield from _timed_rows(cell, operation, sound, given)
 
 
@@ -387,6 +394,8 @@ def _sample_of(workload: Workload, seed: int, start: int, records: int) -> Sampl
 _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows,
     "cpu": _cpu_rows,
+    "metadata": _cpu_rows,
+    "record": _cpu_rows,
     "prefix": _prefix_rows,
     "broker": _broker_rows,
     "model": _model_rows,

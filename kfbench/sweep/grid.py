@@ -23,6 +23,7 @@ from kfbench.errors import IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.broker import PATHS
+from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
@@ -151,7 +152,8 @@ def _cells(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
     for kind, point, own_seed in product(kinds, _points(where, grid), seeds):
         canonical = _canonical(point)
         cell_id = _digest(canonical)
-        seed = int(_digest(canonical | ({"seed": own_seed} if own_seed else {})), 16) >> 1
+        of_records = _canonical(replace(point, batch_size=None)) if isinstance(point, NamedWorkload) else canonical
+        seed = int(_digest(of_records | ({"seed": own_seed} if own_seed else {})), 16) >> 1
         extents = {codec: _extent(file, grid, kind, codec) for codec, _ in codecs}
         batches = _batches(where, point, seed, max(records for records, _ in extents.values()))
         if batches is None:
@@ -236,7 +238,7 @@ def _slices(point: Workload, settings: ModelSettings) -> Iterator[tuple[int, int
 
 def block_records(workload: Workload) -> int:
     """Records of about a block that no batch reaches out of."""
-    batch = int(axes_of(workload).get("batch_size", 1))
+    batch = int(axes_of(workload).get("batch_size") or 1)
     return max(BLOCK_RECORDS // batch, 1) * batch
 
 
@@ -274,8 +276,6 @@ def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str,
             raise InvalidConfig(f"{where}: formats: no format {name!r} (formats: {', '.join(FORMATS)})")
         if grid.formats.count(name) > 1:
             raise InvalidConfig(f"{where}: formats: {name!r} is there twice")
-    if "cpu" in grid.measure and BASE_FORMAT not in grid.formats:
-        raise InvalidConfig(f"{where}: formats: CPU cells need {BASE_FORMAT}, the base of every ratio")
     _check_paths(where, grid)
     if "model" in grid.measure:
         if set(grid.codecs) != {"none"}:
@@ -289,8 +289,15 @@ def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str,
             raise InvalidConfig(f"{where}: codecs.none: prefix cells compare how much is decompressed")
     if grid.workload not in WORKLOADS:
         raise InvalidConfig(f"{where}: workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})")
-    if grid.workloads and (grid.axes or grid.workload != "grid"):
-        raise InvalidConfig(f"{where}: workloads: they take the place of workload and axes, which are there too")
+    if grid.workloads and grid.workload != "grid":
+        raise InvalidConfig(f"{where}: workloads: they take the place of workload, which is there too")
+    if grid.workloads and (others := grid.axes.keys() - {"batch_size"}):
+        raise InvalidConfig(f"{where}: axes: workloads by name have no {min(others)!r} (axes: batch_size)")
+    for kind in ("cpu", *READINGS):
+        if kind in grid.measure and BASE_FORMAT not in grid.formats:
+            raise InvalidConfig(f"{where}: formats: {kind} cells need {BASE_FORMAT}, the base of every ratio")
+    if "record" in grid.measure and set(grid.codecs) != {"none"}:
+        raise InvalidConfig(f"{where}: codecs: record cells have none: a codec has no way to one record")
     check_settings(where, grid, ("bytes", "cpu", "model"))
     if negative := [seed for seed in grid.seeds if seed < 0]:
         raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
@@ -308,7 +315,7 @@ def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str,
             raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
     codecs = list(dict.fromkeys(codecs))
     kinds = len(set(grid.measure) - {"broker", "model", "floor"}) + len(_paths(grid))
-    points = len(_named(where, grid)) if grid.workloads else prod(map(len, grid.axes.values()))
+    points = (len(_named(where, grid)) if grid.workloads else 1) * prod(map(len, grid.axes.values()))
     slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
     cells = points * (kinds * len(codecs) + slices + ("floor" in grid.measure)) * max(len(set(grid.seeds)), 1)
     if cells > MAX_CELLS:
@@ -319,17 +326,14 @@ def _check_grid(where: str, grid: Grid, model: ModelSettings) -> list[tuple[str,
 def _points(where: str, grid: Grid) -> Iterator[Workload]:
     """The points of the product that there are: one record a batch has no spread, a null value cannot turn null. Or the
     workloads by name."""
-    if grid.workloads:
-        yield from _named(where, grid)
-        return
-    base = WORKLOADS[grid.workload]
-    known = axes_of(base)
+    bases: list[Workload] = [*_named(where, grid)] if grid.workloads else [WORKLOADS[grid.workload]]
+    known = axes_of(bases[0])
     for axis, levels in grid.axes.items():
         if axis not in known:
             raise InvalidConfig(f"{where}: axes: {grid.workload} has no axis {axis!r} (axes: {', '.join(known)})")
         if not levels:
             raise InvalidConfig(f"{where}: axes.{axis}: empty")
-    for point in product(*grid.axes.values()):
+    for base, point in product(bases, [*product(*grid.axes.values())]):
         try:
             yield _at(base, dict(zip(grid.axes, point, strict=True)))
         except NoSuchPoint:
@@ -413,20 +417,20 @@ def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
 
 
 def _batches(where: str, point: Workload, seed: int, records: int) -> _Batches | None:
-    """None when a broker would refuse the batches of this point of a product as too large; of a workload that was asked
-    for by name, InvalidConfig."""
+    """None when a broker would refuse the batches of this point of a product as too large; of a workload's own batches,
+    InvalidConfig."""
     axes = axes_of(point)
-    own = "batch_size" not in axes
-    batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if own else axes["batch_size"]
-    if not own and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
+    by_name = isinstance(point, NamedWorkload)
+    batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if by_name else axes["batch_size"]
+    if not by_name and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
         return None
     sample = point.generate(records=batch, seed=seed)
-    if not own and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
+    if not by_name and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
         return None
     largest = int(FORMATS[BASE_FORMAT].size(sample.shapes, sample.bounds, sample.batch_fields).max())
     if largest <= MAX_BATCH_BYTES:
-        return _Batches(sample=sample, alike=not own)
-    if own:
+        return _Batches(sample=sample, alike=not by_name)
+    if isinstance(point, NamedWorkload) and point.batch_size is None:
         raise InvalidConfig(
             f"{where}: workloads: {label(point)}: a batch of {largest:,} bytes in {BASE_FORMAT}, and a broker takes "
             f"{MAX_BATCH_BYTES:,} (message.max.bytes)"

@@ -16,7 +16,7 @@ from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
 
-Kind = Literal["bytes", "cpu", "prefix", "broker", "model", "floor"]
+Kind = Literal["bytes", "cpu", "metadata", "record", "prefix", "broker", "model", "floor"]
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
 
@@ -48,7 +48,7 @@ class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 
 
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How each CPU, prefix or broker cell is timed: its working set (smaller under a codec, which is so much slower),
+    """How each timed cell, CPU to broker, is timed: its working set (smaller under a codec, which is so much slower),
     rounds, and the least time that one sample takes. cache: of CPU cells alone; "cold" has them wait for memory, one
     call a sample."""
 
@@ -70,11 +70,11 @@ class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, fr
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
     """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
 
-    workloads: of the catalogue, in place of workload and axes: "NAME" is its default, "NAME/VARIANT" a variant, and
-    both may be patterns ("*" each default, "*/*" all that there is). bytes, cpu, model and seeds: in place of the
-    file's; every cell once with each seed. paths and to: of broker cells alone; `to` are the formats that a path
-    converts to, if it converts. illegal: what to do where a format cannot have a cell (zstd or headers in v0 and v1):
-    "refuse" the sweep, or "skip" the cell, which leaves a row that says so.
+    workloads: of the catalogue, in place of workload: "NAME" is its default, "NAME/VARIANT" a variant, and both may be
+    patterns ("*" each default, "*/*" all that there is); batch_size is their one axis, and without it batches are their
+    own. bytes, cpu, model and seeds: in place of the file's; every cell once with each seed. paths and to: of broker
+    cells alone; `to` are the formats that a path converts to, if it converts. illegal: what to do where a format cannot
+    have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or "skip" the cell, which leaves a row that says so.
     """
 
     name: str

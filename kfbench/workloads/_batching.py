@@ -5,7 +5,7 @@ Batches never cross a block of 65,536 records: the last one of a block may be sm
 of a block depend on the seed and the block's number alone, so that any slice of it sees the same ones.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Final
 
@@ -15,8 +15,10 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int32, Int64
+from kfbench.batches import BatchFields
 from kfbench.kernels import draws, waits
 from kfbench.kernels.linger import linger
+from kfbench.layouts import NO_SEQUENCE, UNSET
 from kfbench.records import Shapes
 from kfbench.workloads._distributions import (
     QUANTILES,
@@ -27,10 +29,11 @@ from kfbench.workloads._distributions import (
     mean_length,
     require,
 )
-from kfbench.workloads._workload import BLOCK_RECORDS
+from kfbench.workloads._workload import BLOCK_RECORDS, Sample
 
 BATCHES: Final = 100  # the stream of batch sizes, and of the gaps between survivors
 SPARE_DEVIATIONS: Final = 8
+LAST_SEQUENCE: Final = 2**31 - 1
 
 Records = Annotated[int, Meta(ge=1, le=BLOCK_RECORDS)]
 BatchBytes = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -190,3 +193,25 @@ def lingering(batching: Linger, times_us: Int64, shapes: Shapes) -> Plan:
     bounds = np.empty(len(shapes) + 1, np.int64)
     batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
     return Plan(bounds=bounds[: batches + 1])
+
+
+def in_batches_of(sample: Sample, size: int, start: int) -> Sample:
+    """The same records, so many a batch whatever their own are; control records stay in batches of their own.
+
+    start: the number of the sample's first record; batches are counted from their block's first. Each has the fields of
+    the batch that its first record was in, with the sequence of that record, and no offsets but its records'.
+    """
+    starts, ends = sample.bounds[:-1], sample.bounds[1:]
+    rows = np.broadcast_to(sample.batch_fields.over(len(starts)), len(starts))
+    begins = (np.arange(len(sample.shapes) + 1) + start) % BLOCK_RECORDS % size == 0
+    begins[starts[rows["is_control"]]] = begins[ends[rows["is_control"]]] = True
+    begins[[0, -1]] = True
+    bounds = np.flatnonzero(begins)
+    own = np.searchsorted(starts, bounds[:-1], side="right") - 1
+    fields = rows[own]
+    has_sequence = fields["base_sequence"] != NO_SEQUENCE
+    sequence = (fields["base_sequence"].astype(np.int64) + bounds[:-1] - starts[own]) & LAST_SEQUENCE
+    fields["base_sequence"] = np.where(has_sequence, sequence, NO_SEQUENCE)
+    fields["base_offset"] = fields["last_offset"] = UNSET
+    batch_fields = BatchFields.trusted(fields)
+    return replace(sample, bounds=bounds, batch_fields=batch_fields, payload=lambda: sample.records)

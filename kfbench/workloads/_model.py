@@ -29,7 +29,16 @@ from kfbench.layouts import (
 )
 from kfbench.records import Records, Shapes
 from kfbench.workloads._arrivals import MAX_US, Arrival, block_us, times_us
-from kfbench.workloads._batching import Batching, Linger, Plan, Survivors, Transactions, lingering, plan
+from kfbench.workloads._batching import (
+    LAST_SEQUENCE,
+    Batching,
+    Linger,
+    Plan,
+    Survivors,
+    Transactions,
+    lingering,
+    plan,
+)
 from kfbench.workloads._distributions import QUANTILES, Distribution, draw_lengths, lengths_table, require
 from kfbench.workloads._keys import Keys
 from kfbench.workloads._templates import Template
@@ -53,7 +62,6 @@ HEADERS: Final = 2 * STREAMS
 LENGTHS, FILLED = 10_000, 20_000
 
 MAX_EPOCH: Final = 2**15 - 2  # producers are given no larger one
-LAST_SEQUENCE: Final = 2**31 - 1
 MARKER_LAYOUTS: Final = (CONTROL_KEY, END_TRANSACTION_MARKER)
 MARKERS: Final = (  # what a marker's key may be, and its value: version 0, of the coordinator's first epoch
     np.array([(0, CONTROL_COMMIT), (0, CONTROL_ABORT)], CONTROL_KEY).tobytes(),

@@ -1,14 +1,17 @@
 """Workloads by name: each answers a question of its own, and its numbers have sources (datasets/workloads/*.toml)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
 from kfbench.workloads import _file
+from kfbench.workloads._batching import in_batches_of
 from kfbench.workloads._model import Model
-from kfbench.workloads._workload import Description, Sample
+from kfbench.workloads._workload import BLOCK_RECORDS, Description, Sample
 
 FILES: Final = DATASETS / "workloads"
 DEFAULT: Final = "default"
@@ -16,12 +19,20 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedWorkload:
-    """A workload of the catalogue, or a variant of it: what it does stands in its file. Raises InvalidConfig."""
+    """A workload of the catalogue, or a variant of it: what it does stands in its file. Raises InvalidConfig.
+
+    batch_size: records a batch, in place of the batches that the workload makes of the same records.
+    """
 
     name: str
     variant: str = DEFAULT
+    batch_size: int | None = None
 
     def __post_init__(self) -> None:
+        if self.batch_size is not None and not (
+            isinstance(self.batch_size, int) and 1 <= self.batch_size <= BLOCK_RECORDS
+        ):
+            raise InvalidConfig(f"batch_size: {self.batch_size!r} is not 1 to {BLOCK_RECORDS}")
         if self.variant != DEFAULT:
             _ = self.model
 
@@ -55,7 +66,15 @@ class NamedWorkload:
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         """The records start ... start + records - 1; a slice may begin and end inside a batch."""
-        return self.model.sample(records=records, seed=seed, start=start)
+        if self.batch_size is None:
+            return self.model.sample(records=records, seed=seed, start=start)
+        return in_batches_of(_own(replace(self, batch_size=None), records, seed, start), self.batch_size, start)
+
+
+@lru_cache(maxsize=1)
+def _own(workload: NamedWorkload, records: int, seed: int, start: int) -> Sample:
+    """Points that differ in their batches alone come one after another, and share their records."""
+    return workload.generate(records=records, seed=seed, start=start)
 
 
 WORKLOADS: Final[Mapping[str, NamedWorkload]] = {

@@ -252,7 +252,7 @@ def test_a_tagged_batch_stays_where_its_format_is_named(name: str) -> None:
 def test_plain_messages_become_batches_of_one(name: str) -> None:
     """And compressed sets one batch each: KIP-724, so that replicas stay aligned."""
     fmt = source_of(name)
-    for to in ("v2", "v3", "kip98"):
+    for to in ("v2", "v3", "columnar", "kip98"):
         plain = convert(written(name), to, fmt=fmt)
         assert FORMATS[to].decode(plain.data).bounds.tolist() == list(range(7))
         sets = convert(written(name, "gzip"), to, fmt=fmt)
@@ -351,7 +351,7 @@ def test_damage_is_named_by_its_place_in_the_log() -> None:
         convert(log, "v1", keep_older=True)
     assert refusal.value.position == start
     assert convert(log, "v2").work.untouched == 3  # not looked at
-    for unknown in (4, 255):
+    for unknown in (5, 255):
         log[start + 16] = unknown
         with pytest.raises(CorruptLog, match="magic") as refusal:
             convert(log, "v3", keep_older=True)

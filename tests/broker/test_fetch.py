@@ -14,7 +14,7 @@ from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(6)]
-MAGICS = ("v0", "v1", "v2", "v3")
+MAGICS = ("v0", "v1", "v2", "v3", "columnar")
 
 
 def written(name: str, codec: str = "none", batch_size: int = 2) -> EncodedLog:
@@ -62,14 +62,14 @@ def test_a_scan_reads_no_more_than_the_beginning_of_a_batch() -> None:
 def test_who_is_converted_for(stored: str, reader: str) -> None:
     """A scan finds old data fit for an old reader; without one it is copied all the same (KIP-724)."""
     log = bytes(written(stored))
-    knows = stored <= reader
+    knows = MAGICS.index(stored) <= MAGICS.index(reader)
     scanned = fetch(log, reader, lossy=True)
     assert scanned.zero_copy == knows
     for newest in MAGICS[MAGICS.index(stored) :]:
         blind = fetch(log, reader, fmt=newest, scan="never", lossy=True) if newest == stored or knows else None
         if blind is None:
             continue
-        assert blind.zero_copy == (newest <= reader)
+        assert blind.zero_copy == (MAGICS.index(newest) <= MAGICS.index(reader))
         assert bytes(blind.encoded) == bytes(scanned.encoded)
         assert np.shares_memory(blind.data, np.frombuffer(log, np.uint8)) == blind.zero_copy
     made = convert(log, reader, keep_older=True, lossy=True)

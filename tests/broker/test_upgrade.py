@@ -23,7 +23,7 @@ from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(60)]
-NEWER = [name for name in FORMATS if name == "v2" or FORMATS[name].magic == 3]
+NEWER = [name for name in FORMATS if name == "v2" or FORMATS[name].magic >= 3]
 ROOT = Path(__file__).parents[2]
 
 
@@ -316,7 +316,9 @@ def test_killed_at_any_instant_the_old_or_the_new_segment_is_whole(mode: str, tm
 # Memory
 
 
-@pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4")])
+@pytest.mark.parametrize(
+    ("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v3", "lz4"), ("v2", "columnar", "lz4")]
+)
 @pytest.mark.thorough
 def test_memory_is_bounded_by_the_piece(segment: Path, name: str, to: str, codec: str) -> None:
     """Forty pieces take what four do."""

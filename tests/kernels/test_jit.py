@@ -26,6 +26,8 @@ from kfbench.kernels import (
     append,
     batch,
     batch_header,
+    columnar,
+    columnar_headers,
     control,
     crc,
     draws,
@@ -59,9 +61,9 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields, headers_first, keys, kinds,
-    kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing, shared_headers, strata, templates,
-    waits,
+    append, batch, batch_header, columnar, columnar_headers, control, crc, draws, enriched, frames, header_fields,
+    headers_first, keys, kinds, kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing,
+    shared_headers, strata, templates, waits,
 )  # fmt: skip
 
 
@@ -91,7 +93,9 @@ def exercise() -> None:
         fmt.breakdown(records)
         convert(fmt.encode(records, 7, lossy=True), "v0", fmt=fmt, lossy=True)
         mirror(fmt.encode(records, 7, "gzip", lossy=True), fmt, partitions=3)
-        headers(fmt.encode(records, 7, lossy=True).data, fmt)
+        log = fmt.encode(records, 7, lossy=True)
+        headers(log.data, fmt)
+        scan.counts(log.data, log.positions, 7, np.empty(len(log), np.int64))
     convert(b"".join(bytes(FORMATS["v2"].encode(records, codec=codec)) for codec in ("none", "gzip")), "v3")
     latest_of_keys(records, np.ones(len(records), np.bool_))
     appended = FORMATS["v3-tagged"].encode(records, 7, batch_fields=BatchFields(append_time_ms=2 * NOW_MS))
@@ -109,6 +113,9 @@ def exercise() -> None:
         "compacted-changelog",
     ):
         WORKLOADS[workload].generate(records=1, seed=0)
+    for name in ("v2", "columnar"):
+        log = FORMATS[name].encode(Records.from_lists([b"v"] * 2), 2)
+        FORMATS[name].fetch(log, log.positions, [1])
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 
@@ -145,6 +152,8 @@ def test_every_kernel_was_called() -> None:
         "legacy.encode",
         "enriched.encode",
         "kip98.encode",
+        "columnar.encode",
+        "columnar.index",
         "frames.walk",
         "crc.crc32c_of",
     } <= found.keys()
@@ -159,6 +168,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
     for name in (
         "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
         "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
+        "columnar.encode", "columnar.index", "columnar.fetch", "columnar_headers.sizes", "columnar_headers.index",
         "templates.fill", "templates.natural", "linger.linger",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name

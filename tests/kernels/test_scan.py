@@ -55,7 +55,10 @@ def test_headers_say_what_the_reference_reads(name: str, data: st.DataObject) ->
             assert row["is_control"] == batch.is_control
         any_key = any(message.key is not None for message in batch.messages)
         assert row["keys"] in (any_key, NOT_SAID)
-        assert (row["keys"] == NOT_SAID) == (name not in MESSAGES or (in_set and name in LEGACY))
+        if name == "columnar":  # its attributes say whether there are keys, and whether there are nulls among them
+            assert (row["keys"] == NOT_SAID) == (any_key and any(message.key is None for message in batch.messages))
+        else:
+            assert (row["keys"] == NOT_SAID) == (name not in MESSAGES or (in_set and name in LEGACY))
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -139,3 +142,22 @@ def test_recorded_segments(name: str) -> None:
     older_set = [magic < 2 and codec != "none" for magic, codec in zip(said["magic"], said["codec"], strict=True)]
     counts = [NOT_SAID if inside else count for inside, count in zip(older_set, said["count"], strict=True)]
     assert rows["count"].tolist() == counts
+
+
+@pytest.mark.parametrize("name", NAMED)
+@given(data=st.data())
+def test_counts_are_those_that_headers_say(name: str, data: st.DataObject) -> None:
+    """1 where a header does not say it, or says none."""
+    log = np.frombuffer(encoded(data, name), np.uint8)
+    if not is_told_by_magic(FORMATS[name]):
+        return
+    batches, _ = reference_decode(name, bytes(log))
+    positions = np.array([*(batch.position for batch in batches), len(log)])
+    found = np.empty(len(batches), np.int64)
+    scan.counts(log, positions, 3, found)
+    said = [1 if name in MESSAGES else min(max(len(batch.messages), 1), 3) for batch in batches]
+    assert found.tolist() == said
+    for start, end in zip(positions[:-1].tolist(), positions[1:].tolist(), strict=True):
+        for cut in range(17, end - start):  # a header that is cut short
+            scan.counts(log[start : start + cut], np.array([0, cut]), 3, found[:1])
+            assert 1 <= found[0] <= 3

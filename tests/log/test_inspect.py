@@ -117,16 +117,16 @@ def test_every_byte_is_in_a_batch_or_damaged_or_trailing(tmp_path: Path, seed: i
 
 def test_mixed_magics(tmp_path: Path) -> None:
     records = Records.from_lists([b"a", None, b"c"], keys=[b"k", b"k", None], timestamps_ms=[1, 2, 3])
-    parts = [bytes(FORMATS[name].encode(records, lossy=True)) for name in ("v0", "v1", "v2", "v3")]
+    parts = [bytes(FORMATS[name].encode(records, lossy=True)) for name in ("v0", "v1", "v2", "v3", "columnar")]
     found = inspect(written(tmp_path, b"".join(parts)), records=True)
     as_json = found.to_dict()
-    assert as_json["magics"] == {"0": 3, "1": 3, "2": 1, "3": 1}
+    assert as_json["magics"] == {"0": 3, "1": 3, "2": 1, "3": 1, "4": 1}
     assert [record["value"] for batch in as_json["batches"] for record in batch["records"]] == [
         "a",
         None,
         "c",
-    ] * 4
-    assert "magic 0 (3), magic 1 (3), magic 2 (1), magic 3 (1)" in found.to_text()
+    ] * 5
+    assert "magic 0 (3), magic 1 (3), magic 2 (1), magic 3 (1), magic 4 (1)" in found.to_text()
     # v0 has no timestamps: absent is not zero.
     assert [line.split()[6:] for line in batch_lines(inspect(found.path))[:3]] == [["-", "-", "-"]] * 3
 

@@ -20,7 +20,13 @@ from tests.strategies import NOW_MS
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"v" * (i * 7 % 90)) for i in range(40)]
 LOG = b"".join(
     bytes(FORMATS[name].encode(records_of(SAMPLE), size, codec, lossy=True))
-    for name, size, codec in (("v0", 1, "none"), ("v1", 9, "gzip"), ("v2", 7, "none"), ("v3", 3, "lz4"))
+    for name, size, codec in (
+        ("v0", 1, "none"),
+        ("v1", 9, "gzip"),
+        ("v2", 7, "none"),
+        ("v3", 3, "lz4"),
+        ("columnar", 3, "lz4"),
+    )
 )
 
 

@@ -20,7 +20,7 @@ from tests.reference import v01, v23
 from tests.reference.model import Fields, Message
 from tests.strategies import NOW_MS
 
-NAMES = [name for name in FORMATS if name.startswith("v")]  # a magic byte picks no other
+NAMES = [*(name for name in FORMATS if name.startswith("v")), "columnar"]  # a magic byte picks no other
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i) for i in range(4)]
 AGELESS = [Message(offset=i, key=b"k%d" % i, value=b"value-%d" % i) for i in range(4)]
 
@@ -87,7 +87,7 @@ def test_one_of_each_in_a_row() -> None:
     log = read_log(data)
     expected = [message for name in NAMES for message in (AGELESS if name == "v0" else SAMPLE)]
     assert messages_of(log.records) == expected
-    assert log.batches["magic"].tolist() == [0] * 4 + [1] * 4 + [2] * 2 + [3] * 2 * (len(NAMES) - 3)
+    assert log.batches["magic"].tolist() == [0] * 4 + [1] * 4 + [2] * 2 + [3] * 2 * (len(NAMES) - 4) + [4] * 2
     assert log.batches["position"].is_monotonic_increasing
     assert bytes(write_log(log)) == data
 
@@ -177,7 +177,7 @@ def test_sound_batches_around_damage_in_every_format() -> None:
     assert messages_of(again.records) == messages_of(kept.records)
 
 
-@pytest.mark.parametrize("magic", [4, 5, 127, 128, 255])
+@pytest.mark.parametrize("magic", [5, 6, 127, 128, 255])
 def test_an_unknown_magic(magic: int) -> None:
     data = bytearray(written("v2"))
     data[16] = magic

@@ -25,6 +25,28 @@ def test_each_batch_is_of_its_kind() -> None:
     assert [kinds[k].fmt.name for k in number] == ["v2", "v3-tagged", "v1", "v2"]
 
 
+def test_only_what_a_codec_covers_is_counted_as_taken_by_it() -> None:
+    """Columns lie outside: of columnar only keys, values and headers go through."""
+    records = Records.from_lists(
+        [b"value"] * 100, keys=[b"k%02d" % i for i in range(100)], headers=[[("h", b"x")]] * 100
+    )
+    one, number = np.array([0, 100]), np.zeros(1, np.int64)
+    for name, plain in (("columnar", 100 * (5 + 3) + 2), ("v2", 100 * 19 + 36)):
+        kinds = [Kind(fmt=FORMATS[name], codec="gzip")]
+        rows = read_log(write_batches(records, one, BatchFields(), number, kinds)).batch_rows
+        assert codec_bytes(records, one, BatchFields(), number, kinds) == rows["records_size_bytes"].sum() == plain
+
+
+@pytest.mark.parametrize("name", ["v0", "v1", "v2", "v3", "columnar"])
+def test_each_magic_and_codec_is_told_apart(name: str) -> None:
+    codecs = FORMATS[name].capabilities.codecs
+    kinds = [Kind(fmt=FORMATS[name], codec=codec) for codec in codecs]
+    ageless = Records.from_lists([b"value"] * 2 * len(codecs))
+    log = write_batches(ageless, 2 * np.arange(len(codecs) + 1), BatchFields(), np.arange(len(codecs)), kinds)
+    number, found = kinds_of(read_log(log))
+    assert [found[k] for k in dict.fromkeys(number.tolist())] == kinds
+
+
 def test_losses_of_all_kinds_add_up() -> None:
     fields = BatchFields(producer_id=[1, 2, 3, 4])
     number = np.array([2, 0, 2, 2])

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap
 
 from kfbench.arrays import Bytes
-from kfbench.formats import FORMATS
+from kfbench.formats import FORMATS, Format
 from kfbench.measure.cpu import (
     LEAST_WARM_UP_CALLS,
     MAX_INNER_LOOPS,
@@ -43,6 +43,24 @@ def prepared(names: list[str], operation: str, sample: Sample, codec: str = "non
     formats = [FORMATS[name] for name in names]
     logs = [fmt.encode(sample.records, sample.bounds, codec).data for fmt in formats]
     return prepare(formats, logs, operation, sample.records, sample.bounds, codec)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("operation", ["decode-metadata", "fetch-record"])
+def test_what_a_reader_is_given_is_compared_with_what_decode_gives(
+    monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    sample = GridPoint(batch_size=10, null_share=0.3, timestamp_spread_ms=50).generate(records=100, seed=1)
+    names = ["v2", "v3", "columnar"]
+    for each in prepared(names, operation, sample):
+        warm_up(each)
+    other = GridPoint(batch_size=10, null_share=0.3, timestamp_spread_ms=40).generate(records=100, seed=2)
+    for name, each in zip(names, prepared(names, operation, sample), strict=True):
+        each.before()
+        decoded = FORMATS[name].decode(FORMATS[name].encode(other.records, other.bounds))
+        with monkeypatch.context() as patched:
+            patched.setattr(Format, "decode", lambda *_, decoded=decoded: decoded)
+            with pytest.raises(Unverified, match=f"{name}: .* differ from the decoded ones"):
+                each.verify()
 
 
 def test_cpu_time_is_not_wall_time() -> None:

@@ -3,14 +3,16 @@
 import struct
 from collections.abc import Callable
 
-from tests.reference import v01, v23
+from tests.reference import columnar, v01, v23
 from tests.reference.model import Batch, RefusedError
 
 
 def _by_magic(data: bytes, at: int) -> Batch:
     magic = data[at + 16]
-    if magic > 3:
+    if magic > columnar.MAGIC:
         raise RefusedError(f"magic {magic}")
+    if magic == columnar.MAGIC:
+        return columnar.decode_one(data, at)
     return v01.decode_one(data, at) if magic < 2 else v23.decode_one(data, at)
 
 

@@ -8,7 +8,17 @@ import pytest
 from kfbench.formats import FORMATS
 from kfbench.report import look
 from kfbench.report.render import Interval
-from kfbench.report.results import BASE, PICTURED, REFERENCE, Results, in_order, level, pictured, worth_a_column
+from kfbench.report.results import (
+    BASE,
+    PICTURED,
+    REFERENCE,
+    RESEARCH,
+    Results,
+    in_order,
+    level,
+    pictured,
+    worth_a_column,
+)
 
 
 def test_formats_come_in_the_order_that_readers_expect() -> None:
@@ -119,7 +129,7 @@ def test_the_noise_is_what_v2_against_v2_reads(results: Results) -> None:
 
 
 def test_pictures_have_a_style_for_what_they_show() -> None:
-    assert tuple(look.STYLES) == PICTURED
+    assert tuple(look.STYLES) == (*PICTURED, *RESEARCH)
     wide = pd.DataFrame({name: [1.0, 2.0] for name in FORMATS})
     assert list(pictured(wide)) == [name for name in FORMATS if name in PICTURED]
 

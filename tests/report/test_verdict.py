@@ -41,7 +41,7 @@ def appended(host: str = "here", **changed: Any) -> list[Row]:
     """Append without a codec, timed on user-activity's own batches."""
     return [
         row | {"workload": "user-activity", "variant": "default", "cell_id": "append", "grid": "named", "host": host}
-        | changed
+        | {"batch_size": None} | changed
         for row in broker_rows()
         if row["operation"] == "append" and row["codec"] == "none" and row["batch_size"] == 10
     ]  # fmt: skip

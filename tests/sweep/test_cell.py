@@ -88,6 +88,18 @@ def test_a_cold_cell_takes_one_call_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     assert len(refused) == 8 and all("cold caches need" in row["error"] for row in refused)
 
 
+@pytest.mark.parametrize(("kind", "operation"), [("metadata", "decode-metadata"), ("record", "fetch-record")])
+def test_rows_of_readers_that_do_not_want_all(kind: str, operation: str) -> None:
+    rows = measure_cell(a_cell(kind, formats=("v2", "v3-headers-first", "columnar")))
+    each = [("v2", "measure"), ("v3-headers-first", "measure"), ("columnar", "measure"), ("v2", "aa")]
+    found = {(row["format"], row["arm"]): row for row in rows}
+    assert set(found) == set(each) and {row["operation"] for row in rows} == {operation}
+    skipped = found.pop(("v3-headers-first", "measure")) if kind == "record" else None
+    assert all(row["status"] == "ok" and len(row["cpu_ns"]) == 5 for row in found.values())
+    if skipped:
+        assert skipped["status"] == "skipped" and "no way to one record" in skipped["error"]
+
+
 def test_prefix_rows_are_the_whole_and_the_prefix_of_each_format() -> None:
     rows = measure_cell(a_cell("prefix", formats=("v3-headers-first", "v3-full"), codec="gzip", level=6))
     wholes = [("decompress", "measure"), ("decompress", "aa")]
@@ -210,7 +222,8 @@ def test_a_floor_that_fails_is_an_error_row(monkeypatch: pytest.MonkeyPatch) -> 
 def test_rows_fit_the_schema_as_they_come() -> None:
     prefix = a_cell("prefix", formats=("v3-full",), codec="snappy")
     broker = a_cell("broker", path="convert", to="v1")
-    each = (a_cell(), a_cell("cpu"), prefix, broker, a_cell("model"), a_cell("floor", formats=(FLOOR,)))
+    readers = a_cell("metadata", formats=("v2",)), a_cell("record", formats=("v2",))
+    each = (a_cell(), a_cell("cpu"), *readers, prefix, broker, a_cell("model"), a_cell("floor", formats=(FLOOR,)))
     made = table([row for cell in each for row in measure_cell(cell)])
     assert made.schema.equals(SCHEMA)
 
@@ -311,6 +324,8 @@ CELLS_OF_EVERY_KIND = [
     a_cell(),
     a_cell(codec="zstd", level=3),
     a_cell("cpu"),
+    a_cell("metadata"),
+    a_cell("record", formats=("v2", "columnar")),
     a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
     a_cell("broker", path="append"),
     a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from kfbench.errors import InvalidConfig
@@ -345,8 +346,15 @@ BAD = {
         "workloads: user-activity has no variant 'rate-7' .variants: default, rate-10, ",
     ),
     "workloads and axes": (
-        block('workloads = ["user-activity"]\naxes = { batch_size = [1] }'), "workloads: they take the place of"
+        block('workloads = ["user-activity"]\naxes = { key_bytes = [1] }'), "axes: workloads by name have no 'key_by"
     ),
+    "no size of a batch": (
+        block('workloads = ["user-activity"]\naxes = { batch_size = ["10"] }'), "axes.batch_size: '10' is not 1 to"
+    ),
+    "one record of compressed batches": (
+        block("codecs = { zstd = [] }", measure='["record"]'), "codecs: record cells have none"
+    ),
+    "metadata without the base": (block(formats='["v3"]', measure='["metadata"]'), "metadata cells need v2"),
     "workloads and workload": (block('workload = "user-activity"\nworkloads = ["user-activity"]'), "take the place of"),
     "a name for an axis": (block('workload = "user-activity"\naxes = { name = ["x"] }'), "has no axis 'name'"),
     "unknown variant by axis": (
@@ -358,7 +366,7 @@ BAD = {
     "unknown level": (block("codecs = { gzip = [12] }"), "codecs.gzip: gzip has no level 12"),
     "zstd in v1": (block("codecs = { zstd = [] }", formats='["v1", "v2"]'), "codecs.zstd: v1 has no zstd"),
     "headers in v0": (block("axes = { headers = [1] }", formats='["v0", "v2"]'), "formats: v0 has no headers"),
-    "cpu without base": (block(formats='["v3"]', measure='["cpu"]'), "CPU cells need v2"),
+    "cpu without base": (block(formats='["v3"]', measure='["cpu"]'), "cpu cells need v2"),
     "a cold prefix": (
         block('cpu = { cache = "cold" }\ncodecs = { gzip = [] }', formats='["v3-full"]', measure='["prefix"]'),
         "cpu.cache: prefix cells have no cold mode",
@@ -581,6 +589,21 @@ def test_whole_batches_of_any_workload() -> None:
     assert whole_batches(GridPoint(batch_size=300), 0, 1_024) == 1_200
     bounds = CATALOGUE["omb-100b"].generate(records=BLOCK_RECORDS, seed=5).bounds
     assert whole_batches(CATALOGUE["omb-100b"], 5, 1_024) == bounds[1] > 1_024
+
+
+def test_workloads_by_name_in_batches_of_other_sizes(load: Load) -> None:
+    """Of the same records: the seed is that of the workload itself."""
+    names = 'workloads = ["user-activity", "large-payload"]'
+    own = load(block(names)).cells
+    cells = load(block(f"{names}\naxes = {{ batch_size = [1, 100] }}")).cells
+    assert [(cell.workload.name, cell.axes["batch_size"]) for cell in cells] == [
+        ("user-activity", 1), ("user-activity", 100), ("large-payload", 1),  # 100 of these are no batch of a broker's
+    ]  # fmt: skip
+    assert len({cell.cell_id for cell in (*own, *cells)}) == 5
+    assert {cell.seed for cell in cells} == {cell.seed for cell in own}
+    first, hundred = (cell.workload.generate(records=cell.records, seed=cell.seed) for cell in cells[:2])
+    assert set(np.diff(first.bounds)) == {1} and set(np.diff(hundred.bounds)) == {100}
+    assert first.records.part(0, 100) == hundred.records.part(0, 100)
 
 
 @pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 350))])

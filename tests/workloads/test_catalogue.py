@@ -10,6 +10,7 @@ import pytest
 from kfbench.batches import NO_FIELDS
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
+from kfbench.layouts import UNSET
 from kfbench.records import Records
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads._file import load, parameters, variants
@@ -329,3 +330,22 @@ def test_records_whose_times_or_offsets_no_int64_holds(files: Files) -> None:
 def test_negative_numbers_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfig, match="must not be negative"):
         WORKLOADS[min(WORKLOADS)].generate(**{"seed": 0, **arguments})
+
+
+@pytest.mark.parametrize("name", ["user-activity", "transactional", "compacted-changelog", "consumer-offsets"])
+def test_the_same_records_in_other_batches(name: str) -> None:
+    own = NamedWorkload(name=name).generate(records=1_000, seed=3)
+    other = NamedWorkload(name=name, batch_size=10).generate(records=1_000, seed=3)
+    assert other.records == own.records
+    rows, sizes, first = other.batch_fields.rows, np.diff(other.bounds), other.bounds[:-1]
+    assert sizes.max() == 10 and {0, *range(10, 1_000, 10)} <= {*first.tolist()}
+    of_own = np.searchsorted(own.bounds, first, side="right") - 1
+    before = np.broadcast_to(own.batch_fields.rows, len(own.bounds) - 1)[of_own]
+    assert (sizes[rows["is_control"]] == 1).all() and rows["is_control"].sum() == before["is_control"].sum()
+    for field in ("producer_id", "producer_epoch", "is_control", "is_transactional", "delete_horizon_ms"):
+        assert (rows[field] == before[field]).all()
+    goes_on = np.where(before["base_sequence"] < 0, -1, before["base_sequence"] + first - own.bounds[of_own])
+    assert (rows["base_sequence"] == goes_on).all()
+    assert (rows["base_offset"] == UNSET).all() and (rows["last_offset"] == UNSET).all()
+    log = FORMATS["v2"].encode(other.records, other.bounds, batch_fields=other.batch_fields)
+    assert FORMATS["v2"].decode(log).records.shapes.offsets.tolist() == own.records.offsets.tolist()

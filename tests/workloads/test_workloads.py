@@ -1,17 +1,26 @@
 """The laws of kfbench/workloads/_workload.py, for every workload there is."""
 
 import pickle
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, Sample, Workload
+from kfbench.workloads.catalogue import NamedWorkload
+
+# In other batches than their own: by linger, with markers between them, with holes and delete horizons.
+REBATCHED = {
+    f"{name} by {size}": NamedWorkload(name=name, batch_size=size)
+    for name, size in (("user-activity", 10), ("transactional", 7), ("compacted-changelog", 30))
+}
+EACH: Mapping[str, Workload] = {**WORKLOADS, **REBATCHED}
 
 
-@pytest.fixture(params=sorted(WORKLOADS))
+@pytest.fixture(params=sorted(EACH))
 def workload(request: pytest.FixtureRequest) -> Workload:
-    return WORKLOADS[request.param]
+    return EACH[request.param]
 
 
 def joined(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kfbench.report import blocks, broker, claims, failures, noise, reference, verdict
 from kfbench.report.render import Table
 from kfbench.report.results import Results
-from kfbench.report.sections import named, paths, sizes, times
+from kfbench.report.sections import named, paths, research, sizes, times
 from kfbench.report.sections.prose import Block, Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
 from kfbench.report.workloads import Named
@@ -36,6 +36,7 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     of_catalogue, of_broker = Named(results), broker.Paths(results)
     verdicts = verdict.Verdicts(results, of_catalogue, of_broker)
     head, missing = apart([sizes.overhead(results)])
+    of_columnar = research.of_columnar(results, prose)  # before all: the texts of its blocks are about nothing else
     under_codecs = sizes.under_codecs(results, prose)  # before the maps: its block's text is about all of its rows
     asked: list[Section | Missing] = [
         *missing,
@@ -58,6 +59,7 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
         paths.converted(of_broker, prose),
         paths.migrated(of_broker),
         paths.kept(of_broker, prose),
+        of_columnar,
     ]
     trust = times.trust(results, prose, facts)
     built = [each for each in asked if isinstance(each, Section)]

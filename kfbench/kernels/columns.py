@@ -1,0 +1,592 @@
+"""Columns of int64, packed to as many bits a value as they need: what a columnar batch is made of.
+
+A column is a kind, a width and the values as far as the kind does not foretell them (formats/columnar.py has the
+table). Values are worked on in int64 arrays that callers lend; all arithmetic is modulo 2**64.
+"""
+
+import numpy as np
+
+from kfbench.kernels import status
+from kfbench.kernels._jit import leaf, part
+from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.varint import (
+    get_uvarint,
+    get_uvarlong,
+    get_varlong,
+    put_uvarint,
+    put_varint,
+    uvarint_bytes,
+    varint_bytes,
+)
+from kfbench.layouts import NULL_LENGTH as NULL
+
+BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA = range(6)
+INT32_MAX = 2**31 - 1
+EXTENDED = 3  # the kind on the wire from which on the low bits tell
+MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
+FULL = -1  # no position
+BUCKETS = 65  # of a histogram: how many values have how many bits
+U0, U1, U2, U3, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 64))
+
+
+@leaf
+def bits_of(value):
+    """The bit length of a uint64."""
+    return np.int64(64) - leading_zeros(value) if value != U0 else np.int64(0)
+
+
+@leaf
+def _width_of(value):
+    """The width that a uint64 is packed with."""
+    bits = bits_of(value)
+    return bits if bits <= MOST_BITS else np.int64(WORD)
+
+
+@leaf
+def packed_bytes(n, width):
+    return (n * width + 7) >> 3
+
+
+@leaf
+def _is_uneven(bits, total, n):
+    """Whether patches are tried: the largest residual is far above the mean. bits: the largest's; total: their sum."""
+    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or bits >= 3 + bits_of(np.uint64(total) // np.uint64(n)))
+
+
+@leaf
+def _patched(n, top, histogram):
+    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits."""
+    best, best_width, best_number = np.int64(2**62), np.int64(0), np.int64(0)
+    position_bits = bits_of(np.uint64(n - 1))
+    number = np.int64(0)
+    for bits in range(min(top - 1, MOST_BITS) + 1, BUCKETS):
+        number += histogram[bits]
+    for width in range(min(top - 1, MOST_BITS), -1, -1):
+        highs = np.int64(0)
+        for bits in range(width + 1, top + 1):
+            highs += histogram[bits] * ((bits - width + 6) // 7)
+        size = packed_bytes(n, width) + uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
+        if size < best:
+            best, best_width, best_number = size, np.int64(width), number
+        number += histogram[width]
+    return best, best_width, best_number
+
+
+@leaf
+def bounds_of(x, n):
+    """(least, greatest, sum) of x[:n]."""
+    low = high = x[0]
+    total = np.int64(0)
+    for i in range(np.uint64(n)):
+        value = x[i]
+        low, high, total = min(low, value), max(high, value), total + value
+    return low, high, total
+
+
+@leaf
+def _choose_even(low, high, n):
+    """As `choose`, of the first two kinds."""
+    width = _width_of(np.uint64(high - low))
+    size = 1 + varint_bytes(low) + packed_bytes(n, width)
+    if low >= 0:
+        other = _width_of(np.uint64(high))
+        other_size = 1 + packed_bytes(n, other)
+        if other_size <= size:
+            return other_size, np.int64(BITS), other, np.int64(0)
+    return size, np.int64(BASED), width, low
+
+
+@part
+def choose(x, n, low, high, total, is_wide, histogram):
+    """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches).
+
+    The smallest, of equals the kind with the lowest number. low, high, total: `bounds_of` x; is_wide: slopes and deltas
+    are tried. histogram int64[BUCKETS] is scratch.
+    """
+    size, kind, width, base = _choose_even(low, high, n)
+    more = patches = step_bits = least = np.int64(0)
+    if is_wide:
+        first = x[0]
+        slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else np.int64(0)
+        lowest = highest = first
+        least = most = x[1] - first
+        for i in range(np.uint64(n - 1)):
+            value, after = x[i], x[i + U1]
+            step = after - value
+            least, most = min(least, step), max(most, step)
+            after -= np.int64(i + U1) * slope
+            lowest, highest = min(lowest, after), max(highest, after)
+        if slope != 0:
+            other = _width_of(np.uint64(highest - lowest))
+            other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
+            if other_size < size:
+                size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
+        step_bits = bits_of(np.uint64(most - least))
+        other = _width_of(np.uint64(most - least))
+        other_size = 2 + varint_bytes(first) + varint_bytes(least) + packed_bytes(n - 1, other)
+        if other_size < size:
+            size, kind, width, base, more = other_size, np.int64(DELTA), other, least, first
+    bits = bits_of(np.uint64(high - low))
+    if _is_uneven(bits, total - low * n, n):
+        for k in range(BUCKETS):
+            histogram[k] = 0
+        for i in range(np.uint64(n)):
+            histogram[bits_of(np.uint64(x[i] - low))] += 1
+        other_size, other, number = _patched(n, bits, histogram)
+        other_size += 2 + varint_bytes(low)
+        if other_size < size:
+            size, kind, width, base, more, patches = (
+                other_size, np.int64(PATCHED), other, low, np.int64(0), number
+            )  # fmt: skip
+    if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
+        for k in range(BUCKETS):
+            histogram[k] = 0
+        for i in range(U1, np.uint64(n)):
+            histogram[bits_of(np.uint64(x[i] - x[i - U1] - least))] += 1
+        other_size, other, number = _patched(n - 1, step_bits, histogram)
+        other_size += 2 + varint_bytes(x[0]) + varint_bytes(least)
+        if other_size < size:
+            size, kind, width, base, more, patches = (
+                other_size, np.int64(PATCHED_DELTA), other, least, x[0], number
+            )  # fmt: skip
+    return size, kind, width, base, more, patches
+
+
+@leaf
+def size_of(x, n, is_wide, histogram):
+    """The bytes of a column of x[:n], n >= 2."""
+    low, high, total = bounds_of(x, n)
+    return choose(x, n, low, high, total, is_wide, histogram)[0]
+
+
+@leaf
+def _push(out, at, word, fill, value, width):
+    """Adds `width` bits (1 to 56) to the word that is being filled, and stores it when it is full."""
+    word |= value << fill
+    fill += width
+    if fill >= U64:
+        put_le64(out, at, word)
+        at += 8
+        fill -= U64
+        word = value >> (width - fill)
+    return at, word, fill
+
+
+@leaf
+def _flush(out, at, word, fill):
+    """The bytes of a word that is not full; gives the next position."""
+    rest = np.int64(fill)
+    while rest > 0:
+        put_u8(out, at, np.uint8(word & np.uint64(0xFF)))
+        word >>= np.uint64(8)
+        at += 1
+        rest -= 8
+    return at
+
+
+@leaf
+def pack(out, at, x, n, width):
+    """Writes the low `width` bits of x[:n]; gives the next position. No byte behind the last is touched."""
+    bits = np.uint64(width)
+    mask = (U1 << bits) - U1
+    done = np.uint64(0)
+    if width == WORD:
+        for i in range(np.uint64(n)):
+            put_le64(out, at, np.uint64(x[i]))
+            at += 8
+        return at
+    if width == 0:
+        return at
+    if width <= 8:  # eight values are `width` bytes; the word's other bytes are written over, or were room enough
+        end = at + packed_bytes(n, width)
+        while done + U8 <= np.uint64(n) and at + 8 <= end:
+            low = _pair(x, done, mask, bits) | _pair(x, done + U2, mask, bits) << (bits << U1)
+            high = _pair(x, done + U4, mask, bits) | _pair(x, done + U4 + U2, mask, bits) << (bits << U1)
+            put_le64(out, at, low | high << (bits << U2))
+            at += width
+            done += U8
+    word, fill = U0, U0
+    if width <= 28:
+        while done + U2 <= np.uint64(n):
+            at, word, fill = _push(out, at, word, fill, _pair(x, done, mask, bits), bits << U1)
+            done += U2
+    for i in range(done, np.uint64(n)):
+        at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+    return _flush(out, at, word, fill)
+
+
+@leaf
+def _pair(x, i, mask, bits):
+    return np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
+
+
+@part
+def put(out, at, x, n, kind, width, base, more, patches):
+    """Writes x[:n] as `choose` has it, which says how much room it takes; x is used up. Gives the next position."""
+    code = np.uint8(width if width <= MOST_BITS else WORD_CODE)
+    if kind < EXTENDED:
+        put_u8(out, at, np.uint8(np.int64(code) | kind << 6))
+        at += 1
+    else:
+        put_u8(out, at, np.uint8(EXTENDED << 6 | (kind - EXTENDED)))
+        put_u8(out, at + 1, code)
+        at += 2
+    m = n
+    if kind == DELTA or kind == PATCHED_DELTA:
+        at = put_varint(out, at, more)
+        m = n - 1
+        for i in range(np.uint64(m)):
+            x[i] = x[i + U1] - x[i] - base
+    elif kind == SLOPED:
+        for i in range(np.uint64(n)):
+            x[i] -= base + np.int64(i) * more
+    elif kind != BITS:
+        for i in range(np.uint64(n)):
+            x[i] -= base
+    if kind != BITS:
+        at = put_varint(out, at, base)
+    if kind == SLOPED:
+        at = put_varint(out, at, more)
+    at = pack(out, at, x, m, width)
+    if kind >= PATCHED:
+        shift, position_bits = np.uint64(width), np.uint64(bits_of(np.uint64(m - 1)))
+        at = put_uvarint(out, at, np.uint64(patches))
+        word, fill = U0, U0
+        for i in range(np.uint64(m)):
+            if np.uint64(x[i]) >> shift:
+                at, word, fill = _push(out, at, word, fill, i, position_bits)
+        at = _flush(out, at, word, fill)
+        for i in range(np.uint64(m)):
+            high = np.uint64(x[i]) >> shift
+            if high:
+                at = put_uvarint(out, at, high)
+    return at
+
+
+@part
+def _write(out, at, x, n, low, high, total, is_wide, histogram):
+    size, kind, width, base, more, patches = choose(x, n, low, high, total, is_wide, histogram)
+    if size > len(out) - at:
+        return np.int64(FULL)
+    return put(out, at, x, n, kind, width, base, more, patches)
+
+
+@leaf
+def write(out, at, x, n, low, high, total, is_wide, histogram):
+    """Writes x[:n] as `choose` has it; gives the next position, FULL where there is no room. x is used up."""
+    if is_wide or low != high:
+        return _write(out, at, x, n, low, high, total, is_wide, histogram)
+    size, kind, width, base = _choose_even(low, high, n)  # all alike, as lengths often are: without a call
+    if size > len(out) - at:
+        return np.int64(FULL)
+    put_u8(out, at, np.uint8(kind << 6 | width))
+    if kind == BASED:
+        return put_varint(out, at + 1, base)
+    return pack(out, at + 1, x, n, width)
+
+
+@leaf
+def write_all(out, at, x, n, is_wide, histogram):
+    """As `write`."""
+    low, high, total = bounds_of(x, n)
+    return write(out, at, x, n, low, high, total, is_wide, histogram)
+
+
+@leaf
+def _one(data, p, i, width):
+    """Value i of those packed at p, whose bytes are known to lie in `data`; byte by byte where a word would not."""
+    bit = np.uint64(i) * np.uint64(width)
+    at = p + np.int64(bit >> U3)
+    shift = bit & U7
+    word = U0
+    if at + 8 <= len(data):
+        word = load_le64(data, at)
+    else:
+        for k in range((np.int64(shift) + width + 7) >> 3):
+            word |= np.uint64(get_u8(data, at + k)) << np.uint64(8 * k)
+    return (word >> shift) & ((U1 << np.uint64(width)) - U1)
+
+
+@leaf
+def unpack(data, p, n, width, x, r):
+    """Reads the n values packed at p, all of which lie in `data`, into x[r:r + n]."""
+    first = np.uint64(r)
+    if width == 0:
+        for i in range(np.uint64(n)):
+            x[first + i] = 0
+    elif width == WORD:
+        for i in range(np.uint64(n)):
+            x[first + i] = np.int64(load_le64(data, p + np.int64(i << U3)))
+    else:
+        safe = np.int64(n)
+        while safe > 0 and p + (((safe - 1) * width) >> 3) + 8 > len(data):  # at most 64 steps back
+            safe -= 1
+        bits = np.uint64(width)
+        mask = (U1 << bits) - U1
+        done = np.uint64(0)
+        if width <= 8:  # eight values are `width` bytes, and compilers make vectors of them
+            while done + U8 <= np.uint64(safe):
+                word = load_le64(data, p + np.int64((done * bits) >> U3))
+                to = first + done
+                for k in range(U8):
+                    x[to + k] = np.int64((word >> (k * bits)) & mask)
+                done += U8
+        elif width <= 15:  # four begin at a byte or in its middle
+            while done + U4 <= np.uint64(safe):
+                bit = done * bits
+                word = load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)
+                to = first + done
+                for k in range(U4):
+                    x[to + k] = np.int64((word >> (k * bits)) & mask)
+                done += U4
+        for i in range(done, np.uint64(safe)):
+            bit = i * bits
+            x[first + i] = np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
+        for i in range(np.uint64(safe), np.uint64(n)):
+            x[first + i] = np.int64(_one(data, p, i, width))
+
+
+@leaf
+def is_padded(data, p, n, width):
+    """Whether the bits behind the n values packed at p are 0; their bytes lie in `data`."""
+    used = (n * width) & 7
+    return used == 0 or get_u8(data, p + packed_bytes(n, width) - 1) >> used == 0
+
+
+@leaf
+def _head(data, p, end, n):
+    """(state, kind, width, first value, base, slope, packed values, where they begin) of a column of n >= 2 at p."""
+    none = np.int64(0)
+    if p >= end:
+        return status.COLUMN, none, none, none, none, none, none, p
+    head = np.int64(get_u8(data, p))
+    kind, code = head >> 6, head & 63
+    p += 1
+    if kind == EXTENDED:
+        if code > PATCHED_DELTA - EXTENDED or p >= end:
+            return status.COLUMN, none, none, none, none, none, none, p
+        kind, code = kind + code, np.int64(get_u8(data, p))
+        p += 1
+    width = np.int64(WORD) if code == WORD_CODE else code
+    if (code > MOST_BITS and code != WORD_CODE) or (kind >= PATCHED and width == WORD):
+        return status.COLUMN, none, none, none, none, none, none, p
+    first, base, slope, m = none, none, none, n
+    if kind == DELTA or kind == PATCHED_DELTA:
+        first, p = get_varlong(data, p, end)
+        m -= 1
+    if kind != BITS:
+        base, p = get_varlong(data, p, end)
+    if kind == SLOPED:
+        slope, p = get_varlong(data, p, end)
+    if p > end or packed_bytes(m, width) > end - p:
+        return status.COLUMN, none, none, none, none, none, none, p
+    return status.SOUND if is_padded(data, p, m, width) else status.PADDING, kind, width, first, base, slope, m, p
+
+
+@part
+def read(data, p, end, n, x, r):
+    """Reads a column of n >= 2 values at p into x[r:r + n]; (state, next position)."""
+    state, kind, width, first, base, slope, m, p = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, p
+    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    to = np.uint64(r + 1 if is_delta else r)
+    unpack(data, p, m, width, x, np.int64(to))
+    p += packed_bytes(m, width)
+    if kind >= PATCHED:
+        state, p = _read_patches(data, p, end, m, width, x, np.int64(to))
+        if state != status.SOUND:
+            return state, p
+    if is_delta:
+        value = first
+        x[to - U1] = first
+        for i in range(to, to + np.uint64(m)):
+            value += base + x[i]
+            x[i] = value
+    elif kind == SLOPED:
+        for i in range(np.uint64(m)):
+            x[to + i] += base + np.int64(i) * slope
+    elif kind != BITS:
+        for i in range(to, to + np.uint64(m)):
+            x[i] += base
+    return status.SOUND, p
+
+
+@leaf
+def _read_patches(data, p, end, n, width, x, r):
+    """Adds the patches at p to the n residuals x[r:r + n]; (state, next position)."""
+    number, p = get_uvarint(data, p, end)
+    position_bits = bits_of(np.uint64(n - 1))
+    size = packed_bytes(number, position_bits)
+    if p > end or number < 1 or number > n or size > end - p:
+        return status.PATCHES, p
+    if not is_padded(data, p, number, position_bits):
+        return status.PADDING, p
+    positions, last = p, np.int64(-1)
+    p += size
+    for k in range(number):
+        position = np.int64(_one(data, positions, k, position_bits))
+        high, p = get_uvarlong(data, p, end)
+        if p > end or position <= last or position >= n or high == U0 or bits_of(high) + width > 64:
+            return status.PATCHES, p
+        last = position
+        i = np.uint64(r + position)
+        x[i] = np.int64(np.uint64(x[i]) | high << np.uint64(width))
+    return status.SOUND, p
+
+
+# Columns of lengths, null where they are -1: behind their minimum, as codes of which 0 is null
+
+
+@leaf
+def fill_lengths(x, lengths, first, stride, n):
+    """Fills x[:n] with every `stride`th length, or with codes where any is null.
+
+    (nulls, least length, sum of the lengths, `bounds_of` x)."""
+    nulls, total = np.int64(0), np.int64(0)
+    least, most, least_any = np.int64(INT32_MAX), np.int64(NULL), np.int64(INT32_MAX)
+    for i in range(np.uint64(n)):
+        length = np.int64(lengths[first + i * stride])
+        x[i] = length
+        least_any, most, total = min(least_any, length), max(most, length), total + length
+    if least_any != NULL:
+        return nulls, least_any, total, least_any, most, total
+    if most == NULL:
+        for i in range(np.uint64(n)):
+            x[i] = 0
+        return n, nulls, nulls, nulls, nulls, nulls
+    for i in range(np.uint64(n)):
+        nulls += x[i] == NULL
+        least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
+    shift = 1 - least
+    for i in range(np.uint64(n)):
+        x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
+    total += nulls
+    return nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+
+
+@part
+def read_lengths(data, p, end, n, nulls, most_bytes, x):
+    """Reads a column of n >= 2 lengths into x[:n]; (state, next position, their sum)."""
+    shift, total = np.int64(0), np.int64(0)
+    if nulls:
+        shift, p = get_uvarint(data, p, end)
+        if shift > INT32_MAX:
+            return status.COLUMN_LENGTH, p, total
+        shift -= 1
+    state, p = read(data, p, end, n, x, 0)
+    if state != status.SOUND:
+        return state, p, total
+    low, high = np.int64(0), np.int64(0)
+    for i in range(np.uint64(n)):
+        value = x[i]
+        low, high, total = min(low, value), max(high, value), total + value
+    if low < 0 or high > INT32_MAX or (high and high + shift > INT32_MAX):
+        return status.COLUMN_LENGTH, p, total
+    if high and high + shift > most_bytes:
+        return status.LIMIT_FIELD, p, total
+    if nulls:
+        total = np.int64(0)
+        for i in range(np.uint64(n)):
+            length = x[i] + shift if x[i] else np.int64(NULL)
+            total += max(length, 0)
+            x[i] = length
+    return status.SOUND, p, total
+
+
+# One value without the others
+
+
+@leaf
+def _sum(data, p, n, width):
+    """The sum of the first n values packed at p, whose bytes are known to lie in `data`."""
+    total = np.int64(0)
+    if width == 0:
+        return total
+    if width == WORD:
+        for i in range(np.uint64(n)):
+            total += np.int64(load_le64(data, p + np.int64(i << U3)))
+    elif p + ((n * width) >> 3) + 8 <= len(data):
+        bits = np.uint64(width)
+        mask = (U1 << bits) - U1
+        done = np.uint64(0)
+        if width <= 8:
+            while done + U8 <= np.uint64(n):
+                word = load_le64(data, p + np.int64((done * bits) >> U3))
+                for k in range(U8):
+                    total += np.int64((word >> (k * bits)) & mask)
+                done += U8
+        for i in range(done, np.uint64(n)):
+            bit = i * bits
+            total += np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
+    else:
+        for i in range(n):
+            total += np.int64(_one(data, p, i, width))
+    return total
+
+
+@leaf
+def _not_null(data, p, n, width):
+    """How many of the first n codes packed at p are not 0."""
+    number = np.int64(0)
+    for i in range(n):
+        number += 1 if _one(data, p, i, width) != U0 else 0
+    return number
+
+
+@part
+def read_at(data, p, end, n, i, x):
+    """(state, next position, value i) of a column of n >= 2; x is scratch for all of them where there are patches."""
+    state, kind, width, value, base, slope, m, start = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, start, value
+    if kind >= PATCHED:
+        state, p = read(data, p, end, n, x, 0)
+        return state, p, x[i] if state == status.SOUND else value
+    if kind == DELTA:
+        value += base * i + _sum(data, start, i, width)
+    else:
+        value = base + i * slope
+        if width == WORD:
+            value += np.int64(load_le64(data, start + 8 * i))
+        elif width:
+            value += np.int64(_one(data, start, i, width))
+    return state, start + packed_bytes(m, width), value
+
+
+@part
+def read_around(data, p, end, n, nulls, i, with_total, x):
+    """(state, next position, length i, bytes before it, bytes in all if with_total) of a column of n >= 2 lengths."""
+    start, shift, before, total = p, np.int64(0), np.int64(0), np.int64(0)
+    if nulls:
+        shift, p = get_uvarint(data, p, end)
+        if shift > INT32_MAX:
+            return status.COLUMN_LENGTH, p, total, before, total
+        shift -= 1
+    state, kind, width, _, base, _, _, p = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, p, total, before, total
+    is_far = base < 0 or base > INT32_MAX or width > 31
+    if kind > BASED or is_far or (nulls and kind != BITS):
+        state, p, total = read_lengths(data, start, end, n, nulls, np.int64(INT32_MAX), x)
+        if state != status.SOUND:
+            return state, p, total, before, total
+        for k in range(np.uint64(i)):
+            before += max(x[k], 0)
+        return state, p, x[i], before, total
+    length = base
+    if width == 0:
+        length = np.int64(NULL) if nulls else base
+        before, total = base * i, base * n
+    else:
+        before = _sum(data, p, i, width)
+        length = np.int64(_one(data, p, i, width))
+        total = _sum(data, p, n, width) if with_total else before
+        if nulls and shift:
+            before += shift * _not_null(data, p, i, width)
+            total += shift * _not_null(data, p, n, width) if with_total else np.int64(0)
+        before, total = before + base * i, total + base * n
+        length = (length + shift if length else np.int64(NULL)) if nulls else length + base
+    if length > INT32_MAX:
+        state = status.COLUMN_LENGTH
+    return state, p + packed_bytes(n, width), length, before, total

@@ -1,0 +1,516 @@
+"""columnar, magic 4, against the reference, by hand, and where a log of it is hostile."""
+
+import itertools
+import random
+import struct
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, BatchFields, Records
+from kfbench.batches import DecodedLog
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
+from kfbench.limits import Limits
+from kfbench.log import read_log, write_log
+from tests import strategies
+from tests.common import (
+    batch_fields_of,
+    bounds_of,
+    check_against_reference,
+    check_codec_against_reference,
+    check_round_trip,
+    check_sizes,
+    messages_of,
+    one_batch,
+    records_of,
+)
+from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.reference import columnar_cases
+from tests.reference.model import Message
+from tests.strategies import INT64, NOW_MS, Case
+
+COLUMNAR = FORMATS["columnar"]
+CODECS = ["gzip", "snappy", "lz4", "zstd"]
+ATTRIBUTES_AT, MAX_TIME_AT, COUNT_AT = 21, 23, 29
+MOST_I48 = 2**47 - 1
+
+
+@given(strategies.cases_of("columnar") | columnar_cases.cases())
+def test_the_bytes_are_the_references(case: Case) -> None:
+    check_against_reference("columnar", case)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(case=strategies.cases_of("columnar", max_batches=2) | columnar_cases.cases(2))
+def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
+    check_codec_against_reference("columnar", case, codec)
+
+
+@given(case=columnar_cases.cases())
+def test_sizes_and_round_trips_of_every_kind_of_column(case: Case) -> None:
+    check_sizes("columnar", case)
+    records = records_of(case.messages)
+    for codec in ("none", "zstd"):
+        log = COLUMNAR.encode(records, bounds_of(case), codec, batch_fields=batch_fields_of(case))
+        assert COLUMNAR.decode(log).source_records == records
+
+
+@given(case=strategies.cases_of("columnar") | columnar_cases.cases())
+def test_what_it_writes_is_canonical(case: Case) -> None:
+    log = COLUMNAR.encode(records_of(case.messages), np.cumsum([0, *map(len, case.batches)]))
+    back = read_log(log.data)
+    assert back.batch_rows["canonical"].all()
+    assert bytes(write_log(back)) == bytes(log)
+
+
+def test_a_batch_by_hand() -> None:
+    """Every byte of a small batch, written out, but for the checksum."""
+    records = Records.from_lists(
+        [b"v", None, b""], keys=[None, b"k", b""], timestamps_ms=[1000, 1001, 999], offsets=[0, 1, 130]
+    )
+    fields = BatchFields(last_offset=200, producer_id=7, producer_epoch=1, base_sequence=0)
+    data = COLUMNAR.encode(records, batch_fields=fields).data.tobytes()
+    ages, offsets, keys, values = "02 21", "08 000182", "00 02 18", "00 02 12"
+    body = f"3f80 0000000003e9 0000000000000007 0001 00000000 03 c801 {ages} {offsets} {keys} {values} 6b 76"
+    assert data[21:] == bytes.fromhex(body)
+    assert data[:17] == bytes(8) + struct.pack(">ii", len(data) - 12, -1) + b"\x04"
+    assert sealed(data) == data
+
+
+def test_a_record_of_nothing_takes_no_byte() -> None:
+    """What it costs is the header, whatever the number of records."""
+    assert COLUMNAR.size(Records.from_lists([None] * 100), 100).tolist() == [30]
+    assert COLUMNAR.size(Records.from_lists([None] * 1000), 1000).tolist() == [31]
+    assert COLUMNAR.size(Records.from_lists([b"value"]), 1).tolist() == [30 + 1 + 5]
+
+
+# Kinds of columns: the descriptor of the first column of a batch that has nothing else before it
+
+
+def walk(steps: list[int]) -> list[int]:
+    return list(itertools.accumulate(steps, initial=0))
+
+
+NOISE = random.Random(3)
+KINDS: dict[str, tuple[list[int], tuple[int, int | None]]] = {
+    "bits": ([0, 3, 1, 2, 3, 0, 1], (0, None)),
+    "a line": ([1000 * i + (NOISE.randrange(8) if 0 < i < 59 else 0) for i in range(60)], (2, None)),
+    "a walk": (walk([NOISE.randrange(4) for _ in range(100)]), (3, 0)),
+    "an outlier": ([NOISE.randrange(4) if i != 17 else 1 << 30 for i in range(60)], (3, 1)),
+    "a leap": (walk([NOISE.randrange(2) + (1 << 30 if i == 40 else 0) for i in range(100)]), (3, 2)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("column", ["ages", "offsets"])
+def test_kinds_of_ages_and_offsets(name: str, column: str) -> None:
+    values, expected = KINDS[name]
+    n = len(values)
+    given: dict[str, Any] = {"timestamps_ms": np.full(n, NOW_MS), "offsets": np.arange(n)}
+    at = COUNT_AT + 1
+    if column == "ages":
+        given["timestamps_ms"] = NOW_MS - np.array(values)
+    else:
+        given["offsets"] = np.array(values)
+        at += len(data_of_uvarint(int(given["offsets"][-1])))
+    records = Records.from_lists([None] * n, **given)
+    log = COLUMNAR.encode(records, n, batch_fields=BatchFields(base_offset=0))
+    head = int(log.data[at])
+    assert (head >> 6, None if head >> 6 < 3 else head & 63) == expected
+    assert COLUMNAR.decode(log).records == records
+    assert COLUMNAR.size(records, n, batch_fields=BatchFields(base_offset=0)).tolist() == [len(log.data)]
+
+
+def data_of_uvarint(value: int) -> bytes:
+    data = bytearray()
+    while value > 127:
+        data.append(value & 127 | 128)
+        value >>= 7
+    return bytes(data) + bytes([value])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([100, 101, 102, 100], (1, None)),
+        ([0, 3, 1, 2], (0, None)),
+        ([NOISE.randrange(4) if i != 17 else 100_000 for i in range(60)], (3, 1)),
+    ],
+)
+def test_kinds_of_lengths(lengths: list[int], expected: tuple[int, int | None]) -> None:
+    for name in ("keys", "values"):
+        items = [bytes(length) for length in lengths]
+        nulls = [None] * len(items)
+        records = Records.from_lists(items if name == "values" else nulls, keys=items if name == "keys" else nulls)
+        log = COLUMNAR.encode(records, len(items))
+        head = int(log.data[COUNT_AT + 1])
+        assert (head >> 6, None if head >> 6 < 3 else head & 63) == expected
+        assert COLUMNAR.decode(log).records == records
+
+
+@pytest.mark.parametrize("bits", [55, 56, 57, 62])
+def test_widths_of_most_bits_and_of_a_word(bits: int) -> None:
+    """57 and more are written as 64, whose code is 63."""
+    noise = random.Random(bits)
+    ages = [0, (1 << bits) - 1, *(noise.randrange(1 << bits) for _ in range(30))]
+    records = Records.from_lists([None] * 32, timestamps_ms=[INT64 - age for age in ages])
+    log = COLUMNAR.encode(records, 32, batch_fields=BatchFields(max_timestamp_ms=0))
+    assert log.data[COUNT_AT + 1 + 1 + 10] == (bits if bits <= 56 else 63)
+    assert COLUMNAR.decode(log).create_timestamps_ms.tolist() == records.timestamps_ms.tolist()
+
+
+def test_one_outlier_in_each_column() -> None:
+    """Patches keep it from being paid by every record."""
+
+    def records(outlier: bool) -> Records:
+        return records_of(
+            [
+                Message(
+                    offset=i + (2**30 if outlier and i == 99 else 0),
+                    timestamp_ms=NOW_MS + i % 7 - (10**11 if outlier and i == 50 else 0),
+                    key=b"k" * (3 + i % 2 + (2000 if outlier and i == 20 else 0)),
+                    value=b"v" * (5 + i % 3 + (60_000 if outlier and i == 70 else 0)),
+                )
+                for i in range(100)
+            ]
+        )  # fmt: skip
+
+    def metadata(name: str, outlier: bool) -> int:
+        given = records(outlier)
+        return int(FORMATS[name].size(given.shapes).sum()) - given.shapes.payload_bytes
+
+    assert metadata("columnar", True) - metadata("columnar", False) < 48
+    assert metadata("columnar", True) < metadata("v2", True) / 4
+
+
+# Forms of headers
+
+
+def with_headers(values: list[bytes | None]) -> Records:
+    return Records.from_lists([b""] * len(values), headers=[[("h", value)] for value in values])
+
+
+FORMS: dict[str, tuple[list[bytes | None], int]] = {
+    "constant": ([b"abc"] * 9, 0),
+    "null": ([None] * 9, 0),
+    "plain": ([bytes([i, 200 + i]) * (i % 3) for i in range(9)], 1),
+    "plain with nulls": ([None if i == 4 else bytes([i, 77 * i % 256]) * 3 for i in range(40)], 2),
+    "dictionary": ([[b"application/json", None, b""][i % 3] for i in range(9)], 3),
+    "template": ([b"00-%032x-01" % NOISE.getrandbits(128) for _ in range(9)], 4),
+    "odd nibbles": ([b"x%03xy" % NOISE.getrandbits(12) for _ in range(9)], 4),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_of_a_position(name: str) -> None:
+    values, form = FORMS[name]
+    records = with_headers(values)
+    log = COLUMNAR.encode(records, len(values))
+    assert log.data[COUNT_AT + 2 : COUNT_AT + 6].tolist() == [1, 1, 1, form]
+    for data in (bytes(log), bytes(COLUMNAR.encode(records, len(values), "zstd"))):
+        back = COLUMNAR.decode(data)
+        assert back.records == records
+        assert back.batch_rows["canonical"].all()
+    two = Records.from_lists([b"", b"x"] * 9, headers=[[("h", value)] for value in [*values, *values][:18]])
+    assert COLUMNAR.decode(COLUMNAR.encode(two, 9)).records == two
+
+
+def test_order_and_duplicates_of_headers() -> None:
+    """By position where all records have the same keys in the same order; else row by row."""
+    by_position = Records.from_lists(
+        [b""] * 3, headers=[[("a", b"1"), ("b", None), ("a", b"%d" % i)] for i in range(3)]
+    )
+    by_row = Records.from_lists([b""] * 3, headers=[[("a", b"1"), ("b", b"2")][:: -1 if i else 1] for i in range(3)])
+    for records, mode in ((by_position, 1), (by_row, 0)):
+        log = COLUMNAR.encode(records, 3)
+        assert log.data[COUNT_AT + 2] == mode
+        assert COLUMNAR.decode(log).records == records
+
+
+@pytest.mark.parametrize("number", [2, 32, 33])
+def test_as_many_values_as_a_dictionary_tries(number: int) -> None:
+    words = [random.Random(i).randbytes(8) for i in range(number)]
+    records = with_headers([words[i % number] for i in range(3 * number)])
+    log = COLUMNAR.encode(records, 3 * number)
+    assert log.data[COUNT_AT + 5] == (3 if number <= 32 else 1)
+    assert COLUMNAR.decode(log).records == records
+
+
+# Times of the header, and what a broker does to it
+
+
+def in_place(data: bytes, append_time_ms: int) -> bytes:
+    """As a broker sets the append time: the field, bit 3 and the checksum."""
+    bits = struct.unpack_from(">H", data, ATTRIBUTES_AT)[0] | 8
+    return sealed(
+        data[:ATTRIBUTES_AT] + struct.pack(">H", bits) + append_time_ms.to_bytes(6, "big", signed=True) + data[29:]
+    )
+
+
+def test_append_time_in_place() -> None:
+    """Readers see it for every record; create times were relative to the field."""
+    records = Records.from_lists([b"v"] * 3, timestamps_ms=[NOW_MS, NOW_MS - 5, NOW_MS - 2])
+    back = COLUMNAR.decode(in_place(bytes(COLUMNAR.encode(records)), NOW_MS + 100))
+    assert back.records.timestamps_ms.tolist() == [NOW_MS + 100] * 3
+    assert back.create_timestamps_ms.tolist() == [NOW_MS + 100, NOW_MS + 95, NOW_MS + 98]
+    assert back.batches["append_time_ms"].tolist() == [NOW_MS + 100]
+
+
+def test_create_times_beside_an_append_time() -> None:
+    records = Records.from_lists([b"v"] * 3, timestamps_ms=[NOW_MS, NOW_MS - 5, NOW_MS - 2])
+    log = COLUMNAR.encode(records, batch_fields=BatchFields(append_time_ms=NOW_MS + 7))
+    again = in_place(bytes(log), NOW_MS + 100)
+    for data, seen in ((bytes(log), NOW_MS + 7), (again, NOW_MS + 100)):
+        back = COLUMNAR.decode(data)
+        assert back.source_records == records
+        assert back.records.timestamps_ms.tolist() == [seen] * 3
+        assert bytes(write_log(back)) == data
+
+
+@pytest.mark.parametrize("latest", [MOST_I48, MOST_I48 + 1, -(2**47), -(2**47) - 1, INT64])
+def test_times_beyond_48_bits(latest: int) -> None:
+    records = Records.from_lists([b"v"] * 2, timestamps_ms=[latest - 1 if latest > -(2**63) else latest, latest])
+    log = COLUMNAR.encode(records)
+    back = COLUMNAR.decode(log)
+    assert back.records == records
+    assert back.batches["max_timestamp_ms"].tolist() == [latest]
+    fits = -(2**47) <= latest <= MOST_I48
+    assert (len(log.data) == 29 + 1 + 2 + 2 + 2) == fits
+    assert log.data[MAX_TIME_AT : MAX_TIME_AT + 6].tobytes() == (
+        latest.to_bytes(6, "big", signed=True) if fits else bytes(6)
+    )
+
+
+def test_an_odd_maximum_and_an_odd_base() -> None:
+    case = one_batch(
+        Message(offset=5, timestamp_ms=NOW_MS, value=b"v"),
+        Message(offset=9, timestamp_ms=NOW_MS + 3, value=None),
+        base_timestamp_ms=NOW_MS - 8,
+        max_timestamp_ms=NOW_MS + 1,
+        base_offset=1,
+        last_offset=20,
+    )
+    check_against_reference("columnar", case)
+    check_round_trip("columnar", case)
+
+
+def test_empty_batches() -> None:
+    fields = BatchFields(
+        base_offset=[5, 7], last_offset=[6, 9], delete_horizon_ms=[-1, NOW_MS], is_transactional=True, producer_id=3
+    )
+    for codec in ("none", "gzip"):
+        log = COLUMNAR.encode(Records.from_lists([]), [0, 0, 0], codec, batch_fields=fields)
+        back = COLUMNAR.decode(log)
+        assert back.batches["last_offset"].tolist() == [6, 9]
+        assert back.batches["delete_horizon_ms"].tolist() == [-1, NOW_MS]
+        assert back.batches["codec"].tolist() == ["none"] * 2
+        assert bytes(write_log(back)) == bytes(log)
+
+
+def test_payload_by_rows_is_read() -> None:
+    """Extension 4, which our encoder does not write."""
+    columns = "02 01 04 00  02 09  02 03"  # count, the extension, key lengths 1 and 2, value lengths 3 and 0
+    data = sealed(bytes(16) + b"\x04" + bytes(4) + bytes.fromhex(f"9400 000000000005 {columns} 6178797a6263"))
+    back = COLUMNAR.decode(data)
+    assert [(message.key, message.value) for message in messages_of(back.records)] == [(b"a", b"xyz"), (b"bc", b"")]
+    assert back.batches["canonical"].tolist() == [False]
+    check_agrees_with_reference(data)
+    fetched = COLUMNAR.fetch(data, np.array([0, len(data)]), [1])
+    assert (fetched.key(0), fetched.value(0)) == (b"bc", b"")
+
+
+# What it reads without the payload, and of one record
+
+
+@pytest.mark.parametrize("codec", ["none", *CODECS])
+def test_metadata_without_the_payload(codec: str) -> None:
+    """No byte of it is looked at under a codec: it may be undecodable."""
+    records = Records.from_lists(
+        [b"v" * 40] * 50, keys=[b"k"] * 50, timestamps_ms=range(50), headers=[[("h", b"%d" % i)] for i in range(50)]
+    )
+    log = COLUMNAR.encode(records, 10, codec)
+    seen = COLUMNAR.decode_metadata(log)
+    assert seen.value_lengths.tolist() == [40] * 50
+    assert seen.header_counts.tolist() == [1] * 50
+    assert seen.timestamps_ms.tolist() == list(range(50))
+    assert seen.plain_bytes < 5 * 60
+    if codec != "none":
+        damaged = sealed(bytes(log.data[: log.positions[1] - 5]))
+        assert COLUMNAR.decode_metadata(damaged).offsets.tolist() == list(range(10))
+        with pytest.raises(CorruptLog):
+            COLUMNAR.decode(damaged)
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
+@given(case=columnar_cases.cases() | strategies.cases_of("columnar"), data=st.data())
+def test_one_record_of_each_batch(name: str, case: Case, data: st.DataObject) -> None:
+    batches = [[Message(**{**message.__dict__, "headers": ()}) for message in batch] for batch in case.batches if batch]
+    records = records_of([message for batch in batches for message in batch])
+    bounds = np.cumsum([0, *map(len, batches)])
+    log = FORMATS[name].encode(records, bounds)
+    indices = [data.draw(st.integers(0, len(batch) - 1)) for batch in batches]
+    assert FORMATS[name].fetch(log, log.positions, indices) == records.take(bounds[:-1] + np.array(indices, np.int64))
+
+
+@pytest.mark.parametrize("name", ["v2", "columnar"])
+def test_a_record_that_cannot_be_fetched(name: str) -> None:
+    fmt, records = FORMATS[name], Records.from_lists([b"v"] * 4)
+    log, compressed = fmt.encode(records, 2), fmt.encode(records, 2, "gzip")
+    for index in (-1, 2):
+        with pytest.raises(CorruptLog, match="no record of that number"):
+            fmt.fetch(log, log.positions, [0, index])
+    with pytest.raises(CorruptLog, match="whole batch"):
+        fmt.fetch(compressed, compressed.positions, [0, 0])
+    with pytest.raises(CorruptLog, match="magic"):
+        fmt.fetch(FORMATS["v3"].encode(records, 2), np.array([0, 60]), [0])
+    for positions in (log.positions[::-1].copy(), log.positions + 9, log.positions[[0, 0]]):
+        with pytest.raises(InvalidRecords):
+            fmt.fetch(log, positions, [0] * (len(positions) - 1))
+    with pytest.raises(InvalidRecords, match="indices"):
+        fmt.fetch(log, log.positions, [0])
+    with pytest.raises(IllegalCombination, match="v1"):
+        FORMATS["v1"].fetch(log, log.positions, [0, 0])
+
+
+# Damage, and what hostile bytes may not do
+
+
+@given(data=st.data())
+def test_damage_agrees_with_the_reference(data: st.DataObject) -> None:
+    case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
+    codec = data.draw(st.sampled_from(["none", "none", "gzip"]))
+    log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)], codec)
+    check_agrees_with_reference(data.draw(mutations(bytes(log))))
+
+
+@given(data=st.data(), cut=st.integers(17, 300))
+def test_prefixes_that_are_cut_agree_with_the_reference(data: st.DataObject, cut: int) -> None:
+    case = data.draw(columnar_cases.cases(1))
+    log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
+    check_agrees_with_reference(sealed(bytes(log)[: max(cut, 30)]))
+
+
+def batch_of(bits: int, body: str, count: str = "02") -> bytes:
+    return sealed(bytes(16) + b"\x04" + bytes(4) + struct.pack(">H", bits) + bytes(6) + bytes.fromhex(count + body))
+
+
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "a kind that there is not": (batch_of(0x100, "c3 01 00 00"), "column"),
+    "a width that there is not": (batch_of(0x100, "3a" + "00" * 16), "column"),
+    "a column past the batch": (batch_of(0x100, "08 01"), "column"),
+    "padding": (batch_of(0x100, "01 07"), "behind its last value"),
+    "a patch of nothing": (batch_of(0x100, "c1 01 00 00 01 00 00"), "patches"),
+    "a patch outside": (batch_of(0x100, "c1 01 00 00 03 00 00 00 00"), "patches"),
+    "a patch beyond 64 bits": (batch_of(0x100, "c1 38 00" + "00" * 14 + "01 00 8002"), "patches"),
+    "a delta beyond an int32": (batch_of(0x200, "01 40 8080808010"), "offset delta"),
+    "a length beyond an int32": (batch_of(0x400, "40 8080808010"), ": length"),
+    "a minimum beyond an int32": (batch_of(0x3000, "ffffffff0f 00"), ": length"),
+    "a negative length": (batch_of(0x400, "40 01"), "length"),
+    "no extension": (batch_of(0x8000, "00"), "extensions"),
+    "an extension that there is not": (batch_of(0x8000, "01 05 00"), "extensions"),
+    "an extension twice": (batch_of(0x8000, "02 04 00 04 00"), "extensions"),
+    "an extension of another size": (batch_of(0x8000, "01 02 04 00000000"), "extensions"),
+    "a horizon without its bit": (batch_of(0x8000, "01 01 08" + "00" * 8), "extensions"),
+    "its bit without a horizon": (batch_of(0x40, ""), "extensions"),
+    "a base beside a horizon": (batch_of(0x8040, "02 00 08" + "00" * 8 + "01 08" + "00" * 8), "extensions"),
+    "nulls of no column": (batch_of(0x800, ""), "attributes"),
+    "nulls of one record": (batch_of(0xC00, "00 00", "01"), "attributes"),
+    "an empty batch without its last offset": (batch_of(0, "", "00"), "attributes"),
+    "columns of an empty batch": (batch_of(0x300, "00 00", "00"), "attributes"),
+    "bytes behind the last": (batch_of(0, "00"), "payload"),
+    "bytes in an empty batch": (batch_of(0x200, "00 00", "00"), "payload"),
+    "a codec that there is not": (batch_of(5, ""), "codec"),
+    "headers of no mode": (batch_of(0x4000, "02"), "headers"),
+    "no header": (batch_of(0x4000, "01 00"), "headers"),
+    "a form that there is not": (batch_of(0x4000, "01 01 00 05"), "headers"),
+    "a dictionary of one": (batch_of(0x4000, "01 01 00 03 01 01"), "headers"),
+    "no such word": (batch_of(0x4000, "01 01 00 03 03 01 01 01 0f"), "headers"),
+    "a template of nothing": (batch_of(0x4000, "01 01 00 04 00"), "headers"),
+    "a template in which nothing varies": (batch_of(0x4000, "01 01 00 04 01 00 61"), "headers"),
+    "a template without its payload": (batch_of(0x4000, "01 01 00 04 01 01 00", "03"), "payload"),
+    "a varint past the batch": (batch_of(0, "", "80"), "batch header"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_hostile_batches_are_refused(name: str) -> None:
+    data, said = REFUSED[name]
+    with pytest.raises(CorruptLog, match=said) as refusal:
+        COLUMNAR.decode(data)
+    assert refusal.value.position == 0
+    assert "\n" not in str(refusal.value)
+    check_agrees_with_reference(data)
+    sound = bytes(COLUMNAR.encode(Records.from_lists([b"v"])))
+    kept = COLUMNAR.decode(sound + data + sound, on_error="skip")
+    assert (len(kept), len(kept.records), len(kept.errors)) == (2, 2, 1)
+
+
+def test_a_nibble_behind_the_last() -> None:
+    records = with_headers([b"%x" % i for i in (1, 2, 3, 10, 11)])
+    data = bytearray(bytes(COLUMNAR.encode(records)))
+    assert data[COUNT_AT + 5] == 4
+    data[-1] |= 1
+    with pytest.raises(CorruptLog, match="behind its last value"):
+        COLUMNAR.decode(sealed(bytes(data)))
+
+
+def refused_early(call: Callable[[], DecodedLog], match: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLog, match=match):
+            call()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_claim_of_records_is_refused_before_there_is_room_for_them() -> None:
+    """A record may take no byte: 34 bytes can claim 2**31 of them."""
+    claim = batch_of(0, "", "ffffffff07")
+    assert len(claim) == 34
+    refused_early(lambda: COLUMNAR.decode(claim), "limits.batch_records")
+    many = batch_of(0, "", "8040") * 400  # 8,192 each
+    refused_early(lambda: COLUMNAR.decode(many, limits=Limits(batch_records=1 << 13, log_expansion=1)), "log_expansion")
+    two = batch_of(0, "", "e807") * 2
+    kept = COLUMNAR.decode(two, on_error="skip", limits=Limits(batch_records=1000, log_expansion=1))
+    assert (len(kept.records), len(kept.errors)) == (1000, 1)
+
+
+def test_claims_of_headers_are_refused_before_there_is_room_for_them() -> None:
+    """A constant header takes no byte a record, nor does its expansion."""
+    claim = batch_of(0x4000, "01 808008" + "00 00 01" * 4, "808040")
+    refused_early(lambda: COLUMNAR.decode(claim, limits=Limits(batch_headers=1 << 20, batch_records=1 << 10)), "limits")
+    records = Records.from_lists([b""] * 100, headers=[[("h", b"x" * 1000)]] * 100)
+    log = COLUMNAR.encode(records)
+    assert COLUMNAR.decode(log, limits=Limits(batch_headers=100)).records == records
+    refused_early(lambda: COLUMNAR.decode(log, limits=Limits(batch_headers=99)), "batch_headers")
+    refused_early(lambda: COLUMNAR.decode(log, limits=Limits(batch_bytes=1000, log_expansion=1)), "log_expansion")
+    template = with_headers([b"%01000x" % i for i in range(100)])
+    log = COLUMNAR.encode(template)
+    refused_early(lambda: COLUMNAR.decode(log, limits=Limits(batch_bytes=1000, log_expansion=1)), "log_expansion")
+    with pytest.raises(CorruptLog, match="field_bytes"):
+        COLUMNAR.decode(log, limits=Limits(field_bytes=999))
+
+
+def test_damage_behind_a_codec_leaves_the_others() -> None:
+    """Columns are read before the payload is decompressed; rows of batches that then fail are dropped."""
+    records = Records.from_lists(
+        [b"value %d" % i for i in range(40)], headers=[[("h", b"%04x" % i)] for i in range(40)]
+    )
+    log = COLUMNAR.encode(records, 10, "zstd")
+    parts = [bytes(log.data[start:end]) for start, end in itertools.pairwise(log.positions.tolist())]
+    parts[1] = sealed(parts[1][:-4] + b"\xff" * 4)
+    other = bytes(COLUMNAR.encode(records.part(10, 20), 10))
+    parts[2] = sealed(parts[2][:-1])
+    kept = COLUMNAR.decode(b"".join([*parts, other]), on_error="skip")
+    assert len(kept.errors) == 2
+    expected = [i for i in range(40) if not 10 <= i < 30] + list(range(10, 20))
+    assert [message.value for message in messages_of(kept.records)] == [b"value %d" % i for i in expected]
+    assert [message.headers[0][1] for message in messages_of(kept.records)] == [b"%04x" % i for i in expected]
+    assert len(kept.batches) == 3

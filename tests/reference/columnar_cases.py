@@ -1,0 +1,135 @@
+"""Batches that ask for every kind of column and every form of header, drawn as a seed and a few choices.
+
+`tests.strategies` has the edges that formats share; columns need more records, and values that are somehow alike.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+
+from hypothesis import strategies as st
+
+from tests.reference.model import Fields, Message
+from tests.strategies import INT32, INT64, NOW_MS, Case, v2_fields
+
+Draw = random.Random
+FARTHEST = INT32 - 300  # fields may leave 100 offsets free before and behind
+
+# Each gives `count` int64s of a kind that some column is the best for.
+SHAPES: dict[str, Callable[[Draw, int], list[int]]] = {
+    "equal": lambda draw, count: [draw.choice([0, 1, 63, 64, 300])] * count,
+    "narrow": lambda draw, count: [draw.randrange(1 << draw.choice([1, 3, 8])) for _ in range(count)],
+    "far and narrow": lambda draw, count: [(1 << 30) + draw.randrange(7) for _ in range(count)],
+    "rising": lambda draw, count: _sums(draw.randrange(200) for _ in range(count)),
+    "a line": lambda draw, count: [5 + 1000 * i + draw.randrange(9) for i in range(count)],
+    "a falling line": lambda draw, count: [1000 * (count - i) + draw.randrange(9) for i in range(count)],
+    "outliers": lambda draw, count: [draw.choice([1, 2, 3, 3, 2, 1, 2, 1 << draw.randrange(31)]) for _ in range(count)],
+    "leaps": lambda draw, count: _sums(draw.choice([1, 1, 2, 1, 1, 1 << draw.randrange(26)]) for _ in range(count)),
+}
+WILD: dict[str, Callable[[Draw, int], list[int]]] = {
+    "wide": lambda draw, count: [draw.randrange(1 << draw.choice([55, 56, 57, 58, 62, 63])) for _ in range(count)],
+    "extremes": lambda draw, count: [draw.choice([-1, 0, INT64, NOW_MS]) for _ in range(count)],
+    "one outlier": lambda draw, count: [INT64 if i == count // 2 else i & 1 for i in range(count)],
+}
+SHAPE_NAMES, WILD_NAMES = tuple(SHAPES), tuple(SHAPES | WILD)
+COUNTS = st.sampled_from([1, 2, 2, 3, 4, 7, 8, 9, 17, 33, 64])
+LENGTH_SHAPES = ("equal", "narrow", "narrow", "outliers")
+
+
+def _sums(steps: Iterable[int]) -> list[int]:
+    return list(accumulate(steps))
+
+
+def shaped(draw: Draw, name: str, count: int) -> list[int]:
+    return (SHAPES | WILD)[name](draw, count)
+
+
+def _contents(draw: Draw, count: int, nulls: str) -> list[bytes | None]:
+    """nulls: "none", "some" or "all"."""
+    lengths = [min(length, 700) for length in shaped(draw, draw.choice(LENGTH_SHAPES), count)]
+    contents: list[bytes | None] = [draw.randbytes(length) for length in lengths]
+    if nulls == "none":
+        return contents
+    return [None if nulls == "all" or draw.random() < 0.3 else content for content in contents]
+
+
+def _header_values(draw: Draw, count: int) -> list[bytes | None]:
+    """Of one position in all records."""
+    few = [None, b"", b"a", b"b" * 9, b"accept", b"x" * 130]
+    match draw.randrange(8):
+        case 0:
+            return [draw.choice(few)] * count
+        case 1:
+            return [draw.choice(few) for _ in range(count)]
+        case 2:
+            values = [draw.randbytes(6) for _ in range(draw.choice([2, 31, 32, 33, 40]))]
+            return [draw.choice(values) for _ in range(count)]
+        case 3:
+            return [b"00-%032x-%016x-01" % (draw.getrandbits(128), draw.getrandbits(64)) for _ in range(count)]
+        case 4:
+            return [b"%x" % draw.getrandbits(draw.choice([3, 4, 5])) for _ in range(count)]
+        case 5:
+            return [b"%X-%d" % (draw.getrandbits(4), draw.randrange(10)) for _ in range(count)]
+        case 6:
+            return [draw.randbytes(draw.randrange(70, 90)) for _ in range(count)]
+        case _:
+            return _contents(draw, count, draw.choice(["none", "some", "all"]))
+
+
+def _headers(draw: Draw, count: int, kind: str) -> list[tuple[tuple[str, bytes | None], ...]]:
+    if kind == "none":
+        return [()] * count
+    keys = [draw.choice(["", "traceparent", "ce_id", "k", "ключ"]) for _ in range(draw.randrange(1, 4))]
+    columns = [[(key, value) for value in _header_values(draw, count)] for key in keys]
+    rows = list(zip(*columns, strict=True))
+    if kind == "by position":
+        return rows
+    if kind == "one":
+        found: list[tuple[tuple[str, bytes | None], ...]] = [()] * count
+        found[draw.randrange(count)] = rows[0][:1]
+        return found
+    return [row[: draw.randrange(len(keys) + 1)] for row in rows]
+
+
+@st.composite
+def batches(draw: st.DrawFn, max_count: int = 64) -> tuple[Message, ...]:
+    count = min(draw(COUNTS), max_count)
+    times, holes = draw(st.sampled_from(WILD_NAMES)), draw(st.sampled_from(["dense", *SHAPE_NAMES]))
+    nulls = st.sampled_from(["none", "some", "all"])
+    key_nulls, value_nulls = draw(nulls), draw(nulls)
+    kind = draw(st.sampled_from(["none", "none", "by position", "one", "any"]))
+    seed = random.Random(draw(st.integers(0, 2**32)))
+    offsets = list(range(count)) if holes == "dense" else shaped(seed, holes, count)
+    keys, values = _contents(seed, count, key_nulls), _contents(seed, count, value_nulls)
+    headers = _headers(seed, count, kind)
+    stamps = shaped(seed, times, count)
+    if draw(st.booleans()):
+        stamps = [min(NOW_MS + stamp, INT64) for stamp in stamps]
+    return tuple(
+        Message(
+            offset=min(offsets[i], FARTHEST), timestamp_ms=stamps[i], key=keys[i], value=values[i], headers=headers[i]
+        )
+        for i in range(count)
+    )
+
+
+BATCHES = batches()
+BASE_TIMESTAMPS = st.sampled_from([None, None, None, -1, 0, NOW_MS, INT64])
+
+
+@st.composite
+def fields_of(draw: st.DrawFn, messages: Sequence[Message]) -> Fields:
+    """What producers, brokers and the cleaner set, and times of the header that are no record's."""
+    given = draw(v2_fields(messages, 0))
+    base = draw(BASE_TIMESTAMPS) if given.delete_horizon_ms is None else None
+    latest = draw(BASE_TIMESTAMPS)
+    if base is None and latest is None:
+        return given
+    return Fields(**{**given.__dict__, "base_timestamp_ms": base, "max_timestamp_ms": latest})
+
+
+@st.composite
+def cases(draw: st.DrawFn, max_batches: int = 3) -> Case:
+    """For a format whose offsets may be anything within an int32 of the batch's first."""
+    drawn = tuple(draw(BATCHES) for _ in range(draw(st.integers(1, max_batches))))
+    return Case(batches=drawn, fields=tuple(draw(fields_of(batch)) for batch in drawn))

@@ -1,0 +1,128 @@
+"""docs/columnar.md says what the reference does: bits, extensions, kinds and forms, and every byte of two examples."""
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from kfbench import layouts
+from tests.reference import columnar, v23
+from tests.reference.model import Fields, Message
+from tests.reference.varint import unsigned
+
+PAGE = (Path(__file__).parents[1] / "docs" / "columnar.md").read_text(encoding="utf-8")
+NOON_MS = 1_700_000_000_000
+ONE = ([Message(offset=42, timestamp_ms=NOON_MS, key=b"lamp", value=b"on")], Fields(partition_leader_epoch=7))
+
+
+def tables(heading: str) -> list[list[list[str]]]:
+    """The tables beneath a heading: rows of cells, without their heads."""
+    part = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]] for block in blocks
+    ]
+
+
+def four() -> tuple[list[Message], Fields]:
+    """The records of the second example, as its first table has them."""
+    messages = []
+    for offset, time, key, value, *headers in tables("A batch of four")[0]:
+        later = int(time.split()[1]) if time.startswith("+") else 0
+        messages.append(
+            Message(
+                offset=int(offset),
+                timestamp_ms=NOON_MS + later,
+                key=None if key == "null" else key.encode(),
+                value=value.encode(),
+                headers=tuple((name, text.encode()) for name, text in zip(("id", "v"), headers, strict=True)),
+            )
+        )
+    return messages, Fields(partition_leader_epoch=7, producer_id=4711, producer_epoch=0, base_sequence=12)
+
+
+@pytest.mark.parametrize(("heading", "example"), [("A batch of one", ONE), ("A batch of four", four())])
+def test_every_byte_of_the_examples(heading: str, example: tuple[list[Message], Fields]) -> None:
+    rows, at = tables(heading)[-1], 0
+    for row in rows:
+        assert int(row[0]) == at, row
+        at += len(bytes.fromhex(row[1]))
+    data = bytes.fromhex("".join(row[1] for row in rows))
+    assert data == columnar.encode(*example)
+    assert columnar.decode_one(data, 0).messages == example[0]
+    v2, v3 = (len(v23.encode(name, *example)) for name in ("v2", "v3"))
+    assert f"v2 takes {v2} bytes, v3 {v3}" in PAGE.partition(f"## {heading}\n")[2]
+
+
+def test_every_field_of_the_header() -> None:
+    sizes = {"i64": 8, "i48": 6, "i32": 4, "u32": 4, "u16": 2, "i8": 1}
+    at = 0
+    for offset, _, kind, _ in tables("The batch")[0]:
+        assert int(offset) == at
+        at += sizes[kind]
+    assert at == columnar.FIXED_BYTES
+
+
+def test_every_bit_is_the_constant_that_it_names() -> None:
+    seen = 0
+    for bits, name, _ in tables("Attributes bits")[0]:
+        low, _, high = bits.partition("-")
+        mask = sum(1 << bit for bit in range(int(low), int(high or low) + 1))
+        assert getattr(columnar, name) == mask
+        seen |= mask
+    assert seen == 0xFFFF
+
+
+def test_what_the_kernels_are_told() -> None:
+    """The layout that they are compiled from has the same numbers, declared apart."""
+    fields = [
+        [str(layouts.position(layouts.COLUMNAR_HEADER, name)), name] for name in layouts.COLUMNAR_HEADER.names or ()
+    ]
+    assert [row[:2] for row in tables("The batch")[0]] == fields
+    own = {name: f"{name}_BIT" for name in ("PRODUCER", "AGES", "OFFSETS", "KEYS", "NULL_KEYS", "VALUES", "NULL_VALUES",
+                                           "HEADERS", "EXTENSIONS", "TRANSACTIONAL", "CONTROL")}  # fmt: skip
+    own |= {"CODEC": "CODEC_MASK", "APPEND_TIME": "TIMESTAMP_TYPE_BIT", "HORIZON": "DELETE_HORIZON_BIT"}
+    own |= {name: f"{name}_TAG" for name in ("BASE_TIMESTAMP", "DELETE_HORIZON", "ANCHOR", "BY_ROWS")}
+    own |= {"WIDE_MAX_TIMESTAMP": "WIDE_MAXIMUM_TAG"}
+    assert {name: getattr(columnar, name) for name in own} == {name: getattr(layouts, at) for name, at in own.items()}
+
+
+def test_every_extension() -> None:
+    rows = tables("Extensions")[0]
+    assert [getattr(columnar, name) for _, _, name, _ in rows] == [int(tag) for tag, *_ in rows]
+    assert tuple(int(size) for _, size, *_ in rows) == columnar.EXTENSION_BYTES
+
+
+def test_every_form_of_header() -> None:
+    assert [getattr(columnar, name) for _, name, *_ in tables("Headers")[0]] == [0, 1, 2, 3, 4]
+
+
+def test_every_kind_of_column() -> None:
+    names = {"bits": 0, "base": 1, "slope": 2, "delta": 0xC0, "patched": 0xC1, "patched delta": 0xC2}
+    columns = {
+        "bits": [0, 1],
+        "base": [-1, -1],
+        "slope": [0, 5, 10, 15, 20],
+        "delta": [i * i for i in range(40)],
+        "patched": [5] * 20 + [5000],
+        "patched delta": [*range(20), *range(119, 139)],
+    }
+    assert [name for _, name, *_ in tables("Columns")[0]] == list(names)
+    for name, values in columns.items():
+        first = columnar.column(values, is_sloped=True)[0]
+        assert (first if first >> 6 == 3 else first >> 6) == names[name], name
+
+
+def test_what_34_bytes_may_claim() -> None:
+    covered = bytes(2) + b"\xff" * 6 + unsigned(2**31 - 1)
+    assert len(struct.pack(">qiibI", 0, 0, 0, 4, 0) + covered) == 34
+    assert "34 bytes can claim 2³¹ - 1 records" in PAGE
+
+
+def test_what_an_anchor_takes() -> None:
+    """An extension where there is none yet: its number, tag and size, and 8 bytes."""
+    messages = [Message(offset=0, timestamp_ms=NOON_MS)]
+    more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))
+    assert more == 11
+    assert f"extension 2, which takes {more} bytes" in re.sub(r"\s+", " ", PAGE)
