@@ -49,7 +49,7 @@ test: lint
 TWINS_ARE_SLOW = flipped_bit_costs or 1048575 or 1048576 or every_kind_in_one_call or stand_for_no_more or than_its_blocks \
     or limit_of_one_batch or every_pair or one_batch_is_opened or no_key_is_needed or takes_sets_as_they_are \
     or flag_keeps_a_batch or with_keys_batches or several_chunks or recorded_segments or upgrade or migrate or test_lost \
-    or codec_made or compressed_bytes or as_likely or header-only or attributes-only
+    or codec_made or compressed_bytes or as_likely or header-only or attributes-only or v2_byte_for_byte or kafkas_own_vectors
 coverage: setup
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/broker tests/formats tests/kernels tests/log tests/measure/test_prefix.py \
 	    tests/test_batches.py tests/test_codecs.py tests/test_golden.py tests/test_limits.py tests/test_records.py \
