@@ -648,7 +648,8 @@ def test_the_profiles_for_a_lunch_break_and_for_a_cluster() -> None:
     for profile in (full, fleet):
         assert len({cell.key for cell in profile.cells}) == len(profile.cells)
         assert all(grid.title and grid.analysis for grid in profile.grids)
-    levels = {axis: {cell.axes[axis] for cell in full.cells if axis in cell.axes} for axis in axes_of(GridPoint())}
+    of_grid = [cell.axes for cell in full.cells if isinstance(cell.workload, GridPoint)]
+    levels = {axis: {axes[axis] for axes in of_grid} for axis in axes_of(GridPoint())}
     assert levels["batch_size"] == {1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}
     assert levels["key_bytes"] == {-1, 0, 8, 16, 36, 63, 64, 100, 512}
     assert levels["value_bytes"] == {-1, 0, 10, 100, 1000, 10000, 102400}
