@@ -64,6 +64,22 @@ class _Environment(msgspec.Struct):
     git_revision: str | None = None
 
 
+class _Check(msgspec.Struct):
+    name: str
+    seen: float
+    limit: float
+    at_least: bool
+    passed: bool
+    goal: float | None = None
+    met: bool | None = None
+
+
+class _Noise(msgspec.Struct):
+    noisy: bool
+    seen: list[str]
+    hosts: dict[str, list[_Check]]
+
+
 class _Manifest(msgspec.Struct):
     """What a report reads of a manifest; there is more in it."""
 
@@ -74,6 +90,7 @@ class _Manifest(msgspec.Struct):
     grids: list[_Grid]
     rows: int
     analysis: str = ""
+    noise: _Noise | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

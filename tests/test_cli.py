@@ -24,7 +24,7 @@ from kfbench.records import Records
 from kfbench.report.whatif import _notes as notes
 from kfbench.sources import find
 from kfbench.store import create_run
-from kfbench.sweep import cell, migration, whatif
+from kfbench.sweep import cell, compiling, migration, whatif
 from kfbench.sweep.grid import Profile
 from kfbench.workloads import WORKLOADS
 from tests.runs import MANIFEST, stored
@@ -724,6 +724,24 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_ce
     (stage,) = json.loads(few.out)["stages"]
     assert stage["tasks"] == 0 and all("budget of a cell is 1e-06 s" in each["reason"] for each in stage["skipped"])
     assert not out.exists()
+
+
+def test_a_dry_run_counts_compiling_until_a_sweep_has_done_it(
+    kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path
+) -> None:
+    cache = tmp_path / "kernels-0"
+    (cache / "kernels_1").mkdir(parents=True)
+    (cache / "kernels_1" / "scan.nbc").touch()  # reading the sweep compiled it
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", cache)
+    monkeypatch.setattr(compiling, "COMPILED", True)
+    dry = ("sweep", two_cells, "--dry-run")
+    assert ", 30 s to compile kernels, once for this code, " in kfbench(*dry).out
+    before = json.loads(kfbench(*dry, "--json").out)
+    compiling.note_compiled()
+    after = json.loads(kfbench(*dry, "--json").out)
+    assert (before["compiling_s"], after["compiling_s"]) == (compiling.COMPILING_S, 0)
+    assert before["total_s"] - after["total_s"] == pytest.approx(compiling.COMPILING_S)
+    assert "compile" not in kfbench(*dry).out
 
 
 @pytest.mark.parametrize(

@@ -400,6 +400,11 @@ def rewrite(path: Path, **changes: Any) -> None:
         ({"started": 5}, r"Expected `datetime`.*`\$\.started`"),
         ({"environment": []}, r"Expected `object`, got `array` - at `\$\.environment`"),
         ({"environment": {"packages": []}}, r"`\$\.environment\.packages`"),
+        ({"noise": {"noisy": True}}, r"required field `seen` - at `\$\.noise`"),
+        (
+            {"noise": {"noisy": True, "seen": [], "hosts": {"a": [{}]}}},
+            r"required field `name` - at `\$\.noise\.hosts\[\.\.\.\]\[0\]`",
+        ),
         ({"grids": [{"name": "g", "title": "t"}]}, r"required field `analysis` - at `\$\.grids\[0\]`"),
     ],
 )

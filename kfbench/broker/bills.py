@@ -266,9 +266,9 @@ def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
 class BreakEven:
     """The share of old consumers at which the new format costs what the old one did; None: it always or never pays.
 
-    span: between which shares it lies, with the CPU times before at one end of their intervals and those of the goal at
-    the other; None where these are not known. pays: on which side of that share it is cheaper. saved_*: dollars per GiB
-    produced without and with old consumers only; below 0: it costs more.
+    span: the shares at which CPU times within their intervals leave open whether it pays, also where those times alone
+    say always or never; None where none is open, or intervals are not known. pays: on which side of the share it is
+    cheaper. saved_*: dollars per GiB produced without and with old consumers only; below 0: it costs more.
     """
 
     share: float | None
@@ -292,11 +292,15 @@ def break_even(
     line. Raises InvalidConfig where one of the two refuses anybody.
     """
     found = _crossing(plan, costs, costs, traffic, prices, counted)
-    if found.share is None or not all(cost.span_ns for cost in costs.operations.values()):
+    if not all(cost.span_ns for cost in costs.operations.values()):
         return found
     low, high = costs.at(0), costs.at(1)
     ends = [_crossing(plan, *pair, traffic, prices, counted) for pair in ((low, high), (high, low))]
-    beyond = 1.0 if found.pays == "below" else 0.0  # where an end has no share: it lies at this end or at the other
+    if all(each.share is None and each.pays == ends[0].pays for each in ends):
+        return found
+    # One end saves no less than the other at any share, so that no two have opposite sides. One without a share has it
+    # at 0 or at 1.
+    beyond = 0.0 if any(each.pays == "above" for each in (found, *ends)) else 1.0
     shares = [(beyond if each.pays == "always" else 1 - beyond) if each.share is None else each.share for each in ends]
     return replace(found, span=(min(shares), max(shares)))
 

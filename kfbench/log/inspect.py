@@ -144,13 +144,19 @@ class Inspection:
         times = self.log.records.timestamps_ms[self.log.records.timestamps_ms >= 0]
         if len(times):
             yield f"times: {utc(int(times.min()))} to {utc(int(times.max()))} UTC"
-        damage = []
-        if self.damage:
-            left_out = counted(sum(each.size_bytes for each in self.damage), "byte")
-            damage.append(f"{left_out} left out in {counted(len(self.damage), 'place')}")
-        yield "damage: " + (", ".join(damage) or "none")
+        yield f"damage: {self._damage_words}"
         if rest := self._rest:
             yield f"at the end: {rest}"
+
+    @property
+    def _damage_words(self) -> str:
+        if self.damage:
+            left_out = counted(sum(each.size_bytes for each in self.damage), "byte")
+            return f"{left_out} left out in {counted(len(self.damage), 'place')}"
+        if not self.trailing_bytes:
+            return "none"
+        # A copy that was cut off looks like a segment that is being written.
+        return f"none before byte {self.size_bytes - self.trailing_bytes:,}" if len(self.log) else str(self.unreadable)
 
     @property
     def _rest(self) -> str:

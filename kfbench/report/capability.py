@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kfbench.formats import FORMATS
-from kfbench.layouts import NO_RECORD_ATTRIBUTES_BIT
 from kfbench.report.render import listed
 
 WORDS: Final[Mapping[str, str]] = {
@@ -19,6 +18,8 @@ WORDS: Final[Mapping[str, str]] = {
     "is_transactional": "transactions",
     "is_control": "control batches",
 }
+# Those that ship, and those that a text of others lays out.
+PROPOSED: Final = frozenset({"v0", "v1", "v2", "v3", "kip98", "enriched", "enriched-ms"})
 
 
 def in_words(names: Iterable[str]) -> tuple[str, ...]:
@@ -42,5 +43,5 @@ def limits(name: str, than: str) -> str:
 
 
 def is_our_own(name: str) -> bool:
-    """Whether its batches say that they have something which stands in no proposal: attributes bits above KIP-931's."""
-    return name in FORMATS and FORMATS[name].features & ~NO_RECORD_ATTRIBUTES_BIT != 0
+    """Whether nobody but this project has proposed it. Half of a proposal is none."""
+    return name in FORMATS and name not in PROPOSED

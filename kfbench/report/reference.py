@@ -2,7 +2,7 @@
 
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.render import Column, Interval, Table, listed, number
-from kfbench.report.results import BASE, HEADLINE_BATCHES, REFERENCE, Results, as_cell, ties
+from kfbench.report.results import BASE, HEADLINE_BATCHES, REFERENCE, Frame, Results, as_cell, ties
 from kfbench.report.words import batch_words, percent
 
 
@@ -45,9 +45,12 @@ def table(results: Results) -> Table | None:
 
 def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
     """(operation, format) -> ratio to v2 in the one CPU cell nearest to the reference, without a codec."""
-    rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
-    rows = results.with_ratios(results.nearest(rows))
+    rows = results.with_ratios(_headline_rows(results))
     return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
+
+
+def _headline_rows(results: Results) -> Frame:
+    return results.nearest(results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")])
 
 
 def sentence(results: Results) -> str:
@@ -64,11 +67,14 @@ def sentence(results: Results) -> str:
     text = (
         f"Compared with {BASE}, v3 saves {_amount(v2[first] - v3[first])} of {v2[first]:.1f} overhead bytes a record "
         f"at {batch_words(first)} and {_amount(v2[last] - v3[last])} of {v2[last]:.1f} at {batch_words(last)}: "
-        f"{percent(share[first])} and {percent(share[last])} of all bytes."
+        f"{percent(share[first])} and {percent(share[last])} of all bytes"
     )
     cpu = headline_cpu(results)
     said = [f"{op} {_against(cpu[op, 'v3'], results.noise)}" for op in OPERATIONS if cpu.get((op, "v3")) is not None]
-    return f"{text} CPU against {BASE}: {listed(said)}." if said else text
+    if not said:
+        return f"{text}."
+    at = batch_words(_headline_rows(results)["batch_size"].iloc[0])
+    return f"{text}; CPU against {BASE} at {at}: {listed(said)}."
 
 
 def _amount(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The first screen: which format is the smallest for which class of workload, and what it costs in CPU.
+"""The first screen: which format is the smallest for which class of workload, and what v3 and the winners cost in CPU.
 
 A class is a question that several workloads of the catalogue ask. What it takes is the geometric mean over its
 workloads, as they are, each of the same weight, and a format has a number where all of them have it: one that cannot
@@ -6,7 +6,7 @@ carry the headers of one workload is not compared over the others. One that lose
 those that do not, and wins nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,7 +21,7 @@ from kfbench.report.failures import reason
 from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
 from kfbench.report.results import BASE, COLD, MAIN, Results, in_order, middle, ties
 from kfbench.report.words import codecs_of
-from kfbench.report.workloads import NONE, TIE, TIE_WITH_BASE, Named, Sizes, without
+from kfbench.report.workloads import NONE, TIE, Named, Sizes, without
 from kfbench.workloads.catalogue import DEFAULT
 
 NEW: Final = "v3"  # what sentences speak of: it is what one would move to
@@ -75,18 +75,13 @@ class Verdict:
         ratios = [ratio for each in self.members[codec] if (ratio := each.ratio(name)) is not None]
         return min(ratios), max(ratios)
 
-    def winner(self, codec: str) -> str | None:
-        """As Sizes.won."""
-        return self.under[codec].won if codec in self.under else None
+    def winners(self, codec: str) -> tuple[str, ...]:
+        """As Sizes.winners."""
+        return self.under[codec].winners if codec in self.under else ()
 
-    @property
-    def smaller(self) -> dict[str, list[str]]:
-        """The winners other than v2 -> the codecs under which each wins."""
-        found: dict[str, list[str]] = {}
-        for codec in self.under:
-            if (name := self.winner(codec)) not in (None, BASE, TIE_WITH_BASE):
-                found.setdefault(name, []).append(codec)
-        return found
+    def smaller(self, codec: str) -> list[str]:
+        """The winners other than v2."""
+        return [name for name in self.winners(codec) if name != BASE]
 
 
 class Verdicts:
@@ -148,7 +143,7 @@ class Verdicts:
         found: dict[str, list[str]] = {}
         for each in self.classes:
             for codec, sizes in each.under.items():
-                if BASE in sizes.of and sizes.won is None:
+                if BASE in sizes.of and not sizes.winners:
                     found.setdefault(codec, []).append(each.name)
         return found
 
@@ -160,7 +155,7 @@ class Verdicts:
         for each in self.classes:
             for codec in self.codecs:
                 is_first = codec == self.codecs[0]
-                for name in self.shown if is_first else [BASE, NEW] if each.winner(codec) is None else []:
+                for name in self.shown if is_first else [BASE, NEW] if not each.winners(codec) else []:
                     for why in self._why(codec, each.workloads, name):
                         where = why if is_first else f"{why}, under {codec}"
                         found.setdefault((where, each.name), {})[name] = None
@@ -198,7 +193,12 @@ class Verdicts:
     @cached_property
     def winners(self) -> list[str]:
         """Of any class, under any codec, other than v2."""
-        return in_order(name for each in self.classes for name in each.smaller)
+        return in_order(name for each in self.classes for codec in self.codecs for name in each.smaller(codec))
+
+    @cached_property
+    def told(self) -> list[str]:
+        """Every format that the first screen names: shown, or a winner."""
+        return in_order([*self.shown, *self.winners])
 
     @cached_property
     def limits(self) -> dict[str, str]:
@@ -206,17 +206,23 @@ class Verdicts:
         return {name: said for name in self.winners if (said := limits(name, BASE))}
 
     @cached_property
-    def untimed(self) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-        """(why, the classes of whose winners one has no time) -> which operations."""
+    def timed_under(self) -> set[str]:
+        """The codecs with which any time of a workload was taken."""
+        rows = self._results.every
+        rows = rows[rows["kind"].isin(["cpu", "broker"]) & (rows["workload"] != "grid") & (rows["status"] == "ok")]
+        return set(codecs_of(rows))
+
+    def untimed(self, names: Callable[[Verdict], Iterable[str]]) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+        """(why, the classes in which one of their formats that `names` gives has no time) -> which operations."""
         found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for operation in TIMED:
-            classes: dict[str, dict[str, None]] = {}
+            without: dict[str, dict[str, None]] = {}
             for each in self.classes:
-                for name in each.smaller:
+                for name in names(each):
                     if (operation, name) not in each.cpu:
-                        classes.setdefault(self._times.why(operation, each.workloads, name), {})[each.name] = None
-            for why, names in classes.items():
-                found.setdefault((why, tuple(names)), []).append(operation)
+                        without.setdefault(self._times.why(operation, each.workloads, name), {})[each.name] = None
+            for why, classes in without.items():
+                found.setdefault((why, tuple(classes)), []).append(operation)
         return found
 
     def _verdict(self, name: str, workloads: Sequence[str]) -> Verdict:
@@ -262,26 +268,30 @@ def table(verdicts: Verdicts) -> Table | None:
         return None
     first = verdicts.codecs[0]
     others = [name for name in verdicts.shown if name != BASE]
+    timed = TIMED if NEW in verdicts.shown and first == NONE else ()
     body: list[tuple[Cell, ...]] = []
     for each in verdicts.classes:
         sizes = each.under.get(first)
         body.append(
             (
                 each.name,
-                *(_marked(verdicts, each.winner(codec)) for codec in verdicts.codecs),
+                *(_winners(verdicts, each, codec) for codec in verdicts.codecs),
                 sizes.of.get(BASE) if sizes else None,
                 *(each.ratio(first, name) for name in others),
+                *(_cpu(each, operation, NEW) for operation in timed),
             )
         )
     return Table(
         name="verdict",
-        caption=f"Which format for which workload: bytes a record of {BASE} and of the others relative to it "
-        f"({_words(first)})",
+        caption=f"Which format for which workload ({_words(first)}): bytes"
+        + (f", and CPU time of {NEW}," if timed else "")
+        + f" against {BASE}",
         columns=(
             Column(name="workload class"),
             *(Column(name="winner", unit=_words(codec)) for codec in verdicts.codecs),
             Column(name=BASE, unit="bytes", digits=1),
             *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
+            *(Column(name=f"{NEW} {each}", unit=f"× {BASE} CPU", digits=verdicts.digits) for each in timed),
         ),
         rows=tuple(body),
         notes=tuple(_notes(verdicts)),
@@ -289,8 +299,8 @@ def table(verdicts: Verdicts) -> Table | None:
 
 
 def cpu_table(verdicts: Verdicts) -> Table | None:
-    """One row a class and winner: what it costs. None where no other format than v2 wins."""
-    rows = [(each, name, codecs) for each in verdicts.classes for name, codecs in each.smaller.items()]
+    """One row a class and winner without a codec: what it costs, timed so. None where no other format than v2 wins."""
+    rows = [(each, name) for each in verdicts.classes for name in each.smaller(NONE)]
     if not rows:
         return None
     return Table(
@@ -298,37 +308,42 @@ def cpu_table(verdicts: Verdicts) -> Table | None:
         caption=f"What the winners cost: CPU time without a codec, relative to {BASE}",
         columns=(
             Column(name="workload class"),
-            Column(name="winner"),
-            Column(name="wins under"),
+            Column(name="winner", unit=_words(NONE)),
             *(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits) for operation in TIMED),
         ),
         rows=tuple(
             (
                 each.name,
                 _marked(verdicts, name),
-                listed([_words(codec) for codec in codecs]),
                 *(_cpu(each, operation, name) for operation in TIMED),
             )
-            for each, name, codecs in rows
+            for each, name in rows
         ),
         notes=tuple(_cpu_notes(verdicts)),
     )
 
 
-def _marked(verdicts: Verdicts, name: str | None) -> str | None:
+def _winners(verdicts: Verdicts, each: Verdict, codec: str) -> str | None:
+    if codec in each.under and each.under[codec].is_tie:
+        return f"tie with {BASE}"
+    return listed([_marked(verdicts, name) for name in each.winners(codec)]) or None
+
+
+def _marked(verdicts: Verdicts, name: str) -> str:
     return f"{name} {LIMITED}" if name in verdicts.limits else name
 
 
 def _notes(verdicts: Verdicts) -> Iterator[str]:
     first, *packed = verdicts.codecs
     yield (
-        f"Winner: of the formats that lose nothing of these records the one of the fewest bytes; a tie where {BASE} "
-        f"takes at most {100 * TIE:.0f} % more. Of several workloads: geometric means."
+        f"Compared: {listed(verdicts.formats)}; no other format was measured on these workloads. Winner: of those that "
+        f"lose nothing of these records the one of the fewest bytes; what takes at most {100 * TIE:.0f} % more shares "
+        f"its place, and with {BASE} it is a tie. Of several workloads: geometric means."
     )
     for said in verdicts.limits.values():
         yield f"{LIMITED} {said}"
-    for name in filter(is_our_own, in_order([*verdicts.shown, *verdicts.winners])):
-        yield f"{name} is a variant of this project, in no proposal's text: {FORMATS[name].summary}."
+    for name in filter(is_our_own, verdicts.told):
+        yield f"{name} is this project's own, in no proposal's text: {FORMATS[name].summary}."
     yield from filter(None, (_packed(verdicts, codec, first) for codec in packed))
     if verdicts.lost:
         losing = listed([f"{name} ({listed(what)})" for name, what in verdicts.lost.items()])
@@ -338,12 +353,28 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
     for codec, classes in verdicts.alone.items():
         yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE} that loses nothing."
+    if NEW in verdicts.shown and first == NONE:
+        yield f"A CPU interval that {_tie_words(verdicts)} is a tie."
+        yield from _untimed_notes(verdicts, lambda _: [NEW], f" of {NEW}")
 
 
 def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
     yield f"Left out where {BASE} wins or ties. An interval that {_tie_words(verdicts)} is a tie."
-    for (why, names), operations in verdicts.untimed.items():
-        yield f"No {listed(operations)} for {_which(verdicts, names)}: {why}."
+    for codec in verdicts.codecs:
+        more = {
+            each.name: [name for name in each.smaller(codec) if name not in each.smaller(NONE)]
+            for each in verdicts.classes
+        }
+        if names := in_order(name for found in more.values() for name in found):
+            where = _which(verdicts, [each for each, found in more.items() if found])
+            why = f"not timed under {codec}" if codec not in verdicts.timed_under else "timed further below"
+            yield f"Winners under {codec} alone are left out ({listed(names)} for {where}): {why}."
+    yield from _untimed_notes(verdicts, lambda each: each.smaller(NONE))
+
+
+def _untimed_notes(verdicts: Verdicts, names: Callable[[Verdict], Iterable[str]], of: str = "") -> Iterator[str]:
+    for (why, classes), operations in verdicts.untimed(names).items():
+        yield f"No {listed(operations)}{of} for {_which(verdicts, classes)}: {why}."
 
 
 def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
@@ -455,9 +486,9 @@ def _word(each: Verdict, name: str, codec: str) -> str:
         return ""
     if sizes.lost[name]:
         return f"without {listed(sizes.lost[name])}"
-    if sizes.won == TIE_WITH_BASE:
+    if sizes.is_tie:
         return "tie" if name in sizes.smallest_whole else ""
-    return "smallest" if name == sizes.won else ""
+    return "smallest" if name in sizes.winners else ""
 
 
 def classes_table(verdicts: Verdicts) -> Table:
@@ -498,23 +529,23 @@ def sentence(verdicts: Verdicts) -> str:
 
 
 def cost_sentence(verdicts: Verdicts) -> str:
-    """The least and the most CPU time of what wins."""
+    """The least and the most CPU time of what wins without a codec: so they were timed."""
     spans = []
     for operation in TIMED:
         times = [
             time.mean.median
             for each in verdicts.classes
-            for name in each.smaller
+            for name in each.smaller(NONE)
             if (time := each.cpu.get((operation, name)))
         ]
         if times:
             spans.append(f"{span(times)} to {operation}")
-    return f"In times of {BASE}'s CPU the winners take {listed(spans)}." if spans else ""
+    return f"In times of {BASE}'s CPU the winners without a codec take {listed(spans)}." if spans else ""
 
 
 def _old(found: Sequence[Sizes]) -> Iterator[str]:
     for name in MAIN[: MAIN.index(BASE)]:
-        if wins := sum(each.won == name for each in found):
+        if wins := sum(name in each.winners for each in found):
             yield f"{name} is the smallest in {wins}"
         if losing := [each for each in found if name in each.at_a_loss]:
             yield f"{without(losing, name)}, takes less than any that loses nothing in {len(losing)}"

@@ -70,7 +70,7 @@ def _what(found: Answer) -> str:
 
 
 def lead(found: Answer) -> str:
-    """What saves most of what can be had today, then of what is proposed and loses nothing: as recorded, and in other
+    """The fewest bytes of what can be had today, then of what is proposed and loses nothing: as recorded, and in other
     batches."""
     today, proposed = (list(map(_would_take, found["headline"][name])) for name in ("today", "proposed"))
     text = f"What Kafka has today: {'; '.join(today)}."

@@ -63,10 +63,17 @@ class Sizes:
         return _smallest(self.whole)
 
     @property
-    def won(self) -> str | None:
-        """Of the formats that lose nothing the smallest itself; a tie where v2 takes at most TIE more than it. None
-        unless v2 and another one of them have sizes: nothing was compared."""
-        return won(self.whole)
+    def winners(self) -> tuple[str, ...]:
+        """Of the formats that lose nothing the smallest and those that tie with it; v2 alone where it is one of them.
+        Empty unless v2 and another one of them have sizes: nothing was compared."""
+        if BASE not in self.whole or len(self.whole) < 2:
+            return ()
+        return (BASE,) if BASE in self.smallest_whole else tuple(self.smallest_whole)
+
+    @property
+    def is_tie(self) -> bool:
+        """v2 is among the smallest, and not alone."""
+        return self.winners == (BASE,) and len(self.smallest_whole) > 1
 
     @property
     def at_a_loss(self) -> list[str]:
@@ -84,16 +91,6 @@ class Sizes:
     @property
     def whole_winner(self) -> str:
         return "tie" if len(self.smallest_whole) == len(self.whole) > 1 else listed(self.smallest_whole)
-
-
-def won(whole: Mapping[str, float]) -> str | None:
-    """Sizes.won of any formats that lose nothing."""
-    if BASE not in whole or len(whole) < 2:
-        return None
-    smallest = _smallest(whole)
-    if BASE in smallest:
-        return TIE_WITH_BASE if len(smallest) > 1 else BASE
-    return min(smallest, key=lambda name: whole[name])
 
 
 def smaller_than_all(whole: Mapping[str, float], others: Mapping[str, float]) -> list[str]:
@@ -230,7 +227,9 @@ def verdict(named: Named) -> Table:
         rows=tuple(body),
         notes=(
             f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",
-            *filter(None, (limits(name, BASE) for name in in_order(each.won for each in named.sizes if each.won))),
+            *filter(
+                None, (limits(name, BASE) for name in in_order(won for each in named.sizes for won in each.winners))
+            ),
             *([f"{SEEDS} (up to {named.seeds})."] if named.seeds > 1 else []),
         ),
     )
@@ -373,7 +372,7 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
     if larger:
         text += f"; it is larger for {listed(larger)}"
     for old in MAIN[: MAIN.index(BASE)]:
-        if wins := [each.workload for each in found if each.won == old]:
+        if wins := [each.workload for each in found if old in each.winners]:
             text += f"; {old} is the smallest for {listed(wins)}"
         if losing := [each for each in found if old in each.at_a_loss]:
             text += f"; {without(losing, old)}, takes less than any that loses nothing for "

@@ -25,6 +25,7 @@ BATCH_RECORDS = 5
 RECORDS = 20
 CODECS: Final = ("none", "gzip")  # which codec it is makes no difference to kernels
 
+DONE: Final = "compiled"
 COMPILING_S: Final = 30.0  # about, on two cores
 
 Names = tuple[str, ...]
@@ -53,8 +54,15 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
 
 
 def are_compiled() -> bool:
-    """Whether any were for this state of the code, so that few can be missing."""
-    return not COMPILED or any(CACHE_FOLDER.rglob("*.nbc"))
+    """Whether a sweep has compiled its own for this state of the code, so that few can be missing. Reading a sweep
+    compiles some, too: that there are any tells nothing."""
+    return not COMPILED or (CACHE_FOLDER / DONE).exists()
+
+
+def note_compiled() -> None:
+    """That compilations were all called."""
+    with suppress(OSError):  # the next dry run says half a minute too much
+        (CACHE_FOLDER / DONE).touch()
 
 
 def compile_formats(formats_and_paths: tuple[Names, tuple[tuple[str, Names], ...]]) -> None:

@@ -27,7 +27,7 @@ from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.prefix import has_prefix
 from kfbench.records import Shapes
-from kfbench.sweep.sweep_file import Grid, Kind, ModelSettings, SweepFile, check_settings, read
+from kfbench.sweep.sweep_file import Grid, Kind, ModelSettings, SweepFile, check_level, check_settings, read
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, NoSuchPoint, Sample, Workload
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
@@ -333,6 +333,9 @@ def _points(where: str, grid: Grid) -> Iterator[Workload]:
             raise InvalidConfig(f"{where}: axes: {grid.workload} has no axis {axis!r} (axes: {', '.join(known)})")
         if not levels:
             raise InvalidConfig(f"{where}: axes.{axis}: empty")
+        for level in levels:
+            if level != "null" or not axis.endswith("_bytes"):
+                check_level(f"{where}: axes.{axis}", known[axis], level)
     for base, point in product(bases, [*product(*grid.axes.values())]):
         try:
             yield _at(base, dict(zip(grid.axes, point, strict=True)))

@@ -255,7 +255,7 @@ class Migration:
             *aligned(rows, right=range(1, len(rows[0]))),
             f"{self.plan.goal!r} against {self.plan.before!r}, by share of old consumers; clients' CPU is not counted",
             "pays, saved: storage and network against the CPU of down-conversions for old consumers, and nothing else",
-            "in brackets: the share with CPU times at the ends of their 95 % intervals over the rounds",
+            "in brackets: the shares that CPU times at the ends of their 95 % intervals over the rounds leave open",
             "other CPU: appends, up-conversions for old producers among them, and zero-copy; it is in the whole bill",
         ]
 
@@ -457,11 +457,12 @@ def _load_cells(found: Load) -> list[str]:
 
 
 def _pays(found: BreakEven) -> str:
-    """As many digits as a run of rounds can tell: below 9.1 % (8.2 to 10), above 24 %."""
+    """As many digits as a run of rounds can tell: below 9.1 % (8.2 to 10), above 24 %, always (open: 97 to 100 %)."""
+    share, *span = (f"{100 * each:.{0 if each >= 0.1 else 1}f}" for each in (found.share or 0, *(found.span or ())))
+    between = " to ".join(span)
     if found.share is None:
-        return found.pays
-    share, *span = (f"{100 * each:.{0 if each >= 0.1 else 1}f}" for each in (found.share, *(found.span or ())))
-    return f"{found.pays} {share} %" + (f" ({' to '.join(span)})" if span else "")
+        return found.pays + (f" (open: {between} %)" if span else "")
+    return f"{found.pays} {share} %" + (f" ({between})" if span else "")
 
 
 def _percent(share: float) -> str:

@@ -61,6 +61,7 @@ for cache in "$KFBENCH_CACHE_DIR" "$XDG_CACHE_HOME" "${{HOME:+$HOME/.cache}}" "$
     fi
     if [ -O "$kept" ]; then
         code=$kept
+        touch "$kept" 2>/dev/null  # it is used: what nobody uses is dropped (kfbench.sweep.kept)
         break
     fi
 done

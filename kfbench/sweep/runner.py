@@ -22,7 +22,7 @@ from kfbench.measure.environment import environment, libraries
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
-from kfbench.sweep.compiling import compilations
+from kfbench.sweep.compiling import compilations, note_compiled
 from kfbench.sweep.grid import Cell, Profile
 from kfbench.sweep.history import History, timed_on
 from kfbench.sweep.kept import prune
@@ -61,7 +61,6 @@ def run_sweep(
     MissingTool, RunError, SweepFailed.
     """
     console = console or Console(stderr=True)
-    prune()
     if not resume:
         check_place(out)  # before Spark is started for nothing
     asked = retrying(master or "local[*]")
@@ -82,6 +81,7 @@ def run_sweep(
                 say(console, f"{part}: damaged, and set aside; its cells are measured again")
         else:
             writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
+        prune()
         cells = left(profile.cells, writer.found)
         history = History(writer, executors.hosts)
         cores = executors.slots()
@@ -95,6 +95,7 @@ def run_sweep(
                 bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
                 for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
+                note_compiled()
             turns = Turns(partial(say, console), writer.path)
             for stage in planned(cells, budget_s, cores):
                 on = None

@@ -6,6 +6,7 @@ workloads are names here; kfbench.sweep.grid knows what they stand for.
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -23,7 +24,10 @@ Illegal = Literal["refuse", "skip"]
 # msgspec's words for what is wrong, and its names of types in people's.
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
 _KEY: Final = re.compile(r"Object (missing required|contains unknown) field `(.+?)`")
-_KINDS: Final = {int: "int", float: "float", str: "str", bool: "bool", list: "array", dict: "object"}
+_KINDS: Final = {
+    int: "int", float: "float", str: "str", bool: "bool", list: "array", dict: "object",
+    date: "date", datetime: "datetime", time: "time",
+}  # fmt: skip
 _TYPES: Final[Mapping[str, str]] = {
     "int": "a whole number",
     "float": "a number",
@@ -31,6 +35,9 @@ _TYPES: Final[Mapping[str, str]] = {
     "bool": "true or false",
     "array": "a list",
     "object": "a table",
+    "date": "a date",
+    "datetime": "a date and time",
+    "time": "a time",
 }
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "measure": get_args(Kind),
@@ -190,13 +197,24 @@ def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationErr
     where = f"{path}: {where}" + f": {'.'.join(keys[1:])}" * (len(keys) > 1)
     if wrong_type:
         wanted = " or ".join(_TYPES.get(each, each) for each in wrong_type[1].split(" | ") if each != "null")
-        given = _TYPES.get(wrong_type[2], wrong_type[2]) if isinstance(value, list | dict) else repr(value)
-        return f"{where}: {wanted} is wanted, not {given}"
+        return f"{where}: {wanted} is wanted, not {_given(value)}"
     if key:
         return f"{where}: {key[2]}: {'missing' if key[1] == 'missing required' else 'unknown key'}"
     if choices := next((choices for name, choices in _CHOICES.items() if name in keys), None):
         return f"{where}: {said.removeprefix('Invalid enum value ')} is not one of {', '.join(choices)}"
     return f"{where}: {said}"
+
+
+def check_level(where: str, default: Any, level: Any) -> None:
+    """Raises InvalidConfig for a level of another type than its axis has by default; None: whole numbers, unless left out."""
+    wanted = int if default is None else type(default)
+    if type(level) is not wanted and not (wanted is float and type(level) is int):
+        raise InvalidConfig(f"{where}: {_TYPES[_KINDS[wanted]]} is wanted, not {_given(level)}")
+
+
+def _given(value: Any) -> str:
+    is_plain = not isinstance(value, list | dict | date | time)
+    return repr(value) if is_plain else _TYPES[_KINDS[type(value)]]
 
 
 def _found(value: Any, keys: Sequence[str], kind: str | None) -> tuple[list[str], Any] | None:

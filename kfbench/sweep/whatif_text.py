@@ -26,8 +26,8 @@ MOST_NAMES: Final = 10  # of topics and files in a line
 
 
 def text(found: "WhatIf") -> str:
-    """What was read, what saves most of what there is and of what is proposed, the bytes in each format and codec, what
-    is saved and lost, where the bytes go, other batches, from where on a format pays, and what a month costs."""
+    """What was read, the fewest bytes of what there is and of what is proposed, the bytes in each format and codec,
+    what is saved and lost, where the bytes go, other batches, from where on a format pays, and what a month costs."""
     return "\n\n".join("\n".join(block) for block in _blocks(found))
 
 
@@ -156,7 +156,7 @@ HEADLINES: Final = {"today": "can be had today", "proposed": "proposed, in no Ka
 
 
 def _headline(found: "WhatIf", held: str) -> list[str]:
-    rows = [["what saves most", "batches", "format", "codec", "bytes", f"saved of {held}"]]
+    rows = [["fewest bytes", "batches", "format", "codec", "bytes", f"saved of {held}"]]
     for name, arms in found.headline.items():
         for arm in arms:
             batches = "as recorded" if found.assumed is None else found.assumed.words

@@ -340,6 +340,48 @@ def test_a_break_even_lies_where_its_costs_leave_it() -> None:
     assert whole.share is None or whole.span is None or whole.span[0] <= whole.share <= whole.span[1]
 
 
+@pytest.mark.parametrize(
+    ("price", "pays", "worst_pays"), [(1.0, "always", "always"), (2.15, "always", "below"), (4.3, "below", "below")]
+)
+def test_always_says_which_shares_its_intervals_leave_open(price: float, pays: str, worst_pays: str) -> None:
+    def times(low: float, high: float, median: float = 1.0) -> Costs:
+        costs = costs_of(V3, {"v2": 1_000, "v3": 900}, {path: median * cpu_ns for path, cpu_ns in DEARER.items()})
+        each = {n: replace(c, span_ns=(low * c.cpu_ns, high * c.cpu_ns)) for n, c in costs.operations.items()}
+        return replace(costs, operations=each)
+
+    prices = Prices(cpu_core_hour=price)
+    found, worst = (break_even(V3, costs, Traffic(), prices) for costs in (times(0.5, 2), times(1, 1, median=2)))
+    assert (found.pays, worst.pays) == (pays, worst_pays)
+    # At half the CPU time it always pays: what is open lies between the worst case's share and all.
+    assert found.span == (None if worst.share is None else pytest.approx((worst.share, 1.0)))
+
+
+@given(COSTS, TRAFFICS, PRICES, st.sampled_from(["down-conversion", "everything"]), st.floats(0, 1))
+def test_outside_of_its_span_both_ends_of_the_intervals_agree(
+    costs: Costs, traffic: Traffic, prices: Prices, counted: Counted, share: float
+) -> None:
+    each = costs.operations.items()
+    spread = replace(costs, operations={n: replace(c, span_ns=(0.5 * c.cpu_ns, 2 * c.cpu_ns)) for n, c in each})
+    low, high = spread.at(0), spread.at(1)
+    near = 1e-9 * (load_total(high, traffic, prices) + 1e-9)
+    saved = [
+        _bill(V3.before, before, replace(traffic, old_producers=1, old_consumers=1), prices, counted)
+        - _bill(V3.goal, goal, replace(traffic, old_consumers=share), prices, counted)
+        for before, goal in ((low, high), (high, low))
+    ]
+    assume(min(map(abs, saved)) > near)
+    span = break_even(V3, spread, traffic, prices, counted).span
+    is_open = span is not None and span[0] <= share <= span[1]
+    assert is_open == ((saved[0] > 0) != (saved[1] > 0))
+
+
+def _bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
+    found = load(V3, V3.phase(phase), costs, traffic)
+    if counted == "down-conversion":
+        found = replace(found, append_cpu_s=0.0, fetch_cpu_s=found.down_convert_cpu_s)
+    return bill(found, traffic, prices).total
+
+
 def test_what_is_refused_is_not_saved() -> None:
     costs = costs_of(KIP724, SIZES, CPU_NS)
     served, refused = (load(KIP724, KIP724.phase(name), costs, Traffic()) for name in ("3.0", "4.0"))

@@ -140,6 +140,18 @@ def test_an_empty_segment_has_nothing_to_show(tmp_path: Path) -> None:
     assert (zeros.damage, zeros.allocated_bytes) == ((), 99) and found.unreadable == zeros.unreadable
 
 
+def test_what_is_cut_off_is_sound_before_that_byte_alone(tmp_path: Path) -> None:
+    data, positions = (FOLDER / "activity-lz4.log").read_bytes(), facts("activity-lz4.log").positions
+    copy = tmp_path / "copy.log"
+    copy.write_bytes(data[: positions[4] + 100])
+    assert f"damage: none before byte {positions[4]:,}" in inspect(copy).to_text().splitlines()
+    copy.write_bytes(data[: positions[4]])
+    assert "damage: none" in inspect(copy).to_text().splitlines()
+    copy.write_text("a plain text of 25 bytes\n")
+    found = inspect(copy)
+    assert found.unreadable and f"damage: {found.unreadable}" in found.to_text().splitlines()
+
+
 def test_a_path_that_is_no_segment_file_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(KfbenchError, match=r"^\S+absent\.log: No such file or directory$"):
         inspect(tmp_path / "absent.log")

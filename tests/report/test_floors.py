@@ -66,9 +66,13 @@ def test_floors_of_a_sweep_stand_beside_their_cells(rows: list[dict[str, Any]], 
 
 
 def test_the_caption_says_what_the_header_takes(results: Results, named: Results) -> None:
-    figure = sizes.overhead(results)
+    figure = sizes.overhead(results, [])
     assert isinstance(figure, Figure)
     assert "Floor: a lean header of 30 bytes a batch and the entropy of the columns" in figure.caption
+    crossed = "; the header's size is a choice, and below it lies v0 (without times) at one record a batch."
+    assert crossed in figure.caption
+    above = sizes.overhead(results, ["v2", "v3"])
+    assert isinstance(above, Figure) and "below" not in above.caption and "v0 " not in above.alt
     assert "a lean header of 2 to 2,000 bytes a batch and" in floors.parts(named.floors)  # of 1 to 1,000 records
 
 

@@ -3,6 +3,7 @@
 from kfbench.report import compressed, control, reference
 from kfbench.report.render import Interval
 from kfbench.report.results import BASE, Results, in_order, ties
+from kfbench.report.words import batch_words
 from tests.report.columns import column
 
 
@@ -27,6 +28,14 @@ def test_the_verdict_follows_the_rows(results: Results) -> None:
     assert said != other
     assert "saves −" in other
     assert "saves −" not in said
+
+
+def test_the_sentence_says_at_which_batch_its_times_were_taken(results: Results) -> None:
+    (batch_size,) = reference._headline_rows(results)["batch_size"].unique()
+    assert f"; CPU against v2 at {batch_words(batch_size)}: encode " in reference.sentence(results)
+    rows = results.all.copy()
+    rows.loc[rows["kind"] == "cpu", "batch_size"] = 7
+    assert "; CPU against v2 at 7 records a batch: encode " in reference.sentence(Results(rows))
 
 
 def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.sweep import kept
+from kfbench.sweep.packing import code_digest
 
 DAY_S = 86_400.0
 
@@ -44,6 +45,14 @@ def test_what_was_used_since_stays_however_many(ours: Path, tmp_path: Path) -> N
     os.utime(touched / "kernels_1")  # a kernel was compiled into it
     kept.prune()
     assert len(kept.others()) == 3 * kept.NEWEST + 1 and kept.others()[0] == touched
+
+
+def test_what_executors_unpacked_of_our_own_code_stays_and_counts_as_used(ours: Path, tmp_path: Path) -> None:
+    for days in range(31, 31 + kept.NEWEST):
+        state(tmp_path / f"kernels-{days}", days)
+    code = state(tmp_path / f"code-{code_digest()}", 400)
+    kept.prune()
+    assert code.is_dir() and code not in kept.others() and time.time() - code.stat().st_mtime < DAY_S
 
 
 def test_ours_counts_as_used(ours: Path) -> None:

@@ -1,6 +1,7 @@
 """`migrate`: phases, costs and break-even of a rollout, on shapes of records and on a log of one's own."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from kfbench import Records, read_log
 from kfbench.batches import BatchFields
-from kfbench.broker.bills import ONLY_CPU, Prices, Traffic, bill, load
+from kfbench.broker.bills import ONLY_CPU, BreakEven, Prices, Traffic, bill, load
 from kfbench.broker.plans import PLANS, Plan, matrix
 from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.formats import FORMATS
@@ -43,6 +44,12 @@ def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
         now = load(V3, V3.phase("phase 2"), subject.costs, Traffic(old_consumers=0))
         saved = bill(then, Traffic(), price).total - bill(now, Traffic(), price).total
         assert each.saved_without == pytest.approx(saved)
+
+
+def test_a_break_even_says_which_shares_are_open() -> None:
+    always = BreakEven(share=None, pays="always", saved_without=1.0, saved_with_all=0.5)
+    assert migration._pays(always) == "always"
+    assert migration._pays(replace(always, span=(0.97, 1.0))) == "always (open: 97 to 100 %)"
 
 
 def test_text_and_json_say_the_same(found: Migration) -> None:

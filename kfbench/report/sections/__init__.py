@@ -16,7 +16,8 @@ __all__ = ["Block", "Figure", "Missing", "Page", "Section", "page"]
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A report: the first screen, and the sections beneath it. table: who wins; costs: the CPU time of those."""
+    """A report: the first screen, and the sections beneath it. table: who wins, and what v3 costs; costs: the CPU time
+    of the winners."""
 
     lead: str
     table: Table | None
@@ -35,7 +36,7 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     prose = Prose(results, sweep)
     of_catalogue, of_broker = Named(results), broker.Paths(results)
     verdicts = verdict.Verdicts(results, of_catalogue, of_broker)
-    head, missing = apart([sizes.overhead(results)])
+    head, missing = apart([sizes.overhead(results, verdicts.told)])
     of_columnar = research.of_columnar(results, prose)  # before all: the texts of its blocks are about nothing else
     under_codecs = sizes.under_codecs(results, prose)  # before the maps: its block's text is about all of its rows
     asked: list[Section | Missing] = [
@@ -68,9 +69,7 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     lacking = [each for each in (*asked, trust) if isinstance(each, Missing)]
     lacking += [each for section in built for each in section.missing]
     return Page(
-        lead=" ".join(
-            filter(None, (reference.sentence(results), verdict.sentence(verdicts), verdict.cost_sentence(verdicts)))
-        ),
+        lead=" ".join(filter(None, (reference.sentence(results), verdict.sentence(verdicts)))),
         table=verdict.table(verdicts),
         figures=head,
         costs=verdict.cpu_table(verdicts),

@@ -17,7 +17,7 @@ def by_class(verdicts: verdict.Verdicts) -> Section | Missing:
         name="classes",
         short="Classes",
         title=title,
-        means=verdict.cpu_sentence(verdicts),
+        means=" ".join(filter(None, (verdict.cpu_sentence(verdicts), verdict.cost_sentence(verdicts)))),
         prose=(verdict.READING,),
         tables=(verdict.classes_table(verdicts), verdict.detail_table(verdicts)),
     )

@@ -9,7 +9,8 @@ from kfbench.report.render import listed, number
 from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, pictured
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
-from kfbench.report.workloads import BEST_KNOWN, NONE
+from kfbench.report.words import batch_words
+from kfbench.report.workloads import BEST_KNOWN, NONE, lost_of
 
 # Where one more byte is needed: zig-zag varints of 1, 2 and 3 bytes end at 63, 8,191 and 1,048,575.
 BYTE_STEPS = {64.0: "64", 8192.0: "8,192"}
@@ -32,17 +33,18 @@ ONE_AXIS = (
 NO_BATCH_SIZES = "no bytes without a codec at two batch sizes"
 
 
-def overhead(results: Results) -> Figure | Missing:
-    """The one picture of the first screen."""
+def overhead(results: Results, formats: Sequence[str]) -> Figure | Missing:
+    """The one picture of the first screen. formats: those of its table; the usual ones where it has none."""
     part = results.over_batch_size
     if part is None:
         return Missing(what="Overhead over batch size", why=NO_BATCH_SIZES)
-    frame = pictured(part.pivot("overhead_per_record"))
+    every = part.pivot("overhead_per_record")
+    frame = every[[name for name in every.columns if name in formats]] if formats else pictured(every)
     floor = _floor(results, part)
     if floor is None:
         below, ends = "The metadata floor is not drawn: this run has none at these points.", _ends(frame)
     else:
-        below = f"Floor: {floors.parts(_floors(results, part))}."
+        below = f"Floor: {floors.parts(_floors(results, part))}{_beneath(frame, floor, part.rows)}."
         ends = f"{_ends(frame)}; {_ends(floor.to_frame('the floor'))}"
     return Figure(
         name="overhead",
@@ -59,6 +61,17 @@ def _floor(results: Results, part: Slice) -> Frame | None:
     rows, cells = _floors(results, part), part.rows.drop_duplicates("cell_id").set_index("cell_id")[part.axis]
     found = pd.Series(rows["overhead_per_record"].to_numpy(), index=rows["cell_id"].map(cells)).sort_index()
     return found.astype(float) if len(found) > 1 else None
+
+
+def _beneath(frame: Frame, floor: Frame, rows: Frame) -> str:
+    """Which lines cross the floor, and what those formats lose of these records."""
+    words = []
+    for name in frame:
+        below = [batch_words(size) for size in floor.index if frame.at[size, name] < floor[size]]
+        lost = list(dict.fromkeys(what for each in rows[rows["format"] == name]["losses"] for what in lost_of(each)))
+        if below:
+            words.append(f"{name}{f' (without {listed(lost)})' if lost else ''} at {listed(below)}")
+    return f"; the header's size is a choice, and below it lies {listed(words)}" if words else ""
 
 
 def _floors(results: Results, part: Slice) -> Frame:
