@@ -206,7 +206,7 @@ def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationErr
 
 
 def check_level(where: str, default: Any, level: Any) -> None:
-    """Raises InvalidConfig for a level of another type than its axis has by default; None: whole numbers, unless left out."""
+    """Raises InvalidConfig for a level of another type than its axis has by default (None: a whole number)."""
     wanted = int if default is None else type(default)
     if type(level) is not wanted and not (wanted is float and type(level) is int):
         raise InvalidConfig(f"{where}: {_TYPES[_KINDS[wanted]]} is wanted, not {_given(level)}")
