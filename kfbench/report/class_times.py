@@ -19,10 +19,9 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.broker import APPEND, Paths
 from kfbench.report.failures import reason
 from kfbench.report.render import Interval
-from kfbench.report.results import BASE, COLD, Frame, Results, paired
+from kfbench.report.results import BASE, Frame, Results, paired
 from kfbench.report.seeds import of_all_seeds, once
-from kfbench.report.workloads import NONE, Named
-from kfbench.workloads.catalogue import DEFAULT
+from kfbench.report.workloads import NONE, Named, as_they_stand
 
 TIMED: Final = (*OPERATIONS, APPEND)
 NOT_TIMED: Final = "not timed on these workloads"
@@ -129,5 +128,4 @@ def _every(ratios: Sequence[Interval | None]) -> list[Interval]:
 
 def _is_plain(rows: Frame) -> Frame:
     """Workloads as they stand, without a codec, in the caches."""
-    is_default = rows["variant"].isna() | (rows["variant"] == DEFAULT)
-    return (rows["workload"] != "grid") & (rows["codec"] == NONE) & is_default & ~(rows["cache"] == COLD)
+    return as_they_stand(rows) & (rows["codec"] == NONE)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from kfbench.report.render import Column, Table, number
+from kfbench.report.render import Table, number, plain_columns
 from kfbench.report.results import Results
 
 OTHER_HOST: Final = "other host"
@@ -42,15 +42,7 @@ def table(results: Results) -> Table | None:
     return Table(
         name="failures",
         caption="Rows that enter no table",
-        columns=(
-            Column(name="status"),
-            Column(name="kind"),
-            Column(name="format"),
-            Column(name="codec"),
-            Column(name="rows"),
-            Column(name="first cell"),
-            Column(name="reason"),
-        ),
+        columns=plain_columns("status", "kind", "format", "codec", "rows", "first cell", "reason"),
         rows=tuple(body),
     )
 
@@ -62,7 +54,7 @@ def missing_table(missing: Sequence[tuple[str, str]]) -> Table | None:
     return Table(
         name="missing",
         caption="Sections and figures that this run has no rows for",
-        columns=(Column(name="section or figure"), Column(name="what the run lacks")),
+        columns=plain_columns("section or figure", "what the run lacks"),
         rows=tuple(missing),
     )
 

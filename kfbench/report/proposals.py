@@ -18,7 +18,7 @@ from kfbench.report.broker import (
     written_a_batch,
 )
 from kfbench.report.conversions import growth
-from kfbench.report.render import Column, Table, number
+from kfbench.report.render import Table, number, plain_columns
 from kfbench.report.results import BASE, MAIN, ties
 
 BY_CONSTRUCTION: Final = "by construction"
@@ -374,13 +374,7 @@ def table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
     return Table(
         name="broker-claims",
         caption="What the proposals say of a broker, and what this run measures: every workload and codec that it has",
-        columns=(
-            Column(name="proposal"),
-            Column(name="claim"),
-            Column(name="measured"),
-            Column(name="holds"),
-            Column(name="because"),
-        ),
+        columns=plain_columns("proposal", "claim", "measured", "holds", "because"),
         rows=tuple(body),
         notes=(
             f"CPU is less where the interval is below 1 and outside what {BASE} reads against itself.",

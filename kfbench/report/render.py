@@ -54,6 +54,11 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
+def plain_columns(*names: str) -> tuple[Column, ...]:
+    """Columns of words, which need no more than a name."""
+    return tuple(Column(name=name) for name in names)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A caption, named columns (those that name a row lead), rows of cells in their order, notes printed beneath."""

@@ -9,7 +9,8 @@ those that do not, and wins nothing.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from kfbench.report.capability import is_our_own, lacking, limits
 from kfbench.report.class_times import TIMED, ClassTime, Times
 from kfbench.report.failures import reason
 from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
-from kfbench.report.results import BASE, COLD, MAIN, Results, in_order, middle, ties
+from kfbench.report.results import BASE, MAIN, Results, in_order, middle, ties
 from kfbench.report.words import codecs_of
-from kfbench.report.workloads import NONE, TIE, Named, Sizes, without
+from kfbench.report.workloads import NONE, TIE, Named, Sizes, as_they_stand, without
 from kfbench.workloads.catalogue import DEFAULT
 
 NEW: Final = "v3"  # what sentences speak of: it is what one would move to
@@ -174,8 +175,7 @@ class Verdicts:
     def _reasons(self) -> dict[tuple[str, str, str], str]:
         """(workload, codec, format) -> why its row is no number. Of workloads as they stand: no variants."""
         rows = self._results.every
-        rows = rows[(rows["kind"] == "bytes") & (rows["status"] != "ok") & (rows["workload"] != "grid")]
-        rows = rows[(rows["variant"].isna() | (rows["variant"] == DEFAULT)) & ~(rows["cache"] == COLD)]
+        rows = rows[(rows["kind"] == "bytes") & (rows["status"] != "ok") & as_they_stand(rows)]
         rows = rows.assign(with_codec=codecs_of(rows))
         return {(row.workload, row.with_codec, row.format): reason(row) for row in rows.itertuples()}
 
@@ -336,9 +336,8 @@ def _marked(verdicts: Verdicts, name: str) -> str:
 def _notes(verdicts: Verdicts) -> Iterator[str]:
     first, *packed = verdicts.codecs
     yield (
-        f"Compared: {listed(verdicts.formats)}; no other format was measured on these workloads. Winner: of those that "
-        f"lose nothing of these records the one of the fewest bytes; what takes at most {100 * TIE:.0f} % more shares "
-        f"its place, and with {BASE} it is a tie. Of several workloads: geometric means."
+        f"Compared: {listed(verdicts.formats)}; no other format was measured on these workloads. Winner: the fewest "
+        f"bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE} within it is a tie."
     )
     for said in verdicts.limits.values():
         yield f"{LIMITED} {said}"
@@ -355,7 +354,7 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE} that loses nothing."
     if NEW in verdicts.shown and first == NONE:
         yield f"A CPU interval that {_tie_words(verdicts)} is a tie."
-        yield from _untimed_notes(verdicts, lambda _: [NEW], f" of {NEW}")
+        yield from _untimed_notes(verdicts, verdicts.untimed(lambda _: [NEW]), f" of {NEW}", _untimed_winners(verdicts))
 
 
 def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
@@ -369,12 +368,23 @@ def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
             where = _which(verdicts, [each for each, found in more.items() if found])
             why = f"not timed under {codec}" if codec not in verdicts.timed_under else "timed further below"
             yield f"Winners under {codec} alone are left out ({listed(names)} for {where}): {why}."
-    yield from _untimed_notes(verdicts, lambda each: each.smaller(NONE))
+    yield from _untimed_notes(verdicts, _untimed_winners(verdicts))
 
 
-def _untimed_notes(verdicts: Verdicts, names: Callable[[Verdict], Iterable[str]], of: str = "") -> Iterator[str]:
-    for (why, classes), operations in verdicts.untimed(names).items():
-        yield f"No {listed(operations)}{of} for {_which(verdicts, classes)}: {why}."
+Untimed: TypeAlias = Mapping[tuple[str, tuple[str, ...]], list[str]]
+
+
+def _untimed_winners(verdicts: Verdicts) -> Untimed:
+    return verdicts.untimed(lambda each: each.smaller(NONE))
+
+
+def _untimed_notes(
+    verdicts: Verdicts, untimed: Untimed, of: str = "", said: Untimed = MappingProxyType({})
+) -> Iterator[str]:
+    """said: what the table of the winners' cost says as well, which is not said twice."""
+    for (why, classes), operations in untimed.items():
+        if said.get((why, classes)) != operations:
+            yield f"No {listed(operations)}{of} for {_which(verdicts, classes)}: {why}."
 
 
 def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
@@ -423,6 +433,14 @@ def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
 def detail_table(verdicts: Verdicts) -> Table:
     """One row a class and format: bytes under each codec of the verdict, and CPU, each with the least and the most of
     the class's workloads."""
+    columns = [Column(name="workload class"), Column(name="format", swatch=True)]
+    for codec in map(_words, verdicts.codecs):
+        columns += [Column(name=codec, unit="bytes", digits=1), Column(name=codec, unit=f"× {BASE}", digits=3)]
+        columns.append(Column(name=f"{codec}, least–most"))
+    for operation in TIMED:
+        columns.append(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits))
+        columns.append(Column(name=f"{operation}, least–most"))
+    columns.append(Column(name="bytes", unit=_words(verdicts.codecs[0])))
     body: list[tuple[Cell, ...]] = []
     for each in verdicts.classes:
         for name in verdicts.formats:
@@ -441,28 +459,7 @@ def detail_table(verdicts: Verdicts) -> Table:
     return Table(
         name="verdict-formats",
         caption=f"Every format of every class: bytes a record and CPU time, relative to {BASE}",
-        columns=(
-            Column(name="workload class"),
-            Column(name="format", swatch=True),
-            *(
-                column
-                for codec in verdicts.codecs
-                for column in (
-                    Column(name=_words(codec), unit="bytes", digits=1),
-                    Column(name=_words(codec), unit=f"× {BASE}", digits=3),
-                    Column(name=f"{_words(codec)}, least–most"),
-                )
-            ),
-            *(
-                column
-                for operation in TIMED
-                for column in (
-                    Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits),
-                    Column(name=f"{operation}, least–most"),
-                )
-            ),
-            Column(name="bytes", unit=_words(verdicts.codecs[0])),
-        ),
+        columns=tuple(columns),
         rows=tuple(body),
         notes=("Least–most: of the class's workloads, by medians. A class of one has none.",),
     )

@@ -182,6 +182,15 @@ class Named:
         return found
 
 
+def as_they_stand(rows: Frame) -> Frame:
+    """Which rows are of workloads in the caches: neither of the grid nor of a variant."""
+    return (
+        (rows["workload"] != "grid")
+        & (rows["variant"].isna() | (rows["variant"] == DEFAULT))
+        & ~(rows["cache"] == COLD)
+    )
+
+
 def lost_of(losses: Any) -> tuple[str, ...]:
     """What a row's counts of losses come to, in words."""
     losses = json.loads(losses) if isinstance(losses, str) else {}
