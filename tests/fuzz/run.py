@@ -1,5 +1,7 @@
 """`make fuzz`: both fuzzers over every format, children watched, and what they found written beside the prose.
 
+`--formats` are those alone, say of a new one: stored as a run of its own, behind what the others have.
+
 A child that dies, stands still or meets a fault is a fault of the run, with the command that repeats it.
 """
 
@@ -111,7 +113,11 @@ def revision() -> str:
     return git("rev-parse", "--short", "HEAD") + (" and changes" if changed else "")
 
 
-def tables(stored: dict[str, Any]) -> str:
+def tables(stored: Iterable[dict[str, Any]]) -> str:
+    return "\n\n".join(map(_tables, stored))
+
+
+def _tables(stored: dict[str, Any]) -> str:
     lines = [
         f"Run of {stored['date']}, revision {stored['revision']}, {stored['seconds']:,} s on {stored['jobs']} cores."
     ]
@@ -130,7 +136,7 @@ def tables(stored: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *(f"Fault: `{fault}`" for fault in stored["faults"])]).strip()
 
 
-def write(stored: dict[str, Any]) -> None:
+def write(stored: list[dict[str, Any]]) -> None:
     STORED.write_text(json.dumps(stored, indent=1) + "\n")
     prose = PROSE.read_text()
     before, after = prose[: prose.index(BEGIN)], prose[prose.index(END) :]
@@ -139,6 +145,7 @@ def write(stored: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--formats", nargs="+", choices=list(FORMATS), metavar="FORMAT", help="all unless given")
     parser.add_argument("--native", type=int, default=10_000_000, help="damaged batches in all")
     parser.add_argument("--guided", type=int, default=200_000, help="coverage-guided inputs in all")
     parser.add_argument("--seed", type=int, default=1)
@@ -146,8 +153,9 @@ def main() -> None:
     parser.add_argument("--artifacts", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--write", action="store_true", help="store the run in docs/")
     asked = parser.parse_args()
-    names = list(FORMATS)
-    each, sets = -(-asked.native // len(names)), list(groups([*names, "read_log"], TOGETHER))
+    names = asked.formats or list(FORMATS)
+    bred_together = names if asked.formats else [*names, "read_log"]
+    each, sets = -(-asked.native // len(names)), list(groups(bred_together, TOGETHER))
     runs = -(-asked.guided // len(sets) // SAVED) * SAVED
     began = time.monotonic()
     with ThreadPoolExecutor(asked.jobs) as pool:
@@ -170,8 +178,8 @@ def main() -> None:
         "faults": [outcome.fault for part in outcomes for outcome in part if outcome.fault],
     }
     if asked.write:
-        write(stored)
-    sys.stdout.write(tables(stored) + "\n")
+        write([*json.loads(STORED.read_text()), stored] if asked.formats else [stored])
+    sys.stdout.write(tables([stored]) + "\n")
     sys.exit(1 if stored["faults"] else 0)
 
 

@@ -128,12 +128,13 @@ def test_an_index_error_in_a_twin_ends_the_run(tmp_path: Path) -> None:
 
 def test_the_stored_run() -> None:
     stored = json.loads(run.STORED.read_text())
-    assert stored["faults"] == []
+    assert not any(each["faults"] for each in stored)
     for part, least, names in (
         ("native", 10_000_000, {*FORMATS}),
         ("guided", 200_000, {*FORMATS, "read_log"}),
     ):
-        assert stored[part].keys() == names
-        assert sum(found["inputs"] for found in stored[part].values()) >= least
-        assert all(found["accepted"] and found["refused"] for found in stored[part].values())
+        found = {name: found for each in stored for name, found in each[part].items()}
+        assert found.keys() == names
+        assert sum(each["inputs"] for each in found.values()) >= least
+        assert all(each["accepted"] and each["refused"] for each in found.values())
     assert run.tables(stored) in run.PROSE.read_text()

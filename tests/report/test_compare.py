@@ -159,7 +159,7 @@ def test_what_differs_around_the_measurements_is_named(against: Against) -> None
 
 
 def test_a_noisy_run_is_called_so(against: Against) -> None:
-    found = against(noise={"noisy": True, "seen": ["host-1: 30 % of the time was stolen"]})
+    found = against(noise={"noisy": True, "seen": ["host-1: 30 % of the time was stolen"], "hosts": {}})
     assert "B is noisy: host-1: 30 % of the time was stolen" in text(found) and "A is noisy" not in text(found)
 
 

@@ -358,7 +358,7 @@ BAD = {
         block('workloads = ["user-activity"]\naxes = { key_bytes = [1] }'), "axes: workloads by name have no 'key_by"
     ),
     "no size of a batch": (
-        block('workloads = ["user-activity"]\naxes = { batch_size = ["10"] }'), "axes.batch_size: '10' is not 1 to"
+        block('workloads = ["user-activity"]\naxes = { batch_size = [0] }'), "axes.batch_size: 0 is not 1 to"
     ),
     "one record of compressed batches": (
         block("codecs = { zstd = [] }", measure='["record"]'), "codecs: record cells have none"
