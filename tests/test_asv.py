@@ -71,11 +71,16 @@ def test_asv_knows_this_machine_without_asking(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Machine, "hardcoded_machine_name", None)
     asv_machine.setup()
     written = (tmp_path / ".asv-machine.json").read_text()
-    known = MachineCollection.load(Machine.get_unique_machine_name())
-    assert (known["machine"], known["os"]) == (host(), kernel()) and known["num_cpu"]
-    assert Machine.load(interactive=True).machine == host()
+    name = Machine.get_unique_machine_name()
+    known = MachineCollection.load(name)
+    assert (known["machine"], known["os"]) == (name, kernel()) and known["num_cpu"]
+    assert Machine.load(interactive=True).machine == name
     asv_machine.setup()
     assert (tmp_path / ".asv-machine.json").read_text() == written
+
+    monkeypatch.setattr(Machine, "get_defaults", lambda: known | {"cpu": "another"})
+    asv_machine.setup()
+    assert Machine.get_unique_machine_name() not in (name, host())
 
 
 # --- The site

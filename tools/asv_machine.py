@@ -1,8 +1,11 @@
 """asv plugin: `asv run` works without a terminal, and what it stores does not say whose machine this is.
 
 asv asks for the machine's name and hardware the first time, and fails where nobody can answer. Here its own guess is
-taken, under the name that kfbench's runs give the host, of whose kernel they do not say the build either.
+taken, of whose kernel kfbench's runs do not say the build either. The name is made as they make a host's, but of the
+processor too: a virtual machine keeps its name where it gets another, and its times are then another machine's.
 """
+
+import socket
 
 from asv.machine import Machine, MachineCollection  # type: ignore[import-untyped]
 from asv.util import UserError  # type: ignore[import-untyped]
@@ -12,8 +15,9 @@ from kfbench.measure.environment import host, kernel
 
 def setup() -> None:
     """Called by asv before any command."""
-    Machine.hardcoded_machine_name = name = host()
+    found = Machine.get_defaults()
+    Machine.hardcoded_machine_name = name = host(f"{socket.gethostname()} {found['cpu']}")
     try:
         MachineCollection.load(name)
     except UserError:
-        MachineCollection.save(name, Machine.get_defaults() | {"machine": name, "os": kernel()})
+        MachineCollection.save(name, found | {"machine": name, "os": kernel()})
