@@ -301,5 +301,5 @@ def test_asv_runs_and_checks_the_benchmarks(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "failed" not in said
     assert re.search(r"v2 +70.* v3 +57", said.replace("\n", " "))
-    assert (tmp_path / "results" / host() / "machine.json").is_file()
+    assert len([*tmp_path.glob("results/host-*/machine.json")]) == 1
     run_asv(tmp_path, "check", "--python=same", config=config)
