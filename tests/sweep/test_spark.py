@@ -3,6 +3,8 @@
 import gc
 import io
 import re
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -49,6 +51,21 @@ def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     two = run_sweep(profile, tmp_path, "local[2]")
     assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
     assert deterministic(one).equals(deterministic(two))
+
+
+TWO_SESSIONS = """
+from kfbench.sweep.spark.session import session
+for more in {"spark.cores.max": "1"}, {}:
+    with session("local[1]", more) as spark:
+        print(spark.sparkContext.getConf().get("spark.cores.max"))
+"""
+
+
+@pytest.mark.spark
+def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
+    """A process of its own: here the JVM may have been started already."""
+    done = subprocess.run([sys.executable, "-c", TWO_SESSIONS], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "None"]
 
 
 def measuring_until(terminal: Console, words: str) -> None:

@@ -98,7 +98,14 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
                 # In another thread, as all that may be long (see jobs): a signal may have come while this one asked.
                 # Errors are of a JVM that is gone: what it was doing has failed already.
                 with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
-                    pool.submit(spark.stop).result()
+                    pool.submit(_end, spark, settings).result()
+
+
+def _end(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """The JVM stays, and a next session's defaults are its properties: what it was started with must not be among them."""
+    for key in settings:
+        spark.sparkContext._jvm.java.lang.System.clearProperty(key)  # type: ignore[union-attr]
+    spark.stop()
 
 
 def is_cluster(master: str) -> bool:
