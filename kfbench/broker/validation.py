@@ -21,10 +21,10 @@ from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import Format
 from kfbench.formats._batched import BatchedFormat
+from kfbench.formats._columnar_reading import ColumnarReading
 from kfbench.formats._messages import MessageFormat, MessageReading
 from kfbench.formats._reading import Reading
 from kfbench.formats.columnar import ColumnarFormat
-from kfbench.formats.columnar import _Reading as ColumnarReading
 from kfbench.kernels import append as kernels
 from kfbench.kernels import enriched, header_fields, kip98, status
 from kfbench.layouts import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT

@@ -23,8 +23,8 @@ rows (read, never written). Of one record a column is a zig-zag varint, or an uv
 | 2 | base, slope, packed | base + i * slope + bits |
 | 3 | low bits 0 delta, 1 patched, 2 both: `width u8, [first], base, packed, [patches]` | |
 
-Bits 0-5 are the width, 63 a word of 64. `kernels.columns` has the rest, `kernels.columnar_headers` the headers by
-position or by row, and docs/columnar.md both in full, with what each choice is worth.
+Bits 0-5 are the width, 63 a word of 64. `kernels.columnar.columns` has the rest, `record_headers` beside it the headers
+by position or by row, and docs/columnar.md both in full, with what each choice is worth.
 
 The encoder takes the smallest kind, so that the same records always are the same bytes. A broker sets the append time
 in place in the header's maximum: create times are relative to that, and lost unless extension 2 is there.
@@ -39,15 +39,15 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
-from kfbench.codecs import CODECS, Allowance, codec_of
+from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
-from kfbench.formats._damage import Damage, OnError
+from kfbench.formats._columnar_reading import ColumnarReading, largest_of
+from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
-from kfbench.formats._index import Index, header_room
+from kfbench.formats._index import Index
 from kfbench.formats._sealed import SealedFormat, written
-from kfbench.kernels import columnar as kernels
-from kfbench.kernels import columnar_headers, columns, status
+from kfbench.kernels.columnar import batch_header, columns, fetching, reading, record_headers, writing
 from kfbench.limits import LIMITS, Limits
 from kfbench.records import Records, Shapes
 
@@ -63,20 +63,16 @@ NO_PARTS: Final = np.zeros(0, np.int64)
 NO_HEADERS: Final = np.zeros(0, np.int64)
 
 
-def _largest(bounds: Int64) -> int:
-    return int(np.diff(bounds).max(initial=0))
-
-
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
-    """Room that the kernels which write work in, as `kernels.columnar_headers` has it."""
-    largest, longest = _largest(bounds), 0
+    """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
+    largest, longest = largest_of(bounds), 0
     if shapes.has_headers:
-        largest = max(largest, _largest(shapes.header_bounds[bounds]))
+        largest = max(largest, largest_of(shapes.header_bounds[bounds]))
         longest = max(0, int(shapes.header_value_lengths.max()))
     return (
         np.empty(largest, np.int64),
         np.empty(columns.BUCKETS, np.int64),
-        np.empty(columnar_headers.MOST_TRIED, np.int64),
+        np.empty(record_headers.MOST_TRIED, np.int64),
         np.empty(longest, np.uint8),
         np.empty(shapes.header_count, np.uint8),
     )
@@ -85,19 +81,19 @@ def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ColumnarFormat(SealedFormat):
     name: str = "columnar"
-    magic: int = kernels.THIS_MAGIC
+    magic: int = batch_header.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
     capabilities: Capabilities = CARRIED
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",
     )  # fmt: skip
-    _checksum: ClassVar[tuple[int, int]] = (kernels.CRC, kernels.ATTRIBUTES)
+    _checksum: ClassVar[tuple[int, int]] = (batch_header.CRC, batch_header.ATTRIBUTES)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
         return (
-            batches * kernels.MAX_BATCH_OVERHEAD
-            + len(shapes) * kernels.MAX_RECORD_OVERHEAD
-            + shapes.header_count * kernels.MAX_HEADER_OVERHEAD
+            batches * writing.MAX_BATCH_OVERHEAD
+            + len(shapes) * writing.MAX_RECORD_OVERHEAD
+            + shapes.header_count * writing.MAX_HEADER_OVERHEAD
             + shapes.payload_bytes
         )
 
@@ -113,7 +109,7 @@ class ColumnarFormat(SealedFormat):
     ) -> tuple[bool, Int64]:
         bodies, scratch = np.empty(len(bounds) - 1, np.int64), _scratch(records.shapes, bounds)
         header_sizes = _header_sizes(records, bounds, scratch)
-        encode = kernels.encode_with_headers if len(header_sizes) else kernels.encode
+        encode = writing.encode_with_headers if len(header_sizes) else writing.encode
         problem, batch = encode(
             records.columns, bounds, fields.rows, codec, scratch, header_sizes, out, positions, bodies
         )
@@ -123,17 +119,17 @@ class ColumnarFormat(SealedFormat):
         self._measure(records, bounds, fields, out, NO_PARTS)
 
     def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
-        parts = np.zeros(len(kernels.PARTS), np.int64)
+        parts = np.zeros(len(writing.PARTS), np.int64)
         self._measure(records, bounds, fields, np.empty(len(bounds) - 1, np.int64), parts)
-        return dict(zip(kernels.PARTS, parts.tolist(), strict=True))
+        return dict(zip(writing.PARTS, parts.tolist(), strict=True))
 
     def _measure(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64, parts: Int64) -> None:
         scratch = _scratch(shapes_of(records), bounds)
         header_sizes = _header_sizes(records, bounds, scratch)
-        kernels.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
+        writing.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        read = _Reading(data, positions, on_error, allowance)
+        read = ColumnarReading(data, positions, on_error, allowance)
         read.read()
         errors = read.damage.errors()
         records = read.records()
@@ -149,12 +145,12 @@ class ColumnarFormat(SealedFormat):
 
     def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
         room = np.empty(LIMITS.batch_records, np.int64)  # for all values of a column with patches: untouched without
-        kernels.fetch(data, positions, indices, room, state, index.columns)
+        fetching.fetch(data, positions, indices, room, state, index.columns)
 
     def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
-        read = _Reading(data, entries.positions, on_error, Allowance.of(len(data), limits))
+        read = ColumnarReading(data, entries.positions, on_error, Allowance.of(len(data), limits))
         plain_bytes = read.index(with_payload=False)
         errors = [*read.damage.errors(), *entries.errors(on_error)]
         n, index = int(read.bounds[-1]), read.columns
@@ -170,11 +166,11 @@ class ColumnarFormat(SealedFormat):
             trailing_bytes=entries.trailing_bytes,
         )
 
-    def _rows(self, read: "_Reading", records: Records, created: Int64, bounds: Int64) -> NDArray[np.void]:
+    def _rows(self, read: ColumnarReading, records: Records, created: Int64, bounds: Int64) -> NDArray[np.void]:
         """One BATCH row a sound batch. Canonical is what this encoder would write: it is asked to."""
         sound = read.sound
         rows = np.zeros(len(sound), BATCH)
-        kernels.describe(read.data, read.positions, read.starts, read.ends, bounds, created, sound, rows)
+        reading.describe(read.data, read.positions, read.starts, read.ends, bounds, created, sound, rows)
         log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=created, rows=lambda: rows)
         fields, source = log.batch_fields, log.source_records
         made = np.empty(self._bound(records.shapes, len(sound), fields), np.uint8)
@@ -183,7 +179,7 @@ class ColumnarFormat(SealedFormat):
             _, bodies = self._encode(source, bounds, fields, 0, made, positions)
         except InvalidRecords:  # nothing that an encoder would write
             return rows
-        kernels.same_prefixes(
+        reading.same_prefixes(
             read.data, read.positions, read.bodies, read.source, read.starts, read.ends, sound, made, positions,
             bodies, rows,
         )  # fmt: skip
@@ -191,117 +187,12 @@ class ColumnarFormat(SealedFormat):
 
 
 def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """int64[3 * batches] as `columnar_headers.sizes` fills it, of no batch where there are no headers."""
+    """int64[3 * batches] as `record_headers.sizes` fills it, of no batch where there are no headers."""
     if isinstance(records, Shapes) or not records.shapes.has_headers:
         return NO_HEADERS
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
-    columnar_headers.sizes(records.columns, bounds, scratch, sizes)
+    record_headers.sizes(records.columns, bounds, scratch, sizes)
     return sizes
-
-
-class _Reading:
-    """A log on its way to columns."""
-
-    def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
-        self.data, self.positions, self.allowance = data, positions, allowance
-        self.damage = Damage(positions, on_error)
-        batches = len(positions) - 1
-        limits = allowance.limits
-        self.counts = np.empty(batches, np.int64)
-        records, largest, self.two_clocks, self.any_headers = kernels.survey(
-            data, positions, limits.batch_records, limits.log_records(len(data)), self.counts, self.damage.state
-        )
-        self.columns, self.scratch = Index(records, self.two_clocks), np.empty(largest, np.int64)
-        self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
-        self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
-        self.codecs = np.empty(batches, np.int8)
-        self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
-        self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
-        self.starts = self.bodies
-        self.headers, self.header_data = header_room(0), data
-
-    def index(self, with_payload: bool) -> int:
-        """Reads all that is outside the codec but for the headers' own columns; gives its bytes."""
-        limits = self.allowance.limits
-        most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
-        plain_bytes: int = kernels.index(
-            self.data, self.positions, self.counts, most, self.two_clocks, with_payload, self.scratch,
-            self.damage.state, self.columns.columns, self.header_bounds, self.header_columns, self.totals, self.codecs,
-            self.bounds,
-        )  # fmt: skip
-        return plain_bytes
-
-    def read(self) -> None:
-        """Reads all. Columns come before the codec, so that the payload of damaged ones is not decompressed."""
-        self.index(with_payload=True)
-        if not self.any_headers and not self.codecs.any():
-            return
-        is_plain = False
-        while True:
-            before = np.count_nonzero(self.damage.state)
-            self._index_headers()
-            if not self.codecs.any() and not is_plain:
-                self.starts = self.bodies
-            elif not is_plain:
-                stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
-                self.source, self.starts, self.ends = self.damage.plain(
-                    self.data, self.bodies, stops, self.codecs, codec_of, self.allowance
-                )
-                is_plain = True
-            self._place()
-            if np.count_nonzero(self.damage.state) == before:
-                return
-            self.index(with_payload=False)  # there are rows of batches that are none
-
-    def read_prefix(self) -> None:
-        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
-        self.index(with_payload=False)
-        self._index_headers()
-
-    def _index_headers(self) -> None:
-        if self.any_headers:
-            limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
-            values = max(_largest(self.bounds), _largest(bounds))
-            self.room = (
-                np.empty(values, np.int64),
-                np.empty(values, np.int64),
-                np.empty(2 * columnar_headers.MOST_VALUES, np.int64),
-            )
-            self.headers, self.bodies = header_room(int(bounds[-1])), self.header_columns.copy()
-            columnar_headers.index(
-                self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
-                limits.field_bytes, limits.log_bytes(len(self.data)), self.room, self.damage.state, self.codecs,
-                self.bodies, self.header_totals, self.made, self.headers,
-            )  # fmt: skip
-
-    def _place(self) -> None:
-        kernels.place(
-            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.totals,
-            self.header_totals, self.damage.state, self.columns.columns,
-        )  # fmt: skip
-        if not self.any_headers:
-            return
-        sections, self.header_data = np.zeros(len(self.bounds), np.int64), self.source
-        room = np.zeros(0, np.uint8)
-        if self.made.any():  # values that are written nowhere: all of the log go into one buffer
-            np.cumsum(self.header_totals + self.made, out=sections[1:])
-            self.header_data = room = np.empty(int(sections[-1]), np.uint8)
-        columnar_headers.place(
-            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.header_bounds,
-            self.header_columns, self.totals, self.made, sections, self.room, self.damage.state, self.headers, room,
-        )  # fmt: skip
-
-    def records(self) -> Records:
-        n = int(self.bounds[-1])
-        return self.columns.records(self.source, self.header_bounds[: n + 1], self.headers, self.header_data)
-
-    @property
-    def sound(self) -> Int64:
-        return np.flatnonzero(self.damage.state == status.SOUND)
-
-    @property
-    def sound_bounds(self) -> Int64:
-        return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])
 
 
 FORMATS = (ColumnarFormat(),)

@@ -47,7 +47,7 @@ def _cache_folder() -> Path:
         f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {FAST_CRC}".encode()
     )
     here = Path(__file__).parent
-    for source in [*sorted(here.glob("*.py")), here.parent / "layouts.py"]:
+    for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:
         digest.update(source.read_bytes())
     asked = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     roots = [Path(asked)] if asked else []

@@ -6,7 +6,7 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels import columnar, columnar_fields, enriched, kip98, legacy, status
+from kfbench.kernels import enriched, kip98, legacy, status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
@@ -28,6 +28,8 @@ from kfbench.kernels.batch_header import (
     V3_SIZE,
     read_header,
 )
+from kfbench.kernels.columnar import batch_header as columnar
+from kfbench.kernels.columnar import fields as columnar_fields
 from kfbench.kernels.crc import crc32, crc32c
 from kfbench.kernels.intrinsics import (
     get_i16,

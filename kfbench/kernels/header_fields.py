@@ -1,7 +1,6 @@
 """Batch headers of magic 2 to 4 as `BatchFields` has them, for batches that are written anew with other records or
 in another format. A reader has found them sound."""
 
-from kfbench.kernels import columnar
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
@@ -21,6 +20,7 @@ from kfbench.kernels.batch_header import (
     read_header,
     read_tags,
 )
+from kfbench.kernels.columnar import batch_header as columnar
 from kfbench.kernels.intrinsics import get_i16, get_i32, get_i64
 from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 

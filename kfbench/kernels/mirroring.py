@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kfbench.kernels import columnar, columnar_fields, enriched, kip98, scan
+from kfbench.kernels import enriched, kip98, scan
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     ATTRIBUTES,
@@ -16,6 +16,8 @@ from kfbench.kernels.batch_header import (
     V3_PRODUCER_EPOCH,
     V3_SEQUENCE,
 )
+from kfbench.kernels.columnar import batch_header as columnar
+from kfbench.kernels.columnar import fields as columnar_fields
 from kfbench.kernels.crc import crc32, crc32c
 from kfbench.kernels.intrinsics import get_i16, get_i32, get_i64, get_u8, put_i16, put_i32, put_i64, put_u8
 from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, UNSET

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kfbench import layouts
-from kfbench.kernels import columnar, columnar_fields, enriched, kip98, status
+from kfbench.kernels import enriched, kip98, status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.batch_header import (
     APPEND,
@@ -18,6 +18,8 @@ from kfbench.kernels.batch_header import (
     read_header,
     read_tags,
 )
+from kfbench.kernels.columnar import batch_header as columnar
+from kfbench.kernels.columnar import fields as columnar_fields
 from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.kernels.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8
 from kfbench.kernels.legacy import ATTRIBUTES, FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP

@@ -26,8 +26,6 @@ from kfbench.kernels import (
     append,
     batch,
     batch_header,
-    columnar,
-    columnar_headers,
     control,
     crc,
     draws,
@@ -53,6 +51,7 @@ from kfbench.kernels import (
     varint,
     waits,
 )
+from kfbench.kernels.columnar import fetching, reading, record_headers, writing
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
@@ -61,9 +60,9 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_header, columnar, columnar_headers, control, crc, draws, enriched, frames, header_fields,
+    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields,
     headers_first, keys, kinds, kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing,
-    shared_headers, strata, templates, waits,
+    shared_headers, strata, templates, waits, fetching, reading, record_headers, writing,
 )  # fmt: skip
 
 
@@ -124,7 +123,7 @@ def compiled() -> dict[str, Any]:
     """The kernels that Python calls, by name."""
     exercise()
     return {
-        f"{module.__name__.rpartition('.')[2]}.{name}": value
+        f"{module.__name__.removeprefix('kfbench.kernels.')}.{name}": value
         for module in MODULES
         for name, value in vars(module).items()
         if isinstance(value, CPUDispatcher)
@@ -152,8 +151,8 @@ def test_every_kernel_was_called() -> None:
         "legacy.encode",
         "enriched.encode",
         "kip98.encode",
-        "columnar.encode",
-        "columnar.index",
+        "columnar.writing.encode",
+        "columnar.reading.index",
         "frames.walk",
         "crc.crc32c_of",
     } <= found.keys()
@@ -168,7 +167,8 @@ def test_no_reference_counts_in_the_assembly() -> None:
     for name in (
         "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
         "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
-        "columnar.encode", "columnar.index", "columnar.fetch", "columnar_headers.sizes", "columnar_headers.index",
+        "columnar.writing.encode", "columnar.reading.index", "columnar.fetching.fetch",
+        "columnar.record_headers.sizes", "columnar.record_headers.index",
         "templates.fill", "templates.natural", "linger.linger",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name

@@ -102,7 +102,7 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
 
 
 def _end(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """The JVM stays, and a next session's defaults are its properties: what it was started with must not be among them."""
+    """The JVM stays, and its properties are the next session's defaults: what it was started with must not be there."""
     for key in settings:
         spark.sparkContext._jvm.java.lang.System.clearProperty(key)  # type: ignore[union-attr]
     spark.stop()

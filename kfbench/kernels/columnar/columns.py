@@ -25,6 +25,7 @@ INT32_MAX = 2**31 - 1
 EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
 FULL = -1  # no position
+ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
 BUCKETS = 65  # of a histogram: how many values have how many bits
 U0, U1, U2, U3, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 64))
 

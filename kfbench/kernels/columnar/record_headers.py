@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from kfbench.kernels import columns as packed
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
-from kfbench.kernels.columns import INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
+from kfbench.kernels.columnar import columns as packed
+from kfbench.kernels.columnar.columns import INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
 from kfbench.kernels.intrinsics import get_u8, move, put_u8
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes

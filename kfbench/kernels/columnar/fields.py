@@ -3,7 +3,7 @@
 import numpy as np
 
 from kfbench.kernels._jit import leaf
-from kfbench.kernels.columnar import (
+from kfbench.kernels.columnar.batch_header import (
     EXTENSIONS,
     HEADER,
     HORIZON_TAG,

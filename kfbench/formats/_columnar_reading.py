@@ -1,0 +1,120 @@
+"""Reading columnar batches: columns outside the codec, the codec, then where each payload is."""
+
+import numpy as np
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.codecs import Allowance, codec_of
+from kfbench.formats._damage import Damage, OnError
+from kfbench.formats._index import Index, header_room
+from kfbench.kernels import status
+from kfbench.kernels.columnar import reading, record_headers
+from kfbench.records import Records
+
+
+def largest_of(bounds: Int64) -> int:
+    return int(np.diff(bounds).max(initial=0))
+
+
+class ColumnarReading:
+    """A log of magic 4 on its way to columns."""
+
+    def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
+        self.data, self.positions, self.allowance = data, positions, allowance
+        self.damage = Damage(positions, on_error)
+        batches = len(positions) - 1
+        limits = allowance.limits
+        self.counts = np.empty(batches, np.int64)
+        records, largest, self.two_clocks, self.any_headers = reading.survey(
+            data, positions, limits.batch_records, limits.log_records(len(data)), self.counts, self.damage.state
+        )
+        self.columns, self.scratch = Index(records, self.two_clocks), np.empty(largest, np.int64)
+        self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
+        self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
+        self.codecs = np.empty(batches, np.int8)
+        self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
+        self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
+        self.starts = self.bodies
+        self.headers, self.header_data = header_room(0), data
+
+    def index(self, with_payload: bool) -> int:
+        """Reads all that is outside the codec but for the headers' own columns; gives its bytes."""
+        limits = self.allowance.limits
+        most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
+        plain_bytes: int = reading.index(
+            self.data, self.positions, self.counts, most, self.two_clocks, with_payload, self.scratch,
+            self.damage.state, self.columns.columns, self.header_bounds, self.header_columns, self.totals, self.codecs,
+            self.bounds,
+        )  # fmt: skip
+        return plain_bytes
+
+    def read(self) -> None:
+        """Reads all. Columns come before the codec, so that the payload of damaged ones is not decompressed."""
+        self.index(with_payload=True)
+        if not self.any_headers and not self.codecs.any():
+            return
+        is_plain = False
+        while True:
+            before = np.count_nonzero(self.damage.state)
+            self._index_headers()
+            if not self.codecs.any() and not is_plain:
+                self.starts = self.bodies
+            elif not is_plain:
+                stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
+                self.source, self.starts, self.ends = self.damage.plain(
+                    self.data, self.bodies, stops, self.codecs, codec_of, self.allowance
+                )
+                is_plain = True
+            self._place()
+            if np.count_nonzero(self.damage.state) == before:
+                return
+            self.index(with_payload=False)  # there are rows of batches that are none
+
+    def read_prefix(self) -> None:
+        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
+        self.index(with_payload=False)
+        self._index_headers()
+
+    def _index_headers(self) -> None:
+        if self.any_headers:
+            limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
+            values = max(largest_of(self.bounds), largest_of(bounds))
+            self.room = (
+                np.empty(values, np.int64),
+                np.empty(values, np.int64),
+                np.empty(2 * record_headers.MOST_VALUES, np.int64),
+            )
+            self.headers, self.bodies = header_room(int(bounds[-1])), self.header_columns.copy()
+            record_headers.index(
+                self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
+                limits.field_bytes, limits.log_bytes(len(self.data)), self.room, self.damage.state, self.codecs,
+                self.bodies, self.header_totals, self.made, self.headers,
+            )  # fmt: skip
+
+    def _place(self) -> None:
+        reading.place(
+            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.totals,
+            self.header_totals, self.damage.state, self.columns.columns,
+        )  # fmt: skip
+        if not self.any_headers:
+            return
+        sections, self.header_data = np.zeros(len(self.bounds), np.int64), self.source
+        room = np.zeros(0, np.uint8)
+        if self.made.any():  # values that are written nowhere: all of the log go into one buffer
+            np.cumsum(self.header_totals + self.made, out=sections[1:])
+            self.header_data = room = np.empty(int(sections[-1]), np.uint8)
+        record_headers.place(
+            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.header_bounds,
+            self.header_columns, self.totals, self.made, sections, self.room, self.damage.state, self.headers, room,
+        )  # fmt: skip
+
+    def records(self) -> Records:
+        n = int(self.bounds[-1])
+        return self.columns.records(self.source, self.header_bounds[: n + 1], self.headers, self.header_data)
+
+    @property
+    def sound(self) -> Int64:
+        return np.flatnonzero(self.damage.state == status.SOUND)
+
+    @property
+    def sound_bounds(self) -> Int64:
+        return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])

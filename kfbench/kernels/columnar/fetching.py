@@ -1,0 +1,115 @@
+"""One record of a columnar batch, without the others."""
+
+import numpy as np
+
+from kfbench.kernels import status
+from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.columnar import columns as packed
+from kfbench.kernels.columnar.batch_header import (
+    AGES,
+    APPEND,
+    CODEC_MASK,
+    HEADER,
+    HEADERS,
+    KEYS,
+    MAGIC,
+    NULL,
+    NULL_KEYS,
+    NULL_VALUES,
+    OFFSETS,
+    THIS_MAGIC,
+    VALUES,
+    read_header,
+)
+from kfbench.kernels.columnar.columns import ALL_ALIKE
+from kfbench.kernels.intrinsics import (
+    get_i8,
+    get_i64,
+    get_u8,
+)
+from kfbench.kernels.sealing import (
+    INT32_MAX,
+)
+from kfbench.kernels.varint import (
+    get_uvarint,
+    get_varlong,
+)
+
+
+@leaf
+def _read_around(data, p, end, n, nulls, i, with_total, x):
+    """As `columns.read_around`."""
+    if not nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+        length, p = get_varlong(data, p + 1, end)
+        state = status.SOUND if length >= 0 and length <= INT32_MAX else status.COLUMN_LENGTH
+        return state, p, length, length * i, length * n
+    return packed.read_around(data, p, end, n, nulls, i, with_total, x)
+
+
+@kernel
+def fetch(data, positions, indices, x, state, columns):
+    """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
+    checked. x int64[records of the largest batch] is scratch. A batch that breaks a promise, has a codec or headers
+    gets its state.
+    """
+    timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    for b in range(len(indices)):
+        at, end, i = positions[b], positions[b + 1], indices[b]
+        state[b] = status.SOUND
+        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+            state[b] = status.MAGIC
+            continue
+        if end - at <= HEADER:
+            state[b] = status.SIZE
+            continue
+        problem, bits, n, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
+        if problem == status.SOUND and (i < 0 or i >= n):
+            problem = status.NO_SUCH_RECORD
+        if problem == status.SOUND and bits & (CODEC_MASK | HEADERS):
+            problem = status.NOT_FETCHED
+        if problem == status.SOUND and n > len(x):
+            problem = status.LIMIT_RECORDS
+        if problem != status.SOUND:
+            state[b] = problem
+            continue
+        age, delta, key_length, value_length = np.int64(0), i, np.int64(NULL), np.int64(NULL)
+        key_before = key_total = value_before = np.int64(0)
+        if n == 1:
+            if bits & AGES:
+                age, p = get_varlong(data, p, end)
+            if bits & OFFSETS:
+                delta, p = get_varlong(data, p, end)
+            if bits & KEYS:
+                key_length, p = get_uvarint(data, p, end)
+            if bits & VALUES:
+                value_length, p = get_uvarint(data, p, end)
+            key_total = max(key_length, 0)
+        else:
+            if bits & AGES:
+                problem, p, age = packed.read_at(data, p, end, n, i, x)
+            if bits & OFFSETS and problem == status.SOUND:
+                problem, p, delta = packed.read_at(data, p, end, n, i, x)
+            if bits & KEYS and problem == status.SOUND:
+                problem, p, key_length, key_before, key_total = _read_around(
+                    data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, x
+                )
+            if bits & VALUES and problem == status.SOUND:
+                problem, p, value_length, value_before, _ = _read_around(
+                    data, p, end, n, bits & NULL_VALUES != 0, i, False, x
+                )
+        if by_rows:
+            key_at = p + key_before + value_before
+            value_at = key_at + max(key_length, 0)
+        else:
+            key_at, value_at = p + key_before, p + key_total + value_before
+        if problem == status.SOUND and (
+            p > end or max(key_length, 0) > end - key_at or max(value_length, 0) > end - value_at
+        ):
+            problem = status.PAYLOAD
+        if problem != status.SOUND:
+            state[b] = problem
+            continue
+        timestamps[b] = max_time if bits & APPEND else anchor - age
+        offsets[b] = get_i64(data, at) + delta
+        key_lengths[b], key_starts[b] = key_length, key_at
+        value_lengths[b], value_starts[b] = value_length, value_at

@@ -1,0 +1,408 @@
+"""Columnar batches read, all of them: headers, columns, and where the payload of each record is."""
+
+import numpy as np
+
+from kfbench.kernels import control, status
+from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.columnar import columns as packed
+from kfbench.kernels.columnar import record_headers
+from kfbench.kernels.columnar.batch_header import (
+    AGES,
+    APPEND,
+    ATTRIBUTES,
+    CODEC_MASK,
+    CONTROL,
+    CRC,
+    EPOCH,
+    HEADER,
+    HEADERS,
+    HORIZON,
+    KEYS,
+    MAGIC,
+    MAX_TIME,
+    NO_TIMESTAMP,
+    NULL,
+    NULL_KEYS,
+    NULL_VALUES,
+    OFFSETS,
+    ONE,
+    PRODUCER,
+    PRODUCER_EPOCH_AT,
+    SEQUENCE_AT,
+    THIS_MAGIC,
+    TRANSACTIONAL,
+    UNSET,
+    VALUES,
+    crc_holds,
+    read_header,
+)
+from kfbench.kernels.columnar.columns import ALL_ALIKE
+from kfbench.kernels.intrinsics import (
+    get_i8,
+    get_i16,
+    get_i32,
+    get_i64,
+    get_u8,
+    get_u32,
+)
+from kfbench.kernels.sealing import (
+    INT32_MAX,
+    LENGTH,
+)
+from kfbench.kernels.sequence import last_sequence
+from kfbench.kernels.shared_headers import same_bytes
+from kfbench.kernels.varint import (
+    get_uvarint,
+    get_varlong,
+)
+
+BY_ROW, BY_POSITION = record_headers.BY_ROW, record_headers.BY_POSITION
+
+
+@kernel
+def survey(data, positions, most_records, most_in_all, counts, state):
+    """Reads each batch header; checks the CRC where it is damaged, or claims more records than it has bytes.
+
+    positions int64[batches + 1]. Fills counts int64 and state int8 (see `status`). Gives (records that are claimed, the
+    largest batch's, whether any batch has log append time, has headers).
+    """
+    records, largest, append, headers = np.int64(0), np.int64(0), False, False
+    for b in range(len(state)):
+        at, end = positions[b], positions[b + 1]
+        counts[b] = 0
+        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+            state[b] = status.MAGIC
+            continue
+        if end - at <= HEADER:
+            state[b] = status.SIZE
+            continue
+        problem, bits, count, _, _, _, _, _, _, _ = read_header(data, at, end)
+        if problem == status.SOUND:
+            if count > most_records:
+                problem = status.LIMIT_RECORDS
+            elif count > most_in_all - records:
+                problem = status.LIMIT_LOG_RECORDS
+        if (problem != status.SOUND or count > end - at) and not crc_holds(data, at, end):
+            problem = status.CRC
+        state[b] = problem
+        if problem == status.SOUND:
+            counts[b] = count
+            records += count
+            largest = max(largest, count)
+            append |= bits & APPEND != 0
+            headers |= bits & HEADERS != 0
+    return records, largest, append, headers
+
+
+@leaf
+def _read_length(data, p, end, is_there, most_bytes):
+    """(state, next position, length) of the only record."""
+    if not is_there:
+        return status.SOUND, p, np.int64(NULL)
+    length, p = get_uvarint(data, p, end)
+    if p > end:
+        return status.COLUMN, p, length
+    if length > INT32_MAX:
+        return status.COLUMN_LENGTH, p, length
+    return status.LIMIT_FIELD if length > most_bytes else status.SOUND, p, length
+
+
+@leaf
+def _read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
+    """Reads a column of n >= 2 lengths into lengths[to:to + n]; (state, next position, their sum)."""
+    if not nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+        length, p = get_varlong(data, p + 1, end)
+        if p > end:
+            return status.COLUMN, p, length
+        if length < 0 or length > INT32_MAX:
+            return status.COLUMN_LENGTH, p, length
+        if length > most_bytes:
+            return status.LIMIT_FIELD, p, length
+        for i in range(to, to + np.uint64(n)):
+            lengths[i] = length
+        return status.SOUND, p, length * n
+    state, p, total = packed.read_lengths(data, p, end, n, nulls, most_bytes, x)
+    if state == status.SOUND:
+        for i in range(np.uint64(n)):
+            lengths[to + i] = x[i]
+    return state, p, total
+
+
+@leaf
+def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, columns, r):
+    """Reads ages, offsets and lengths of n >= 1 records into rows r and up.
+
+    (state, next position, key bytes, value bytes). Times are the producer's, in `created`.
+    """
+    _, created, offsets, key_lengths, _, value_lengths, _ = columns
+    none, to = np.int64(0), np.uint64(r)
+    if n == 1:
+        age, delta = np.int64(0), np.int64(0)
+        if bits & AGES:
+            age, p = get_varlong(data, p, end)
+        if bits & OFFSETS:
+            delta, p = get_varlong(data, p, end)
+        if (delta + 2**31) >> 32:
+            return status.COLUMN_OFFSET, p, none, none
+        created[to], offsets[to] = anchor - age, base_offset + delta
+        state, p, key_length = _read_length(data, p, end, bits & KEYS != 0, most_bytes)
+        if state != status.SOUND:
+            return state, p, none, none
+        state, p, value_length = _read_length(data, p, end, bits & VALUES != 0, most_bytes)
+        key_lengths[to], value_lengths[to] = key_length, value_length
+        if p > end:
+            state = status.COLUMN
+        return state, p, max(key_length, 0), max(value_length, 0)
+    until = to + np.uint64(n)
+    if bits & AGES:
+        state, p = packed.read(data, p, end, n, created, r)
+        if state != status.SOUND:
+            return state, p, none, none
+        for i in range(to, until):
+            created[i] = anchor - created[i]
+    else:
+        for i in range(to, until):
+            created[i] = anchor
+    if bits & OFFSETS:
+        state, p = packed.read(data, p, end, n, offsets, r)
+        if state != status.SOUND:
+            return state, p, none, none
+        far = none
+        for i in range(to, until):
+            far |= offsets[i] + 2**31
+            offsets[i] += base_offset
+        if far >> 32:
+            return status.COLUMN_OFFSET, p, none, none
+    else:
+        for i in range(np.uint64(n)):
+            offsets[to + i] = base_offset + np.int64(i)
+    key_bytes = value_bytes = none
+    if bits & KEYS:
+        state, p, key_bytes = _read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, to)
+        if state != status.SOUND:
+            return state, p, none, none
+    else:
+        for i in range(to, until):
+            key_lengths[i] = NULL
+    if bits & VALUES:
+        state, p, value_bytes = _read_lengths(
+            data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x, value_lengths, to
+        )
+        if state != status.SOUND:
+            return state, p, none, none
+    else:
+        for i in range(to, until):
+            value_lengths[i] = NULL
+    return status.SOUND, p, key_bytes, value_bytes
+
+
+@leaf
+def _place(columns, r, n, at, key_bytes, by_rows):
+    """Fills the starts of n records whose payload begins at `at`."""
+    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
+    key_at, value_at = at, at + key_bytes
+    if by_rows:
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            value_at = key_at + max(np.int64(key_lengths[i]), 0)
+            key_starts[i], value_starts[i] = key_at, value_at
+            key_at = value_at + max(np.int64(value_lengths[i]), 0)
+    else:
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            key_starts[i], value_starts[i] = key_at, value_at
+            key_at += max(np.int64(key_lengths[i]), 0)
+            value_at += max(np.int64(value_lengths[i]), 0)
+
+
+@leaf
+def _read_header_counts(data, p, end, n, most_headers, x, header_bounds, r):
+    """Fills header_bounds[r + 1:r + n + 1]; (state, next position)."""
+    to, before = np.uint64(r), header_bounds[r]
+    mode = np.int64(0)
+    if n > 1:
+        if p >= end:
+            return status.HEADER_COLUMNS, p
+        mode = np.int64(get_u8(data, p))
+        p += 1
+    if n == 1 or mode == BY_POSITION:
+        number, p = get_uvarint(data, p, end)
+        if p > end or number == 0:
+            return status.HEADER_COLUMNS, p
+        if number > most_headers or number * n > most_headers:
+            return status.LIMIT_HEADERS, p
+        for i in range(np.uint64(n)):
+            header_bounds[to + i + ONE] = before + number * np.int64(i + ONE)
+        return status.SOUND, p
+    if mode != BY_ROW:
+        return status.HEADER_COLUMNS, p
+    state, p = packed.read(data, p, end, n, x, 0)
+    if state != status.SOUND:
+        return state, p
+    total = np.int64(0)
+    for i in range(np.uint64(n)):
+        if x[i] < 0 or x[i] > INT32_MAX:
+            return status.COLUMN_LENGTH, p
+        total += x[i]
+        header_bounds[to + i + ONE] = before + total
+    if total == 0:
+        return status.HEADER_COLUMNS, p
+    return status.LIMIT_HEADERS if total > most_headers else status.SOUND, p
+
+
+@leaf
+def _controls_hold(source, columns, r, n):
+    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
+    for i in range(np.uint64(r), np.uint64(r + n)):
+        if not control.is_sound(
+            source, key_starts[i], np.int64(key_lengths[i]), source, value_starts[i], np.int64(value_lengths[i])
+        ):
+            return False
+    return True
+
+
+@kernel
+def index(data, positions, counts, limits, two_clocks, with_payload, x, state, columns, header_bounds, bodies, totals,
+          codecs, bounds):  # fmt: skip
+    """Reads the columns of each sound batch; no byte of payload is moved, and a codec's is not looked at.
+
+    counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
+    created are two arrays. with_payload: starts of keys and values too, where the payload is plain and no header is
+    there; `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1], bodies
+    int64 (where the payload begins, or the header columns), totals int64 (bytes of keys and values), codecs
+    int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that breaks a promise gets its
+    state and no record. Gives the bytes that were read.
+    """
+    most_bytes, most_headers, most_headers_in_all = limits
+    timestamps, created = columns[:2]
+    r, plain_bytes = np.int64(0), np.int64(0)
+    bounds[0] = header_bounds[0] = 0
+    for b in range(len(state)):
+        bounds[b + 1] = r
+        codecs[b] = totals[b] = bodies[b] = 0
+        if state[b] != status.SOUND:
+            continue
+        at, end, count = positions[b], positions[b + 1], counts[b]
+        if not crc_holds(data, at, end):
+            state[b] = status.CRC
+            continue
+        _, bits, _, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
+        problem, key_bytes, value_bytes = status.SOUND, np.int64(0), np.int64(0)
+        if count:  # then, if it is sound, header columns or payload
+            problem, p, key_bytes, value_bytes = _read_columns(
+                data, p, end, count, bits, get_i64(data, at), anchor, most_bytes, x, columns, r
+            )
+        body = p
+        if problem == status.SOUND:
+            if bits & HEADERS:
+                most = min(most_headers, most_headers_in_all - header_bounds[r])
+                problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
+            else:
+                headers_before = header_bounds[r]
+                for i in range(np.uint64(r), np.uint64(r + count)):
+                    header_bounds[i + ONE] = headers_before
+        if problem == status.SOUND:
+            if p < end and count:
+                codecs[b] = bits & CODEC_MASK
+            if codecs[b] == 0 and bits & HEADERS == 0:
+                if p + key_bytes + value_bytes != end:
+                    problem = status.PAYLOAD
+                elif with_payload:
+                    _place(columns, r, count, p, key_bytes, by_rows)
+                    if bits & CONTROL and not _controls_hold(data, columns, r, count):
+                        problem = status.CONTROL_RECORD
+        state[b] = problem
+        if problem == status.SOUND:
+            if bits & APPEND:
+                for i in range(np.uint64(r), np.uint64(r + count)):
+                    timestamps[i] = max_time
+            elif two_clocks:
+                for i in range(np.uint64(r), np.uint64(r + count)):
+                    timestamps[i] = created[i]
+            bodies[b], totals[b] = body, key_bytes + value_bytes
+            plain_bytes += p - at
+            r += count
+            bounds[b + 1] = r
+    return plain_bytes
+
+
+@kernel
+def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
+    """Finds the keys and values of the batches that `index` has left: source[starts[b]:ends[b]] is their plain payload.
+
+    totals, header_totals int64: what lengths of keys and values, and of headers, add up to in each batch. A batch that
+    breaks a promise gets its state.
+    """
+    _, _, _, key_lengths, _, _, _ = columns
+    for b in range(len(state)):
+        r, n = bounds[b], bounds[b + 1] - bounds[b]
+        if n == 0 or state[b] != status.SOUND:
+            continue
+        _, bits, _, _, _, _, _, _, by_rows, _ = read_header(data, positions[b], positions[b + 1])
+        if ends[b] - starts[b] != totals[b] + header_totals[b]:
+            state[b] = status.PAYLOAD
+            continue
+        key_bytes = np.int64(0)
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            key_bytes += max(np.int64(key_lengths[i]), 0)
+        _place(columns, r, n, starts[b], key_bytes, by_rows)
+        if bits & CONTROL and not _controls_hold(source, columns, r, n):
+            state[b] = status.CONTROL_RECORD
+
+
+@kernel
+def describe(data, positions, starts, ends, bounds, created, sound, rows):
+    """Fills one BATCH row for each batch number in `sound`, but for `canonical`.
+
+    starts, ends: the plain payload of each batch; bounds int64[sound batches + 1]; the rest as in `index`, which has
+    checked it.
+    """
+    for i in range(len(sound)):
+        b = sound[i]
+        at, end = positions[b], positions[b + 1]
+        row = rows[i]
+        _, bits, count, last_delta, base_time, horizon, max_time, _, _, _ = read_header(data, at, end)
+        if base_time == UNSET:
+            base_time = np.int64(NO_TIMESTAMP)
+            if horizon != UNSET:
+                base_time = horizon
+            elif count:
+                base_time = created[bounds[i]]
+        row.position, row.size_bytes, row.magic = at, end - at, THIS_MAGIC
+        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), get_i16(data, at + ATTRIBUTES), bits & CODEC_MASK
+        row.timestamp_type = 1 if bits & APPEND else 0
+        row.base_offset = get_i64(data, at)
+        row.last_offset = row.base_offset + last_delta
+        row.count, row.base_timestamp_ms, row.max_timestamp_ms = count, base_time, max_time
+        row.append_time_ms = max_time if bits & APPEND else np.int64(NO_TIMESTAMP)
+        row.partition_leader_epoch = get_i32(data, at + EPOCH)
+        first = np.int64(-1)
+        row.producer_id, row.producer_epoch = first, first
+        if bits & PRODUCER:
+            row.producer_id = get_i64(data, at + HEADER)
+            row.producer_epoch = get_i16(data, at + HEADER + PRODUCER_EPOCH_AT)
+            first = np.int64(get_i32(data, at + HEADER + SEQUENCE_AT))
+        row.base_sequence = first
+        row.last_sequence = last_sequence(first, last_delta)
+        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+        row.delete_horizon_ms = horizon if bits & HORIZON else np.int64(NO_TIMESTAMP)
+        row.records_size_bytes = ends[b] - starts[b]
+
+
+@kernel
+def same_prefixes(data, positions, bodies, source, starts, ends, sound, made, made_positions, made_bodies, rows):
+    """Sets `canonical` of each row: whether `made`, these batches written anew without a codec, is what was read.
+
+    source[starts[b]:ends[b]] is the plain payload of batch b; lengths and checksums are not compared.
+    """
+    for i in range(len(sound)):
+        b = sound[i]
+        at, other = positions[b], made_positions[i]
+        prefix, payload = made_bodies[i] - other, made_positions[i + 1] - made_bodies[i]
+        same = bodies[b] - at == prefix and ends[b] - starts[b] == payload
+        if same:
+            same = same_bytes(data, at, made, other, LENGTH)
+            same &= same_bytes(data, at + EPOCH, made, other + EPOCH, CRC - EPOCH)
+            bits, other_bits = get_i16(data, at + ATTRIBUTES), get_i16(made, other + ATTRIBUTES)
+            same &= (bits ^ other_bits) & ~CODEC_MASK == 0 and (rows[i].count > 0 or bits & CODEC_MASK == 0)
+            same &= same_bytes(data, at + MAX_TIME, made, other + MAX_TIME, prefix - MAX_TIME)
+            same &= same_bytes(source, starts[b], made, made_bodies[i], payload)
+        rows[i].canonical = same
