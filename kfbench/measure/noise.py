@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.cpu import READINGS, paired_ratio
 from kfbench.measure.schema import SELF
 
-TIMED_KINDS: Final = ("cpu", "metadata", "record", "prefix", "broker")
+TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
 LEAST_INTERVALS: Final = 20  # of fewer, a share says nothing

@@ -100,13 +100,13 @@ COLUMNS: Final = (
         "most memory that Python and numpy held during the call, beyond what came in and out; the codecs' own is not "
         "seen",
     ),
-    # cpu, metadata, record, prefix and broker
+    # cpu, metadata, lookup, record, prefix and broker
     _column(
         "operation",
         pa.string(),
         "",
-        "cpu: encode or decode; metadata: decode-metadata; record: fetch-record; prefix: decompress or "
-        "decompress-prefix (codec alone), decode or decode-metadata; broker: the path",
+        "cpu: encode or decode; metadata: decode-metadata; lookup: lookup-metadata; record: fetch-record; prefix: "
+        "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker: the path",
     ),
     _column(
         "arm",

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import geometric_mean
 from typing import Any, Final
 
 import numpy as np
@@ -27,9 +28,19 @@ BESIDE: Final = ("v3", "v3-headers-first", NAME)
 RIVALS: Final = (BASE, "v3")  # what is there, and what is proposed: where columnar loses against them is listed
 WORK: Final = (*OPERATIONS, *READINGS.values())
 DOES: Final = dict(
-    zip(WORK, ("encode", "decode", "read offsets and times alone", "read one record of a batch"), strict=True)
+    zip(
+        WORK,
+        (
+            "encode",
+            "decode",
+            "read offsets and times alone",
+            "read them without the CRC",
+            "read one record of a batch",
+        ),
+        strict=True,
+    )
 )
-PANELS: Final = dict(zip(WORK, (*OPERATIONS, *READINGS), strict=True))  # short: there are four beside one another
+PANELS: Final = dict(zip(WORK, (*OPERATIONS, *READINGS), strict=True))  # short: there are five beside one another
 CELL: Final = ("batch", "with_codec", "label")
 COUNTED: Final = ("records", "batches", "size_bytes", "field_bytes")
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a breakdown that are no metadata
@@ -290,7 +301,7 @@ def means_table(found: Columnar) -> Table | None:
 
 def _mean(every: Sequence[Bytes], name: str) -> float | None:
     ratios = [ratio for each in every if (ratio := each.ratio(name)) is not None]
-    return float(np.exp(np.mean(np.log(ratios)))) if len(ratios) == len(every) else None
+    return geometric_mean(ratios) if len(ratios) == len(every) else None
 
 
 def pictured_bytes(found: Columnar) -> dict[str, Frame]:
@@ -440,48 +451,63 @@ def losses_table(found: Columnar) -> Table:
 
 def sentence(found: Columnar) -> str:
     """What its bytes, its CPU time and its losses come to, one sentence each."""
-    return " ".join(filter(None, (*_bytes_sentences(found), _cpu_sentence(found), _losses_sentence(found))))
+    said = metadata_sentence(found), bytes_sentence(found), cpu_sentence(found), _losses_sentence(found)
+    return " ".join(filter(None, said))
 
 
-def _bytes_sentences(found: Columnar) -> Iterator[str]:
+def metadata_sentence(found: Columnar) -> str:
+    """How much of what lies above the floor is saved. Empty, as each of these, where nothing was measured."""
     floors = [each for each in found.bytes if FLOOR in each.metadata]
-    if floors:
-        shares = {
-            name: [
-                (each.metadata[BASE] - each.metadata[name]) / (each.metadata[BASE] - each.metadata[FLOOR])
-                for each in floors
-                if name in each.metadata
-            ]
-            for name in BESIDE
-        }
-        medians = [f"{name} {100 * float(np.median(each)):.0f} %" for name, each in shares.items() if each]
-        above = [each.metadata[NAME] - each.metadata[FLOOR] for each in floors]
-        yield (
-            f"Of the metadata that {BASE} has above the floor is saved, in the median of {len(floors)} cells: "
-            f"{listed(medians)}; {NAME} stays {min(above):.2f} to {max(above):.2f} bytes a record above it."
-        )
-    if found.batches:
-        batch = found.batches[0]
-        means = {codec: _mean(found.under(codec, batch), NAME) for codec in found.codecs if found.under(codec, batch)}
-        said = [f"{mean:.3f} ({codec_words(codec)})" for codec, mean in means.items() if mean is not None]
-        if said:
-            means_of = f"geometric means, {of_batches(batch)}"
-            yield f"Payload too, it takes {listed(said)} times the bytes of {BASE}, {means_of}."
+    if not floors:
+        return ""
+    shares = {
+        name: [
+            (each.metadata[BASE] - each.metadata[name]) / (each.metadata[BASE] - each.metadata[FLOOR])
+            for each in floors
+            if name in each.metadata
+        ]
+        for name in BESIDE
+    }
+    medians = [f"{name} {100 * float(np.median(each)):.0f} %" for name, each in shares.items() if each]
+    above = [each.metadata[NAME] - each.metadata[FLOOR] for each in floors]
+    return (
+        f"Of the metadata that {BASE} has above the floor is saved, in the median of {len(floors)} cells: "
+        f"{listed(medians)}; {NAME} stays {min(above):.2f} to {max(above):.2f} bytes a record above it."
+    )
 
 
-def _cpu_sentence(found: Columnar) -> str:
-    said = []
+def bytes_sentence(found: Columnar) -> str:
+    """All bytes against v2's, by codec."""
+    if not found.batches:
+        return ""
+    batch = found.batches[0]
+    means = {codec: _mean(found.under(codec, batch), NAME) for codec in found.codecs if found.under(codec, batch)}
+    said = [f"{mean:.3f} ({codec_words(codec)})" for codec, mean in means.items() if mean is not None]
+    means_of = f"geometric means, {of_batches(batch)}"
+    return f"Payload too, {NAME} takes {listed(said)} times the bytes of {BASE}, {means_of}." if said else ""
+
+
+def cpu_sentence(found: Columnar) -> str:
+    """Its CPU time against v2's, by operation, without a codec."""
+    said, batch = [], pictured_batch(found)
     for operation in WORK:
-        every = [each.of[NAME].median for each in found.times if (each.operation, each.with_codec) == (operation, NONE)]
+        every = [
+            each.of[NAME].median
+            for each in found.times
+            if (each.operation, each.with_codec, each.batch) == (operation, NONE, batch)
+        ]
         if every:
-            said.append(f"{min(every):.2f} to {max(every):.2f} times to {DOES[operation]}")
-    return f"Without a codec it takes, of {BASE}'s CPU time, {listed(said)}." if said else ""
+            said.append(
+                f"{geometric_mean(every):.2f} ({min(every):.2f} to {max(every):.2f}) times to {DOES[operation]}"
+            )
+    by = f"geometric means over workloads and their span, {of_batches(batch)}"
+    return f"Without a codec {NAME} takes, of {BASE}'s CPU time, {listed(said)}: {by}." if said else ""
 
 
 def _losses_sentence(found: Columnar) -> str:
     counts, lost = compared(found), [each.what for each in losses(found)]
     said = [f"in {lost.count(what) or 'none'} of {number(count)} pairs by {what}" for what, count in counts.items()]
-    return f"It loses to {' or '.join(RIVALS)} {listed(said)}." if said else ""
+    return f"{NAME} loses to {' or '.join(RIVALS)} {listed(said)}." if said else ""
 
 
 def _span(ends: tuple[float, float], digits: int) -> str:

@@ -9,10 +9,9 @@ those that do not, and wins nothing.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import geometric_mean
 from types import MappingProxyType
 from typing import Final, TypeAlias
-
-import numpy as np
 
 from kfbench.formats import FORMATS
 from kfbench.report.broker import Paths, span
@@ -129,7 +128,7 @@ class Verdicts:
         ratios = [each.ratio(first, name) for each in self.classes]
         known = [ratio for ratio in ratios if ratio is not None]
         is_whole = len(known) == len(ratios) > 0 and not any(each.under[first].lost[name] for each in self.classes)
-        return _geometric(known) if is_whole else None
+        return geometric_mean(known) if is_whole else None
 
     @cached_property
     def lost(self) -> dict[str, list[str]]:
@@ -252,14 +251,10 @@ def _mean(name: str, found: Sequence[Sizes]) -> Sizes | None:
         workload=name,
         variant=DEFAULT,
         with_codec=found[0].with_codec,
-        records_a_batch=_geometric([each.records_a_batch for each in found]),
-        of={each: _geometric([sizes.of[each] for sizes in found]) for each in formats},
+        records_a_batch=geometric_mean([each.records_a_batch for each in found]),
+        of={each: geometric_mean([sizes.of[each] for sizes in found]) for each in formats},
         lost={each: tuple(dict.fromkeys(what for sizes in found for what in sizes.lost[each])) for each in formats},
     )
-
-
-def _geometric(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
 
 
 def table(verdicts: Verdicts) -> Table | None:

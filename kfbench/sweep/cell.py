@@ -395,6 +395,7 @@ _ROWS: Final[Mapping[Kind, Callable[[Cell], Iterator[Row]]]] = {
     "bytes": _bytes_rows,
     "cpu": _cpu_rows,
     "metadata": _cpu_rows,
+    "lookup": _cpu_rows,
     "record": _cpu_rows,
     "prefix": _prefix_rows,
     "broker": _broker_rows,

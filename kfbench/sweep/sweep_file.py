@@ -17,7 +17,7 @@ from kfbench.shipped import DATASETS
 
 SWEEPS: Final = DATASETS / "sweeps"
 
-Kind = Literal["bytes", "cpu", "metadata", "record", "prefix", "broker", "model", "floor"]
+Kind = Literal["bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker", "model", "floor"]
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
 

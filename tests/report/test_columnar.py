@@ -151,7 +151,9 @@ def test_every_cell_in_which_it_loses_is_listed(found: Columnar) -> None:
         ("encode", "kv-etc", "100 records a batch", "no codec", "v3"),
     ]
     # 2 workloads, each in 3 batches and under 2 more codecs, against 2
-    assert table.notes[0] == ("Compared: bytes 20, encode 4, decode 4, decode-metadata 4, fetch-record 4 pairs.")
+    assert table.notes[0] == (
+        "Compared: bytes 20, encode 4, decode 4, decode-metadata 4, lookup-metadata 4, fetch-record 4 pairs."
+    )
     said = columnar.sentence(found)
     assert "in 2 of 20 pairs by bytes, in 2 of 4 pairs by encode, in none of 4 pairs by decode" in said
     assert "v3 11 %, v3-headers-first 33 % and columnar 89 %" in said

@@ -17,7 +17,7 @@ from kfbench.formats import FORMATS
 from kfbench.formats._batched import BatchedFormat
 from kfbench.measure import alone as alone_module
 from kfbench.measure.alone import NotAlone, SomeoneMeasures
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import IDENTITY, SCHEMA, table
@@ -88,7 +88,7 @@ def test_a_cold_cell_takes_one_call_a_sample(monkeypatch: pytest.MonkeyPatch) ->
     assert len(refused) == 8 and all("cold caches need" in row["error"] for row in refused)
 
 
-@pytest.mark.parametrize(("kind", "operation"), [("metadata", "decode-metadata"), ("record", "fetch-record")])
+@pytest.mark.parametrize(("kind", "operation"), READINGS.items())
 def test_rows_of_readers_that_do_not_want_all(kind: str, operation: str) -> None:
     rows = measure_cell(a_cell(kind, formats=("v2", "v3-headers-first", "columnar")))
     each = [("v2", "measure"), ("v3-headers-first", "measure"), ("columnar", "measure"), ("v2", "aa")]
@@ -222,7 +222,7 @@ def test_a_floor_that_fails_is_an_error_row(monkeypatch: pytest.MonkeyPatch) -> 
 def test_rows_fit_the_schema_as_they_come() -> None:
     prefix = a_cell("prefix", formats=("v3-full",), codec="snappy")
     broker = a_cell("broker", path="convert", to="v1")
-    readers = a_cell("metadata", formats=("v2",)), a_cell("record", formats=("v2",))
+    readers = [a_cell(kind, formats=("v2",)) for kind in ("metadata", "lookup", "record")]
     each = (a_cell(), a_cell("cpu"), *readers, prefix, broker, a_cell("model"), a_cell("floor", formats=(FLOOR,)))
     made = table([row for cell in each for row in measure_cell(cell)])
     assert made.schema.equals(SCHEMA)
@@ -325,6 +325,7 @@ CELLS_OF_EVERY_KIND = [
     a_cell(codec="zstd", level=3),
     a_cell("cpu"),
     a_cell("metadata"),
+    a_cell("lookup"),
     a_cell("record", formats=("v2", "columnar")),
     a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
     a_cell("broker", path="append"),

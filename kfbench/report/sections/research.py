@@ -32,7 +32,7 @@ def _figures(found: columnar.Columnar) -> Iterator[Figure]:
         yield Figure(
             name="columnar-metadata",
             svg=plots.paths(panels, f"metadata relative to {BASE}", row_height=0.3),
-            alt=f"Metadata of each workload by format, relative to {BASE}. {columnar.sentence(found)}",
+            alt=f"Metadata of each workload by format, relative to {BASE}. {columnar.metadata_sentence(found)}",
             caption="Bytes that are no key, value or header, without a codec, beside the metadata floor.",
             numbers="columnar-metadata",
         )
@@ -40,7 +40,7 @@ def _figures(found: columnar.Columnar) -> Iterator[Figure]:
         yield Figure(
             name="columnar-bytes",
             svg=plots.paths(panels, f"bytes relative to {BASE}, same codec", row_height=0.3),
-            alt=f"Bytes of each workload by format and codec, relative to {BASE}. {columnar.sentence(found)}",
+            alt=f"Bytes of each workload by format and codec, relative to {BASE}. {columnar.bytes_sentence(found)}",
             caption=f"All bytes, payload too. Left of 1× a format takes fewer than {BASE} with the same codec.",
             numbers=columnar.bytes_tables(found)[0].name,
         )
@@ -48,9 +48,9 @@ def _figures(found: columnar.Columnar) -> Iterator[Figure]:
         yield Figure(
             name="columnar-cpu",
             svg=plots.ratios(panels, f"CPU time relative to {BASE}", found.noise),
-            alt=f"CPU time relative to {BASE} by workload and operation. {columnar.sentence(found)}",
-            caption=f"{columnar.of_batches(columnar.pictured_batch(found))}, no codec; metadata and record are "
-            "decode-metadata and fetch-record. Bars: 95 % interval of the paired ratio; shaded: what "
-            f"{BASE} against itself shows.",
+            alt=f"CPU time relative to {BASE} by workload and operation. {columnar.cpu_sentence(found)}",
+            caption=f"{columnar.of_batches(columnar.pictured_batch(found))}, no codec; metadata, lookup and record are "
+            "decode-metadata, the same without the CRC, and fetch-record. Bars: 95 % interval of the paired ratio; "
+            f"shaded: what {BASE} against itself shows.",
             numbers="columnar-cpu",
         )
