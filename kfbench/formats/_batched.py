@@ -150,10 +150,12 @@ class BatchedFormat(SealedFormat):
             super()._fetch(data, positions, indices, state, index)
         rows.fetch(data, positions, self.magic, indices, state, index.columns)
 
-    def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
+    def decode_metadata(
+        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
+    ) -> DecodedMetadata:
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
-        read = Reading(data, entries.positions, self.magic, on_error, Allowance.of(len(data), limits))
+        read = Reading(data, entries.positions, self.magic, on_error, Allowance.of(len(data), limits), check_crcs)
         read.decompress(metadata_only=True)
         index, header_bounds, bounds = read.index()
         errors = [*read.damage.errors(), *entries.errors(on_error)]

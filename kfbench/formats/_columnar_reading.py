@@ -18,15 +18,18 @@ def largest_of(bounds: Int64) -> int:
 class ColumnarReading:
     """A log of magic 4 on its way to columns."""
 
-    def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
-        self.data, self.positions, self.allowance = data, positions, allowance
+    def __init__(
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, check_crcs: bool = True
+    ) -> None:
+        self.data, self.positions, self.allowance, self.check_crcs = data, positions, allowance, check_crcs
         self.damage = Damage(positions, on_error)
         batches = len(positions) - 1
         limits = allowance.limits
         self.counts = np.empty(batches, np.int64)
         records, largest, self.two_clocks, self.any_headers = reading.survey(
-            data, positions, limits.batch_records, limits.log_records(len(data)), self.counts, self.damage.state
-        )
+            data, positions, limits.batch_records, limits.log_records(len(data)), check_crcs, self.counts,
+            self.damage.state,
+        )  # fmt: skip
         self.columns, self.scratch = Index(records, self.two_clocks), np.empty(largest, np.int64)
         self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
@@ -41,7 +44,7 @@ class ColumnarReading:
         limits = self.allowance.limits
         most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
         plain_bytes: int = reading.index(
-            self.data, self.positions, self.counts, most, self.two_clocks, with_payload, self.scratch,
+            self.data, self.positions, self.counts, most, self.check_crcs, self.two_clocks, with_payload, self.scratch,
             self.damage.state, self.columns.columns, self.header_bounds, self.header_columns, self.totals, self.codecs,
             self.bounds,
         )  # fmt: skip

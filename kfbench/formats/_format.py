@@ -162,9 +162,20 @@ class Format(ABC):
             return log
         return replace(log, errors=[*log.errors, *entries.errors(on_error)], trailing_bytes=entries.trailing_bytes)
 
-    def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
+    def decode_metadata(
+        self,
+        data: Any,
+        on_error: OnError = "raise",
+        limits: Limits | None = None,
+        check_crcs: bool = True,  # noqa: ARG002
+    ) -> DecodedMetadata:
         """Offsets, timestamps and lengths alone. Where a format has the headers of a batch first, no more than they is
-        decompressed; then a payload that is cut short or undecodable goes unseen, and so do control records."""
+        decompressed; then a payload that is cut short or undecodable goes unseen, and so do control records.
+
+        check_crcs: False takes no checksum and keeps every other check, as Kafka's consumers do by that name, and its
+        brokers where they look up offsets by time. A format whose only way is to decode all of it (v0, v1, enriched,
+        kip98) checks them all the same.
+        """
         log = self.decode(data, on_error, limits)
         shapes = log.records.shapes
         return DecodedMetadata(

@@ -19,8 +19,17 @@ from kfbench.records import Records
 class Reading:
     """One log of magic 2 or 3 on its way to columns."""
 
-    def __init__(self, data: Bytes, positions: Int64, magic: int, on_error: OnError, allowance: Allowance) -> None:
+    def __init__(
+        self,
+        data: Bytes,
+        positions: Int64,
+        magic: int,
+        on_error: OnError,
+        allowance: Allowance,
+        check_crcs: bool = True,
+    ) -> None:
         self.data, self.positions, self.magic, self.allowance = data, positions, magic, allowance
+        self.check_crcs = check_crcs
         self.damage = Damage(positions, on_error)
         batches = len(positions) - 1
         self.codecs, self.counts = np.empty(batches, np.int8), np.empty(batches, np.int64)
@@ -30,7 +39,7 @@ class Reading:
             np.empty(batches if magic == 3 else 0, np.int64),
         )
         self.records, self.any_codec, self.two_clocks, self.featured = batch_header.survey(
-            data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes,
+            data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes, check_crcs,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
         )  # fmt: skip
         self.source, self.starts, self.ends = data, bodies, positions[1:]
@@ -75,7 +84,7 @@ class Reading:
         limits = self.allowance.limits
         (batch.index_featured if self.featured else batch.index)(
             self.data, self.positions, self.magic, self.source, self.starts, self.ends, self.payload_ends, *self.shared,
-            (limits.batch_headers, limits.field_bytes, limits.log_headers(len(self.data))),
+            (limits.batch_headers, limits.field_bytes, limits.log_headers(len(self.data))), self.check_crcs,
             self.damage.state, index.columns, header_bounds, bounds,
         )  # fmt: skip
         return index, header_bounds[: bounds[-1] + 1], bounds

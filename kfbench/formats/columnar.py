@@ -147,10 +147,12 @@ class ColumnarFormat(SealedFormat):
         room = np.empty(LIMITS.batch_records, np.int64)  # for all values of a column with patches: untouched without
         fetching.fetch(data, positions, indices, room, state, index.columns)
 
-    def decode_metadata(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedMetadata:
+    def decode_metadata(
+        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
+    ) -> DecodedMetadata:
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
-        read = ColumnarReading(data, entries.positions, on_error, Allowance.of(len(data), limits))
+        read = ColumnarReading(data, entries.positions, on_error, Allowance.of(len(data), limits), check_crcs)
         plain_bytes = read.index(with_payload=False)
         errors = [*read.damage.errors(), *entries.errors(on_error)]
         n, index = int(read.bounds[-1]), read.columns

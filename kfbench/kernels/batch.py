@@ -47,8 +47,8 @@ def _longest(key_lengths, value_lengths, r, count):
     return longest
 
 
-def _index(data, positions, magic, source, starts, ends, payload_ends, shared_starts, shared_stops, limits, state,
-           columns, header_bounds, bounds):  # fmt: skip
+def _index(data, positions, magic, source, starts, ends, payload_ends, shared_starts, shared_stops, limits, check_crcs,
+           state, columns, header_bounds, bounds):  # fmt: skip
     """Reads the records of each sound batch into columns; no byte of payload is moved.
 
     source[starts[b]:ends[b]] are the plain records of batch b (`data` itself where nothing is compressed), and
@@ -67,7 +67,7 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
             continue
         at, end = positions[b], positions[b + 1]
         bits, _, base_time, append_time, count, body = read_header(data, at, end, magic)
-        if (bits & CODEC_MASK == 0 or count == 0) and not crc_holds(data, at, end):
+        if check_crcs and (bits & CODEC_MASK == 0 or count == 0) and not crc_holds(data, at, end):
             state[b] = status.CRC
             continue
         if count == 0:  # Kafka ignores whatever follows

@@ -364,11 +364,10 @@ def crc_holds(data, at, end):
 
 
 @kernel
-def survey(
-    data, positions, magic, most_records, most_bytes, codecs, counts, bodies, shared_starts, shared_stops, state
-):
-    """Reads each batch header, tag 1 included; checks the CRC of compressed batches, so that nothing damaged is
-    decompressed.
+def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs, counts, bodies, shared_starts,
+           shared_stops, state):  # fmt: skip
+    """Reads each batch header, tag 1 included; with check_crcs checks the CRC of compressed batches, so that nothing
+    damaged is decompressed.
 
     positions int64[batches + 1]. Fills codecs int8, counts int64, bodies int64 (where the records begin), state int8
     (see `status`) and, of magic 3, shared_starts and shared_stops int64 (tag 1; equal: not there). Gives (records that
@@ -406,7 +405,7 @@ def survey(
                 problem = status.COUNT
             elif count > most_records:
                 problem = status.LIMIT_RECORDS
-        if (codec != 0 or problem != status.SOUND) and not crc_holds(data, at, end):
+        if check_crcs and (codec != 0 or problem != status.SOUND) and not crc_holds(data, at, end):
             problem = status.CRC
         state[b] = problem
         if problem == status.SOUND:

@@ -29,7 +29,7 @@ from tests.common import (
     one_batch,
     records_of,
 )
-from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
 from tests.reference import columnar_cases
 from tests.reference.model import Message
 from tests.strategies import INT64, NOW_MS, Case
@@ -385,7 +385,9 @@ def test_damage_agrees_with_the_reference(data: st.DataObject) -> None:
     case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
     codec = data.draw(st.sampled_from(["none", "none", "gzip"]))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)], codec)
-    check_agrees_with_reference(data.draw(mutations(bytes(log))))
+    changed = data.draw(mutations(bytes(log)))
+    check_agrees_with_reference(changed)
+    check_metadata_without_checksums(changed, "columnar")
 
 
 @given(data=st.data(), cut=st.integers(17, 300))

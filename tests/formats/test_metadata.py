@@ -6,6 +6,7 @@ import pytest
 from kfbench import FORMATS, Records
 from kfbench.batches import DecodedLog, DecodedMetadata
 from kfbench.errors import CorruptLog
+from kfbench.formats._format import Format
 
 RECORDS = Records.from_lists(
     [None if i % 7 == 0 else b"v" * (40 * i) for i in range(20)],
@@ -53,3 +54,24 @@ def test_a_damaged_batch_between_sound_ones(name: str, codec: str) -> None:
     check_same(fmt.decode_metadata(data, on_error="skip"), fmt.decode(data, on_error="skip"))
     with pytest.raises(CorruptLog):
         fmt.decode_metadata(data)
+
+
+@pytest.mark.parametrize(("name", "codec"), ARMS)
+def test_without_checksums(name: str, codec: str) -> None:
+    """A changed byte of payload, or of the checksum, goes unseen but where all of it is decoded."""
+    fmt = FORMATS[name]
+    records = Records.from_lists([b"value"] * 20, timestamps_ms=range(20))
+    log = fmt.encode(records, 10, codec, lossy=True)
+    sound = fmt.decode_metadata(log)
+    check_same(fmt.decode_metadata(log, check_crcs=False), fmt.decode(log))
+    data = log.data.copy()
+    data[data.tobytes().index(b"value") if codec == "none" else 17] ^= 1
+    with pytest.raises(CorruptLog, match="crc"):
+        fmt.decode_metadata(data)
+    if type(fmt).decode_metadata is Format.decode_metadata:
+        with pytest.raises(CorruptLog, match="crc"):
+            fmt.decode_metadata(data, check_crcs=False)
+    else:
+        seen = fmt.decode_metadata(data, check_crcs=False)
+        assert seen.offsets.tolist() == sound.offsets.tolist()
+        assert seen.value_lengths.tolist() == [5] * 20

@@ -12,7 +12,7 @@ from kfbench import FORMATS, BatchFields, KfbenchError, Records
 from kfbench.errors import CorruptLog, InvalidRecords
 from tests import strategies
 from tests.common import check_against_reference, check_codec_against_reference, messages_of, one_batch, records_of
-from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
 from tests.reference import codecs, v23
 from tests.reference.model import Fields, Message
 from tests.reference.varint import zigzag
@@ -160,7 +160,9 @@ def test_control_batches(kind: int) -> None:
 def test_changed_bytes_read_as_the_reference_reads_them(data: st.DataObject) -> None:
     messages = data.draw(strategies.message_lists(min_size=0, max_size=3))
     fields = data.draw(strategies.v2_fields(messages, 0))
-    check_agrees_with_reference(data.draw(mutations(v23.encode("v2", messages, fields))))
+    changed = data.draw(mutations(v23.encode("v2", messages, fields)))
+    check_agrees_with_reference(changed)
+    check_metadata_without_checksums(changed, "v2")
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -174,6 +176,7 @@ def test_changed_bytes_inside_a_codec(codec: str, data: st.DataObject) -> None:
     batch = bytearray(plain[:RECORDS_AT] + payload)
     batch[ATTRIBUTES_AT + 1] = CODECS.index(codec) + 1
     check_agrees_with_reference(sealed(bytes(batch)))
+    check_metadata_without_checksums(sealed(bytes(batch)), "v2")
 
 
 SMALL = Message(offset=0, timestamp_ms=NOW_MS, key=b"k", value=b"v", headers=(("h", b"x"),))

@@ -10,7 +10,7 @@ from kfbench import FORMATS, BatchFields, Records
 from kfbench.errors import CorruptLog
 from tests import strategies
 from tests.common import check_against_reference, check_codec_against_reference, messages_of, one_batch, records_of
-from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
 from tests.reference import codecs, v23
 from tests.reference.model import Fields, Message
 from tests.reference.varint import unsigned, zigzag
@@ -300,7 +300,9 @@ def test_an_over_long_header_is_read_but_not_canonical(name: str) -> None:
 @given(data=st.data())
 def test_changed_bytes_read_as_the_reference_reads_them(name: str, data: st.DataObject) -> None:
     messages, fields = data.draw(strategies.batches_of(name))
-    check_agrees_with_reference(data.draw(mutations(v23.encode(name, messages, fields))))
+    changed = data.draw(mutations(v23.encode(name, messages, fields)))
+    check_agrees_with_reference(changed)
+    check_metadata_without_checksums(changed, name)
 
 
 @every_name

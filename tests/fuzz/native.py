@@ -87,6 +87,9 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
             and np.array_equal(prefix.timestamps_ms, shapes.timestamps_ms)
         ):
             raise Fault("the prefix says otherwise")
+        bare = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS, check_crcs=False)
+        if not prefix.errors and not np.array_equal(prefix.offsets, bare.offsets):
+            raise Fault("without its checksum it says otherwise")
     if again and len(log):
         written_again(name, log, data)
     return [error.field for error in log.errors]

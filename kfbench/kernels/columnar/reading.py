@@ -60,8 +60,8 @@ BY_ROW, BY_POSITION = record_headers.BY_ROW, record_headers.BY_POSITION
 
 
 @kernel
-def survey(data, positions, most_records, most_in_all, counts, state):
-    """Reads each batch header; checks the CRC where it is damaged, or claims more records than it has bytes.
+def survey(data, positions, most_records, most_in_all, check_crcs, counts, state):
+    """Reads each batch header; checks the CRC, if at all, where it is damaged or claims more records than it has bytes.
 
     positions int64[batches + 1]. Fills counts int64 and state int8 (see `status`). Gives (records that are claimed, the
     largest batch's, whether any batch has log append time, has headers).
@@ -82,7 +82,7 @@ def survey(data, positions, most_records, most_in_all, counts, state):
                 problem = status.LIMIT_RECORDS
             elif count > most_in_all - records:
                 problem = status.LIMIT_LOG_RECORDS
-        if (problem != status.SOUND or count > end - at) and not crc_holds(data, at, end):
+        if check_crcs and (problem != status.SOUND or count > end - at) and not crc_holds(data, at, end):
             problem = status.CRC
         state[b] = problem
         if problem == status.SOUND:
@@ -260,8 +260,8 @@ def _controls_hold(source, columns, r, n):
 
 
 @kernel
-def index(data, positions, counts, limits, two_clocks, with_payload, x, state, columns, header_bounds, bodies, totals,
-          codecs, bounds):  # fmt: skip
+def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload, x, state, columns, header_bounds,
+          bodies, totals, codecs, bounds):  # fmt: skip
     """Reads the columns of each sound batch; no byte of payload is moved, and a codec's is not looked at.
 
     counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
@@ -281,7 +281,7 @@ def index(data, positions, counts, limits, two_clocks, with_payload, x, state, c
         if state[b] != status.SOUND:
             continue
         at, end, count = positions[b], positions[b + 1], counts[b]
-        if not crc_holds(data, at, end):
+        if check_crcs and not crc_holds(data, at, end):
             state[b] = status.CRC
             continue
         _, bits, _, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
