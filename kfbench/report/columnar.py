@@ -5,6 +5,7 @@ proposed.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from kfbench.workloads.catalogue import DEFAULT
 
 NAME: Final = "columnar"
 BESIDE: Final = ("v3", "v3-headers-first", NAME)
-RIVALS: Final = (BASE, "v3")  # what is there, and what is proposed: where columnar loses against them is listed
+RIVALS: Final = (BASE, "v3", "v3-headers-first")  # where columnar loses against one of them is listed
 WORK: Final = (*OPERATIONS, *READINGS.values())
 DOES: Final = dict(
     zip(
@@ -43,6 +44,16 @@ DOES: Final = dict(
 PANELS: Final = dict(zip(WORK, (*OPERATIONS, *READINGS), strict=True))  # short: there are five beside one another
 CELL: Final = ("batch", "with_codec", "label")
 COUNTED: Final = ("records", "batches", "size_bytes", "field_bytes")
+# Beside its times, for a saving that gives up checks is no plain one.
+NOT_LOOKED_AT: Final = (
+    (
+        f"Of headers {NAME}'s decode-metadata and lookup-metadata read how many there are: columns of headers that "
+        "break a promise, and a payload of another size than its lengths say, are left to decode. "
+        f"{BASE} walks through all headers."
+    ),
+    f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE} need not.",
+)
+HEADER_PARTS: Final = "batch_header"  # and what is behind a dot
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a breakdown that are no metadata
 
 
@@ -50,7 +61,8 @@ PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a br
 class Bytes:
     """One workload under one codec, in batches of `batch` records (0: its own); bytes a record of each format.
 
-    metadata: all that is no key, value or header, without a codec alone, and the floor's.
+    metadata: all that is no key, value or header, without a codec alone, and the floor's; columns: what of it is no
+    batch header.
     """
 
     label: str
@@ -59,6 +71,7 @@ class Bytes:
     with_codec: str
     of: Mapping[str, float]
     metadata: Mapping[str, float]
+    columns: Mapping[str, float]
 
     def ratio(self, name: str, base: str = BASE) -> float | None:
         return self.of[name] / self.of[base] if {name, base} <= self.of.keys() else None
@@ -66,7 +79,8 @@ class Bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """One operation on one workload: CPU time against v2 and, of columnar, against each rival, round by round."""
+    """One operation, or path of a broker, on one workload: CPU time against v2 and, of columnar, against each rival,
+    round by round."""
 
     label: str
     batch: int
@@ -107,9 +121,9 @@ class Columnar:
             by = {row.format: row for row in part.itertuples()}
             if not {NAME, BASE} <= by.keys():
                 continue
-            metadata = {name: _metadata(row) for name, row in by.items() if codec == NONE}
+            of_metadata = dict(by) if codec == NONE else {}
             if codec == NONE and (cell := part["cell_id"].iloc[0]) in floors.index:
-                metadata[FLOOR] = float(floors.at[cell, "overhead_bytes"] / floors.at[cell, "records"])
+                of_metadata[FLOOR] = floors.loc[cell]
             found.append(
                 Bytes(
                     label=str(label),
@@ -117,7 +131,8 @@ class Columnar:
                     records_a_batch=float(by[BASE].records / by[BASE].batches),
                     with_codec=str(codec),
                     of={name: float(by[name].size_bytes / by[name].records) for name in in_order(by)},
-                    metadata=metadata,
+                    metadata={name: sum(_metadata(row).values()) for name, row in of_metadata.items()},
+                    columns={name: _columns(row) for name, row in of_metadata.items()},
                 )
             )
         return sorted(found, key=lambda each: (each.batch, each.with_codec != NONE, each.with_codec, each.label))
@@ -125,7 +140,8 @@ class Columnar:
     @cached_property
     def times(self) -> list[Times]:
         """By operation, codec, batch and workload."""
-        rows = self.rows[self.rows["kind"].isin(["cpu", *READINGS])]
+        rows = self.rows[self.rows["kind"].isin(["cpu", *READINGS, "broker"])]
+        rows = rows[rows["host"] == rows["host"].mode().get(0)]  # a path's times may be of several
         rows = rows[[*CELL, "operation", "format", "arm", "cpu_ns", "inner_loops"]]
         found = []
         for (label, batch, codec, operation), part in rows.groupby(["label", "batch", "with_codec", "operation"]):
@@ -148,7 +164,14 @@ class Columnar:
         place = {str(operation): i for i, operation in enumerate(WORK)}
         return sorted(
             found,
-            key=lambda each: (place[each.operation], each.with_codec != NONE, each.with_codec, each.label, each.batch),
+            key=lambda each: (
+                place.get(each.operation, len(place)),
+                each.operation,
+                each.with_codec != NONE,
+                each.with_codec,
+                each.label,
+                each.batch,
+            ),
         )
 
     @cached_property
@@ -171,9 +194,14 @@ class Columnar:
         return sorted(found, key=lambda batch: (-found[batch], -batch))
 
 
-def _metadata(row: Any) -> float:
+def _metadata(row: Any) -> dict[str, float]:
+    """Bytes a record by part."""
     parts: dict[str, int] = json.loads(row.field_bytes)
-    return sum(size for name, size in parts.items() if name not in PAYLOAD) / int(row.records)
+    return {name: size / int(row.records) for name, size in parts.items() if name not in PAYLOAD}
+
+
+def _columns(row: Any) -> float:
+    return sum(size for name, size in _metadata(row).items() if not name.startswith(HEADER_PARTS))
 
 
 def of_batches(batch: int) -> str:
@@ -199,7 +227,8 @@ def metadata_table(found: Columnar) -> Table | None:
             *(Column(name=name, unit="bytes") for name in names),
             *(Column(name=name, unit=f"× {BASE}", digits=3) for name in names if name != BASE),
             Column(name=f"{NAME} above the floor", unit="bytes"),
-            Column(name=NAME, unit="× floor"),
+            Column(name=f"columns of {NAME}", unit="bytes"),
+            Column(name="their entropy", unit="bytes"),
         ),
         rows=tuple(
             (
@@ -209,12 +238,16 @@ def metadata_table(found: Columnar) -> Table | None:
                 *(each.metadata.get(name) for name in names),
                 *(_over(each.metadata, name) for name in names if name != BASE),
                 each.metadata[NAME] - each.metadata[FLOOR],
-                each.metadata[NAME] / each.metadata[FLOOR],
+                each.columns[NAME],
+                each.columns[FLOOR],
             )
             for each in sorted(every, key=lambda each: (each.label, each.batch))
         ),
         notes=(
-            f"Floor: {NAME}'s header and the entropy of the columns in these records, of which few tell little.",
+            (
+                f"The floor: a batch header of {NAME}'s size, and the entropy of all columns in these records. It is "
+                "too low where values hardly ever recur: n times that all differ have log2(n) bits each, no more."
+            ),
             "A time beside the latest (append time, delete horizon) takes 6 bytes there, and 10 or 11 in columnar.",
             f"Header keys and values are no metadata, also where {NAME} stores them once for a batch.",
         ),
@@ -326,20 +359,37 @@ def pictured_bytes(found: Columnar) -> dict[str, Frame]:
 
 
 def cpu_table(found: Columnar) -> Table | None:
-    if not found.times:
+    return _times_table(
+        found,
+        WORK,
+        "columnar-cpu",
+        f"CPU time relative to {BASE}, round by round",
+        *([f"{BASE} against itself reads {_span(found.noise, 3)}."] if found.noise else []),
+        *NOT_LOOKED_AT,
+    )
+
+
+def paths_table(found: Columnar) -> Table | None:
+    paths = list(dict.fromkeys(each.operation for each in found.times if each.operation not in WORK))
+    return _times_table(found, paths, "columnar-paths", f"CPU time of a broker's paths relative to {BASE}")
+
+
+def _times_table(found: Columnar, operations: Sequence[str], name: str, caption: str, *notes: str) -> Table | None:
+    times = [each for each in found.times if each.operation in operations]
+    if not times:
         return None
     names = {
-        operation: in_order({n for each in found.times if each.operation == operation for n in each.of})
-        for operation in WORK
+        operation: in_order({n for each in times if each.operation == operation for n in each.of})
+        for operation in operations
     }
-    shown = [(operation, name) for operation in WORK for name in names[operation]]
+    shown = [(operation, name) for operation in operations for name in names[operation]]
     cells: dict[tuple[str, int, str], dict[tuple[str, str], Interval]] = {}
-    for each in found.times:
+    for each in times:
         of = cells.setdefault((each.label, each.batch, each.with_codec), {})
         of.update({(each.operation, name): ratio for name, ratio in each.of.items()})
     return Table(
-        name="columnar-cpu",
-        caption=f"CPU time relative to {BASE}, round by round",
+        name=name,
+        caption=caption,
         columns=(
             Column(name="workload"),
             Column(name="batches"),
@@ -350,7 +400,7 @@ def cpu_table(found: Columnar) -> Table | None:
             (label, "own" if not batch else number(batch), codec_words(codec), *(of.get(each) for each in shown))
             for (label, batch, codec), of in sorted(cells.items(), key=lambda item: (item[0][2] != NONE, item[0]))
         ),
-        notes=(*([f"{BASE} against itself reads {_span(found.noise, 3)}."] if found.noise else []),),
+        notes=notes,
     )
 
 
@@ -391,11 +441,10 @@ class Loss:
     ratio: float | Interval
 
 
-def compared(found: Columnar) -> dict[str, int]:
-    """How many pairs of columnar and a rival there are, by what is compared."""
-    counts = {"bytes": sum(each.ratio(NAME, rival) is not None for each in found.bytes for rival in RIVALS)}
-    for each in found.times:
-        counts[each.operation] = counts.get(each.operation, 0) + len(each.against)
+def compared(found: Columnar, rival: str) -> dict[str, int]:
+    """In how many cells it is compared with a rival, by what is compared."""
+    counts = Counter({"bytes": sum(each.ratio(NAME, rival) is not None for each in found.bytes)})
+    counts.update(each.operation for each in found.times if rival in each.against)
     return {what: count for what, count in counts.items() if count}
 
 
@@ -423,7 +472,6 @@ def losses(found: Columnar) -> Iterator[Loss]:
 
 
 def losses_table(found: Columnar) -> Table:
-    counts = compared(found)
     return Table(
         name="columnar-losses",
         caption=f"Where {NAME} loses: every cell in which it takes more than {' or '.join(RIVALS)}",
@@ -440,7 +488,11 @@ def losses_table(found: Columnar) -> Table:
             for each in losses(found)
         ),
         notes=(
-            "Compared: " + ", ".join(f"{what} {number(count)}" for what, count in counts.items()) + " pairs.",
+            *(
+                f"Cells in which {NAME} takes more than {rival}: {_lost(found, rival)}."
+                for rival in RIVALS
+                if compared(found, rival)
+            ),
             "CPU time loses where its whole interval is above 1.",
         ),
     )
@@ -468,12 +520,18 @@ def metadata_sentence(found: Columnar) -> str:
         ]
         for name in BESIDE
     }
-    medians = [f"{name} {100 * float(np.median(each)):.0f} %" for name, each in shares.items() if each]
+    medians = [f"{100 * float(np.median(each)):.0f} % ({name})" for name, each in shares.items() if each]
     above = [each.metadata[NAME] - each.metadata[FLOOR] for each in floors]
-    return (
-        f"Of the metadata that {BASE} has above the floor is saved, in the median of {len(floors)} cells: "
-        f"{listed(medians)}; {NAME} stays {min(above):.2f} to {max(above):.2f} bytes a record above it."
+    said = (
+        f"The floor is the entropy of a batch's columns behind a header of {NAME}'s size. In the median of "
+        f"{len(floors)} cells {listed(medians)} of what {BASE} has above it is saved; {NAME} stays {min(above):.2f} to "
+        f"{max(above):.2f} bytes a record above it."
     )
+    batch = max(each.batch for each in floors)
+    times = [each.columns[NAME] / each.columns[FLOOR] for each in floors if each.batch == batch and each.columns[FLOOR]]
+    if times:
+        said += f" Its columns alone take {float(np.median(times)):.2f} times their entropy, {of_batches(batch)}."
+    return said
 
 
 def bytes_sentence(found: Columnar) -> str:
@@ -483,31 +541,43 @@ def bytes_sentence(found: Columnar) -> str:
     batch = found.batches[0]
     means = {codec: _mean(found.under(codec, batch), NAME) for codec in found.codecs if found.under(codec, batch)}
     said = [f"{mean:.3f} ({codec_words(codec)})" for codec, mean in means.items() if mean is not None]
-    means_of = f"geometric means, {of_batches(batch)}"
+    there = {each.label for codec in found.codecs for each in found.under(codec, batch)}
+    missing = sorted({each.label for each in found.bytes} - there)
+    means_of = f"geometric means over {len(there)} workloads, {of_batches(batch)}"
+    if missing:
+        means_of += f" ({listed(missing)}: none so large)"
     return f"Payload too, {NAME} takes {listed(said)} times the bytes of {BASE}, {means_of}." if said else ""
 
 
 def cpu_sentence(found: Columnar) -> str:
-    """Its CPU time against v2's, by operation, without a codec."""
-    said, batch = [], pictured_batch(found)
-    for operation in WORK:
-        every = [
-            each.of[NAME].median
-            for each in found.times
-            if (each.operation, each.with_codec, each.batch) == (operation, NONE, batch)
-        ]
-        if every:
-            said.append(
-                f"{geometric_mean(every):.2f} ({min(every):.2f} to {max(every):.2f}) times to {DOES[operation]}"
-            )
-    by = f"geometric means over workloads and their span, {of_batches(batch)}"
-    return f"Without a codec {NAME} takes, of {BASE}'s CPU time, {listed(said)}: {by}." if said else ""
+    """Its CPU time against v2's, by operation, without a codec and with each that was timed."""
+    batch, said = pictured_batch(found), []
+    for codec in dict.fromkeys(each.with_codec for each in found.times):
+        means = []
+        for operation in WORK:
+            every = [
+                each.of[NAME].median
+                for each in found.times
+                if (each.operation, each.with_codec, each.batch) == (operation, codec, batch)
+            ]
+            if every:
+                span = _span((min(every), max(every)), 2)
+                means.append(f"{geometric_mean(every):.2f} ({span}) to {DOES[operation]}")
+        if means:
+            said.append(f"{codec_words(codec)}: {listed(means)}")
+    by = f"CPU time of {NAME} against {BASE}'s, geometric means over workloads and their span, {of_batches(batch)}"
+    return f"{by}; {'; '.join(said)}." if said else ""
 
 
 def _losses_sentence(found: Columnar) -> str:
-    counts, lost = compared(found), [each.what for each in losses(found)]
-    said = [f"in {lost.count(what) or 'none'} of {number(count)} pairs by {what}" for what, count in counts.items()]
-    return f"{NAME} loses to {' or '.join(RIVALS)} {listed(said)}." if said else ""
+    said = _lost(found, BASE)
+    return f"Cells in which {NAME} takes more than {BASE}: {said}." if said else ""
+
+
+def _lost(found: Columnar, rival: str) -> str:
+    """What of what: 3 of 20 by encode."""
+    lost = Counter(each.what for each in losses(found) if each.against == rival)
+    return listed([f"{lost[what]} of {number(count)} by {what}" for what, count in compared(found, rival).items()])
 
 
 def _span(ends: tuple[float, float], digits: int) -> str:

@@ -19,7 +19,7 @@ from kfbench.report.capability import is_our_own, lacking, limits
 from kfbench.report.class_times import TIMED, ClassTime, Times
 from kfbench.report.failures import reason
 from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
-from kfbench.report.results import BASE, MAIN, Results, in_order, middle, ties
+from kfbench.report.results import BASE, MAIN, RESEARCH, Results, in_order, middle, ties
 from kfbench.report.words import codecs_of
 from kfbench.report.workloads import NONE, TIE, Named, Sizes, as_they_stand, without
 from kfbench.workloads.catalogue import DEFAULT
@@ -113,6 +113,11 @@ class Verdicts:
     def formats(self) -> list[str]:
         """Those of any workload, in order."""
         return in_order(name for codec in self.codecs for each in self._named.under(codec) for name in each.of)
+
+    @cached_property
+    def apart(self) -> list[str]:
+        """Those that were measured beside these, for themselves."""
+        return in_order(set(RESEARCH) & set(self._results.research["format"]))
 
     @cached_property
     def shown(self) -> list[str]:
@@ -330,9 +335,11 @@ def _marked(verdicts: Verdicts, name: str) -> str:
 
 def _notes(verdicts: Verdicts) -> Iterator[str]:
     first, *packed = verdicts.codecs
+    apart = listed([f"{name}, which nobody proposes and has a section of its own" for name in verdicts.apart])
+    but = f" but {apart}" if apart else ""
     yield (
-        f"Compared: {listed(verdicts.formats)}; no other format was measured on these workloads. Winner: the fewest "
-        f"bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE} within it is a tie."
+        f"Compared: {listed(verdicts.formats)}; no other format was measured on these workloads{but}. Winner: the "
+        f"fewest bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE} within it is a tie."
     )
     for said in verdicts.limits.values():
         yield f"{LIMITED} {said}"

@@ -14,7 +14,12 @@ def of_columnar(results: Results, prose: Prose) -> Section | Missing:
     if found.rows.empty:
         return Missing(what=title, why="columnar was not measured")
     sizes = columnar.bytes_tables(found)
-    shown = columnar.means_table(found), columnar.cpu_table(found), columnar.losses_table(found)
+    shown = (
+        columnar.means_table(found),
+        columnar.cpu_table(found),
+        columnar.paths_table(found),
+        columnar.losses_table(found),
+    )
     return Section(
         name="columnar",
         short="columnar",
