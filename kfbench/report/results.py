@@ -31,6 +31,7 @@ BASE = "v2"  # what ships today: every ratio is to it
 # This project's own, which nobody has proposed: `Results.research` has them. headers-first and the other variants of v3
 # are texts of others, taken apart or put together, and stand among the formats.
 RESEARCH = ("columnar",)
+CPU_DIGITS = 2  # of a ratio of CPU times, printed
 HEADLINE_BATCHES = (1, 10, 100, 1000)
 COLD = "cold"
 _GRID: Any = WORKLOADS["grid"]
@@ -91,9 +92,12 @@ def is_absent(value: Any) -> bool:
 
 
 def ties(ratio: Interval, noise: tuple[float, float] | None) -> bool:
-    """Whether a ratio cannot be told from 1: its interval holds 1, or reaches into what v2 reads against itself."""
-    low, high = noise or (1.0, 1.0)
-    return ratio.holds(1.0) or (ratio.high >= low and ratio.low <= high)
+    """Whether a ratio cannot be told from 1: its interval holds 1, or reaches into what v2 reads against itself.
+
+    As they are printed, so that who reads the figures comes to the same.
+    """
+    low, high = (round(each, CPU_DIGITS) for each in noise or (1.0, 1.0))
+    return round(ratio.high, CPU_DIGITS) >= low and round(ratio.low, CPU_DIGITS) <= high
 
 
 def middle(medians: Sequence[float]) -> tuple[float, float] | None:

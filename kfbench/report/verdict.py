@@ -19,7 +19,7 @@ from kfbench.report.capability import is_our_own, lacking, limits
 from kfbench.report.class_times import TIMED, ClassTime, Times
 from kfbench.report.failures import reason
 from kfbench.report.render import Cell, Column, Interval, Ranked, Table, listed, number
-from kfbench.report.results import BASE, MAIN, RESEARCH, Results, in_order, middle, ties
+from kfbench.report.results import BASE, CPU_DIGITS, MAIN, RESEARCH, Results, in_order, middle, ties
 from kfbench.report.words import codecs_of
 from kfbench.report.workloads import NONE, TIE, Named, Sizes, as_they_stand, without
 from kfbench.workloads.catalogue import DEFAULT
@@ -43,7 +43,6 @@ READING: Final = (
 )
 NOT_MEASURED: Final = "not measured"
 LIMITED: Final = "†"  # beside a winner that has no room for all that v2 has
-LEAST_DIGITS, MOST_DIGITS = 2, 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,17 +183,6 @@ class Verdicts:
         return {(row.workload, row.with_codec, row.format): reason(row) for row in rows.itertuples()}
 
     @cached_property
-    def digits(self) -> int:
-        """As many that CPU times, once they are rounded, tie where they do."""
-        means = [time.mean for each in self.classes for time in each.cpu.values()]
-        told = [ties(mean, self.noise) for mean in means]
-        for digits in range(LEAST_DIGITS, MOST_DIGITS):
-            noise = self.noise and (round(self.noise[0], digits), round(self.noise[1], digits))
-            if told == [ties(_rounded(mean, digits), noise) for mean in means]:
-                return digits
-        return MOST_DIGITS
-
-    @cached_property
     def winners(self) -> list[str]:
         """Of any class, under any codec, other than v2."""
         return in_order(name for each in self.classes for codec in self.codecs for name in each.smaller(codec))
@@ -291,7 +279,7 @@ def table(verdicts: Verdicts) -> Table | None:
             *(Column(name="winner", unit=_words(codec)) for codec in verdicts.codecs),
             Column(name=BASE, unit="bytes", digits=1),
             *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
-            *(Column(name=f"{NEW} {each}", unit=f"× {BASE} CPU", digits=verdicts.digits) for each in timed),
+            *(Column(name=f"{NEW} {each}", unit=f"× {BASE} CPU", digits=CPU_DIGITS) for each in timed),
         ),
         rows=tuple(body),
         notes=tuple(_notes(verdicts)),
@@ -309,7 +297,7 @@ def cpu_table(verdicts: Verdicts) -> Table | None:
         columns=(
             Column(name="workload class"),
             Column(name="winner", unit=_words(NONE)),
-            *(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits) for operation in TIMED),
+            *(Column(name=operation, unit=f"× {BASE} CPU", digits=CPU_DIGITS) for operation in TIMED),
         ),
         rows=tuple(
             (
@@ -420,12 +408,8 @@ def _is_larger(each: Verdict, codec: str, than: str) -> bool:
 def _tie_words(verdicts: Verdicts) -> str:
     if verdicts.noise is None:
         return "holds 1"
-    low, high = (number(each, verdicts.digits) for each in verdicts.noise)
+    low, high = (number(each, CPU_DIGITS) for each in verdicts.noise)
     return f"holds 1, or reaches into {low}–{high}, what {BASE} reads against itself by class,"
-
-
-def _rounded(ratio: Interval, digits: int) -> Interval:
-    return Interval(median=round(ratio.median, digits), low=round(ratio.low, digits), high=round(ratio.high, digits))
 
 
 def _which(verdicts: Verdicts, classes: Sequence[str]) -> str:
@@ -440,7 +424,7 @@ def detail_table(verdicts: Verdicts) -> Table:
         columns += [Column(name=codec, unit="bytes", digits=1), Column(name=codec, unit=f"× {BASE}", digits=3)]
         columns.append(Column(name=f"{codec}, least–most"))
     for operation in TIMED:
-        columns.append(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits))
+        columns.append(Column(name=operation, unit=f"× {BASE} CPU", digits=CPU_DIGITS))
         columns.append(Column(name=f"{operation}, least–most"))
     columns.append(Column(name="bytes", unit=_words(verdicts.codecs[0])))
     body: list[tuple[Cell, ...]] = []
@@ -455,7 +439,7 @@ def detail_table(verdicts: Verdicts) -> Table:
                 cells.append(None if name == BASE else _span(each, each.span(codec, name), 3))
             for operation in TIMED:
                 time = each.cpu.get((operation, name))
-                span = _span(each, (time.least, time.most) if time else None, verdicts.digits)
+                span = _span(each, (time.least, time.most) if time else None, CPU_DIGITS)
                 cells += [_cpu(each, operation, name), span]
             body.append((each.name, name, *cells, _word(each, name, verdicts.codecs[0])))
     return Table(
@@ -499,7 +483,7 @@ def classes_table(verdicts: Verdicts) -> Table:
             Column(name="workload class"),
             Column(name="records a batch"),
             Column(name="workloads"),
-            *(Column(name=operation, unit=f"× {BASE} CPU", digits=verdicts.digits) for operation in TIMED),
+            *(Column(name=operation, unit=f"× {BASE} CPU", digits=CPU_DIGITS) for operation in TIMED),
         ),
         rows=tuple(
             (each.name, each.records_a_batch, listed(each.workloads), *(each.again.get(name) for name in TIMED))
@@ -565,7 +549,7 @@ def cpu_sentence(verdicts: Verdicts) -> str:
         ):
             if medians:
                 parts.append(
-                    f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()], verdicts.digits)}×)"
+                    f"{word} for {listed(list(map(_lower, medians)))} ({span([*medians.values()], CPU_DIGITS)}×)"
                 )
         parts.append(f"as much, as far as can be told, in {len(ratios) - len(apart)} of {len(ratios)} classes")
         said.append(f"{NEW} takes {listed(parts)} to {operation}")
@@ -573,7 +557,7 @@ def cpu_sentence(verdicts: Verdicts) -> str:
         return ""
     text = f"Of CPU time against {BASE}, {'; '.join(said)}."
     if verdicts.noise:
-        low, high = (number(each, verdicts.digits) for each in verdicts.noise)
+        low, high = (number(each, CPU_DIGITS) for each in verdicts.noise)
         text += f" By class, {BASE} against itself reads {low} to {high}."
     return text
 

@@ -12,7 +12,7 @@ from kfbench.report import class_times, verdict
 from kfbench.report.broker import Paths
 from kfbench.report.capability import lacking
 from kfbench.report.render import Interval, Table, listed, number
-from kfbench.report.results import Results
+from kfbench.report.results import Results, ties
 from kfbench.report.sections import page
 from kfbench.report.verdict import CLASSES, Verdicts
 from kfbench.report.workloads import TIE, Named
@@ -312,18 +312,18 @@ def test_a_variant_of_this_project_is_named_as_one(tmp_path: Path, table: Table)
     assert not any("this project" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(("low", "digits"), [(1.02, 2), (1.0049, 3), (1.00004, 5)])
-def test_as_many_digits_are_printed_as_keep_the_rule_of_a_tie(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, low: float, digits: int
+@pytest.mark.parametrize(("low", "is_tie"), [(1.02, False), (1.0051, False), (1.0049, True), (0.99, True)])
+def test_a_tie_is_one_as_it_is_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, low: float, is_tie: bool
 ) -> None:
-    """An interval that ends above 1 is no tie, and must not be printed as if it began at 1."""
+    """An interval that is printed as if it began at 1 is a tie, and no other is."""
     found = verdicts_of(tmp_path, workload_rows())
     time = class_times.joined([Interval(median=1.03, low=low, high=1.05)])
     one = replace(found.classes[0], cpu={("encode", "v3"): time}, again={})
     monkeypatch.setattr(found, "classes", [one])
-    assert found.digits == digits
     cell = row_of(costs_of(found), **{"workload class": ONE})["encode (× v2 CPU)"]
-    assert f"({number(low, digits)}–" in number(cell, digits) and f"{low:.{digits}f}" != f"{1:.{digits}f}"
+    assert ("(1.00–" in number(cell) or "(0.99–" in number(cell)) == is_tie
+    assert isinstance(cell, Interval) and ties(cell, found.noise) == is_tie
 
 
 def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
