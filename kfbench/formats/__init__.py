@@ -21,4 +21,9 @@ BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(
     {FORMATS[name].magic: FORMATS[name] for name in ("v0", "v1", "v2", "v3", "columnar")}
 )
 
-__all__ = ["BY_MAGIC", "FORMATS", "Capabilities", "Entries", "Format"]
+SHIPPED: Final = frozenset({"v0", "v1", "v2"})  # by some Kafka; v2 alone by those of today
+PROPOSED: Final = frozenset(
+    {"v3", "kip98", "enriched", "enriched-ms"}
+)  # laid out by a text of others; the rest are ours
+
+__all__ = ["BY_MAGIC", "FORMATS", "PROPOSED", "SHIPPED", "Capabilities", "Entries", "Format"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kfbench.formats import FORMATS
+from kfbench.formats import FORMATS, PROPOSED, SHIPPED
 from kfbench.report.render import listed
 
 WORDS: Final[Mapping[str, str]] = {
@@ -18,8 +18,6 @@ WORDS: Final[Mapping[str, str]] = {
     "is_transactional": "transactions",
     "is_control": "control batches",
 }
-# Those that ship, and those that a text of others lays out.
-PROPOSED: Final = frozenset({"v0", "v1", "v2", "v3", "kip98", "enriched", "enriched-ms"})
 
 
 def in_words(names: Iterable[str]) -> tuple[str, ...]:
@@ -44,4 +42,4 @@ def limits(name: str, than: str) -> str:
 
 def is_our_own(name: str) -> bool:
     """Whether nobody but this project has proposed it. Half of a proposal is none."""
-    return name in FORMATS and name not in PROPOSED
+    return name in FORMATS and name not in SHIPPED | PROPOSED

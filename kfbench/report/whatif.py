@@ -23,6 +23,11 @@ DAY_MS: Final = 86_400_000
 MOST_SOURCES: Final = 50  # rows; more are summed by topic
 
 Answer = Mapping[str, Any]
+HEADLINES: Final = {
+    "today": "What Kafka has today",
+    "proposed": "Proposed, and in no Kafka",
+    "own": "This project's own, which nobody has proposed",
+}
 
 
 def publish(found: Answer, out: Path) -> Path:
@@ -70,11 +75,10 @@ def _what(found: Answer) -> str:
 
 
 def lead(found: Answer) -> str:
-    """The fewest bytes of what can be had today, then of what is proposed and loses nothing: as recorded, and in other
-    batches."""
-    today, proposed = (list(map(_would_take, found["headline"][name])) for name in ("today", "proposed"))
-    text = f"What Kafka has today: {'; '.join(today)}."
-    return f"{text} Proposed, and in no Kafka: {'; '.join(proposed)}." if proposed else text
+    """The fewest bytes of what can be had today, then of what is proposed and loses nothing, then of what nobody but
+    this project has proposed: as recorded, and in other batches."""
+    said = {name: "; ".join(map(_would_take, found["headline"][name])) for name in HEADLINES}
+    return " ".join(f"{HEADLINES[name]}: {each}." for name, each in said.items() if each)
 
 
 def _would_take(arm: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ codec.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kfbench.broker.bills import Prices, Traffic
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
-from kfbench.formats import FORMATS
+from kfbench.formats import FORMATS, PROPOSED, SHIPPED
 from kfbench.log.inspect import counted
 from kfbench.log.tail import nothing_in
 from kfbench.measure.break_even import Crossing, break_evens, overhead_bytes
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 # The defaults of Kafka 4, and two steps towards fewer and larger batches.
 BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(100.0, 256 << 10))
-SHIPPED: Final = ("v0", "v1", "v2")  # by some Kafka; v2 alone by those of today. All others are proposals
 RECODED: Final = ("v2", "v3")  # rebatched under codecs too, unless formats are asked for
 SAMPLE_BYTES: Final = 16 << 20  # of the source, through all formats and codecs: a minute or less
 LOCAL_BYTES: Final = 64 << 20  # below it Spark would take longer to start than to help
@@ -106,23 +105,34 @@ class WhatIf:
     uniform_records: int  # of these, what break_even and overhead are of
     columns: Columns | None = None  # of tables
 
-    def smallest(self, arms: Iterable[Arm], proposals: bool) -> Arm | None:
-        """Of what can be had today, v2; or of the proposals that lose nothing."""
+    def smallest(self, arms: Iterable[Arm], formats: Container[str]) -> Arm | None:
+        """Of these formats, as far as they lose nothing."""
         of = [
             arm
             for arm in arms
             if arm.size_bytes is not None
-            and (arm.format not in SHIPPED and not self.losses[arm.format] if proposals else arm.format == BASE)
+            and arm.format in formats
+            and (arm.format == BASE or not self.losses[arm.format])
         ]
         return min(of, key=lambda arm: arm.size_bytes or 0, default=None)
 
     @property
+    def recoded(self) -> tuple[str, ...]:
+        """The formats that were tried with codecs in other batches, too; all, where no codec was."""
+        formats = dict.fromkeys(arm.format for arm in self.rebatched)
+        return tuple(dict.fromkeys(arm.format for arm in self.rebatched if arm.codec != "none") or formats)
+
+    @property
     def headline(self) -> dict[str, tuple[Arm, ...]]:
-        """today, proposed -> what takes the fewest bytes: batches as recorded, then others."""
-        found = {
-            name: [self.smallest(arms, name == "proposed") for arms in (self.arms, self.rebatched)]
-            for name in ("today", "proposed")
-        }
+        """today, proposed, own -> what takes the fewest bytes: batches as recorded, then others.
+
+        In other batches of the formats that were tried with codecs there: without one, a format would be held against
+        others with theirs.
+        """
+        others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
+        formats = {arm.format for arm in self.arms}
+        groups = {"today": {BASE}, "proposed": PROPOSED, "own": formats - SHIPPED - PROPOSED}
+        found = {name: [self.smallest(arms, of) for arms in (self.arms, others)] for name, of in groups.items()}
         return {name: tuple(arm for arm in each if arm is not None) for name, each in found.items()}
 
     @property

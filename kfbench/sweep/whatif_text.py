@@ -152,7 +152,7 @@ def _damage(sources: Iterable["Source"]) -> Iterator[str]:
             yield f"{source.path}: not read to its end: {source.unreadable}"
 
 
-HEADLINES: Final = {"today": "can be had today", "proposed": "proposed, in no Kafka"}
+HEADLINES: Final = {"today": "can be had today", "proposed": "proposed, in no Kafka", "own": "this project's own"}
 
 
 def _headline(found: "WhatIf", held: str) -> list[str]:
@@ -164,7 +164,10 @@ def _headline(found: "WhatIf", held: str) -> list[str]:
             size = arm.size_bytes or 0
             share = percent(saving(size, found.base_bytes))
             rows.append([HEADLINES[name], batches, arm.format, arm.codec, f"{size:,}", share])
-    return aligned(rows, right={4, 5})
+    lines = aligned(rows, right={4, 5})
+    if any(arm.format not in found.recoded for arm in found.rebatched):
+        lines.append(f"in other batches codecs were tried with {', '.join(found.recoded)}; --format names others")
+    return lines
 
 
 def _sizes(found: "WhatIf") -> list[str]:

@@ -553,3 +553,25 @@ def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
     assert (few, many) == tuple(a_batch * each for each in times)
     assert later_peak_bytes < 768 << 20  # a worker may have 1 GiB
     assert later_peak_bytes - peak_bytes < (many - few) * value_bytes // 2
+
+
+def test_what_nobody_has_proposed_stands_by_itself() -> None:
+    """In other batches as far as it was tried there with codecs: without one it would be held against others' zstd."""
+    path = FOLDER / "activity-lz4.log"
+    few, asked = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
+    assert few.recoded == ("v2", "v3") and "; --format names others" in few.to_text()
+    (as_recorded,) = few.headline["own"]
+    assert (as_recorded.format, as_recorded.codec) == ("columnar", "zstd") and len(few.headline["proposed"]) == 2
+    assert asked.recoded == ("v2", "columnar") and "--format names others" not in asked.to_text()
+    assert [arm.format for arm in asked.headline["own"]] == ["columnar"] * 2 and not asked.headline["proposed"]
+    assert "this project's own" in asked.to_text()
+
+
+def test_assumed_batches_are_no_other_batches(tmp_path: Path) -> None:
+    rows = tmp_path / "events.jsonl"
+    rows.write_text("".join(f'{{"id": {i}, "at": {1_700_000_000_000 + i}}}\n' for i in range(500)))
+    one, two = Batching(5.0, 16 << 10), Batching(100.0, 256 << 10)
+    for batchings in ([one], [one, two]):
+        found = what_if(rows, ["v2", "v3"], ["none"], batchings=batchings, columns=Columns(timestamp="at"))
+        assert found.assumed == one
+        assert [arm.batching for arm in found.headline["today"]] == [None, two][: len(batchings)]
