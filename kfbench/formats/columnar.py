@@ -61,20 +61,25 @@ CARRIED: Final = Capabilities(
 )
 NO_PARTS: Final = np.zeros(0, np.int64)
 NO_HEADERS: Final = np.zeros(0, np.int64)
+NO_HEADER_ROOM: Final = NO_HEADERS, NO_HEADERS, np.zeros(0, np.uint8), NO_HEADERS, *2 * (np.zeros(0, np.uint8),)
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
-    largest, longest = largest_of(bounds), 0
-    if shapes.has_headers:
-        largest = max(largest, largest_of(shapes.header_bounds[bounds]))
-        longest = max(0, int(shapes.header_value_lengths.max()))
+    largest, histogram = largest_of(bounds), np.empty(columns.BUCKETS, np.int64)
+    if not shapes.has_headers:
+        return np.empty(largest, np.int64), histogram, *NO_HEADER_ROOM
+    largest = max(largest, largest_of(shapes.header_bounds[bounds]))
+    longest = max(0, int(shapes.header_value_lengths.max()))
     return (
         np.empty(largest, np.int64),
-        np.empty(columns.BUCKETS, np.int64),
-        np.empty(record_headers.MOST_TRIED, np.int64),
+        histogram,
+        np.empty(largest, np.int64),
+        np.empty(record_headers.KNOWN, np.int64),
         np.empty(longest, np.uint8),
-        np.empty(shapes.header_count, np.uint8),
+        np.empty(longest + 1, np.int64),
+        np.empty(shapes.header_bytes + record_headers.SLACK, np.uint8),
+        np.empty(shapes.header_bytes + record_headers.SLACK, np.uint8),
     )
 
 
@@ -93,7 +98,7 @@ class ColumnarFormat(SealedFormat):
         return (
             batches * writing.MAX_BATCH_OVERHEAD
             + len(shapes) * writing.MAX_RECORD_OVERHEAD
-            + shapes.header_count * writing.MAX_HEADER_OVERHEAD
+            + shapes.header_count * record_headers.MAX_OVERHEAD
             + shapes.payload_bytes
         )
 
@@ -108,11 +113,8 @@ class ColumnarFormat(SealedFormat):
         first: int = 0,
     ) -> tuple[bool, Int64]:
         bodies, scratch = np.empty(len(bounds) - 1, np.int64), _scratch(records.shapes, bounds)
-        header_sizes = _header_sizes(records, bounds, scratch)
-        encode = writing.encode_with_headers if len(header_sizes) else writing.encode
-        problem, batch = encode(
-            records.columns, bounds, fields.rows, codec, scratch, header_sizes, out, positions, bodies
-        )
+        encode = writing.encode_with_headers if records.shapes.has_headers else writing.encode
+        problem, batch = encode(records.columns, bounds, fields.rows, codec, scratch, out, positions, bodies)
         return written(problem, first + batch), bodies
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
@@ -193,7 +195,8 @@ def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArr
     if isinstance(records, Shapes) or not records.shapes.has_headers:
         return NO_HEADERS
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
-    record_headers.sizes(records.columns, bounds, scratch, sizes)
+    most = len(scratch[0]) * (record_headers.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
+    record_headers.sizes(records.columns, bounds, scratch, np.empty(most, np.uint8), sizes)
     return sizes
 
 

@@ -5,311 +5,350 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
 from kfbench.kernels.columnar import columns as packed
-from kfbench.kernels.columnar.columns import INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
-from kfbench.kernels.intrinsics import get_u8, move, put_u8
+from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
+from kfbench.kernels.intrinsics import get_i64, get_u8, load_le64, move, put_i32, put_i64, put_u8
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes
 
 BY_ROW, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, NULLED, DICTIONARY, TEMPLATE = range(5)  # forms of a position
 MOST_TRIED, MOST_VALUES = 32, 256  # of a dictionary: what an encoder tries, what a reader takes
+MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8  # of a header: at worst one of two, with a key length, a form and a column of two
+SLACK = 8
+KNOWN = 4 * MOST_TRIED
+SLOTS = 2 * MOST_TRIED
+SPREAD, SLOT_SHIFT, LAST_SLOT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6), np.uint64(SLOTS - 1)
+FIRST_SLOT = np.uint64(2 * MOST_TRIED)
 ONE = np.uint64(1)
-BY_ROWS = 255  # in the place of a form
-VARIES, NOT_HEX = 1, 2
+U0, U2, U3, U4, U6, U8, U16, ALL = (np.uint64(value) for value in (0, 2, 3, 4, 6, 8, 16, 2**64 - 1))
+# Eight characters in a word, the first in its highest byte
+ZEROS = 0x3030303030303030
+ONES, SIXES, HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06, 0xF0))
+PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 
-# Writing. scratch: (x int64[records, or headers, of the largest batch], histogram, table int64[MOST_TRIED],
-# mask uint8[longest header value], forms uint8[headers]). `sizes` decides for each header of a batch's first record on
-# the form of its position, or has BY_ROWS at the first.
+# Writing. scratch: (x int64[records, or headers, of the largest batch], histogram, numbers as x, known int64[KNOWN],
+# mask and runs (uint8, int64)[longest header value + 1], digits and staged uint8[header bytes + SLACK]).
+# Where headers are by position their payload is staged: what makes it small is found when their columns are.
 
 
 @leaf
-def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
-    """Whether all of n >= 2 records have the same number of headers, and the same key at each position."""
-    start = header_bounds[first]
-    number = header_bounds[first + ONE] - start
-    for i in range(np.uint64(n)):
-        if header_bounds[first + i + ONE] - header_bounds[first + i] != number:
-            return False
-    for h in range(np.uint64(start + number), np.uint64(start + number * n)):
-        before = h - np.uint64(number)
-        if key_lengths[h] != key_lengths[before]:
-            return False
-        if key_starts[h] != key_starts[before] and not same_bytes(
-            keys, key_starts[h], keys, key_starts[before], np.int64(key_lengths[h])
-        ):
+def _word_before(data, end):
+    """The 8 bytes in front of `end`, zeros where `data` has not begun."""
+    if end >= 8:
+        return load_le64(data, end - 8)
+    word = U0
+    for k in range(end):
+        word |= np.uint64(get_u8(data, k)) << np.uint64(64 - 8 * (end - k))
+    return word
+
+
+@leaf
+def _differences(data, starts, h, stride, n, end, size):
+    """Which bits of the `size` bytes, 1 to 8, in front of their byte `end` are not the same in all n items."""
+    first = _word_before(data, starts[h] + end)
+    bits, at = U0, h
+    for _ in range(n - 1):
+        at += stride
+        bits |= _word_before(data, starts[at] + end) ^ first
+    return bits >> np.uint64(64 - 8 * size)
+
+
+@leaf
+def _lie_at_one_place(starts, h, stride, n):
+    at = h
+    for _ in range(n - 1):
+        at += stride
+        if starts[at] != starts[h]:
             return False
     return True
 
 
-@leaf
-def _same_value(lengths, values, starts, one, other):
-    if lengths[one] != lengths[other]:
+@part
+def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
+    """Whether all of n >= 2 records have the same number of headers, and the same key at each position."""
+    start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
+    stride = np.uint64(header_bounds[first + ONE]) - start
+    unlike = np.int64(0)
+    for i in range(first, first + np.uint64(n)):
+        unlike |= header_bounds[i + ONE] - header_bounds[i] - np.int64(stride)
+    if unlike:
         return False
-    return starts[one] == starts[other] or same_bytes(
-        values, starts[one], values, starts[other], np.int64(lengths[one])
-    )
-
-
-@leaf
-def _number_of(lengths, values, starts, h, table, known):
-    """The number of header h's value among those of the headers table[:known]; known: it is none of them."""
-    for k in range(known):
-        if _same_value(lengths, values, starts, h, np.uint64(table[k])):
-            return np.int64(k)
-    return np.int64(known)
-
-
-@part
-def _find_values(lengths, values, starts, h, stride, n, table):
-    """Fills table with the first header of each distinct value; how many there are, one above MOST_TRIED: more."""
-    known = np.int64(0)
-    for i in range(np.uint64(n)):
-        at = h + i * stride
-        if known and _same_value(lengths, values, starts, at, at - stride):
-            continue
-        if _number_of(lengths, values, starts, at, table, known) == known:
-            if known == MOST_TRIED:
-                return known + 1
-            table[known] = np.int64(at)
-            known += 1
-    return known
+    apart = np.int64(0)
+    for h in range(start + stride, end):
+        unlike |= np.int64(key_lengths[h]) ^ np.int64(key_lengths[h - stride])
+        apart |= key_starts[h] ^ key_starts[h - stride]
+    if unlike:
+        return False
+    if apart:
+        for h in range(start, start + stride):
+            for k in range(np.int64(key_lengths[h]), 0, -8):
+                if _differences(keys, key_starts, h, stride, n, k, min(k, 8)):
+                    return False
+    return True
 
 
 @part
-def _find_mask(values, starts, h, stride, n, length, mask):
-    """Which characters of n values of one length vary: mask[:length]; how many, 0 where one is no hex digit."""
-    for k in range(np.uint64(length)):
-        mask[k] = 0
-    origin = starts[h]
-    for i in range(np.uint64(n)):
-        start = starts[h + i * stride]
-        for k in range(np.uint64(length)):
-            c = values[np.uint64(start) + k]
-            is_hex = (c >= 48 and c <= 57) or (c >= 97 and c <= 102)
-            varies = c != values[np.uint64(origin) + k]
-            mask[k] |= np.uint8((VARIES if varies else 0) | (0 if is_hex else NOT_HEX))
-    number = np.int64(0)
-    for k in range(np.uint64(length)):
-        if mask[k] == VARIES | NOT_HEX:
-            return np.int64(0)
-        number += mask[k] & VARIES
-    return number
+def _find_runs(values, starts, h, stride, n, length, mask, runs):
+    """The characters that are not the same in all n values of one length: (how many, runs of them, are digits).
 
-
-@part
-def _choose(lengths, values, starts, h, stride, n, scratch):
-    """(form, bytes in the columns behind it, bytes in the payload) of the values of one position."""
-    x, histogram, table, mask, _ = scratch
-    known = _find_values(lengths, values, starts, h, stride, n, table)
-    length = np.int64(lengths[h])
-    if known == 1:
-        return np.int64(CONSTANT), uvarint_bytes(np.uint64(length + 1)), max(length, 0)
-    nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
-    is_one_length = nulls == 0 and total == length * n and least == length
-    form, payload = np.int64(NULLED if nulls else PLAIN), total
-    size = uvarint_bytes(np.uint64(least)) if nulls else np.int64(0)
-    size += packed.choose(x, n, low, high, code_total, False, histogram)[0]
-    if known <= MOST_TRIED:
-        other, other_payload = uvarint_bytes(np.uint64(known)), np.int64(0)
-        for k in range(known):
-            one = np.int64(lengths[np.uint64(table[k])])
-            other += uvarint_bytes(np.uint64(one + 1))
-            other_payload += max(one, 0)
-        other += packed_bytes(n, bits_of(np.uint64(known - 1)))
-        if other + other_payload < size + payload:
-            form, size, payload = np.int64(DICTIONARY), other, other_payload
-    if is_one_length and length:
-        varying = _find_mask(values, starts, h, stride, n, length, mask)
-        if varying:
-            other = uvarint_bytes(np.uint64(length)) + packed_bytes(length, 1)
-            other_payload = length - varying + packed_bytes(n * varying, 4)
-            if other + other_payload < size + payload:
-                form, size, payload = np.int64(TEMPLATE), other, other_payload
-    return form, size, payload
-
-
-@kernel
-def sizes(columns, bounds, scratch, out):
-    """Fills int64[3 * batches]: what the headers of each batch take in columns, and of keys and of values in payload.
-
-    Decides on the forms that `put_columns` and `put_payload` write.
+    A bit for each in mask, packed; where runs begin and end in runs. Of the digits, only the first value's are seen.
     """
-    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
-    keys, key_starts, values, value_starts = columns[11:15]
-    x, histogram = scratch[:2]
-    forms = scratch[4]
-    for b in range(len(bounds) - 1):
-        first, n = np.uint64(bounds[b]), bounds[b + 1] - bounds[b]
-        start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[bounds[b + 1]])
-        m = np.int64(end - start)
-        size = key_bytes = value_bytes = np.int64(0)
-        if m == 0:
-            pass
-        elif n > 1 and _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
-            stride = np.uint64(header_bounds[first + ONE]) - start
-            size = 1 + uvarint_bytes(stride)
-            for h in range(start, start + stride):
-                name = np.int64(key_lengths[h])
-                forms[h], own, payload = _choose(value_lengths, values, value_starts, h, stride, n, scratch)
-                size += uvarint_bytes(np.uint64(name)) + 1 + own
-                key_bytes += name
-                value_bytes += payload
-        else:
-            forms[start] = BY_ROWS
-            for h in range(start, end):
-                key_bytes += np.int64(key_lengths[h])
-                value_bytes += max(np.int64(value_lengths[h]), 0)
-            if n == 1 or m == 1:
-                for h in range(start, end):
-                    size += uvarint_bytes(np.uint64(key_lengths[h]))
-                    size += uvarint_bytes(np.uint64(np.int64(value_lengths[h]) + 1))
-            if n == 1:
-                size += uvarint_bytes(np.uint64(m))
-            else:
-                for i in range(np.uint64(n)):
-                    x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-                size += 1 + packed.size_of(x, n, False, histogram)
-            if n > 1 and m > 1:
-                fill_lengths(x, key_lengths, start, ONE, m)
-                size += packed.size_of(x, m, False, histogram)
-                nulls, least, _, _, _, _ = fill_lengths(x, value_lengths, start, ONE, m)
-                size += 1 + (uvarint_bytes(np.uint64(least)) if nulls else 0)
-                size += packed.size_of(x, m, False, histogram)
-        out[3 * b], out[3 * b + 1], out[3 * b + 2] = size, key_bytes, value_bytes
+    varying, number, is_within, are_digits = np.int64(0), np.int64(0), False, True
+    for k in range(0, length, 8):
+        size = min(length - k, 8)
+        bits = _differences(values, starts, h, stride, n, k + size, size)
+        byte = np.int64(0)
+        for j in range(size):
+            varies = (bits >> np.uint64(8 * j)) & np.uint64(0xFF) != U0
+            if varies:
+                c = get_u8(values, starts[h] + k + j)
+                are_digits &= (c >= 48 and c <= 57) or (c >= 97 and c <= 102)
+                varying += 1
+                byte |= 1 << j
+            if varies != is_within:
+                runs[number] = k + j
+                number += 1
+                is_within = varies
+        mask[k >> 3] = byte
+    if is_within:
+        runs[number] = length
+        number += 1
+    return varying, number >> 1, are_digits
 
 
 @part
-def _put_position(out, at, lengths, values, starts, h, stride, n, scratch):
-    """Form and columns of the values of one position; gives the next position."""
-    x, histogram, table, mask, forms = scratch
-    form = np.int64(forms[h])
+def _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, at):
+    """Stages the payload of a template: (next position, not 0 where a character that varies is no hex digit)."""
+    last = np.int64(0)
+    for k in range(np.uint64(number)):
+        at = put_bytes(staged, at, values, starts[h] + last, runs[2 * k] - last)
+        last = runs[2 * k + ONE]
+    at = put_bytes(staged, at, values, starts[h] + last, length - last)
+    end = np.int64(0)
+    for _ in range(n):
+        for k in range(np.uint64(number)):
+            end = put_bytes(digits, end, values, starts[h] + runs[2 * k], runs[2 * k + ONE] - runs[2 * k])
+        h += stride
+    put_i64(digits, end, ZEROS)
+    strays, to = U0, at
+    for k in range(0, end, 8):  # compilers make vectors of it
+        word = np.uint64(get_i64(digits, k)) ^ np.uint64(ZEROS)
+        letters = (word >> U6) & ONES
+        word -= (letters << U6) + (letters << U3) - letters  # LETTERS
+        strays |= ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
+        word = (word | word >> U4) & PAIRS
+        word = (word | word >> U8) & FOURS
+        put_i32(staged, to, np.int32(word | word >> U16))
+        to += 4
+    return at + ((end + 1) >> 1), strays & HIGHS  # who branches on it here takes the loop's vectors away
+
+
+@part
+def _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, known):
+    """(number of distinct values, bytes in columns) where a dictionary takes `most` bytes or less, else 0.
+
+    Fills numbers[:n], and known with the first header of each value. tail: how many characters all values end with.
+    """
+    number, size, payload = np.int64(0), np.int64(0), np.int64(0)
+    for k in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
+        known[k] = -1
+    at = h
+    for i in range(np.uint64(n)):
+        length = np.int64(lengths[at])
+        seen = length - tail  # most values that differ do so at their end
+        word = U0
+        if seen > 0:
+            word = _word_before(values, starts[at] + seen)
+            if seen < 8:
+                word >>= np.uint64(64 - 8 * seen)
+        slot = (word * SPREAD) >> SLOT_SHIFT
+        k = known[slot + FIRST_SLOT]
+        while k >= 0:
+            other = np.uint64(known[k])
+            if np.uint64(known[k + MOST_TRIED]) == word and np.int64(lengths[other]) == length:
+                if starts[other] == starts[at] or same_bytes(values, starts[other], values, starts[at], length):
+                    break
+            slot = (slot + ONE) & LAST_SLOT
+            k = known[slot + FIRST_SLOT]
+        if k < 0:
+            k = number
+            number += 1
+            size += uvarint_bytes(np.uint64(length + 1))
+            payload += max(length, 0)
+            if number > MOST_TRIED or number + payload > most:
+                return np.int64(0), size
+            known[k], known[k + MOST_TRIED], known[slot + FIRST_SLOT] = np.int64(at), np.int64(word), k
+        numbers[i] = k
+        at += stride
+    size += uvarint_bytes(np.uint64(number)) + packed_bytes(n, bits_of(np.uint64(number - 1)))
+    return number if size + payload <= most else np.int64(0), size
+
+
+@part
+def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behind):
+    """Writes form and columns of the values of one position and stages their payload; the next positions, FULL."""
+    x, histogram, numbers, known, mask, runs, digits, staged = scratch
+    nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
+    length, varying, number, are_digits = np.int64(lengths[h]), np.int64(0), np.int64(0), False
+    if low == high and length > 0 and not _lie_at_one_place(starts, h, stride, n):
+        varying, number, are_digits = _find_runs(values, starts, h, stride, n, length, mask, runs)
+    if low == high and varying == 0:
+        if 1 + uvarint_bytes(np.uint64(length + 1)) > len(out) - at:
+            return np.int64(FULL), behind
+        put_u8(out, at, np.uint8(CONSTANT))
+        at = put_uvarint(out, at + 1, np.uint64(length + 1))
+        return at, put_bytes(staged, behind, values, starts[h], length)
+
+    form, size = np.int64(NULLED if nulls else PLAIN), np.int64(1)
+    plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, histogram)
+    size += plain + (uvarint_bytes(np.uint64(least)) if nulls else np.int64(0))
+    most, tail, end = plain + total - 1, np.int64(0), behind
+    if nulls:
+        most += uvarint_bytes(np.uint64(least))
+    template, template_columns = most + 1, np.int64(0)
+    if varying:
+        tail = length - runs[2 * number - 1]
+    if are_digits:
+        template_columns = uvarint_bytes(np.uint64(length)) + packed_bytes(length, 1)
+        template = template_columns + length - varying + packed_bytes(n * varying, 4)
+    found, columns = _find_values(lengths, values, starts, h, stride, n, tail, min(most, template), numbers, known)
+    if found == 0 and template <= most:
+        end, strays = _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, behind)
+        if strays == U0:
+            form, size = np.int64(TEMPLATE), 1 + template_columns
+        elif template < most:
+            found, columns = _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, known)
+    if found:
+        form, size = np.int64(DICTIONARY), 1 + columns
+    if size > len(out) - at:
+        return np.int64(FULL), behind
     put_u8(out, at, np.uint8(form))
     at += 1
-    length = np.int64(lengths[h])
-    if form == CONSTANT:
-        return put_uvarint(out, at, np.uint64(length + 1))
-    if form == DICTIONARY:
-        known = _find_values(lengths, values, starts, h, stride, n, table)
-        at = put_uvarint(out, at, np.uint64(known))
-        for k in range(known):
-            at = put_uvarint(out, at, np.uint64(np.int64(lengths[np.uint64(table[k])]) + 1))
-        for i in range(np.uint64(n)):
-            x[i] = _number_of(lengths, values, starts, h + i * stride, table, known)
-        return packed.pack(out, at, x, n, bits_of(np.uint64(known - 1)))
     if form == TEMPLATE:
         at = put_uvarint(out, at, np.uint64(length))
-        _find_mask(values, starts, h, stride, n, length, mask)
-        for k in range(0, length, 8):
-            byte = np.int64(0)
-            for j in range(min(8, length - k)):
-                byte |= np.int64(mask[np.uint64(k + j)] & VARIES) << j
-            put_u8(out, at, np.uint8(byte))
-            at += 1
-        return at
-    nulls, least, _, _, _, _ = fill_lengths(x, lengths, h, stride, n)
+        return put_bytes(out, at, mask, np.int64(0), packed_bytes(length, 1)), end
+    if form == DICTIONARY:
+        at = put_uvarint(out, at, np.uint64(found))
+        for k in range(np.uint64(found)):
+            one = np.uint64(known[k])
+            at = put_uvarint(out, at, np.uint64(np.int64(lengths[one]) + 1))
+            behind = put_bytes(staged, behind, values, starts[one], np.int64(lengths[one]))
+        return packed.pack(out, at, numbers, n, bits_of(np.uint64(found - 1))), behind
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write_all(out, at, x, n, False, histogram)
+    for _ in range(n):
+        behind = put_bytes(staged, behind, values, starts[h], np.int64(lengths[h]))
+        h += stride
+    return packed.put(out, at, x, n, kind, width, base, more, patches), behind
 
 
 @part
-def put_columns(out, at, columns, first, n, scratch):
-    """Writes the header columns of n >= 1 records, which fit; gives the next position."""
+def _put_rows(out, at, columns, first, n, x, histogram):
+    """`put_columns` where headers are by row."""
     _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
-    values, value_starts = columns[13:15]
-    x, histogram = scratch[:2]
     start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
     m = np.int64(end - start)
-    if scratch[4][start] != BY_ROWS:
-        stride = np.uint64(header_bounds[first + ONE]) - start
-        put_u8(out, at, np.uint8(BY_POSITION))
-        at = put_uvarint(out, at + 1, stride)
-        for h in range(start, start + stride):
-            at = put_uvarint(out, at, np.uint64(key_lengths[h]))
-            at = _put_position(out, at, value_lengths, values, value_starts, h, stride, n, scratch)
-        return at
-    if n == 1:
-        at = put_uvarint(out, at, np.uint64(m))
-    else:
+    if n > 1:
+        if at == len(out):
+            return np.int64(FULL)
         put_u8(out, at, np.uint8(BY_ROW))
         for i in range(np.uint64(n)):
             x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
         at = packed.write_all(out, at + 1, x, n, False, histogram)
+    elif uvarint_bytes(np.uint64(m)) <= len(out) - at:
+        at = put_uvarint(out, at, np.uint64(m))
+    else:
+        return np.int64(FULL)
+    if at == FULL:
+        return at
     if n == 1 or m == 1:
         for h in range(start, end):
-            at = put_uvarint(out, at, np.uint64(key_lengths[h]))
-            at = put_uvarint(out, at, np.uint64(np.int64(value_lengths[h]) + 1))
+            name, content = np.uint64(key_lengths[h]), np.uint64(np.int64(value_lengths[h]) + 1)
+            if 10 > len(out) - at and uvarint_bytes(name) + uvarint_bytes(content) > len(out) - at:
+                return np.int64(FULL)
+            at = put_uvarint(out, put_uvarint(out, at, name), content)
         return at
-    fill_lengths(x, key_lengths, start, ONE, m)
-    at = packed.write_all(out, at, x, m, False, histogram)
-    nulls, least, _, _, _, _ = fill_lengths(x, value_lengths, start, ONE, m)
+    _, _, _, low, high, total = fill_lengths(x, key_lengths, start, ONE, m)
+    at = packed.write(out, at, x, m, low, high, total, False, histogram)
+    if at == FULL:
+        return at
+    nulls, least, _, low, high, total = fill_lengths(x, value_lengths, start, ONE, m)
+    if 1 + (uvarint_bytes(np.uint64(least)) if nulls else 0) > len(out) - at:
+        return np.int64(FULL)
     put_u8(out, at, np.uint8(1 if nulls else 0))
     at += 1
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write_all(out, at, x, m, False, histogram)
-
-
-@leaf
-def _put_value(out, at, lengths, values, starts, h):
-    return put_bytes(out, at, values, starts[h], np.int64(lengths[h]))
+    return packed.write(out, at, x, m, low, high, total, False, histogram)
 
 
 @part
-def _put_position_payload(out, at, lengths, values, starts, h, stride, n, scratch):
-    _, _, table, mask, forms = scratch
-    form = np.int64(forms[h])
-    if form == CONSTANT:
-        return _put_value(out, at, lengths, values, starts, h)
-    if form == DICTIONARY:
-        for k in range(_find_values(lengths, values, starts, h, stride, n, table)):
-            at = _put_value(out, at, lengths, values, starts, np.uint64(table[k]))
-        return at
-    if form != TEMPLATE:
-        for i in range(np.uint64(n)):
-            at = _put_value(out, at, lengths, values, starts, h + i * stride)
-        return at
-    length = np.int64(lengths[h])
-    _find_mask(values, starts, h, stride, n, length, mask)
-    for k in range(np.uint64(length)):
-        if mask[k] & VARIES == 0:
-            put_u8(out, at, values[np.uint64(starts[h]) + k])
-            at += 1
-    byte, odd = np.int64(0), False
-    for i in range(np.uint64(n)):
-        start = np.uint64(starts[h + i * stride])
-        for k in range(np.uint64(length)):
-            if mask[k] & VARIES:
-                c = np.int64(values[start + k])
-                byte = byte << 4 | (c - 48 if c <= 57 else c - 87)
-                if odd:
-                    put_u8(out, at, np.uint8(byte))
-                    at += 1
-                    byte = np.int64(0)
-                odd = not odd
-    if odd:
-        put_u8(out, at, np.uint8(byte << 4))
-        at += 1
-    return at
+def put_columns(out, at, columns, first, n, scratch):
+    """Writes the header columns of n >= 1 records of which some have headers.
 
-
-@part
-def put_payload(out, at, columns, first, n, scratch):
-    """Writes keys and values of the headers of n >= 1 records, which fit; gives the next position."""
+    Gives the next position, FULL where there is no room, and what `put_payload` takes: bytes of keys, of values, and
+    whether they are staged.
+    """
     _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
     keys, key_starts, values, value_starts = columns[11:15]
+    x, histogram = scratch[:2]
+    staged = scratch[7]
     start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
-    if scratch[4][start] != BY_ROWS:
-        stride = np.uint64(header_bounds[first + ONE]) - start
-        for h in range(start, start + stride):
-            at = put_bytes(out, at, keys, key_starts[h], np.int64(key_lengths[h]))
-            at = _put_position_payload(out, at, value_lengths, values, value_starts, h, stride, n, scratch)
-        return at
-    for h in range(start, end):
+    key_bytes, value_bytes = np.int64(0), np.int64(0)
+    if n == 1 or not _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
+        for h in range(start, end):
+            key_bytes += np.int64(key_lengths[h])
+            value_bytes += max(np.int64(value_lengths[h]), 0)
+        return _put_rows(out, at, columns, first, n, x, histogram), key_bytes, value_bytes, False
+    stride = np.uint64(header_bounds[first + ONE]) - start
+    if 1 + uvarint_bytes(stride) > len(out) - at:
+        return np.int64(FULL), key_bytes, value_bytes, True
+    put_u8(out, at, np.uint8(BY_POSITION))
+    at = put_uvarint(out, at + 1, stride)
+    behind = np.int64(0)
+    for h in range(start, start + stride):
+        name = np.int64(key_lengths[h])
+        if uvarint_bytes(np.uint64(name)) > len(out) - at:
+            return np.int64(FULL), key_bytes, value_bytes, True
+        at = put_uvarint(out, at, np.uint64(name))
+        behind = put_bytes(staged, behind, keys, key_starts[h], name)
+        key_bytes += name
+        at, behind = _put_position(out, at, value_lengths, values, value_starts, h, stride, n, scratch, behind)
+        if at == FULL:
+            break
+    return at, key_bytes, behind - key_bytes, True
+
+
+@part
+def put_payload(out, at, columns, first, n, staged_bytes, staged):
+    """Writes keys and values of the headers of n >= 1 records, which fit; gives the next position.
+
+    staged_bytes: how many `put_columns` has staged, if it has.
+    """
+    if staged_bytes:
+        return put_bytes(out, at, staged, np.int64(0), staged_bytes)
+    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
+    keys, key_starts, values, value_starts = columns[11:15]
+    for h in range(np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])):
         at = put_bytes(out, at, keys, key_starts[h], np.int64(key_lengths[h]))
-        at = _put_value(out, at, value_lengths, values, value_starts, h)
+        at = put_bytes(out, at, values, value_starts[h], np.int64(value_lengths[h]))
     return at
+
+
+@kernel
+def sizes(columns, bounds, scratch, room, out):
+    """Fills int64[3 * batches]: what the headers of each batch take in columns, and of keys and of values in payload.
+
+    room: for the columns of one batch.
+    """
+    header_bounds = columns[4]
+    for b in range(len(bounds) - 1):
+        first, n = np.uint64(bounds[b]), bounds[b + 1] - bounds[b]
+        size = key_bytes = value_bytes = np.int64(0)
+        if header_bounds[bounds[b]] != header_bounds[bounds[b + 1]]:
+            size, key_bytes, value_bytes, _ = put_columns(room, np.int64(0), columns, first, n, scratch)
+        out[3 * b], out[3 * b + 1], out[3 * b + 2] = size, key_bytes, value_bytes
 
 
 # Reading. Positions in the payload count from where its header bytes begin; those of a template's values, which are

@@ -54,8 +54,6 @@ from kfbench.kernels.varint import (
 MAX_COLUMN_OVERHEAD = 5 + 1 + 10
 MAX_BATCH_OVERHEAD = HEADER + PRODUCER_BYTES + 5 + 5 + 1 + 4 * EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
 MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4 + 4
-# At worst one record of two has it at a position of its own: a key length, a form and a column of two.
-MAX_HEADER_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8
 
 PARTS = (
     *(f"batch_header.{name}" for name in layouts.COLUMNAR_HEADER.names),
@@ -173,12 +171,11 @@ def _put_all(out, at, data, starts, lengths, first, end, total):
 WITH_HEADERS = False  # a variant's own
 
 
-def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, positions, bodies):
+def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
     """Writes batches one after another; with a codec their payload is still plain, and length and checksum unset.
 
-    scratch: as `record_headers` has it; header_sizes int64[3 * batches]: what its `sizes` filled, or none. Fills
-    positions int64[batches + 1] and bodies int64[batches] (where the payload begins). Gives (problem, batch): OK, or
-    why that batch cannot be written.
+    scratch: as `record_headers` has it. Fills positions int64[batches + 1] and bodies int64[batches] (where the payload
+    begins). Gives (problem, batch): OK, or why that batch cannot be written.
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
     keys, key_starts, values, value_starts = columns[7:11]
@@ -201,24 +198,21 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         at = put_header(
             out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes, extensions
         )
-        bits, key_bytes, value_bytes, total = (
-            np.int64(OFFSETS if has_holes else 0),
-            np.int64(0),
-            np.int64(0),
-            np.int64(0),
-        )
+        bits = np.int64(OFFSETS if has_holes else 0)
+        key_bytes = value_bytes = total = staged_bytes = np.int64(0)
         if count:
             at, bits, key_bytes, value_bytes = _put_columns(
                 out, at, columns, first, count, base_offset, latest, ages, has_holes, x, histogram
             )
             total = key_bytes + value_bytes
             has_headers = WITH_HEADERS and header_bounds[first] != header_bounds[end]
-            if has_headers:
-                if at == FULL or header_sizes[3 * b] > len(out) - at:
-                    return OUT_TOO_SMALL, b
+            if has_headers and at != FULL:
                 bits |= HEADERS
-                at = record_headers.put_columns(out, at, columns, first, count, scratch)
-                total += header_sizes[3 * b + 1] + header_sizes[3 * b + 2]
+                at, name_bytes, content_bytes, is_staged = record_headers.put_columns(
+                    out, at, columns, first, count, scratch
+                )
+                total += name_bytes + content_bytes
+                staged_bytes = name_bytes + content_bytes if is_staged else np.int64(0)
             if at == FULL or total > len(out) - at:
                 return OUT_TOO_SMALL, b
         bits |= attributes_of(row, codec, 0, count)
@@ -230,7 +224,7 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         at = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes)
         at = _put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes)
         if WITH_HEADERS and bits & HEADERS:
-            at = record_headers.put_payload(out, at, columns, first, count, scratch)
+            at = record_headers.put_payload(out, at, columns, first, count, staged_bytes, scratch[7])
         if codec == 0 or count == 0:
             seal(out, start, at, CRC, crc32c(out, start + ATTRIBUTES, at))
     positions[len(bounds) - 1] = at
