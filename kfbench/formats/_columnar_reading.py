@@ -81,7 +81,7 @@ class ColumnarReading:
         if self.any_headers:
             limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
             values = max(largest_of(self.bounds), largest_of(bounds))
-            self.room = (
+            room = (
                 np.empty(values, np.int64),
                 np.empty(values, np.int64),
                 np.empty(2 * record_headers.MOST_VALUES, np.int64),
@@ -89,7 +89,7 @@ class ColumnarReading:
             self.headers, self.bodies = header_room(int(bounds[-1])), self.header_columns.copy()
             record_headers.index(
                 self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
-                limits.field_bytes, limits.log_bytes(len(self.data)), self.room, self.damage.state, self.codecs,
+                limits.field_bytes, limits.log_bytes(len(self.data)), room, self.damage.state, self.codecs,
                 self.bodies, self.header_totals, self.made, self.headers,
             )  # fmt: skip
 
@@ -101,13 +101,16 @@ class ColumnarReading:
         if not self.any_headers:
             return
         sections, self.header_data = np.zeros(len(self.bounds), np.int64), self.source
-        room = np.zeros(0, np.uint8)
+        out = digits = np.zeros(0, np.uint8)
+        runs = np.zeros(0, np.int32)
         if self.made.any():  # values that are written nowhere: all of the log go into one buffer
             np.cumsum(self.header_totals + self.made, out=sections[1:])
-            self.header_data = room = np.empty(int(sections[-1]), np.uint8)
+            self.header_data = out = np.empty(int(sections[-1]), np.uint8)
+            most = int(self.header_totals.max())
+            digits, runs = np.empty(2 * most + record_headers.SLACK, np.uint8), np.empty(most + 1, np.int32)
         record_headers.place(
-            self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.header_bounds,
-            self.header_columns, self.totals, self.made, sections, self.room, self.damage.state, self.headers, room,
+            self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.totals, self.made,
+            sections, (digits, runs), self.damage.state, self.headers, out,
         )  # fmt: skip
 
     def records(self) -> Records:

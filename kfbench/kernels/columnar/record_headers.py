@@ -6,7 +6,7 @@ from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
 from kfbench.kernels.columnar import columns as packed
 from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
-from kfbench.kernels.intrinsics import get_i64, get_u8, load_le64, move, put_i32, put_i64, put_u8
+from kfbench.kernels.intrinsics import get_i64, get_u8, get_u32, load_le64, move, put_i32, put_i64, put_u8
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes
 
@@ -24,6 +24,8 @@ U0, U2, U3, U4, U6, U8, U16, ALL = (np.uint64(value) for value in (0, 2, 3, 4, 6
 # Eight characters in a word, the first in its highest byte
 ZEROS = 0x3030303030303030
 ONES, SIXES, HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06, 0xF0))
+TO_LETTERS = np.uint64(ord("a") - 10 - ord("0"))
+NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
 
@@ -351,8 +353,8 @@ def sizes(columns, bounds, scratch, room, out):
         out[3 * b], out[3 * b + 1], out[3 * b + 2] = size, key_bytes, value_bytes
 
 
-# Reading. Positions in the payload count from where its header bytes begin; those of a template's values, which are
-# not in it, as -1 less their place among those of the batch.
+# Reading. Positions in the payload count from where its header bytes begin. Values of a template are not in it: until
+# `place` writes them they have -1 less the position of the template in `data`.
 
 
 @leaf
@@ -430,6 +432,7 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
             x[i], y[i] = table[k], table[k + ONE]
         return status.SOUND, p + size, at, made
     if form == TEMPLATE:
+        template = p
         state, p, length = _get_key_length(data, p, end, most_bytes)
         size = packed_bytes(length, 1)
         if state != status.SOUND or length == 0 or size > end - p:
@@ -440,9 +443,8 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
         if varying == 0:
             return status.HEADER_COLUMNS, p, at, made
         for i in range(np.uint64(n)):
-            x[i], y[i] = length, -1 - made
-            made += length
-        return status.SOUND, p + size, at + length - varying + packed_bytes(n * varying, 4), made
+            x[i], y[i] = length, -1 - template
+        return status.SOUND, p + size, at + length - varying + packed_bytes(n * varying, 4), made + n * length
     return status.HEADER_COLUMNS, p, at, made
 
 
@@ -544,55 +546,73 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
         state[b] = problem
 
 
+@part
+def _spell(source, at, number, digits):
+    """Writes `number` nibbles that lie at `at` as hex digits, eight at a time: more are written than there are."""
+    end = at + packed_bytes(number, 4)
+    to = np.int64(0)
+    for k in range(at, end - 3, 4):  # compilers make vectors of it
+        put_i64(digits, to, np.int64(_digits_of(np.uint64(get_u32(source, k)))))
+        to += 8
+    left = (end - at) & 3
+    if left:
+        word = U0
+        for k in range(end - left, end):
+            word = word << U8 | np.uint64(get_u8(source, k))
+        put_i64(digits, to, np.int64(_digits_of(word << np.uint64(8 * (4 - left)))))
+
+
 @leaf
-def _expand(data, p, end, n, source, at, out, to):
-    """Writes the n values of a template whose length lies at p and whose payload begins at `at`."""
-    length, p = get_uvarint(data, p, end)
-    varying, place, nibble = _bits_set(data, p, packed_bytes(length, 1)), to, np.int64(0)
-    digits = at + length - varying
+def _digits_of(word):
+    """The eight nibbles of 32 bits as characters."""
+    word = (word | word << U16) & FOURS
+    word = (word | word << U8) & PAIRS
+    word = (word | word << U4) & NIBBLES
+    letters = (word + SIXES) >> U4 & ONES
+    return word + np.uint64(ZEROS) + letters * TO_LETTERS
+
+
+@part
+def _expand(data, p, n, source, at, out, to, digits, runs):
+    """Writes the n values of the template at p, whose payload begins at `at`; (their length, whether it is padded)."""
+    length, p = get_uvarint(data, p, len(data))
+    varying, number, is_within = np.int64(0), np.uint64(0), False
     for k in range(length):
-        if (np.int64(get_u8(data, p + (k >> 3))) >> (k & 7)) & 1:
-            for i in range(n):
-                nibble = i * varying + place - to
-                byte = np.int64(get_u8(source, digits + (nibble >> 1)))
-                digit = byte & 15 if nibble & 1 else byte >> 4
-                put_u8(out, to + i * length + k, np.uint8(digit + (48 if digit < 10 else 87)))
-            place += 1
-        else:
-            c = get_u8(source, at)
-            at += 1
-            for i in range(n):
-                put_u8(out, to + i * length + k, c)
+        varies = (np.int64(get_u8(data, p + (k >> 3))) >> (k & 7)) & 1 != 0
+        varying += varies
+        if varies != is_within:
+            runs[number] = k
+            number += ONE
+            is_within = varies
+    if is_within:
+        runs[number] = length
+        number += ONE
+    first = at + length - varying
+    _spell(source, first, n * varying, digits)
+    digit = np.int64(0)
+    for _ in range(n):
+        same, last = at, np.int64(0)
+        for k in range(np.uint64(0), number, np.uint64(2)):  # whatever is written behind a stretch is written over
+            begin, stop = np.int64(runs[k]), np.int64(runs[k + ONE])
+            to = put_bytes(out, to, source, same, begin - last)
+            to = put_bytes(out, to, digits, digit, stop - begin)
+            same, digit, last = same + begin - last, digit + stop - begin, stop
+        to = put_bytes(out, to, source, same, length - last)
     odd = (n * varying) & 1
-    return odd == 0 or get_u8(source, digits + ((n * varying) >> 1)) & 15 == 0
-
-
-@leaf
-def _expand_batch(data, p, end, n, source, at, out, to, room):
-    """Writes the templates of a batch, whose header columns lie at p and their payload at `at`; its state."""
-    number, p = get_uvarint(data, p + 1, end)
-    payload = made = np.int64(0)
-    for _ in range(number):
-        name, p = get_uvarint(data, p, end)
-        payload += name
-        here, before, made_before = p, payload, made
-        _, p, payload, made = _read_position(data, p, end, n, INT32_MAX, payload, made, room)
-        if made != made_before and not _expand(
-            data, here + 1, end, n, source, at + before, out, to + made_before
-        ):  # behind its form
-            return status.PADDING
-    return status.SOUND
+    return length, odd == 0 or get_u8(source, first + ((n * varying) >> 1)) & 15 == 0
 
 
 @kernel
-def place(data, positions, source, starts, ends, bounds, header_bounds, header_columns, totals, made, sections, room,
-          state, headers, out):  # fmt: skip
+def place(data, source, starts, ends, bounds, header_bounds, totals, made, sections, room, state, headers,
+          out):  # fmt: skip
     """Turns places in header bytes into positions: of keys in `source`, of values there or, if `out` is any, in it.
 
     source[starts[b]:ends[b]]: the plain payload of each batch; sections int64[batches + 1]: where its header bytes and
-    then its templates go in `out`; the rest as in `index`. A batch that breaks a promise gets its state.
+    then its templates go in `out`; room: for the templates of a batch, digits uint8[2 * its header bytes + SLACK] and
+    runs int32[its header bytes + 1]; the rest as in `index`. A batch that breaks a promise gets its state.
     """
-    _, key_starts, _, value_starts = headers
+    key_lengths, key_starts, _, value_starts = headers
+    digits, runs = room
     for b in range(len(state)):
         first, n = bounds[b], bounds[b + 1] - bounds[b]
         start, stop = header_bounds[first], header_bounds[bounds[b + 1]]
@@ -601,11 +621,22 @@ def place(data, positions, source, starts, ends, bounds, header_bounds, header_c
         at = starts[b] + totals[b]
         base, behind = at, np.int64(0)
         if len(out):
-            base, behind = sections[b], sections[b] + ends[b] - at
-            move(out, base, source, at, ends[b] - at)
-            if made[b]:
-                state[b] = _expand_batch(data, header_columns[b], positions[b + 1], n, source, at, out, behind, room)
+            base, behind = sections[b], ends[b] - at
+            move(out, base, source, at, behind)
+        if made[b]:
+            stride = np.uint64(header_bounds[first + 1] - start)
+            for h in range(np.uint64(start), np.uint64(start) + stride):
+                if value_starts[h] >= 0:
+                    continue
+                length, padded = _expand(
+                    data, -1 - value_starts[h], n, source, at + key_starts[h] + np.int64(key_lengths[h]),
+                    out, base + behind, digits, runs,
+                )  # fmt: skip
+                if not padded:
+                    state[b] = status.PADDING
+                for i in range(np.uint64(n)):
+                    value_starts[h + i * stride] = behind
+                    behind += length
         for h in range(np.uint64(start), np.uint64(stop)):
             key_starts[h] += at
-            place_of = value_starts[h]
-            value_starts[h] = base + place_of if place_of >= 0 else behind - 1 - place_of
+            value_starts[h] += base
