@@ -13,8 +13,8 @@ follows may have to move; tagged, tag 0 is of fixed size. A maximum that the pro
 create time tag 0 becomes -1, so that a producer cannot forge a broker's time.
 
 Columnar has it in 48 bits, and create times count from it unless the batch has an anchor of its own. A broker's time
-takes its place all the same: no reader asks for the others, and they are lost. What is built anew for it is a batch
-whose maximum or new time does not fit, and one without an anchor whose producer set it wrongly.
+takes its place all the same: no reader asks for the others, and they are lost, as `work.losses` counts. What is built anew
+for it is a batch whose maximum or new time does not fit, and one without an anchor whose producer set it wrongly.
 
 Of compressed batches with headers first that stay, no more than the metadata is decompressed: damage in the payload
 behind it is not seen (their checksum covers plain bytes), and goes into the log as it came. Of columnar nothing is
@@ -38,7 +38,7 @@ from kfbench.arrays import Bytes, Int64, check_buffer, integers_of, ranges
 from kfbench.batches import APPEND_TIME, CREATE_TIME, EncodedLog
 from kfbench.broker._source import bytes_of, find
 from kfbench.broker.validation import ANY_TIME, INVALID_RECORD, Columns, Rules, check, kind_of, read
-from kfbench.broker.work import Work
+from kfbench.broker.work import CREATE_TIMES, Work
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
 from kfbench.codecs import find as find_codec
 from kfbench.errors import CorruptLog, InvalidConfig, InvalidRecords, Refused
@@ -119,7 +119,7 @@ def append(
     these `data` is a new buffer. All requests are found valid before any is written.
 
     Raises Refused with the broker's error, CorruptLog for what it has none for (see `validation`), WouldLose where a
-    conversion loses something and `lossy` is not given, IllegalCombination for a codec that the log's format lacks,
+    conversion loses something and `lossy` is not given (what an append time takes in place is counted alone), IllegalCombination for a codec that the log's format lacks,
     InvalidConfig for options out of range, InvalidRecords for offsets that do not fit int64.
     """
     source = None if fmt is None else find(fmt)
@@ -451,6 +451,10 @@ def _assigned(run: _Run, bases: Int64, topic: _Topic, target: Bytes) -> tuple[_P
                 piece, work = _grown(run, grown, growth[grown], ends[grown], topic)
                 chosen = chosen.copy()
                 chosen[grown] = False
+    losses = {}
+    if append and kind == kernels.COLUMNAR:  # before the target has the time, for it may be what came
+        covered = kernels.count_covered(columns.data, positions, columns.bounds, columns.timestamps_ms, chosen)
+        losses = {CREATE_TIMES: int(covered)} if covered else {}
     if is_message and kind == kernels.ENRICHED:
         starts = ends - (columns.bounds[1:] - columns.bounds[:-1])
         written, again = kernels.assign_enriched(target, positions, starts, append, now_ms, chosen)
@@ -462,7 +466,7 @@ def _assigned(run: _Run, bases: Int64, topic: _Topic, target: Bytes) -> tuple[_P
         )
     in_place = int(np.count_nonzero(chosen))
     size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
-    own = Work(in_place=in_place, read_bytes=int(size) + again, written_bytes=written)
+    own = Work(in_place=in_place, read_bytes=int(size) + again, written_bytes=written, losses=losses)
     return piece, work + own if piece else own
 
 

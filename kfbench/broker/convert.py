@@ -23,7 +23,7 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker._source import bytes_of, find, is_told_by_magic
-from kfbench.broker.work import Work
+from kfbench.broker.work import CREATE_TIMES, Work
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import BY_MAGIC, Entries, Format
@@ -36,7 +36,6 @@ from kfbench.records import Records
 
 HEADER_BYTES: Final = MAGIC_AT + 1  # what tells where a batch ends and how it is read
 _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
-_CREATED: Final = "create timestamps"  # times of producers that an append time takes the place of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,7 +283,7 @@ class _Batches:
 
     def losses(self, log: EncodedLog) -> Mapping[str, int]:
         covered = 0 if self.covered is None else int(np.count_nonzero(self.covered))
-        return dict(log.losses) | ({_CREATED: covered} if covered else {})
+        return dict(log.losses) | ({CREATE_TIMES: covered} if covered else {})
 
     def refuse(self, number: Int64, kinds: list[Kind]) -> None:
         """Raises WouldLose for the first batch that loses anything."""

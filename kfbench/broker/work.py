@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
 
+CREATE_TIMES: Final = "create timestamps"  # a loss: of producers, where an append time takes their place
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 

@@ -14,8 +14,8 @@ payload: all keys, all values, all header bytes. The CRC-32C covers attributes..
 | 14, 15 | headers; extensions |
 
 Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}`, tags rising: 0 base timestamp where it is not v2's
-default, 1 delete horizon, 2 anchor where it is not the maximum, 3 the maximum where 48 bits are too few, 4 payload by
-rows (read, never written). Of one record a column is a zig-zag varint, or an uvarint if it is a length; of more:
+default, 1 delete horizon, 2 anchor where it is not the maximum or that is an append time, 3 the maximum where 48 bits
+are too few, 4 payload by rows (read, never written). Of one record a column is a zig-zag varint, or an uvarint if it is a length; of more:
 | kind, in the descriptor's bits 6-7 | behind the descriptor | value i |
 |---|---|---|
 | 0 | packed | bits |
@@ -24,10 +24,10 @@ rows (read, never written). Of one record a column is a zig-zag varint, or an uv
 | 3 | low bits 0 delta, 1 patched, 2 both: `width u8, [first], base, packed, [patches]` | |
 
 Bits 0-5 are the width, 63 a word of 64. `kernels.columnar.columns` has the rest, `record_headers` beside it the headers
-by position or by row, and docs/columnar.md both in full, with what each choice is worth.
+by position or by record, and docs/columnar.md both in full, with what each choice is worth.
 
 The encoder takes the smallest kind, so that the same records always are the same bytes. A broker sets the append time
-in place in the header's maximum: create times are relative to that, and lost unless extension 2 is there.
+in place in the header's maximum: create times were relative to that, and are -1 unless extension 2 is there.
 """
 
 from dataclasses import dataclass

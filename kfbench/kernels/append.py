@@ -274,18 +274,33 @@ def find_settable(data, positions, append, now_ms, latest_ms, found):
     """Which columnar batches can be given their maximum timestamp where it stands: found bool[batches].
 
     48 bits hold most times, and create times count from it where they have no anchor of their own: then only a broker
-    that writes its own time may set another.
+    that writes its own time may set another. Such a time as every record's own (bit 3 goes) leaves no age in place.
     """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         header = columnar.read_header(data, at, end)
-        held = header.max_time
+        held, has_anchor = header.max_time, header.extensions & columnar.HAS_ANCHOR != 0
         _, wanted = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
-        found[b] = held == wanted or (
-            columnar_fields.fits(wanted)
-            and not columnar_fields.is_wide(data, at, end, header.attributes)
-            and (append or header.anchor != held)
-        )
+        can_set = columnar_fields.fits(wanted) and not columnar_fields.is_wide(data, at, end, header.attributes)
+        found[b] = held == wanted or (can_set and (append or has_anchor))
+        if not append and not has_anchor and header.attributes & APPEND and header.attributes & columnar.AGES:
+            found[b] = False
+
+
+@kernel
+def count_covered(data, positions, bounds, timestamps, chosen):
+    """How many create times of the chosen columnar batches an append time that is set in place leaves unknown.
+
+    timestamps: of the records, bounds int64[batches + 1] which are each batch's. None has an append time yet: a topic
+    that sets it takes no such batch.
+    """
+    covered = np.int64(0)
+    for b in range(len(chosen)):
+        header = columnar.read_header(data, positions[b], positions[b + 1])
+        if chosen[b] and not header.extensions & columnar.HAS_ANCHOR:
+            for i in range(np.uint64(bounds[b]), np.uint64(bounds[b + 1])):
+                covered += timestamps[i] != NO_TIMESTAMP
+    return covered
 
 
 @kernel

@@ -95,23 +95,67 @@ class TestInPlace:
             (m.key, m.value, m.headers) for m in messages()
         ]
 
-    def test_create_times_are_lost_with_what_they_count_from(self) -> None:
-        """A reader who asks for them all the same gets ages before the broker's time."""
-        done = append(encoded(), timestamp_type="append", now_ms=LATER_MS)
-        ages = COLUMNAR.decode(done.data).create_timestamps_ms - LATER_MS
-        assert ages.tolist() == [-4, -3, -2, -1, 0]
+    @pytest.mark.parametrize("codec", ["none", "zstd"])
+    @pytest.mark.parametrize("in_place", [False, True])
+    def test_create_times_are_lost_with_what_they_count_from(self, codec: str, in_place: bool) -> None:
+        """None is made up: nobody knows what the ages count from now. What is lost is counted."""
+        done = append(encoded(codec), timestamp_type="append", now_ms=LATER_MS, in_place=in_place)
+        assert (done.work.in_place, dict(done.work.losses)) == (1, {"create timestamps": 5})
+        assert dict(done.encoded.losses) == {"create timestamps": 5}
+        assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [-1] * 5
+        (batch,), _ = reference_decode("columnar", bytes(done.data))
+        assert [m.timestamp_ms for m in batch.messages] == [-1] * 5
+
+    def test_times_that_nobody_knew_are_no_loss(self) -> None:
+        times, offsets = [-1, NOW_MS, -1, -1, -1], [0, 1, 2, 0, 1]
+        sent = COLUMNAR.encode(Records.from_lists([b"v"] * 5, timestamps_ms=times, offsets=offsets), [0, 3, 5])
+        done = append(sent, timestamp_type="append", now_ms=LATER_MS)
+        assert (done.work.in_place, dict(done.work.losses)) == (2, {"create timestamps": 1})
+
+    def test_ages_that_v2_is_not_told(self) -> None:
+        """As a reviewer found it: 1,000 and 2,000 ms became 999,000 and 1,000,000."""
+        log = COLUMNAR.encode(Records.from_lists([b"a", b"b"], timestamps_ms=[1000, 2000]), 2)
+        done = append(log, timestamp_type="append", now_ms=10**6)
+        assert dict(done.work.losses) == {"create timestamps": 2}
+        there = convert(done.data, "v2")
+        read = FORMATS["v2"].decode(there.data)
+        (row,) = read.batch_rows
+        assert (row["base_timestamp_ms"], row["max_timestamp_ms"], row["append_time_ms"]) == (-1, 10**6, 10**6)
+        assert read.create_timestamps_ms.tolist() == [-1, -1]
+        assert read.records.timestamps_ms.tolist() == [10**6] * 2
+        # There is nothing to lose on the way back, and then no age.
+        back = convert(there.data, "columnar")
+        assert not back.work.losses
+        assert len(back.data) < len(done.data)
+        assert bytes(convert(back.data, "v2").data) == bytes(there.data)
+        assert COLUMNAR.decode(back.data).batch_rows["canonical"].all()
+
+    def test_an_append_time_that_becomes_the_records_own(self) -> None:
+        """A topic with create time takes a batch's append time for its records' own, as Kafka does: without ages."""
+        stamped = append(encoded(), timestamp_type="append", now_ms=LATER_MS).data
+        done = append(stamped)
+        assert (done.work.in_place, done.work.rewritten) == (0, 1)
+        back = COLUMNAR.decode(done.data)
+        assert set(back.records.timestamps_ms.tolist()) == set(back.create_timestamps_ms.tolist()) == {LATER_MS}
+        ageless = COLUMNAR.encode(Records.from_lists([b"v"] * 2, timestamps_ms=[NOW_MS] * 2), 2)
+        done = append(append(ageless, timestamp_type="append", now_ms=LATER_MS).data)
+        assert done.work.in_place == 1
+        assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [LATER_MS] * 2
 
     def test_an_anchor_keeps_them(self) -> None:
-        """A batch has one where its maximum is not the records' own."""
-        done = append(encoded(max_timestamp_ms=NOW_MS + 99), timestamp_type="append", now_ms=LATER_MS)
-        assert done.work.in_place == 1
+        """A batch has one where its maximum is not the records' own, or where an encoder wrote the append time."""
+        log = encoded(max_timestamp_ms=NOW_MS + 99)
+        done = append(log, timestamp_type="append", now_ms=LATER_MS)
+        assert (done.work.in_place, dict(done.work.losses)) == (1, {})
         back = COLUMNAR.decode(done.data)
         assert back.create_timestamps_ms.tolist() == [NOW_MS + i for i in range(5)]
         assert set(back.records.timestamps_ms.tolist()) == {LATER_MS}
 
-    def test_so_does_a_batch_that_is_built_anew(self) -> None:
-        done = append(encoded("gzip"), codec="lz4", timestamp_type="append", now_ms=LATER_MS)
-        assert done.work.rewritten == 1
+    @pytest.mark.parametrize("now_ms", [ANCHOR_MS, LATER_MS])
+    def test_so_does_a_batch_that_is_built_anew(self, now_ms: int) -> None:
+        """Even where the append time is the records' own maximum."""
+        done = append(encoded("gzip"), codec="lz4", timestamp_type="append", now_ms=now_ms)
+        assert (done.work.rewritten, dict(done.work.losses)) == (1, {})
         assert COLUMNAR.decode(done.data).create_timestamps_ms.tolist() == [NOW_MS + i for i in range(5)]
 
     def test_the_mended_maximum_of_a_batch_with_an_anchor(self) -> None:

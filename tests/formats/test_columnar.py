@@ -253,12 +253,48 @@ def in_place(data: bytes, append_time_ms: int) -> bytes:
 
 
 def test_append_time_in_place() -> None:
-    """Readers see it for every record; create times were relative to the field."""
+    """Readers see it for every record; create times were relative to the field, and nobody knows them any more."""
     records = Records.from_lists([b"v"] * 3, timestamps_ms=[NOW_MS, NOW_MS - 5, NOW_MS - 2])
     back = COLUMNAR.decode(in_place(bytes(COLUMNAR.encode(records)), NOW_MS + 100))
     assert back.records.timestamps_ms.tolist() == [NOW_MS + 100] * 3
-    assert back.create_timestamps_ms.tolist() == [NOW_MS + 100, NOW_MS + 95, NOW_MS + 98]
+    assert back.create_timestamps_ms.tolist() == [-1] * 3
     assert back.batches["append_time_ms"].tolist() == [NOW_MS + 100]
+    assert back.batches["base_timestamp_ms"].tolist() == [-1]
+    assert back.batches["canonical"].tolist() == [False]  # ages of nothing
+    again = write_log(back)
+    assert len(again.data) < len(COLUMNAR.encode(records).data)
+    assert COLUMNAR.decode(again).create_timestamps_ms.tolist() == [-1] * 3
+
+
+def test_ages_of_an_unknown_anchor_are_still_checked() -> None:
+    """Their values are not used, but a column that is broken is."""
+    data = bytearray(in_place(bytes(COLUMNAR.encode(Records.from_lists([b"v"] * 3, timestamps_ms=[5, 6, 7]))), 9))
+    assert data[COUNT_AT + 1] == 2  # ages of two bits: 2, 1, 0
+    data[COUNT_AT + 2] |= 0x80
+    with pytest.raises(CorruptLog, match="behind its last value"):
+        COLUMNAR.decode(sealed(bytes(data)))
+    check_agrees_with_reference(sealed(bytes(data)))
+
+
+@pytest.mark.parametrize(
+    ("times", "append_time_ms", "has_anchor"),
+    [([5, 7], 9, True), ([5, 7], 7, True), ([-1, 7], 7, True), ([-1, -1], 7, False),
+     ([-2, -1], 7, True), ([-(2**63), 2**63 - 1], 7, True), ([2**63 - 1] * 2, 7, True), ([-1], 7, False), ([7], 7, True)],
+)  # fmt: skip
+def test_an_append_time_has_an_anchor_where_any_create_time_is_known(
+    times: list[int], append_time_ms: int, has_anchor: bool
+) -> None:
+    """So that nothing that is encoded loses any."""
+    case = one_batch(
+        *(Message(offset=i, timestamp_ms=time, value=b"v") for i, time in enumerate(times)),
+        append_time_ms=append_time_ms,
+    )
+    check_against_reference("columnar", case)
+    check_sizes("columnar", case)
+    check_round_trip("columnar", case)
+    log = COLUMNAR.encode(records_of(case.messages), batch_fields=BatchFields(append_time_ms=append_time_ms))
+    assert (log.data[ATTRIBUTES_AT] >> 7 & 1) == has_anchor
+    assert COLUMNAR.decode(log).batches["canonical"].tolist() == [True]
 
 
 def test_create_times_beside_an_append_time() -> None:

@@ -299,7 +299,8 @@ def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: byte
         attributes |= HORIZON
         extensions[DELETE_HORIZON] = struct.pack(">q", fields.delete_horizon_ms)
     anchor = _latest(messages)
-    if messages and anchor != max_timestamp:
+    is_known = any(message.timestamp_ms != NO_TIMESTAMP for message in messages)
+    if is_known if attributes & APPEND_TIME else messages and anchor != max_timestamp:
         extensions[ANCHOR] = struct.pack(">q", anchor)
     short_max_timestamp = max_timestamp
     if not -(2**47) <= max_timestamp < 2**47:
@@ -692,10 +693,11 @@ def decode_one(data: bytes, at: int) -> Batch:
         raise RefusedError(f"{len(raw) - payload.at} bytes after the payload")
 
     anchor = _timestamp(extensions, ANCHOR, max_timestamp)
+    is_known = ANCHOR in extensions or not attributes & APPEND_TIME
     messages = [
         Message(
             offset=base_offset + deltas[i],
-            timestamp_ms=_wrapped(anchor - ages[i]),
+            timestamp_ms=_wrapped(anchor - ages[i]) if is_known else NO_TIMESTAMP,
             key=keys[i],
             value=values[i],
             headers=headers[i],

@@ -4,15 +4,20 @@
 """
 
 import random
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
 from hypothesis import strategies as st
 
+from tests.formats.fuzz import sealed
+from tests.reference import columnar
 from tests.reference.model import Fields, Message
+from tests.reference.varint import read_unsigned
 from tests.strategies import INT32, INT64, NOW_MS, Case, v2_fields
 
 Draw = random.Random
+ATTRIBUTES_AT, PRODUCER_BYTES = 21, 14
 FARTHEST = INT32 - 300  # fields may leave 100 offsets free before and behind
 
 # Each gives `count` int64s of a kind that some column is the best for.
@@ -33,6 +38,9 @@ WILD: dict[str, Callable[[Draw, int], list[int]]] = {
 }
 SHAPE_NAMES, WILD_NAMES = tuple(SHAPES), tuple(SHAPES | WILD)
 COUNTS = st.sampled_from([1, 2, 2, 3, 4, 7, 8, 9, 17, 33, 64])
+HOLES = ("dense", *SHAPE_NAMES)
+NULLS = ("none", "some", "all")
+HEADER_KINDS = ("none", "none", "by position", "one", "any")
 LENGTH_SHAPES = ("equal", "narrow", "narrow", "outliers")
 
 
@@ -45,7 +53,7 @@ def shaped(draw: Draw, name: str, count: int) -> list[int]:
 
 
 def _contents(draw: Draw, count: int, nulls: str) -> list[bytes | None]:
-    """nulls: "none", "some" or "all"."""
+    """nulls: one of NULLS."""
     lengths = [min(length, 700) for length in shaped(draw, draw.choice(LENGTH_SHAPES), count)]
     contents: list[bytes | None] = [draw.randbytes(length) for length in lengths]
     if nulls == "none":
@@ -94,16 +102,22 @@ def _headers(draw: Draw, count: int, kind: str) -> list[tuple[tuple[str, bytes |
 @st.composite
 def batches(draw: st.DrawFn, max_count: int = 64) -> tuple[Message, ...]:
     count = min(draw(COUNTS), max_count)
-    times, holes = draw(st.sampled_from(WILD_NAMES)), draw(st.sampled_from(["dense", *SHAPE_NAMES]))
-    nulls = st.sampled_from(["none", "some", "all"])
-    key_nulls, value_nulls = draw(nulls), draw(nulls)
-    kind = draw(st.sampled_from(["none", "none", "by position", "one", "any"]))
+    times, holes = draw(st.sampled_from(WILD_NAMES)), draw(st.sampled_from(HOLES))
+    nulls = draw(st.sampled_from(NULLS)), draw(st.sampled_from(NULLS))
+    kind = draw(st.sampled_from(HEADER_KINDS))
     seed = random.Random(draw(st.integers(0, 2**32)))
-    offsets = list(range(count)) if holes == "dense" else shaped(seed, holes, count)
-    keys, values = _contents(seed, count, key_nulls), _contents(seed, count, value_nulls)
-    headers = _headers(seed, count, kind)
-    stamps = shaped(seed, times, count)
-    if draw(st.booleans()):
+    return messages(seed, count, times, draw(st.booleans()), holes, nulls, kind)
+
+
+def messages(
+    draw: Draw, count: int, times: str, is_now: bool, holes: str, nulls: tuple[str, str], kind: str
+) -> tuple[Message, ...]:
+    """is_now: times are around today; nulls: among keys, among values; kind: of headers."""
+    offsets = list(range(count)) if holes == "dense" else shaped(draw, holes, count)
+    keys, values = (_contents(draw, count, each) for each in nulls)
+    headers = _headers(draw, count, kind)
+    stamps = shaped(draw, times, count)
+    if is_now:
         stamps = [min(NOW_MS + stamp, INT64) for stamp in stamps]
     return tuple(
         Message(
@@ -133,3 +147,41 @@ def cases(draw: st.DrawFn, max_batches: int = 3) -> Case:
     """For a format whose offsets may be anything within an int32 of the batch's first."""
     drawn = tuple(draw(BATCHES) for _ in range(draw(st.integers(1, max_batches))))
     return Case(batches=drawn, fields=tuple(draw(fields_of(batch)) for batch in drawn))
+
+
+# For who fuzzes: without Hypothesis, and the same every time
+
+FIELDS: tuple[Fields, ...] = (
+    Fields(),
+    Fields(producer_id=7, producer_epoch=1, base_sequence=3, is_transactional=True),
+    Fields(base_timestamp_ms=NOW_MS - 5),
+    Fields(delete_horizon_ms=NOW_MS + 9),
+    Fields(append_time_ms=NOW_MS + 99),
+    Fields(max_timestamp_ms=2**50),
+)
+
+
+def drawn(seed: int) -> tuple[tuple[Message, ...], Fields]:
+    draw = random.Random(seed)
+    times, holes = draw.choice(WILD_NAMES), draw.choice(HOLES)
+    kind = draw.choice(["none", "by position", "by position", "one", "any"])
+    nulls, count = (draw.choice(NULLS), draw.choice(NULLS)), draw.choice([1, 2, 3, 9, 17, 33])
+    return messages(draw, count, times, draw.random() < 0.5, holes, nulls, kind), draw.choice(FIELDS)
+
+
+def by_rows(messages: Sequence[Message], fields: Fields) -> bytes:
+    """As `columnar.encode` has the batch, but with extension 4 and its payload, which no encoder writes."""
+    rows = b"".join((message.key or b"") + (message.value or b"") for message in messages)
+    payload = rows + columnar.payload_section(messages)[len(rows) :]
+    batch = bytearray(columnar.batch(messages, fields, "none", payload))
+    (bits,) = struct.unpack_from(">H", batch, ATTRIBUTES_AT)
+    at = columnar.FIXED_BYTES + (PRODUCER_BYTES if bits & columnar.PRODUCER else 0)
+    for _ in range(2 if bits & columnar.OFFSETS else 1):  # the count, the last offset
+        _, at = read_unsigned(bytes(batch), at, 32)
+    if not bits & columnar.EXTENSIONS:
+        batch[at:at] = b"\0"
+    end = at + 1 + (2 + 8) * batch[at]
+    batch[at] += 1
+    batch[end:end] = bytes([columnar.BY_ROWS, 0])
+    struct.pack_into(">H", batch, ATTRIBUTES_AT, bits | columnar.EXTENSIONS)
+    return sealed(bytes(batch))

@@ -94,10 +94,18 @@ def is_wide(time_ms):
 
 
 @leaf
-def extensions_of(row, count, base_time, default, max_time, latest):
+def is_anchored(row, count, max_time, latest, ages):
+    """Whether create times count from a time of their own. Under append time they do if any is known."""
+    if row.timestamp_type:
+        return count > 0 and (latest != NO_TIMESTAMP or ages[0] != 0)
+    return count > 0 and latest != max_time
+
+
+@leaf
+def extensions_of(row, count, base_time, default, max_time, latest, ages):
     """How many a batch has."""
     number = (np.int64(1) if base_time != default else np.int64(0)) + (1 if row.delete_horizon_ms >= 0 else 0)
-    return number + (1 if count and latest != max_time else 0) + (1 if is_wide(max_time) else 0)
+    return number + (1 if is_anchored(row, count, max_time, latest, ages) else 0) + (1 if is_wide(max_time) else 0)
 
 
 @leaf
@@ -122,7 +130,7 @@ def _put_extension(out, at, tag, value):
 
 
 @leaf
-def put_header(out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes,
+def put_header(out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, ages, has_holes,
                 extensions):  # fmt: skip
     """Everything but length, checksum and attributes; gives where the columns begin."""
     put_i64(out, at, base_offset)
@@ -148,7 +156,7 @@ def put_header(out, at, row, base_offset, count, last_delta, base_time, default,
             at = _put_extension(out, at, BASE_TAG, base_time)
         if row.delete_horizon_ms >= 0:
             at = _put_extension(out, at, HORIZON_TAG, row.delete_horizon_ms)
-        if count and latest != max_time:
+        if is_anchored(row, count, max_time, latest, ages):
             at = _put_extension(out, at, ANCHOR_TAG, latest)
         if wide:
             at = _put_extension(out, at, WIDE_TAG, max_time)

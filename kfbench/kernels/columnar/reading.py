@@ -15,6 +15,7 @@ from kfbench.kernels.columnar.batch_header import (
     CONTROL,
     CRC,
     EPOCH,
+    HAS_ANCHOR,
     HAS_BASE,
     HAS_HORIZON,
     HEADER,
@@ -304,6 +305,9 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             if bits & APPEND:
                 for i in range(np.uint64(r), np.uint64(r + count)):
                     timestamps[i] = header.max_time
+                if not header.extensions & HAS_ANCHOR:  # what the ages counted from is not there any more
+                    for i in range(np.uint64(r), np.uint64(r + count)):
+                        created[i] = NO_TIMESTAMP
             elif two_clocks:
                 for i in range(np.uint64(r), np.uint64(r + count)):
                     timestamps[i] = created[i]

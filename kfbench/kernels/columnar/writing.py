@@ -190,14 +190,15 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         )
         if far:
             return OFFSET_TOO_FAR, b
-        extensions = extensions_of(row, count, base_time, default, max_time, latest)
+        extensions = extensions_of(row, count, base_time, default, max_time, latest, ages)
         if header_bytes(row, count, last_delta, has_holes, extensions) > len(out) - at:
             return OUT_TOO_SMALL, b
         start = at
         positions[b] = start
         at = put_header(
-            out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, has_holes, extensions
-        )
+            out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, ages, has_holes,
+            extensions,
+        )  # fmt: skip
         bits = np.int64(OFFSETS if has_holes else 0)
         key_bytes = value_bytes = total = staged_bytes = np.int64(0)
         if count:
@@ -262,7 +263,7 @@ def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
         base_offset, last_delta, base_time, default, max_time, latest, ages_of, has_holes, _ = outline(
             timestamps, offsets, first, end, row
         )
-        extensions = extensions_of(row, count, base_time, default, max_time, latest)
+        extensions = extensions_of(row, count, base_time, default, max_time, latest, ages_of)
         total = header_bytes(row, count, last_delta, has_holes, extensions)
         ages = holes = keys = values = key_total = value_total = np.int64(0)
         if count > 1 and ages_of[0]:
