@@ -78,7 +78,8 @@ class ColumnarReading:
         return self.bodies if self.plain_starts is None else self.plain_starts
 
     def read_prefix(self) -> None:
-        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
+        """Reads all that lies outside the codec; the size of a plain payload is held to the lengths, and the padding of
+        its templates is looked at."""
         self.index(with_payload=False)
         self._index_headers()
 

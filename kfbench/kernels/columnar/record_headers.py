@@ -510,6 +510,21 @@ def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
     return state, p, at, made
 
 
+@leaf
+def _are_padded(data, end, n, start, stop, at, headers):
+    """Whether the nibble behind an odd number of digits is 0 in each template of a batch, whose headers' payload is
+    plain and begins at `at`: of all that a payload can have wrong, what who looks no further can see."""
+    key_lengths, key_starts, _, value_starts = headers
+    for h in range(np.uint64(start), np.uint64(stop)):
+        if value_starts[h] < 0:
+            length, p = get_uvarint(data, -1 - value_starts[h], end)
+            varying = _bits_set(data, p, packed_bytes(length, 1))
+            last = at + key_starts[h] + np.int64(key_lengths[h]) + length - varying + ((n * varying) >> 1)
+            if (n * varying) & 1 and get_u8(data, last) & 15:
+                return False
+    return True
+
+
 @kernel
 def index(data, positions, bounds, header_bounds, header_columns, totals, most_bytes, most_in_all, room, state, codecs,
           bodies, header_totals, made, headers):  # fmt: skip
@@ -543,6 +558,12 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
                 codecs[b] = 0
             if codecs[b] == 0 and p + totals[b] + header_totals[b] != end:
                 problem = status.PAYLOAD
+            elif (
+                codecs[b] == 0
+                and made[b]
+                and not _are_padded(data, end, n, start, header_bounds[first + 1], p + totals[b], headers)
+            ):
+                problem = status.PADDING
         state[b] = problem
 
 
