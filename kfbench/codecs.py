@@ -33,10 +33,12 @@ Buffer: TypeAlias = bytes | memoryview  # bytes are quicker to take apart; a vie
 
 @dataclass(kw_only=True)
 class Allowance:
-    """What may still be made of a log while it is read: `limits` for a batch, `log_bytes` decompressed in all."""
+    """What may still be made of a log while it is read: `limits` for a batch, `log_bytes` decompressed in all, and
+    `built_bytes` of plain batches where it is written in another format."""
 
     limits: Limits
     log_bytes: int
+    built_bytes: int
 
     @classmethod
     def of(cls, log_size_bytes: int, limits: Limits | None) -> Self:
@@ -44,7 +46,8 @@ class Allowance:
             limits = LIMITS
         if not isinstance(limits, Limits):
             raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
-        return cls(limits=limits, log_bytes=limits.log_bytes(log_size_bytes))
+        log_bytes = limits.log_bytes(log_size_bytes)
+        return cls(limits=limits, log_bytes=log_bytes, built_bytes=log_bytes)
 
     def decompress(self, codec: "Codec", payload: Any, most_bytes: int | None = None) -> bytes:
         """Raises Undecodable, also of a payload larger than `most_bytes`; what was decompressed before that is spent

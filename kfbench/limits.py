@@ -29,7 +29,7 @@ class Limits:
                 raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 is wanted, not {value!r}")
 
     def log_bytes(self, log_size_bytes: int) -> int:
-        """What a log of that size may decompress to in all."""
+        """What a log of that size may decompress to in all, and what it may become in another format."""
         return self.batch_bytes + self.log_expansion * log_size_bytes
 
     def log_records(self, log_size_bytes: int) -> int:

@@ -2,16 +2,21 @@
 
 import re
 import struct
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
+import crc32c
 import pytest
 
-from kfbench import layouts
+from kfbench import FORMATS, Limits, layouts
+from kfbench.errors import CorruptLog
 from tests.reference import columnar, v23
 from tests.reference.model import Fields, Message
-from tests.reference.varint import unsigned
+from tests.reference.varint import unsigned, zigzag
 
 PAGE = (Path(__file__).parents[1] / "docs" / "columnar.md").read_text(encoding="utf-8")
+TEXT = re.sub(r"\s+", " ", PAGE)
 NOON_MS = 1_700_000_000_000
 ONE = ([Message(offset=42, timestamp_ms=NOON_MS, key=b"lamp", value=b"on")], Fields(partition_leader_epoch=7))
 
@@ -114,10 +119,57 @@ def test_every_kind_of_column() -> None:
         assert (first if first >> 6 == 3 else first >> 6) == names[name], name
 
 
+def claim(count: int) -> bytes:
+    """So many records without keys, values or anything else."""
+    covered = bytes(2) + b"\xff" * 6 + unsigned(count)
+    return struct.pack(">qiibI", 0, 9 + len(covered), 0, columnar.MAGIC, crc32c.crc32c(covered)) + covered
+
+
 def test_what_34_bytes_may_claim() -> None:
-    covered = bytes(2) + b"\xff" * 6 + unsigned(2**31 - 1)
-    assert len(struct.pack(">qiibI", 0, 0, 0, 4, 0) + covered) == 34
+    """Its reader refuses them before it has made room for a single one."""
+    data, fmt = claim(2**31 - 1), FORMATS["columnar"]
+    assert len(data) == 34
     assert "34 bytes can claim 2³¹ - 1 records" in PAGE
+    for read in (fmt.decode, fmt.decode_metadata):
+        tracemalloc.start()
+        try:
+            with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
+                read(data)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_what_33_bytes_are() -> None:
+    """All that the default allows, as v2 and v0 would have them by the sizes of their fields; a thousand are read."""
+    most = Limits().batch_records
+    assert most == 2**24
+    assert len(claim(most)) == 33
+    assert len(FORMATS["columnar"].decode(claim(1000)).records) == 1000
+    assert "33 bytes are 16,777,216 records of nulls" in PAGE
+    assert "and 805 MB of a reader's columns" in TEXT
+    assert f"these 33 bytes are {v2_bytes(most, 5):,} of v2, and 1,039 bytes" in TEXT
+    assert f"33 bytes are {round(v2_bytes(most, 5) / 1e6)} MB of v2, {round(most * 26 / 1e6)} MB of v0" in TEXT
+    for count in (1, 100, 9000):  # the formula is v2's
+        null = [Message(offset=i, timestamp_ms=5) for i in range(count)]
+        assert len(v23.encode("v2", null)) == v2_bytes(count, 5)
+    shared = Message(offset=0, timestamp_ms=5, headers=(("h", b"x" * 1000),))
+    same = [replace(shared, offset=i) for i in range(300)]
+    assert len(v23.encode("v2", same)) == v2_bytes(300, 5 + 1 + 1 + 2 + 1000)
+    # The count alone grows from two bytes to three.
+    assert len(columnar.encode(same)) + 1 == 1039
+    assert f"with a shared header of 1,001 bytes are {v2_bytes(1 << 18, 5 + 1 + 1 + 2 + 1000):,}" in TEXT
+
+
+def v2_bytes(count: int, record: int) -> int:
+    """A v2 batch of records that take so many bytes beside their length and offset delta."""
+    total, before = layouts.V2_HEADER.itemsize, 0
+    for end in (64, 8192, 1 << 20, 1 << 27):
+        here = max(0, min(count, end) - before)
+        body = record + len(zigzag(end - 1))
+        total += here * (len(zigzag(body)) + body)
+        before = end
+    return total
 
 
 def test_what_an_anchor_takes() -> None:
@@ -125,4 +177,4 @@ def test_what_an_anchor_takes() -> None:
     messages = [Message(offset=0, timestamp_ms=NOON_MS)]
     more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))
     assert more == 11
-    assert f"extension 2, which takes {more} bytes" in re.sub(r"\s+", " ", PAGE)
+    assert f"extension 2, which takes {more} bytes" in TEXT

@@ -13,8 +13,9 @@ follows may have to move; tagged, tag 0 is of fixed size. A maximum that the pro
 create time tag 0 becomes -1, so that a producer cannot forge a broker's time.
 
 Columnar has it in 48 bits, and create times count from it unless the batch has an anchor of its own. A broker's time
-takes its place all the same: no reader asks for the others, and they are lost, as `work.losses` counts. What is built anew
-for it is a batch whose maximum or new time does not fit, and one without an anchor whose producer set it wrongly.
+takes its place all the same: no reader asks for the others, and they are lost, which `work.losses` counts. What is
+built anew for it is a batch whose maximum or new time does not fit, and one without an anchor whose producer set it
+wrongly.
 
 Of compressed batches with headers first that stay, no more than the metadata is decompressed: damage in the payload
 behind it is not seen (their checksum covers plain bytes), and goes into the log as it came. Of columnar nothing is
@@ -56,7 +57,7 @@ from kfbench.layouts import (
     V3_FEATURES_MASK,
 )
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind, codec_bytes, write_batches
+from kfbench.log.writing import Kind, check_room, codec_bytes, write_batches
 from kfbench.log.writing import runs as runs_of
 
 Origin = Literal["client", "coordinator"]
@@ -118,9 +119,10 @@ def append(
     it then holds each request's result where the request lay, but for those that are built anew or grow; with one of
     these `data` is a new buffer. All requests are found valid before any is written.
 
-    Raises Refused with the broker's error, CorruptLog for what it has none for (see `validation`), WouldLose where a
-    conversion loses something and `lossy` is not given (what an append time takes in place is counted alone), IllegalCombination for a codec that the log's format lacks,
-    InvalidConfig for options out of range, InvalidRecords for offsets that do not fit int64.
+    Raises Refused with the broker's error, CorruptLog for what it has none for (see `validation`) and for more than
+    `limits` allow, WouldLose where a conversion loses something and `lossy` is not given (what an append time takes in
+    place is counted alone), IllegalCombination for a codec that the log's format lacks, InvalidConfig for options out
+    of range, InvalidRecords for offsets that do not fit int64.
     """
     source = None if fmt is None else find(fmt)
     is_clocked = timestamp_type == "append" or before_max_ms is not None or after_max_ms is not None
@@ -146,14 +148,15 @@ def append(
     entries = Entries.of(data)
     entries.errors("raise")
     firsts, traits = _split(log, data, entries, source)
-    runs = _runs(data, entries, firsts, traits, source, topic, Allowance.of(len(data), limits))
+    allowance = Allowance.of(len(data), limits)
+    runs = _runs(data, entries, firsts, traits, source, topic, allowance)
 
     counts = _one_after_another([run.counts for run in runs])
     bases, next_offset = _bases(given_bases, counts)
     bases_of = [bases[run.first : run.first + len(run.counts)] for run in runs]
     # First what may still be refused, for what it loses; then what is written into the caller's buffer.
     made: list[tuple[_Piece | None, Work]] = [
-        _rewritten(run, own, topic) for run, own in zip(runs, bases_of, strict=True) if not run.all_stay
+        _rewritten(run, own, topic, allowance) for run, own in zip(runs, bases_of, strict=True) if not run.all_stay
     ]
     target = data
     if any(run.any_stays for run in runs):
@@ -497,7 +500,7 @@ def _latest(run: _Run, topic: _Topic) -> Int64:
     return latest
 
 
-def _rewritten(run: _Run, bases: Int64, topic: _Topic) -> tuple[_Piece, Work]:
+def _rewritten(run: _Run, bases: Int64, topic: _Topic, allowance: Allowance) -> tuple[_Piece, Work]:
     """Builds what does not stay anew: a request is one batch, wrapper or row of messages (`MemoryRecordsBuilder`)."""
     columns, to = run.columns, run.to
     requests = np.flatnonzero(~run.stays)
@@ -532,14 +535,17 @@ def _rewritten(run: _Run, bases: Int64, topic: _Topic) -> tuple[_Piece, Work]:
     bounds, fields = np.append(bounds[:-1][held], bounds[-1]), fields.take(held)
     wanted, number = np.unique(codecs[held], return_inverse=True)
     kinds = [Kind(fmt=to, codec=CODEC_NAMES[codec], level=topic.level if codec else None) for codec in wanted]
+    check_room(to, records, bounds, fields, columns.positions[first[held]], allowance)
     built = write_batches(records, bounds, fields, number, kinds, topic.lossy)
+    recompressed_bytes = codec_bytes(records, bounds, fields, number, kinds)
+    allowance.built_bytes -= max(len(built.data), recompressed_bytes)
     sizes = np.zeros(len(requests) + 1, np.int64)
     sizes[held + 1] = np.diff(built.positions)
     work = Work(
         rewritten=int((after - first).sum()),
         read_bytes=int((columns.positions[after] - columns.positions[first]).sum()),
         written_bytes=len(built.data),
-        recompressed_bytes=codec_bytes(records, bounds, fields, number, kinds),
+        recompressed_bytes=recompressed_bytes,
         losses=built.losses,
     )
     return _Piece(run.first + requests, built.data, np.cumsum(sizes)), work

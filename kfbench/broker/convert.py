@@ -31,7 +31,7 @@ from kfbench.formats._format import chunks
 from kfbench.kernels import header_fields
 from kfbench.kernels.frames import MAGIC_AT
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind, chained, codec_bytes, runs, write_batches
+from kfbench.log.writing import Kind, chained, check_room, codec_bytes, runs, write_batches
 from kfbench.records import Records
 
 HEADER_BYTES: Final = MAGIC_AT + 1  # what tells where a batch ends and how it is read
@@ -74,7 +74,8 @@ def convert(
     each keeps its own. keep_older: batches of a smaller magic stay too, as in Kafka's down-conversion, since whoever
     reads `to` reads them. lossy: leave out what the target cannot carry, and count it in `work.losses`, named as in
     `EncodedLog.losses`. An offset range that is wider than the records counts as none, and a last incomplete batch is
-    left out. Raises CorruptLog, Refused (UNSUPPORTED_COMPRESSION_TYPE), WouldLose, IllegalCombination.
+    left out. Raises CorruptLog (also for what would be larger than limits.log_bytes of the log, without a codec),
+    Refused (UNSUPPORTED_COMPRESSION_TYPE), WouldLose, IllegalCombination.
     """
     conversion = Conversion(
         to=find(to),
@@ -185,7 +186,10 @@ class Conversion:
         is_control = np.broadcast_to(given.fields.rows["is_control"], len(given))
         out = is_control & ("is_control" not in to.capabilities.batch_fields)
         number, kinds = self._kinds(given, out)
+        check_room(to, given.records, given.bounds, given.fields, given.positions, allowance)
         log = given.written(number, kinds)
+        recompressed_bytes = given.codec_bytes(number, kinds)
+        allowance.built_bytes -= max(len(log.data), recompressed_bytes)
         losses = given.losses(log)
         if losses and not self.lossy:
             given.refuse(number, kinds)
@@ -201,7 +205,7 @@ class Conversion:
                 read_bytes=len(data),
                 written_bytes=len(log.data),
                 decompressed_bytes=before_bytes - allowance.log_bytes,
-                recompressed_bytes=given.codec_bytes(number, kinds),
+                recompressed_bytes=recompressed_bytes,
                 losses=losses,
             ),
         )

@@ -130,6 +130,17 @@ class Format(ABC):
         self._sizes(records, bounds, fields, out)
         return out
 
+    def first_beyond(
+        self, most_bytes: int, records: Records, batch_size: int | ArrayLike, batch_fields: BatchFields
+    ) -> int | None:
+        """The batch with which all so far are larger than that without a codec. Quick where they are far from it."""
+        bounds = plan(len(records), batch_size)
+        if self._bound(records.shapes, len(bounds) - 1, batch_fields) <= most_bytes:
+            return None
+        ends = np.cumsum(self.size(records, bounds, batch_fields))
+        batch = int(np.searchsorted(ends, most_bytes, side="right"))
+        return batch if batch < len(ends) else None
+
     def breakdown(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:

@@ -15,7 +15,8 @@ payload: all keys, all values, all header bytes. The CRC-32C covers attributes..
 
 Extensions: `number uvarint, {tag uvarint, size uvarint, bytes}`, tags rising: 0 base timestamp where it is not v2's
 default, 1 delete horizon, 2 anchor where it is not the maximum or that is an append time, 3 the maximum where 48 bits
-are too few, 4 payload by rows (read, never written). Of one record a column is a zig-zag varint, or an uvarint if it is a length; of more:
+are too few, 4 payload by rows (read, never written). Of one record a column is a zig-zag varint, or an uvarint if it is
+a length; of more:
 | kind, in the descriptor's bits 6-7 | behind the descriptor | value i |
 |---|---|---|
 | 0 | packed | bits |

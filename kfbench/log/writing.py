@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES
+from kfbench.codecs import CODEC_NAMES, Allowance
+from kfbench.errors import CorruptLog
 from kfbench.formats import BY_MAGIC, FORMATS, Format
 from kfbench.formats._batched import BatchedFormat
 from kfbench.kernels import frames
@@ -91,6 +92,19 @@ def write_batches(
     for batches, piece in pieces:
         frames.scatter(piece.data, piece.positions[:-1], piece.positions[1:], positions[batches], data)
     return EncodedLog(data=data, positions=positions, losses=losses)
+
+
+def check_room(
+    fmt: Format, records: Records, bounds: Int64, fields: BatchFields, positions: Int64, allowance: Allowance
+) -> None:
+    """Raises CorruptLog before batches are written that take more than `allowance` has for them.
+
+    A record may take no byte where it comes from, and some in `fmt`. positions: where each batch was read.
+    """
+    batch = fmt.first_beyond(allowance.built_bytes, records, bounds, fields)
+    if batch is not None:
+        promise = f"more bytes as {fmt.name} than limits.log_expansion allows a log of this size"
+        raise CorruptLog(int(positions[batch]), "records", promise)
 
 
 def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind]) -> int:
