@@ -278,8 +278,8 @@ def test_ages_of_an_unknown_anchor_are_still_checked() -> None:
 
 @pytest.mark.parametrize(
     ("times", "append_time_ms", "has_anchor"),
-    [([5, 7], 9, True), ([5, 7], 7, True), ([-1, 7], 7, True), ([-1, -1], 7, False),
-     ([-2, -1], 7, True), ([-(2**63), 2**63 - 1], 7, True), ([2**63 - 1] * 2, 7, True), ([-1], 7, False), ([7], 7, True)],
+    [([5, 7], 9, True), ([5, 7], 7, True), ([-1, 7], 7, True), ([-1, -1], 7, False), ([-2, -1], 7, True),
+     ([-(2**63), 2**63 - 1], 7, True), ([2**63 - 1] * 2, 7, True), ([-1], 7, False), ([7], 7, True)],
 )  # fmt: skip
 def test_an_append_time_has_an_anchor_where_any_create_time_is_known(
     times: list[int], append_time_ms: int, has_anchor: bool
@@ -530,9 +530,9 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a patch outside": (batch_of(0x100, "c1 01 00 00 03 00 00 00 00"), "patches"),
     "a patch beyond 64 bits": (batch_of(0x100, "c1 38 00" + "00" * 14 + "01 00 8002"), "patches"),
     "a delta beyond an int32": (batch_of(0x200, "01 40 8080808010"), "offset delta"),
-    "a length beyond an int32": (batch_of(0x400, "40 8080808010"), ": length"),
-    "a minimum beyond an int32": (batch_of(0x3000, "ffffffff0f 00"), ": length"),
-    "a negative length": (batch_of(0x400, "40 01"), "length"),
+    "a length beyond an int32": (batch_of(0x400, "40 8080808010"), "column length"),
+    "a minimum beyond an int32": (batch_of(0x3000, "ffffffff0f 00"), "column length"),
+    "a negative length": (batch_of(0x400, "40 01"), "column length"),
     "no extension": (batch_of(0x8000, "00"), "extensions"),
     "an extension that there is not": (batch_of(0x8000, "01 05 00"), "extensions"),
     "an extension twice": (batch_of(0x8000, "02 04 00 04 00"), "extensions"),

@@ -6,7 +6,7 @@ Golden are the vectors that Apache Kafka's classes wrote, in datasets/golden and
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +20,16 @@ from kfbench.codecs import CODECS, LEGACY_LZ4, Codec
 from kfbench.formats import Entries, Format
 from kfbench.limits import Limits
 from kfbench.records import Records
+from tests.common import batch_fields_of, records_of
 from tests.fuzz import mutate
 from tests.kernels.results import inputs
+from tests.reference import columnar, columnar_cases
+from tests.strategies import Case
 
 ROOT = Path(__file__).parents[2]
+SHAPED = 400  # batches of columnar, of which some are too large
 LARGEST = 2048  # bytes: damage to a large batch mostly hits payload
+LONGEST, SHORT = 1024, 60  # bytes of a bred input, and how many of `batches` breeding begins with
 LIMITS = Limits(batch_bytes=1 << 20, batch_records=1 << 14, batch_headers=1 << 14, field_bytes=1 << 18)
 
 
@@ -67,7 +72,36 @@ def batches(name: str) -> list[bytes]:
         for records, bounds in ((Records.from_lists([]), [0, 0]), (Records.from_lists([b"v"] * 2), [0, 1, 2])):
             tagged = fmt.encode(records, bounds, batch_fields=fields)
             found |= {tagged.data[start:end].tobytes(): None for start, end in pairwise(tagged.positions.tolist())}
+    if name == "columnar":
+        found |= dict.fromkeys([*shaped(), *_shaped_and_compressed(fmt)])
     return [batch for batch in found if len(batch) <= LARGEST]
+
+
+def short(name: str) -> list[bytes]:
+    """What the coverage-guided fuzzer breeds from: some of `batches`, and all of columnar's shapes."""
+    found = sorted((batch for batch in batches(name) if len(batch) < LONGEST), key=len)
+    return [*found[:: len(found) // SHORT + 1], *(shaped() if name == "columnar" else [])]
+
+
+@cache
+def shaped() -> list[bytes]:
+    """Small plain batches of columnar: all kinds of columns, forms of headers and extensions, half of them by rows."""
+    found = []
+    for seed in range(SHAPED):
+        messages, fields = columnar_cases.drawn(seed)
+        found.append((columnar.encode, columnar_cases.by_rows)[seed % 2](messages, fields))
+    found += [columnar.encode([], replace(fields, base_offset=5)) for fields in columnar_cases.FIELDS]
+    return [batch for batch in found if len(batch) < LONGEST]
+
+
+def _shaped_and_compressed(fmt: Format) -> Iterator[bytes]:
+    codecs = fmt.capabilities.codecs[1:]
+    for seed in range(SHAPED):
+        messages, fields = columnar_cases.drawn(seed)
+        case = Case(batches=(messages,), fields=(fields,))
+        yield bytes(
+            fmt.encode(records_of(messages), [0, len(messages)], codecs[seed % 4], batch_fields=batch_fields_of(case))
+        )
 
 
 def _encoded(fmt: Format, records: Records, bounds: object, codec: str) -> dict[bytes, None]:

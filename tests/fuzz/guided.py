@@ -16,17 +16,17 @@ from typing import Any
 import atheris
 import numpy as np
 
-with atheris.instrument_imports(include=["kfbench.kernels", "kfbench.formats", "kfbench.log"]):
+with atheris.instrument_imports(include=["kfbench.kernels", "kfbench.formats", "kfbench.log", "kfbench.broker"]):
     from kfbench import FORMATS, KfbenchError, kernels, read_log, write_log
+    from kfbench.broker import append, mirror  # noqa: F401
 
 from tests.fuzz import mutate
-from tests.fuzz.corpus import LIMITS, Wrapping, batches, golden_files, layout, wrappings
+from tests.fuzz.corpus import LIMITS, LONGEST, Wrapping, golden_files, layout, short, wrappings
 from tests.fuzz.native import bound_memory, check
 
 assert not kernels.COMPILED, "NUMBA_DISABLE_JIT=1 is needed: compiled kernels show no branches"
 
-LONGEST = 1024
-SEAL, COMPRESS, SEED_INPUTS = 0x80, 0x40, 60
+SEAL, COMPRESS = 0x80, 0x40
 SAVED = 50  # inputs; run.py asks for a multiple of it
 LOG = "read_log"
 KIND = 0x1F
@@ -83,9 +83,7 @@ def seeds(names: list[str]) -> list[bytes]:
         if name == LOG:
             found += [bytes([number]) + log for log in golden_files()[::4] if len(log) < LONGEST]
             continue
-        small = sorted((batch for batch in batches(name) if len(batch) < LONGEST), key=len)
-        for batch in small[:: len(small) // SEED_INPUTS + 1]:
-            found.append(bytes([number | SEAL]) + batch)
+        found += [bytes([number | SEAL]) + batch for batch in short(name)]
         found += [bytes([number | COMPRESS]) + each.section for each in wrappings(name) if len(each.section) < LONGEST]
     return found
 

@@ -10,6 +10,7 @@ import mmap
 import resource
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench import FORMATS, KfbenchError, write_log
-from kfbench.batches import DecodedLog
-from kfbench.layouts import HEADERS_FIRST_BIT
+from kfbench.batches import DecodedLog, EncodedLog
+from kfbench.broker._headers import headers
+from kfbench.broker.append import append
+from kfbench.broker.mirror import mirror
+from kfbench.formats import Entries, Format
+from kfbench.kernels.frames import MAGIC_AT
+from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT
 from tests.fuzz import mutate
 from tests.fuzz.corpus import LIMITS, Wrapping, batches, layout, packed, wrappings
 from tests.kernels.within_bounds import guarded
 
 ROOM_BYTES = 256 << 20  # for all that is allocated while damage is read; zstd's largest window alone takes half
 RECOMPRESSED = 20  # one in so many has its records damaged before they are compressed
+ATTRIBUTES, UNSEEN = 22, CODEC_MASK | CONTROL_BIT  # of a columnar batch: the low byte, and what hides damage
+NOW: dict[str, Any] = {}
+APPEND_TIME: dict[str, Any] = {"timestamp_type": "append", "now_ms": 1_700_000_000_000}
 REENCODED = 64  # one in so many of those that are read is written again
 
 
@@ -92,7 +101,45 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
             raise Fault("without its checksum it says otherwise")
     if again and len(log):
         written_again(name, log, data)
+    if FORMATS[name].has_bare_metadata:
+        other_paths(FORMATS[name], log, data)
     return [error.field for error in log.errors]
+
+
+def other_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+    """All else that reads columns: each refuses with an error of ours, and none takes what `decode` cannot read."""
+    is_sound = not log.errors
+    if refused(fmt.decode, data, limits=LIMITS) == is_sound:
+        raise Fault("raised what is not skipped, or skipped what is not raised")
+    if refused(fmt.decode_metadata, data, limits=LIMITS) and is_sound:
+        raise Fault("columns that can be read are refused by themselves")
+    refused(fmt.decode_metadata, data, limits=LIMITS, check_crcs=False)
+    refused(headers, data, fmt)
+    refused(mirror, data, fmt, limits=LIMITS)
+    entries = Entries.of(data)
+    starts = entries.positions[:-1]
+    if entries.trailing_bytes or not len(starts) or np.diff(entries.positions).min() <= MAGIC_AT:
+        return
+    last = np.diff(log.bounds) - 1 if is_sound else np.zeros(len(starts), np.int64)
+    is_plain = not log.batch_rows["codec"].any() and not log.records.shapes.has_headers
+    if refused(fmt.fetch, data, entries.positions, last) and is_sound and is_plain and (last >= 0).all():
+        raise Fault("a record that can be read cannot be fetched")
+    sent = EncodedLog(data=data, positions=entries.positions)
+    is_hidden = bool(
+        (data[starts + ATTRIBUTES] & UNSEEN).any()
+    )  # nobody looks behind a codec, nor into control records
+    for options in NOW, APPEND_TIME:
+        is_refused = refused(append, sent, fmt, origin="coordinator", from_zero=False, limits=LIMITS, **options)
+        if not (is_refused or is_sound or is_hidden):
+            raise Fault("appended, but it cannot be read")
+
+
+def refused(call: Callable[..., object], *given: Any, **options: Any) -> bool:
+    try:
+        call(*given, **options)
+    except KfbenchError:
+        return True
+    return False
 
 
 def written_again(name: str, log: DecodedLog, data: NDArray[np.uint8]) -> None:
