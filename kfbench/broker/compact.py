@@ -18,12 +18,13 @@ from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
 from kfbench.broker._source import bytes_of, find, read
 from kfbench.broker.retention import Flags, history_of, retained
 from kfbench.broker.work import Work
+from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
 from kfbench.kernels import frames
 from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
 from kfbench.limits import Limits
-from kfbench.log.writing import Kind, codec_bytes, kinds_of, write_batches
+from kfbench.log.writing import Kind, check_room, codec_bytes, kinds_of, write_batches
 from kfbench.records import Records
 
 DELETE_RETENTION_MS: Final = 86_400_000  # `delete.retention.ms`, Kafka's default
@@ -71,7 +72,8 @@ def compact(
     batches become one of up to so many bytes of keys, values and headers, where that loses nothing of their headers.
     to: the format that is written, lossy where that may lose something.
 
-    Raises CorruptLog for any damage, an incomplete last batch included, and then nothing is written; WouldLose,
+    Raises CorruptLog for any damage, an incomplete last batch included, and then nothing is written, and for what
+    would be larger than limits.log_bytes of the log in another format, without a codec; WouldLose,
     IllegalCombination (the target lacks a codec).
     """
     source, target = bytes_of(log), None if to is None else find(to)
@@ -88,7 +90,8 @@ def compact(
         keep_legacy_tombstones=keep_legacy_tombstones,
         retain_last=retain_last,
     )
-    done = _Rewriting(source, decoded, decided.keep, number, kinds, target).done(
+    allowance = Allowance.of(len(source), limits)
+    done = _Rewriting(source, decoded, decided.keep, number, kinds, target, allowance).done(
         decided.retain_empty, decided.emptied_transaction, now_ms + delete_retention_ms, merge_bytes, lossy
     )
     done = replace(done, keyless_records=decided.keyless_records, aborted_records=decided.aborted_records)
@@ -118,7 +121,7 @@ def filtered(
     decoded = _whole(source, fmt, limits)
     kept = _flags("keep", keep, len(decoded.records))
     number, kinds = _kinds(decoded, fmt)
-    return _Rewriting(source, decoded, kept, number, kinds, None).done(
+    return _Rewriting(source, decoded, kept, number, kinds, None, Allowance.of(len(source), limits)).done(
         _flags("retain_empty", retain_empty, len(decoded)),
         _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"],
         now_ms + delete_retention_ms,
@@ -157,9 +160,10 @@ class _Rewriting:
         number: Int64,
         kinds: Sequence[Kind],
         target: Format | None,
+        allowance: Allowance,
     ) -> None:
         self.source, self.log, self.keep, self.rows = source, log, keep, log.batch_rows
-        self.own, self.number = kinds, number
+        self.own, self.number, self.target, self.allowance = kinds, number, target, allowance
         self.kinds = [kind if target is None else replace(kind, fmt=target) for kind in kinds]
         before = np.append(0, np.cumsum(keep))
         self.first, self.survivors = before[log.bounds[:-1]], np.diff(before[log.bounds])
@@ -264,6 +268,8 @@ class _Rewriting:
             max_timestamp_ms=np.where(held, UNSET, of_leader["max_timestamp_ms"]),
             delete_horizon_ms=horizons[leaders],
         )
+        if self.target is not None:
+            check_room(self.target, records, bounds, fields, of_leader["position"], self.allowance)
         made = write_batches(records, bounds, fields, number, kinds, lossy)
         return made, codec_bytes(records, bounds, fields, number, kinds)
 

@@ -7,7 +7,7 @@ import gzip
 import re
 import struct
 import tracemalloc
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kfbench import FORMATS, BatchFields, Limits, Records, read_log
 from kfbench.batches import EncodedLog
 from kfbench.broker._headers import NOT_SAID, headers
 from kfbench.broker.append import append
+from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
 from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_time
@@ -133,6 +134,18 @@ class TestInPlace:
         assert len(back.data) < len(done.data)
         assert bytes(convert(back.data, "v2").data) == bytes(there.data)
         assert COLUMNAR.decode(back.data).batch_rows["canonical"].all()
+
+    def test_what_a_mirror_and_a_cleaner_make_of_it(self) -> None:
+        """As of any batch with append time: a mirror sends what readers see, and a cleaner keeps what it copies."""
+        done = append(encoded(), timestamp_type="append", now_ms=LATER_MS)
+        sent = COLUMNAR.decode(mirror(done.data, "columnar").data)
+        assert sent.create_timestamps_ms.tolist() == [LATER_MS] * 5
+        for kept, count in ((encoded(count=3), 3), (encoded(), 3)):  # of three keys: none goes, two go
+            stamped = append(kept, timestamp_type="append", now_ms=LATER_MS).data
+            clean = COLUMNAR.decode(compact(stamped, now_ms=LATER_MS).data)
+            assert clean.records.timestamps_ms.tolist() == [LATER_MS] * count
+            (row,) = clean.batch_rows
+            assert (row["append_time_ms"], row["max_timestamp_ms"]) == (LATER_MS, LATER_MS)
 
     def test_an_append_time_that_becomes_the_records_own(self) -> None:
         """A topic with create time takes a batch's append time for its records' own, as Kafka does: without ages."""
@@ -393,6 +406,19 @@ class TestSeenOutsideTheCodec:
                 with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
                     call(sent, to="v2", limits=limits)
                 assert refusal.value.position == 0
+
+    def test_what_a_cleaner_makes_of_shared_headers(self) -> None:
+        shared = ("h", b"x" * 1000)
+        keyed = [
+            Message(offset=i, timestamp_ms=NOW_MS, key=bytes([i]), value=b"v", headers=(shared,)) for i in range(200)
+        ]
+        sent = columnar.encode(keyed)
+        size = len(compact(sent, to="v2", now_ms=LATER_MS).data)
+        assert size > 100 * len(sent)
+        for short in (0, 1):
+            limits = Limits(batch_bytes=size - len(sent) - short, log_expansion=1)
+            with pytest.raises(CorruptLog, match="more bytes as v2") if short else nullcontext():
+                assert len(compact(sent, to="v2", now_ms=LATER_MS, limits=limits).data) == size
 
     @pytest.mark.parametrize("codec", [None, "gzip"])
     def test_what_all_of_a_log_becomes(self, codec: str | None) -> None:

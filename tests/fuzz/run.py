@@ -1,6 +1,7 @@
 """`make fuzz`: both fuzzers over every format, children watched, and what they found written beside the prose.
 
-`--formats` are those alone, say of a new one: stored as a run of its own, behind what the others have.
+`--formats` are those alone, say of a new one: stored as a run of its own, behind what the others have, and in the place
+of an earlier one of theirs.
 
 A child that dies, stands still or meets a fault is a fault of the run, with the command that repeats it.
 """
@@ -178,7 +179,8 @@ def main() -> None:
         "faults": [outcome.fault for part in outcomes for outcome in part if outcome.fault],
     }
     if asked.write:
-        write([*json.loads(STORED.read_text()), stored] if asked.formats else [stored])
+        others = json.loads(STORED.read_text()) if asked.formats else []
+        write([*(each for each in others if not each["native"].keys() <= {*names}), stored])
     sys.stdout.write(tables([stored]) + "\n")
     sys.exit(1 if stored["faults"] else 0)
 
