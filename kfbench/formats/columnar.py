@@ -144,8 +144,7 @@ class ColumnarFormat(SealedFormat):
         )
 
     def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
-        room = np.empty(LIMITS.batch_records, np.int64)  # for all values of a column with patches: untouched without
-        fetching.fetch(data, positions, indices, room, state, index.columns)
+        fetching.fetch(data, positions, indices, LIMITS.batch_records, LIMITS.field_bytes, state, index.columns)
 
     def decode_metadata(
         self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True

@@ -4,7 +4,7 @@ Scalars keep Numba's meaning: int64 and uint64 are NumPy's, so they wrap; whatev
 mixes with both. An index outside its array raises IndexError, negative ones too: compiled code would read there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, Self
 
@@ -26,6 +26,8 @@ __all__ = [  # what takes the place of `intrinsics`
     "put_i64",
     "put_le64",
     "put_u8",
+    "spread8",
+    "sum_lanes",
 ]
 
 
@@ -142,6 +144,26 @@ def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
 
 def move32(target: Any, at: Any, source: Any, start: Any) -> None:
     move(target, at, source, start, 32)
+
+
+def _lanes(data: Any, position: Any, bit: Any, width: Any, mask: Any) -> Iterator[Any]:
+    for k in range(8):
+        here = int(bit) + k * int(width)
+        yield np.int64(load_le64(data, position + (here >> 3)) >> np.uint64(here & 7) & mask)
+
+
+def spread8(data: Any, position: Any, bit: Any, width: Any, mask: Any, base: Any, out: Any, to: Any) -> None:
+    for k, value in enumerate(_lanes(data, position, bit, width, mask)):
+        out[to + np.uint64(k)] = base + value
+
+
+def sum_lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> tuple[Any, Any]:
+    total, nonzero = np.int64(0), np.int64(0)
+    for first in range(0, number, 8):
+        values = list(_lanes(data, position + (first * int(width) >> 3), 0, width, mask))[: number - first]
+        for value in values:
+            total, nonzero = total + value, nonzero + np.int64(value != 0)
+    return total, nonzero
 
 
 def leading_zeros(value: Any) -> int:

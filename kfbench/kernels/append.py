@@ -111,11 +111,11 @@ def _header(data, at, end, kind):
             get_i64(data, at + kip98.PRODUCER), np.int64(get_i32(data, at + kip98.SEQUENCE)),
         )  # fmt: skip
     if kind == COLUMNAR:
-        state, bits, count, last_delta, _, _, _, _, _, _ = columnar.read_header(data, at, end)
-        if state != status.SOUND:  # it may be cut short: it breaks no rule but that it can be read
+        header = columnar.read_header(data, at, end)
+        if header.state != status.SOUND:  # it may be cut short: it breaks no rule but that it can be read
             return np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
-        producer, sequence = columnar_fields.producer(data, at, bits)
-        return bits, last_delta, count, producer, sequence
+        producer, sequence = columnar_fields.producer(data, at, header.attributes)
+        return header.attributes, header.last_delta, header.count, producer, sequence
     bits, last_delta, _, _, count, _ = read_header(data, at, end, kind)
     producer, sequence = (V2_PRODUCER, V2_SEQUENCE) if kind == 2 else (V3_PRODUCER, V3_SEQUENCE)
     return bits, last_delta, count, get_i64(data, at + producer), np.int64(get_i32(data, at + sequence))
@@ -263,7 +263,7 @@ def find_append_tag(data, positions, found):
 def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
     """(the maximum timestamp of a columnar batch, what it is to be). The records' own that is below -1 stays: it is
     what their times count from."""
-    _, _, _, _, _, _, held, _, _, _ = columnar.read_header(data, at, end)
+    held = columnar.read_header(data, at, end).max_time
     if append:
         return held, now_ms
     return held, held if max(held, np.int64(NO_TIMESTAMP)) == latest_ms else latest_ms
@@ -278,12 +278,13 @@ def find_settable(data, positions, append, now_ms, latest_ms, found):
     """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
-        _, bits, _, _, _, _, held, anchor, _, _ = columnar.read_header(data, at, end)
+        header = columnar.read_header(data, at, end)
+        held = header.max_time
         _, wanted = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
         found[b] = held == wanted or (
             columnar_fields.fits(wanted)
-            and not columnar_fields.is_wide(data, at, end, bits)
-            and (append or anchor != held)
+            and not columnar_fields.is_wide(data, at, end, header.attributes)
+            and (append or header.anchor != held)
         )
 
 

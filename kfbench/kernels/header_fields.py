@@ -28,15 +28,16 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 @leaf
 def _columnar(data, at, end, row):
     """A base timestamp that is not stored is the encoder's to derive, and so UNSET."""
-    _, bits, _, last_delta, base_time, horizon, max_time, _, _, _ = columnar.read_header(data, at, end)
+    header = columnar.read_header(data, at, end)
+    bits, max_time = header.attributes, header.max_time
     append = bits & APPEND != 0
     row.append_time_ms = max_time if append else NO_TIMESTAMP
     row.max_timestamp_ms = UNSET if append else max_time
     row.tags_start = row.tags_bytes = row.tags_count = 0
     row.base_offset = get_i64(data, at)
-    row.last_offset = row.base_offset + last_delta
-    row.base_timestamp_ms = base_time
-    row.delete_horizon_ms = horizon if bits & HORIZON else NO_TIMESTAMP
+    row.last_offset = row.base_offset + header.last_delta
+    row.base_timestamp_ms = header.base_time if header.extensions & columnar.HAS_BASE else UNSET
+    row.delete_horizon_ms = header.horizon
     row.producer_id, row.producer_epoch, row.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
     if bits & columnar.PRODUCER:
         row.producer_id = get_i64(data, at + columnar.HEADER)

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 from kfbench.kernels._jit import COMPILED
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
-PAIR = ir.VectorType(I64, 2)
+PAIR, OCTET = ir.VectorType(I64, 2), ir.VectorType(I64, 8)
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
@@ -85,6 +85,84 @@ def move32(typingctx, target, at, source, start):
         return context.get_dummy_value()
 
     return types.void(target, types.int64, source, types.int64), codegen
+
+
+LANES = 8  # values a vector holds
+
+
+def _lanes(context: Any, builder: Any, array_type: Any, array: Any, position: Any, bit: Any, width: Any) -> Any:
+    """The 8 values of `width` bits (1 to 56) from a bit of the byte at `position` on, with what lies above each.
+
+    One load a value: offsets and shifts do not change from one whole group to the next, and compilers keep them.
+    """
+    values = shifts = ir.Constant(OCTET, [0] * LANES)
+    for k in range(LANES):
+        here = builder.add(bit, builder.mul(width, I64(k)))
+        pointer = _pointer(context, builder, array_type, array, builder.add(position, builder.lshr(here, I64(3))))
+        value = builder.load(builder.bitcast(pointer, I64.as_pointer()), align=1)
+        values = builder.insert_element(values, value, I32(k))
+        shifts = builder.insert_element(shifts, builder.and_(here, I64(7)), I32(k))
+    return builder.lshr(values, shifts)
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    one = builder.insert_element(ir.Constant(OCTET, ir.Undefined), value, I32(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, LANES), [0] * LANES))
+
+
+@intrinsic
+def spread8(typingctx, data, position, bit, width, mask, base, out, to):
+    """out[to:to + 8] = base + the 8 values of `width` bits (1 to 56) from a bit (0 to 7) of data[position] on.
+
+    The 8 bytes from where each value begins must lie in `data`.
+    """
+
+    def codegen(context, builder, signature, args):
+        array, at, bit, width, mask, base, target, first = args
+        values = _lanes(context, builder, signature.args[0], array, at, bit, width)
+        values = builder.add(builder.and_(values, _splat(builder, mask)), _splat(builder, base))
+        pointer = builder.gep(context.make_array(signature.args[6])(context, builder, target).data, [first])
+        builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    u64, i64 = types.uint64, types.int64
+    return types.void(data, i64, u64, u64, u64, i64, out, u64), codegen
+
+
+@intrinsic
+def sum_lanes(typingctx, data, position, number, width, mask):
+    """(sum, how many are not 0) of the first `number` values of `width` bits (1 to 56) from data[position] on.
+
+    The 8 bytes from where each value of the last group of 8 begins must lie in `data`.
+    """
+
+    def codegen(context, builder, signature, args):
+        array, at, number, width, mask = args
+        zeros, ones = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
+        total, nonzero = (cgutils.alloca_once_value(builder, zeros) for _ in range(2))
+        cursor, done = cgutils.alloca_once_value(builder, at), cgutils.alloca_once_value(builder, I64(0))
+        masks, wanted = _splat(builder, mask), _splat(builder, number)
+        with _while(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
+            here = builder.load(done)
+            values = _lanes(context, builder, signature.args[0], array, builder.load(cursor), I64(0), width)
+            numbers = builder.add(_splat(builder, here), ir.Constant(OCTET, list(range(LANES))))
+            inside = builder.icmp_signed("<", numbers, wanted)
+            values = builder.select(inside, builder.and_(values, masks), zeros)
+            builder.store(builder.add(builder.load(total), values), total)
+            marks = builder.select(builder.icmp_unsigned("!=", values, zeros), ones, zeros)
+            builder.store(builder.add(builder.load(nonzero), marks), nonzero)
+            builder.store(builder.add(here, I64(LANES)), done)
+            builder.store(builder.add(builder.load(cursor), width), cursor)
+        sums = []
+        for vector in (builder.load(total), builder.load(nonzero)):
+            sum_ = builder.extract_element(vector, I32(0))
+            for k in range(1, LANES):
+                sum_ = builder.add(sum_, builder.extract_element(vector, I32(k)))
+            sums.append(sum_)
+        return context.make_tuple(builder, signature.return_type, sums)
+
+    u64, i64 = types.uint64, types.int64
+    return types.UniTuple(i64, 2)(data, i64, i64, u64, u64), codegen
 
 
 @intrinsic

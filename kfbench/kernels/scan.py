@@ -128,13 +128,14 @@ def _columnar(data, at, end, row):
     sure that not all are, but a reader does not ask it."""
     if end - at <= columnar.HEADER:
         return status.SIZE
-    state, bits, count, last_delta, _, _, max_time, _, _, body = columnar.read_header(data, at, end)
-    if state != status.SOUND:
-        return state
-    row.header_bytes, row.codec, row.count = body - at, bits & CODEC_MASK, count
+    header = columnar.read_header(data, at, end)
+    if header.state != status.SOUND:
+        return header.state
+    bits = header.attributes
+    row.header_bytes, row.codec, row.count = header.body - at, bits & CODEC_MASK, header.count
     row.base_offset = get_i64(data, at)
-    row.last_offset = row.base_offset + last_delta
-    row.max_timestamp_ms = max_time
+    row.last_offset = row.base_offset + header.last_delta
+    row.max_timestamp_ms = header.max_time
     row.producer_id = columnar_fields.producer(data, at, bits)[0]
     row.is_append_time, row.is_transactional = bits & APPEND != 0, bits & TRANSACTIONAL != 0
     row.is_control = bits & CONTROL != 0
@@ -199,7 +200,7 @@ def counts(data, positions, most, found):
         at, end = positions[b], positions[b + 1]
         magic, count = get_i8(data, at + MAGIC_AT), np.int64(1)
         if magic == columnar.THIS_MAGIC and end - at > columnar.HEADER:
-            _, _, count, _, _, _, _, _, _, _ = columnar.read_header(data, at, end)
+            count = columnar.read_header(data, at, end).count
         elif (magic == 2 and end - at >= V2_SIZE) or (magic == 3 and end - at >= V3_SIZE):
             _, _, _, _, count, _ = read_header(data, at, end, magic)
         found[b] = min(max(count, np.int64(1)), most)

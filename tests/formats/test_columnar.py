@@ -357,6 +357,72 @@ def test_one_record_of_each_batch(name: str, case: Case, data: st.DataObject) ->
     assert FORMATS[name].fetch(log, log.positions, indices) == records.take(bounds[:-1] + np.array(indices, np.int64))
 
 
+@given(data=st.data())
+def test_one_record_of_a_damaged_batch(data: st.DataObject) -> None:
+    """What a whole reader takes is fetched the same; of what it refuses, a record may be sound all the same."""
+    case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
+    log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
+    damaged = data.draw(mutations(bytes(log)))
+    whole = COLUMNAR.decode(damaged, on_error="skip")
+    if whole.trailing_bytes or (whole.errors and whole.errors[0].field == "length"):
+        return
+    n = len(whole.records) if len(whole) else 5
+    for index in data.draw(st.lists(st.integers(0, max(0, n - 1)), max_size=4)):
+        found, refusal = None, None
+        try:
+            found = COLUMNAR.fetch(damaged, np.array([0, len(damaged)]), [index])
+        except CorruptLog as error:
+            refusal = error
+        if found is not None:
+            assert len(found.key(0) or b"") == max(0, found.shapes.key_lengths[0])
+            assert whole.errors or found == whole.records.part(index, index + 1)
+        elif not whole.errors:
+            attributes = int.from_bytes(damaged[21:23], "big")
+            assert not n or attributes & 0x4007, refusal  # headers, or a codec
+
+
+LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # a column, whether some may be null, the lengths
+    "a slope": ("80 02 02", False, [1, 2, 3, 4]),
+    "a walk": ("c0 01 02 00 05", False, [1, 2, 2, 3]),
+    "a walk with a leap": ("c2 01 02 00 05 01 01 01", False, [1, 2, 4, 5]),
+    "an outlier": ("c1 01 02 05 01 02 03", False, [2, 1, 8, 1]),
+    "words": ("3f" + "".join(f"{n:02x}" + 7 * "00" for n in (1, 0, 2, 3)), False, [1, 0, 2, 3]),
+    "a negative base": ("42 01 b9", False, [0, 1, 2, 1]),
+    "a walk from null": ("02 c0 01 00 00 05", True, [-1, 2, 2, 3]),
+    "an outlier among nulls": ("02 c1 01 00 05 01 01 02", True, [2, 5, 2, -1]),
+    "codes above a base": ("02 41 02 05", True, [3, 2, 3, 2]),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize("keys", [True, False])
+def test_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:
+    """Whatever its kind, as a whole reader has it and as who fetches one record."""
+    column, nulls, lengths = LENGTHS[name]
+    bits = 0x1400 | (0x800 if keys else 0x2000) * nulls
+    columns = f"{column} 02 e4" if keys else f"02 e4 {column}"  # the other: 0, 1, 2, 3
+    payload = "".join(f"{i:02x}" for i in range(6 + sum(max(length, 0) for length in lengths)))
+    data = batch_of(bits, columns + payload, "04")
+    check_agrees_with_reference(data)
+    back = COLUMNAR.decode(data).records
+    assert (back.shapes.key_lengths if keys else back.shapes.value_lengths).tolist() == lengths
+    for i in range(4):
+        assert COLUMNAR.fetch(data, np.array([0, len(data)]), [i]) == back.part(i, i + 1)
+
+
+@pytest.mark.parametrize("tag", [0, 1, 2])
+def test_an_extension_may_say_the_least_time(tag: int) -> None:
+    """-2**63 is a time like any other."""
+    bits = 0x8000 | (0x40 if tag == 1 else 0)
+    data = batch_of(bits, f"01 {tag:02x} 08 8000000000000000")
+    check_agrees_with_reference(data)
+    back = COLUMNAR.decode(data)
+    rows = back.batches
+    assert rows["delete_horizon_ms"].tolist() == [-(2**63) if tag == 1 else -1]
+    assert rows["base_timestamp_ms"].tolist() == [-(2**63)]
+    assert back.records.timestamps_ms.tolist() == [-(2**63) if tag == 2 else 0] * 2
+
+
 @pytest.mark.parametrize("name", ["v2", "columnar"])
 def test_a_record_that_cannot_be_fetched(name: str) -> None:
     fmt, records = FORMATS[name], Records.from_lists([b"v"] * 4)

@@ -1,5 +1,7 @@
 """The columnar batch header: what it holds, as it is written and read. `layouts.COLUMNAR_HEADER` has its fixed part."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kfbench import layouts
@@ -43,6 +45,7 @@ BASE_TAG, HORIZON_TAG, ANCHOR_TAG, WIDE_TAG, BY_ROWS_TAG = (
     layouts.BASE_TIMESTAMP_TAG, layouts.DELETE_HORIZON_TAG, layouts.ANCHOR_TAG, layouts.WIDE_MAXIMUM_TAG,
     layouts.BY_ROWS_TAG,
 )  # fmt: skip
+HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS = (1 << tag for tag in (BASE_TAG, HORIZON_TAG, ANCHOR_TAG, BY_ROWS_TAG))
 EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
 UNUSED_BITS = 64 - layouts.TIMESTAMP_BITS
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
@@ -157,11 +160,25 @@ def crc_holds(data, at, end):
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
 
 
+class Header(NamedTuple):
+    """What a batch header says, int64 each."""
+
+    state: int
+    attributes: int
+    count: int
+    last_delta: int
+    base_time: int  # HAS_BASE
+    horizon: int  # HAS_HORIZON
+    max_time: int
+    anchor: int
+    extensions: int  # one bit a tag: HAS_BASE and others
+    body: int  # where the columns begin
+
+
 @part
 def _read_extensions(data, p, end, max_time):
-    """(state, base time or UNSET, delete horizon or UNSET, anchor, max time, whether by rows, next position)."""
-    base_time = horizon = anchor = np.int64(UNSET)
-    by_rows = False
+    """(state, base time, delete horizon, anchor, max time, bits of the tags that are there, next position)."""
+    base_time, horizon, anchor, found = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
     number, p = get_uvarint(data, p, end)
     state, last = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
     for _ in range(number):
@@ -171,8 +188,8 @@ def _read_extensions(data, p, end, max_time):
             state = status.EXTENSIONS
             break
         last = tag
+        found |= np.int64(1) << tag
         if tag == BY_ROWS_TAG:
-            by_rows = True
             continue
         value = get_i64(data, p)
         p += 8
@@ -184,13 +201,14 @@ def _read_extensions(data, p, end, max_time):
             anchor = value
         else:
             max_time = value
-    return state, base_time, horizon, anchor, max_time, by_rows, p
+    if not found & HAS_ANCHOR:
+        anchor = max_time
+    return state, base_time, horizon, anchor, max_time, found, p
 
 
 @leaf
 def read_header(data, at, end):
-    """(state, attributes, count, last offset delta, base time or UNSET, delete horizon or UNSET, max time, anchor,
-    whether by rows, where the columns begin) of a batch of HEADER bytes at least."""
+    """The Header of a batch of HEADER bytes at least."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES)) & 0xFFFF
     max_time = np.int64(get_i16(data, at + MAX_TIME)) << 32 | np.int64(get_u32(data, at + MAX_TIME + 2))
     p = at + HEADER + (PRODUCER_BYTES if bits & PRODUCER else 0)
@@ -198,20 +216,16 @@ def read_header(data, at, end):
     last_delta = count - 1
     if bits & OFFSETS:
         last_delta, p = get_delta(data, p, end, True)
-    state, by_rows = status.SOUND, False
-    base_time = horizon = np.int64(UNSET)
-    anchor = max_time
-    has_horizon = False
+    state, base_time, horizon, anchor, found = (
+        status.SOUND, np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
+    )  # fmt: skip
     if bits & EXTENSIONS:
-        state, base_time, horizon, anchor, max_time, by_rows, p = _read_extensions(data, p, end, max_time)
-        has_horizon = horizon != UNSET
-        if has_horizon and base_time != UNSET:
+        state, base_time, horizon, anchor, max_time, found, p = _read_extensions(data, p, end, max_time)
+        if found & HAS_HORIZON and found & HAS_BASE:
             state = status.EXTENSIONS
-        if anchor == UNSET:
-            anchor = max_time
     if p > end:
         state = status.BATCH_HEADER
-    elif has_horizon != (bits & HORIZON != 0):
+    elif (found & HAS_HORIZON != 0) != (bits & HORIZON != 0):
         state = status.EXTENSIONS
     elif bits & CODEC_MASK > LAST_CODEC:
         state = status.CODEC
@@ -222,4 +236,4 @@ def read_header(data, at, end):
         state = status.ATTRIBUTES
     elif count == 0 and bits & (COLUMN_BITS | OFFSETS) != OFFSETS:
         state = status.EMPTY_BATCH
-    return state, bits, count, last_delta, base_time, horizon, max_time, anchor, by_rows, p
+    return Header(np.int64(state), bits, count, last_delta, base_time, horizon, max_time, anchor, found, np.int64(p))

@@ -8,7 +8,7 @@ import numpy as np
 
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
-from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8, spread8, sum_lanes
 from kfbench.kernels.varint import (
     get_uvarint,
     get_uvarlong,
@@ -27,7 +27,7 @@ MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word,
 FULL = -1  # no position
 ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
 BUCKETS = 65  # of a histogram: how many values have how many bits
-U0, U1, U2, U3, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 64))
+U0, U1, U2, U3, U4, U7, U8, U31, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 31, 64))
 
 
 @leaf
@@ -309,42 +309,30 @@ def _one(data, p, i, width):
 
 
 @leaf
-def unpack(data, p, n, width, x, r):
-    """Reads the n values packed at p, all of which lie in `data`, into x[r:r + n]."""
+def unpack(data, p, n, width, base, x, r):
+    """Reads the n values packed at p, all of which lie in `data`, into x[r:r + n], `base` added to each."""
     first = np.uint64(r)
     if width == 0:
         for i in range(np.uint64(n)):
-            x[first + i] = 0
+            x[first + i] = base
     elif width == WORD:
         for i in range(np.uint64(n)):
-            x[first + i] = np.int64(load_le64(data, p + np.int64(i << U3)))
+            x[first + i] = base + np.int64(load_le64(data, p + np.int64(i << U3)))
     else:
         safe = np.int64(n)
         while safe > 0 and p + (((safe - 1) * width) >> 3) + 8 > len(data):  # at most 64 steps back
             safe -= 1
-        bits = np.uint64(width)
+        bits, done, end = np.uint64(width), U0, np.uint64(safe)
         mask = (U1 << bits) - U1
-        done = np.uint64(0)
-        if width <= 8:  # eight values are `width` bytes, and compilers make vectors of them
-            while done + U8 <= np.uint64(safe):
-                word = load_le64(data, p + np.int64((done * bits) >> U3))
-                to = first + done
-                for k in range(U8):
-                    x[to + k] = np.int64((word >> (k * bits)) & mask)
-                done += U8
-        elif width <= 15:  # four begin at a byte or in its middle
-            while done + U4 <= np.uint64(safe):
-                bit = done * bits
-                word = load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)
-                to = first + done
-                for k in range(U4):
-                    x[to + k] = np.int64((word >> (k * bits)) & mask)
-                done += U4
-        for i in range(done, np.uint64(safe)):
-            bit = i * bits
-            x[first + i] = np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
-        for i in range(np.uint64(safe), np.uint64(n)):
-            x[first + i] = np.int64(_one(data, p, i, width))
+        while done + U8 <= end:
+            spread8(data, p + np.int64((done * bits) >> U3), U0, bits, mask, base, x, first + done)
+            done += U8
+        if done < end and end >= U8:  # the last eight, of which some are there already
+            bit = (end - U8) * bits
+            spread8(data, p + np.int64(bit >> U3), bit & U7, bits, mask, base, x, first + end - U8)
+            done = end
+        for i in range(done, np.uint64(n)):
+            x[first + i] = base + np.int64(_one(data, p, i, width))
 
 
 @leaf
@@ -392,48 +380,56 @@ def read(data, p, end, n, x, r):
         return state, p
     is_delta = kind == DELTA or kind == PATCHED_DELTA
     to = np.uint64(r + 1 if is_delta else r)
-    unpack(data, p, m, width, x, np.int64(to))
+    unpack(data, p, m, width, base, x, np.int64(to))
     p += packed_bytes(m, width)
     if kind >= PATCHED:
         state, p = _read_patches(data, p, end, m, width, x, np.int64(to))
-        if state != status.SOUND:
-            return state, p
     if is_delta:
         value = first
         x[to - U1] = first
         for i in range(to, to + np.uint64(m)):
-            value += base + x[i]
+            value += x[i]
             x[i] = value
     elif kind == SLOPED:
         for i in range(np.uint64(m)):
-            x[to + i] += base + np.int64(i) * slope
-    elif kind != BITS:
-        for i in range(to, to + np.uint64(m)):
-            x[i] += base
-    return status.SOUND, p
+            x[to + i] += np.int64(i) * slope
+    return state, p
 
 
 @leaf
-def _read_patches(data, p, end, n, width, x, r):
-    """Adds the patches at p to the n residuals x[r:r + n]; (state, next position)."""
+def _patch_positions(data, p, end, n):
+    """(state, number of patches, where their positions begin, bits of each, where what they add begins)."""
     number, p = get_uvarint(data, p, end)
     position_bits = bits_of(np.uint64(n - 1))
     size = packed_bytes(number, position_bits)
     if p > end or number < 1 or number > n or size > end - p:
-        return status.PATCHES, p
+        return status.PATCHES, np.int64(0), p, position_bits, p
     if not is_padded(data, p, number, position_bits):
-        return status.PADDING, p
-    positions, last = p, np.int64(-1)
-    p += size
+        return status.PADDING, np.int64(0), p, position_bits, p
+    return status.SOUND, number, p, position_bits, p + size
+
+
+@leaf
+def _patch(data, positions, k, position_bits, p, end, n, width, last):
+    """(state, next position, which of n values, the bits above its `width`) of patch k, which adds what is at p."""
+    position = np.int64(_one(data, positions, k, position_bits))
+    high, p = get_uvarlong(data, p, end)
+    if p > end or position <= last or position >= n or high == U0 or bits_of(high) + width > 64:
+        return status.PATCHES, p, position, high
+    return status.SOUND, p, position, high
+
+
+@leaf
+def _read_patches(data, p, end, n, width, x, r):
+    """Adds the patches at p to the n values x[r:r + n]; (state, next position)."""
+    state, number, positions, position_bits, p = _patch_positions(data, p, end, n)
+    last = np.int64(-1)
     for k in range(number):
-        position = np.int64(_one(data, positions, k, position_bits))
-        high, p = get_uvarlong(data, p, end)
-        if p > end or position <= last or position >= n or high == U0 or bits_of(high) + width > 64:
-            return status.PATCHES, p
-        last = position
-        i = np.uint64(r + position)
-        x[i] = np.int64(np.uint64(x[i]) | high << np.uint64(width))
-    return status.SOUND, p
+        state, p, last, high = _patch(data, positions, k, position_bits, p, end, n, width, last)
+        if state != status.SOUND:
+            break
+        x[np.uint64(r + last)] += np.int64(high << np.uint64(width))
+    return state, p
 
 
 # Columns of lengths, null where they are -1: behind their minimum, as codes of which 0 is null
@@ -464,6 +460,19 @@ def fill_lengths(x, lengths, first, stride, n):
         x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
     total += nulls
     return nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+
+
+@leaf
+def read_length(data, p, end, is_there, most_bytes):
+    """(state, next position, length) of the only record."""
+    if not is_there:
+        return status.SOUND, p, np.int64(NULL)
+    length, p = get_uvarint(data, p, end)
+    if p > end:
+        return status.COLUMN, p, length
+    if length > INT32_MAX:
+        return status.COLUMN_LENGTH, p, length
+    return status.LIMIT_FIELD if length > most_bytes else status.SOUND, p, length
 
 
 @part
@@ -500,94 +509,144 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x):
 
 @leaf
 def _sum(data, p, n, width):
-    """The sum of the first n values packed at p, whose bytes are known to lie in `data`."""
-    total = np.int64(0)
-    if width == 0:
-        return total
-    if width == WORD:
-        for i in range(np.uint64(n)):
-            total += np.int64(load_le64(data, p + np.int64(i << U3)))
-    elif p + ((n * width) >> 3) + 8 <= len(data):
-        bits = np.uint64(width)
-        mask = (U1 << bits) - U1
-        done = np.uint64(0)
-        if width <= 8:
-            while done + U8 <= np.uint64(n):
-                word = load_le64(data, p + np.int64((done * bits) >> U3))
-                for k in range(U8):
-                    total += np.int64((word >> (k * bits)) & mask)
-                done += U8
-        for i in range(done, np.uint64(n)):
-            bit = i * bits
-            total += np.int64((load_le64(data, p + np.int64(bit >> U3)) >> (bit & U7)) & mask)
-    else:
-        for i in range(n):
-            total += np.int64(_one(data, p, i, width))
-    return total
+    """(sum, how many are not 0) of the first n values packed at p, whose bytes are known to lie in `data`."""
+    total = nonzero = np.int64(0)
+    if width == 0 or n == 0:
+        return total, nonzero
+    if width < WORD and p + ((((n - 1) | 7) * width) >> 3) + 8 <= len(data):
+        return sum_lanes(data, p, n, np.uint64(width), (U1 << np.uint64(width)) - U1)
+    for i in range(n):
+        value = np.int64(load_le64(data, p + 8 * i) if width == WORD else _one(data, p, i, width))
+        total, nonzero = total + value, nonzero + (1 if value else 0)
+    return total, nonzero
 
 
 @leaf
-def _not_null(data, p, n, width):
-    """How many of the first n codes packed at p are not 0."""
-    number = np.int64(0)
-    for i in range(n):
-        number += 1 if _one(data, p, i, width) != U0 else 0
-    return number
+def _patches_around(data, p, end, n, i, width, packed_at):
+    """What the patches at p add to the n values of `width` bits packed at `packed_at`: (state, next position, to value
+    i, to those before it, to all, how many before it were 0, how many of all, the largest value that they make)."""
+    own, before, total, born_before, born, largest = (
+        np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0), U0
+    )  # fmt: skip
+    state, number, positions, position_bits, p = _patch_positions(data, p, end, n)
+    last = np.int64(-1)
+    for k in range(number):
+        state, p, position, high = _patch(data, positions, k, position_bits, p, end, n, width, last)
+        if state != status.SOUND:
+            break
+        last = position
+        bits = _one(data, packed_at, position, width)
+        added, was_zero = np.int64(high << np.uint64(width)), np.int64(1 if bits == U0 else 0)
+        largest = max(largest, bits | high << np.uint64(width))
+        total, born = total + added, born + was_zero
+        if position < i:
+            before, born_before = before + added, born_before + was_zero
+        elif position == i:
+            own = added
+    return state, p, own, before, total, born_before, born, largest
 
 
 @part
-def read_at(data, p, end, n, i, x):
-    """(state, next position, value i) of a column of n >= 2; x is scratch for all of them where there are patches."""
+def read_at(data, p, end, n, i):
+    """(state, next position, value i) of a column of n >= 2."""
     state, kind, width, value, base, slope, m, start = _head(data, p, end, n)
     if state != status.SOUND:
         return state, start, value
+    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    own = before = np.int64(0)
+    p = start + packed_bytes(m, width)
     if kind >= PATCHED:
-        state, p = read(data, p, end, n, x, 0)
-        return state, p, x[i] if state == status.SOUND else value
-    if kind == DELTA:
-        value += base * i + _sum(data, start, i, width)
+        state, p, own, before, _, _, _, _ = _patches_around(data, p, end, m, i, width, start)
+    if is_delta:
+        value += base * i + _sum(data, start, i, width)[0] + before
     else:
-        value = base + i * slope
+        value = base + i * slope + own
         if width == WORD:
             value += np.int64(load_le64(data, start + 8 * i))
         elif width:
             value += np.int64(_one(data, start, i, width))
-    return state, start + packed_bytes(m, width), value
+    return state, p, value
 
 
 @part
-def read_around(data, p, end, n, nulls, i, with_total, x):
+def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
+    """As `read_around`, of any column of lengths or codes: value by value."""
+    length = before = total = np.int64(0)
+    state, kind, width, value, base, slope, m, start = _head(data, p, end, n)
+    if state != status.SOUND:
+        return state, p, length, before, total
+    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    p, number, positions, position_bits = start + packed_bytes(m, width), np.int64(0), start, np.int64(0)
+    if kind >= PATCHED:
+        state, number, positions, position_bits, p = _patch_positions(data, p, end, m)
+    patch, position, high = np.int64(0), np.int64(-1), U0
+    for k in range(n):
+        j = k - 1 if is_delta else k
+        residual = np.int64(0)
+        if j >= 0:
+            if width:
+                residual = np.int64(load_le64(data, start + 8 * j) if width == WORD else _one(data, start, j, width))
+            if patch < number and position < j:
+                state, p, position, high = _patch(data, positions, patch, position_bits, p, end, m, width, position)
+            if patch < number and position == j:
+                residual += np.int64(high << np.uint64(width))
+                patch += 1
+        if state != status.SOUND:
+            break
+        if not is_delta:
+            value = base + k * slope + residual
+        elif k:
+            value += base + residual
+        here = value
+        if nulls:
+            here = value + shift if value else np.int64(NULL)
+        if value < 0 or value > INT32_MAX or here > INT32_MAX:
+            state = status.COLUMN_LENGTH
+        elif here > most_bytes:
+            state = status.LIMIT_FIELD
+        if k < i:
+            before += max(here, 0)
+        elif k == i:
+            length = here
+        total += max(here, 0)
+    return state, p, length, before, total
+
+
+@part
+def read_around(data, p, end, n, nulls, i, with_total, most_bytes):
     """(state, next position, length i, bytes before it, bytes in all if with_total) of a column of n >= 2 lengths."""
-    start, shift, before, total = p, np.int64(0), np.int64(0), np.int64(0)
+    shift = none = np.int64(0)
     if nulls:
         shift, p = get_uvarint(data, p, end)
         if shift > INT32_MAX:
-            return status.COLUMN_LENGTH, p, total, before, total
+            return status.COLUMN_LENGTH, p, none, none, none
         shift -= 1
-    state, kind, width, _, base, _, _, p = _head(data, p, end, n)
+    state, kind, width, _, base, _, _, start = _head(data, p, end, n)
     if state != status.SOUND:
-        return state, p, total, before, total
-    is_far = base < 0 or base > INT32_MAX or width > 31
-    if kind > BASED or is_far or (nulls and kind != BITS):
-        state, p, total = read_lengths(data, start, end, n, nulls, np.int64(INT32_MAX), x)
-        if state != status.SOUND:
-            return state, p, total, before, total
-        for k in range(np.uint64(i)):
-            before += max(x[k], 0)
-        return state, p, x[i], before, total
-    length = base
-    if width == 0:
-        length = np.int64(NULL) if nulls else base
-        before, total = base * i, base * n
-    else:
-        before = _sum(data, p, i, width)
-        length = np.int64(_one(data, p, i, width))
-        total = _sum(data, p, n, width) if with_total else before
-        if nulls and shift:
-            before += shift * _not_null(data, p, i, width)
-            total += shift * _not_null(data, p, n, width) if with_total else np.int64(0)
-        before, total = before + base * i, total + base * n
-        length = (length + shift if length else np.int64(NULL)) if nulls else length + base
-    if length > INT32_MAX:
+        return state, p, none, none, none
+    if (kind > BASED and kind != PATCHED) or base < 0 or base > INT32_MAX or width > 31:
+        return _walk_around(data, p, end, n, nulls, shift, i, most_bytes)
+    p = start + packed_bytes(n, width)
+    own = more = more_in_all = born_before = born = none
+    largest = U0
+    if kind == PATCHED:
+        state, p, own, more, more_in_all, born_before, born, largest = _patches_around(data, p, end, n, i, width, start)
+    length = base + own
+    if width:
+        length += np.int64(_one(data, start, i, width))
+    before, held = _sum(data, start, i, width)
+    before, held = before + more + base * i, i if base else held + born_before
+    total = none
+    if with_total:
+        total, held_in_all = _sum(data, start, n, width)
+        total, held_in_all = total + more_in_all + base * n, n if base else held_in_all + born
+        total += shift * held_in_all
+    before += shift * held
+    if largest >> U31 or base + max(np.int64(largest), 0) + shift > INT32_MAX:
         state = status.COLUMN_LENGTH
-    return state, p + packed_bytes(n, width), length, before, total
+    length = length + shift if length or not nulls else np.int64(NULL)
+    if state == status.SOUND and length > INT32_MAX:
+        state = status.COLUMN_LENGTH
+    if state == status.SOUND and length > most_bytes:
+        state = status.LIMIT_FIELD
+    return state, p, length, before, total

@@ -8,6 +8,7 @@ from kfbench.kernels.columnar import columns as packed
 from kfbench.kernels.columnar.batch_header import (
     AGES,
     APPEND,
+    BY_ROWS,
     CODEC_MASK,
     HEADER,
     HEADERS,
@@ -21,7 +22,7 @@ from kfbench.kernels.columnar.batch_header import (
     VALUES,
     read_header,
 )
-from kfbench.kernels.columnar.columns import ALL_ALIKE
+from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
 from kfbench.kernels.intrinsics import (
     get_i8,
     get_i64,
@@ -31,25 +32,26 @@ from kfbench.kernels.sealing import (
     INT32_MAX,
 )
 from kfbench.kernels.varint import (
-    get_uvarint,
     get_varlong,
 )
 
 
 @leaf
-def _read_around(data, p, end, n, nulls, i, with_total, x):
+def _read_around(data, p, end, n, nulls, i, with_total, most_bytes):
     """As `columns.read_around`."""
     if not nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
         length, p = get_varlong(data, p + 1, end)
         state = status.SOUND if length >= 0 and length <= INT32_MAX else status.COLUMN_LENGTH
+        if length > most_bytes and state == status.SOUND:
+            state = status.LIMIT_FIELD
         return state, p, length, length * i, length * n
-    return packed.read_around(data, p, end, n, nulls, i, with_total, x)
+    return packed.read_around(data, p, end, n, nulls, i, with_total, most_bytes)
 
 
 @kernel
-def fetch(data, positions, indices, x, state, columns):
+def fetch(data, positions, indices, most_records, most_bytes, state, columns):
     """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
-    checked. x int64[records of the largest batch] is scratch. A batch that breaks a promise, has a codec or headers
+    checked. most_records, most_bytes: in a batch, in a field. A batch that breaks a promise, has a codec or headers
     gets its state.
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
@@ -62,12 +64,14 @@ def fetch(data, positions, indices, x, state, columns):
         if end - at <= HEADER:
             state[b] = status.SIZE
             continue
-        problem, bits, n, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
+        header = read_header(data, at, end)
+        problem, bits, n, p = header.state, header.attributes, header.count, header.body
+        by_rows = header.extensions & BY_ROWS != 0
         if problem == status.SOUND and (i < 0 or i >= n):
             problem = status.NO_SUCH_RECORD
         if problem == status.SOUND and bits & (CODEC_MASK | HEADERS):
             problem = status.NOT_FETCHED
-        if problem == status.SOUND and n > len(x):
+        if problem == status.SOUND and n > most_records:
             problem = status.LIMIT_RECORDS
         if problem != status.SOUND:
             state[b] = problem
@@ -79,29 +83,30 @@ def fetch(data, positions, indices, x, state, columns):
                 age, p = get_varlong(data, p, end)
             if bits & OFFSETS:
                 delta, p = get_varlong(data, p, end)
-            if bits & KEYS:
-                key_length, p = get_uvarint(data, p, end)
-            if bits & VALUES:
-                value_length, p = get_uvarint(data, p, end)
+            problem, p, key_length = read_length(data, p, end, bits & KEYS != 0, most_bytes)
+            if problem == status.SOUND:
+                problem, p, value_length = read_length(data, p, end, bits & VALUES != 0, most_bytes)
             key_total = max(key_length, 0)
         else:
             if bits & AGES:
-                problem, p, age = packed.read_at(data, p, end, n, i, x)
+                problem, p, age = packed.read_at(data, p, end, n, i)
             if bits & OFFSETS and problem == status.SOUND:
-                problem, p, delta = packed.read_at(data, p, end, n, i, x)
+                problem, p, delta = packed.read_at(data, p, end, n, i)
             if bits & KEYS and problem == status.SOUND:
                 problem, p, key_length, key_before, key_total = _read_around(
-                    data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, x
+                    data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, most_bytes
                 )
             if bits & VALUES and problem == status.SOUND:
                 problem, p, value_length, value_before, _ = _read_around(
-                    data, p, end, n, bits & NULL_VALUES != 0, i, False, x
+                    data, p, end, n, bits & NULL_VALUES != 0, i, False, most_bytes
                 )
         if by_rows:
             key_at = p + key_before + value_before
             value_at = key_at + max(key_length, 0)
         else:
             key_at, value_at = p + key_before, p + key_total + value_before
+        if problem == status.SOUND and (delta + 2**31) >> 32:
+            problem = status.COLUMN_OFFSET
         if problem == status.SOUND and (
             p > end or max(key_length, 0) > end - key_at or max(value_length, 0) > end - value_at
         ):
@@ -109,7 +114,7 @@ def fetch(data, positions, indices, x, state, columns):
         if problem != status.SOUND:
             state[b] = problem
             continue
-        timestamps[b] = max_time if bits & APPEND else anchor - age
+        timestamps[b] = header.max_time if bits & APPEND else header.anchor - age
         offsets[b] = get_i64(data, at) + delta
         key_lengths[b], key_starts[b] = key_length, key_at
         value_lengths[b], value_starts[b] = value_length, value_at

@@ -10,13 +10,15 @@ from kfbench.kernels.columnar.batch_header import (
     AGES,
     APPEND,
     ATTRIBUTES,
+    BY_ROWS,
     CODEC_MASK,
     CONTROL,
     CRC,
     EPOCH,
+    HAS_BASE,
+    HAS_HORIZON,
     HEADER,
     HEADERS,
-    HORIZON,
     KEYS,
     MAGIC,
     MAX_TIME,
@@ -31,12 +33,11 @@ from kfbench.kernels.columnar.batch_header import (
     SEQUENCE_AT,
     THIS_MAGIC,
     TRANSACTIONAL,
-    UNSET,
     VALUES,
     crc_holds,
     read_header,
 )
-from kfbench.kernels.columnar.columns import ALL_ALIKE
+from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
 from kfbench.kernels.intrinsics import (
     get_i8,
     get_i16,
@@ -76,7 +77,8 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
         if end - at <= HEADER:
             state[b] = status.SIZE
             continue
-        problem, bits, count, _, _, _, _, _, _, _ = read_header(data, at, end)
+        header = read_header(data, at, end)
+        problem, count = header.state, header.count
         if problem == status.SOUND:
             if count > most_records:
                 problem = status.LIMIT_RECORDS
@@ -89,22 +91,9 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
             counts[b] = count
             records += count
             largest = max(largest, count)
-            append |= bits & APPEND != 0
-            headers |= bits & HEADERS != 0
+            append |= header.attributes & APPEND != 0
+            headers |= header.attributes & HEADERS != 0
     return records, largest, append, headers
-
-
-@leaf
-def _read_length(data, p, end, is_there, most_bytes):
-    """(state, next position, length) of the only record."""
-    if not is_there:
-        return status.SOUND, p, np.int64(NULL)
-    length, p = get_uvarint(data, p, end)
-    if p > end:
-        return status.COLUMN, p, length
-    if length > INT32_MAX:
-        return status.COLUMN_LENGTH, p, length
-    return status.LIMIT_FIELD if length > most_bytes else status.SOUND, p, length
 
 
 @leaf
@@ -145,10 +134,10 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
         if (delta + 2**31) >> 32:
             return status.COLUMN_OFFSET, p, none, none
         created[to], offsets[to] = anchor - age, base_offset + delta
-        state, p, key_length = _read_length(data, p, end, bits & KEYS != 0, most_bytes)
+        state, p, key_length = read_length(data, p, end, bits & KEYS != 0, most_bytes)
         if state != status.SOUND:
             return state, p, none, none
-        state, p, value_length = _read_length(data, p, end, bits & VALUES != 0, most_bytes)
+        state, p, value_length = read_length(data, p, end, bits & VALUES != 0, most_bytes)
         key_lengths[to], value_lengths[to] = key_length, value_length
         if p > end:
             state = status.COLUMN
@@ -284,11 +273,12 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
         if check_crcs and not crc_holds(data, at, end):
             state[b] = status.CRC
             continue
-        _, bits, _, _, _, _, max_time, anchor, by_rows, p = read_header(data, at, end)
+        header = read_header(data, at, end)
+        bits, p = header.attributes, header.body
         problem, key_bytes, value_bytes = status.SOUND, np.int64(0), np.int64(0)
         if count:  # then, if it is sound, header columns or payload
             problem, p, key_bytes, value_bytes = _read_columns(
-                data, p, end, count, bits, get_i64(data, at), anchor, most_bytes, x, columns, r
+                data, p, end, count, bits, get_i64(data, at), header.anchor, most_bytes, x, columns, r
             )
         body = p
         if problem == status.SOUND:
@@ -306,14 +296,14 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
                 if p + key_bytes + value_bytes != end:
                     problem = status.PAYLOAD
                 elif with_payload:
-                    _place(columns, r, count, p, key_bytes, by_rows)
+                    _place(columns, r, count, p, key_bytes, header.extensions & BY_ROWS != 0)
                     if bits & CONTROL and not _controls_hold(data, columns, r, count):
                         problem = status.CONTROL_RECORD
         state[b] = problem
         if problem == status.SOUND:
             if bits & APPEND:
                 for i in range(np.uint64(r), np.uint64(r + count)):
-                    timestamps[i] = max_time
+                    timestamps[i] = header.max_time
             elif two_clocks:
                 for i in range(np.uint64(r), np.uint64(r + count)):
                     timestamps[i] = created[i]
@@ -336,15 +326,15 @@ def place(data, positions, source, starts, ends, bounds, totals, header_totals, 
         r, n = bounds[b], bounds[b + 1] - bounds[b]
         if n == 0 or state[b] != status.SOUND:
             continue
-        _, bits, _, _, _, _, _, _, by_rows, _ = read_header(data, positions[b], positions[b + 1])
+        header = read_header(data, positions[b], positions[b + 1])
         if ends[b] - starts[b] != totals[b] + header_totals[b]:
             state[b] = status.PAYLOAD
             continue
         key_bytes = np.int64(0)
         for i in range(np.uint64(r), np.uint64(r + n)):
             key_bytes += max(np.int64(key_lengths[i]), 0)
-        _place(columns, r, n, starts[b], key_bytes, by_rows)
-        if bits & CONTROL and not _controls_hold(source, columns, r, n):
+        _place(columns, r, n, starts[b], key_bytes, header.extensions & BY_ROWS != 0)
+        if header.attributes & CONTROL and not _controls_hold(source, columns, r, n):
             state[b] = status.CONTROL_RECORD
 
 
@@ -359,19 +349,18 @@ def describe(data, positions, starts, ends, bounds, created, sound, rows):
         b = sound[i]
         at, end = positions[b], positions[b + 1]
         row = rows[i]
-        _, bits, count, last_delta, base_time, horizon, max_time, _, _, _ = read_header(data, at, end)
-        if base_time == UNSET:
-            base_time = np.int64(NO_TIMESTAMP)
-            if horizon != UNSET:
-                base_time = horizon
-            elif count:
-                base_time = created[bounds[i]]
+        header = read_header(data, at, end)
+        bits, max_time, horizon, base_time = header.attributes, header.max_time, header.horizon, header.base_time
+        if header.extensions & HAS_HORIZON:
+            base_time = horizon
+        elif not header.extensions & HAS_BASE and header.count:
+            base_time = created[bounds[i]]
         row.position, row.size_bytes, row.magic = at, end - at, THIS_MAGIC
         row.crc, row.attributes, row.codec = get_u32(data, at + CRC), get_i16(data, at + ATTRIBUTES), bits & CODEC_MASK
         row.timestamp_type = 1 if bits & APPEND else 0
         row.base_offset = get_i64(data, at)
-        row.last_offset = row.base_offset + last_delta
-        row.count, row.base_timestamp_ms, row.max_timestamp_ms = count, base_time, max_time
+        row.last_offset = row.base_offset + header.last_delta
+        row.count, row.base_timestamp_ms, row.max_timestamp_ms = header.count, base_time, max_time
         row.append_time_ms = max_time if bits & APPEND else np.int64(NO_TIMESTAMP)
         row.partition_leader_epoch = get_i32(data, at + EPOCH)
         first = np.int64(-1)
@@ -381,9 +370,9 @@ def describe(data, positions, starts, ends, bounds, created, sound, rows):
             row.producer_epoch = get_i16(data, at + HEADER + PRODUCER_EPOCH_AT)
             first = np.int64(get_i32(data, at + HEADER + SEQUENCE_AT))
         row.base_sequence = first
-        row.last_sequence = last_sequence(first, last_delta)
+        row.last_sequence = last_sequence(first, header.last_delta)
         row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
-        row.delete_horizon_ms = horizon if bits & HORIZON else np.int64(NO_TIMESTAMP)
+        row.delete_horizon_ms = horizon
         row.records_size_bytes = ends[b] - starts[b]
 
 

@@ -383,7 +383,7 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
             _, lengths, table[2 * k] = _get_value_length(data, lengths, end, most_bytes)
             table[2 * k + 1] = at
             at += max(table[2 * k], 0)
-        packed.unpack(data, p, n, width, x, 0)
+        packed.unpack(data, p, n, width, 0, x, 0)
         for i in range(np.uint64(n)):
             if x[i] >= known:
                 return status.HEADER_COLUMNS, p, at, made
