@@ -18,7 +18,7 @@ def integers_of(name: str, values: ArrayLike, dtype: type[np.generic]) -> NDArra
     given = np.asarray(values)
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
         raise InvalidRecords(f"{name}: a one-dimensional array of integers is wanted, not {given.dtype}{given.shape}")
-    if given.size and not np.can_cast(given.dtype, dtype):
+    if given.dtype != dtype and given.size and not np.can_cast(given.dtype, dtype):
         limits = np.iinfo(dtype)  # type: ignore[type-var]
         if given.min() < limits.min or given.max() > limits.max:
             raise InvalidRecords(f"{name}: a value does not fit {np.dtype(dtype)}")
@@ -70,7 +70,10 @@ def check_buffer(out: Any, size_bytes: int = 0) -> None:
 def as_bytes(name: str, data: Any) -> Bytes:
     """A read-only uint8 view of anything with a buffer, without a copy."""
     try:
-        view = np.frombuffer(data, np.uint8) if not isinstance(data, np.ndarray) else data.reshape(-1).view(np.uint8)
+        if not isinstance(data, np.ndarray):
+            view = np.frombuffer(data, np.uint8)
+        else:  # each view costs as much as a kernel's call
+            view = data if data.dtype == np.uint8 and data.ndim == 1 else data.reshape(-1).view(np.uint8)
     except (TypeError, ValueError, BufferError) as error:
         raise InvalidRecords(f"{name}: a contiguous buffer of bytes is wanted ({error})") from None
     if not view.flags.c_contiguous:

@@ -46,10 +46,12 @@ class Allowance:
             raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
         return cls(limits=limits, log_bytes=limits.log_bytes(log_size_bytes))
 
-    def decompress(self, codec: "Codec", payload: Any) -> bytes:
-        """Raises Undecodable; what was decompressed before that is spent all the same."""
+    def decompress(self, codec: "Codec", payload: Any, most_bytes: int | None = None) -> bytes:
+        """Raises Undecodable, also of a payload larger than `most_bytes`; what was decompressed before that is spent
+        all the same."""
         try:
-            plain = codec.decompress(payload, self.next_bytes)
+            next_bytes = self.next_bytes
+            plain = codec.decompress(payload, next_bytes if most_bytes is None else min(most_bytes, next_bytes))
         except Undecodable as error:
             self.log_bytes -= error.spent_bytes
             raise

@@ -134,8 +134,7 @@ class BatchedFormat(SealedFormat):
         index, header_bounds, bounds = read.index()
         errors = read.damage.errors()
         records = index.records(read.source, header_bounds, read.headers(index, header_bounds, bounds))
-        if errors:
-            bounds = read.sound_bounds(bounds)
+        bounds = read.sound_bounds(bounds)
         return DecodedLog(
             records=records,
             bounds=bounds,
@@ -165,7 +164,7 @@ class BatchedFormat(SealedFormat):
             offsets=index.offsets[:n],
             key_lengths=index.key_lengths[:n],
             value_lengths=index.value_lengths[:n],
-            header_counts=np.diff(header_bounds),
+            header_counts=header_bounds[1:] - header_bounds[:-1],
             bounds=read.sound_bounds(bounds),
             plain_bytes=int((read.ends - read.starts).sum()) if read.plain_bytes is None else read.plain_bytes,
             errors=errors,

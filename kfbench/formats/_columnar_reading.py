@@ -36,7 +36,7 @@ class ColumnarReading:
         self.codecs = np.empty(batches, np.int8)
         self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
-        self.starts = self.bodies
+        self.plain_starts: Int64 | None = None
         self.headers, self.header_data = header_room(0), data
 
     def index(self, with_payload: bool) -> int:
@@ -53,24 +53,29 @@ class ColumnarReading:
     def read(self) -> None:
         """Reads all. Columns come before the codec, so that the payload of damaged ones is not decompressed."""
         self.index(with_payload=True)
-        if not self.any_headers and not self.codecs.any():
+        if not self.any_headers and not np.count_nonzero(self.codecs):
             return
-        is_plain = False
-        while True:
-            before = np.count_nonzero(self.damage.state)
+        broken = len(self.damage)
+        self._index_headers()
+        if np.count_nonzero(self.codecs):
+            self._decompress()
+        self._place()
+        if len(self.damage) > broken:  # they have rows among the others': all is read anew without them
+            self.index(with_payload=False)
             self._index_headers()
-            if not self.codecs.any() and not is_plain:
-                self.starts = self.bodies
-            elif not is_plain:
-                stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
-                self.source, self.starts, self.ends = self.damage.plain(
-                    self.data, self.bodies, stops, self.codecs, codec_of, self.allowance
-                )
-                is_plain = True
             self._place()
-            if np.count_nonzero(self.damage.state) == before:
-                return
-            self.index(with_payload=False)  # there are rows of batches that are none
+
+    def _decompress(self) -> None:
+        """Makes the payloads plain; none grows beyond what the lengths of its batch add up to."""
+        stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
+        self.source, self.plain_starts, self.ends = self.damage.plain(
+            self.data, self.bodies, stops, self.codecs, codec_of, self.allowance, most=self.totals + self.header_totals
+        )
+
+    @property
+    def starts(self) -> Int64:
+        """Where the plain payload of each batch begins in `source`."""
+        return self.bodies if self.plain_starts is None else self.plain_starts
 
     def read_prefix(self) -> None:
         """Reads all that lies outside the codec; the size of a plain payload is held to the lengths."""
@@ -120,4 +125,6 @@ class ColumnarReading:
 
     @property
     def sound_bounds(self) -> Int64:
+        if not self.damage:
+            return self.bounds
         return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])

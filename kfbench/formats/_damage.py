@@ -34,6 +34,10 @@ class Damage:
         self.state = np.zeros(len(positions) - 1, np.int8)
         self._reasons: dict[int, str] = {}
 
+    def __len__(self) -> int:
+        """How many batches are broken."""
+        return int(np.count_nonzero(self.state))
+
     def plain(
         self,
         data: Bytes,
@@ -43,14 +47,16 @@ class Damage:
         find: FindCodec,
         allowance: Allowance,
         behind: Bytes | None = None,
+        most: Int64 | None = None,
     ) -> tuple[Bytes, Int64, Int64]:
         """data[starts[b]:ends[b]] of each batch, decompressed where it has a codec: (source, its starts, its ends).
 
-        A batch that its codec refuses is empty, and its state says so. `behind` is put at the source's end.
+        A batch that its codec refuses is empty, and its state says so. `behind` is put at the source's end. most:
+        int64[batches], what each may decompress to where that is known.
         """
 
         def part(b: int, codec: int, payload: Bytes) -> bytes:
-            return self._decompressed(find(codec), payload, b, allowance)
+            return self._decompressed(find(codec), payload, b, allowance, None if most is None else int(most[b]))
 
         return self._replaced(data, starts, ends, codecs, part, behind)
 
@@ -101,9 +107,11 @@ class Damage:
         source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
         return source, cuts[: len(parts)], cuts[1 : len(parts) + 1]
 
-    def _decompressed(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> bytes:
+    def _decompressed(
+        self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance, most: int | None = None
+    ) -> bytes:
         try:
-            return allowance.decompress(codec, payload)
+            return allowance.decompress(codec, payload, most)
         except Undecodable as error:
             self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
             return b""
@@ -126,7 +134,7 @@ class Damage:
     def errors(self) -> list[CorruptLog]:
         """One error a broken batch, in order. Raises the first with on_error="raise"."""
         found: list[CorruptLog] = []
-        if not self.state.any():
+        if not self:
             return found
         for batch in np.flatnonzero(self.state).tolist():
             field, promise = status.PROMISES[int(self.state[batch])]

@@ -33,8 +33,7 @@ from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._index import Index, header_room
-from kfbench.kernels import control, status
-from kfbench.layouts import MAGIC_AT
+from kfbench.kernels import control, frames, status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
@@ -183,7 +182,7 @@ class Format(ABC):
             offsets=shapes.offsets,
             key_lengths=shapes.key_lengths,
             value_lengths=shapes.value_lengths,
-            header_counts=np.diff(shapes.header_bounds),
+            header_counts=shapes.header_bounds[1:] - shapes.header_bounds[:-1],
             bounds=log.bounds,
             plain_bytes=int(log.batch_rows["records_size_bytes"].sum()),
             errors=log.errors,
@@ -200,7 +199,7 @@ class Format(ABC):
         wanted = integers_of("indices", indices, np.int64)
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
-        if np.any(np.diff(positions, prepend=0, append=len(data)) < 0) or np.any(np.diff(positions) <= MAGIC_AT):
+        if not frames.are_entries(positions, len(data)):
             raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
         self._fetch(data, positions, wanted, damage.state, index)

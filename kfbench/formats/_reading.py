@@ -114,6 +114,8 @@ class Reading:
 
     def sound_bounds(self, bounds: Int64) -> Int64:
         """Without the batches that are damaged."""
+        if not self.damage:
+            return bounds
         return np.append(bounds[:-1][self.damage.state == status.SOUND], bounds[-1])
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:

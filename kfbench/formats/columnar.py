@@ -160,7 +160,7 @@ class ColumnarFormat(SealedFormat):
             offsets=index.offsets[:n],
             key_lengths=index.key_lengths[:n],
             value_lengths=index.value_lengths[:n],
-            header_counts=np.diff(read.header_bounds[: n + 1]),
+            header_counts=read.header_bounds[1 : n + 1] - read.header_bounds[:n],
             bounds=read.sound_bounds,
             plain_bytes=plain_bytes,
             errors=errors,

@@ -26,7 +26,8 @@ __all__ = [  # what takes the place of `intrinsics`
     "put_i64",
     "put_le64",
     "put_u8",
-    "spread8",
+    "spread",
+    "spread_narrow",
     "sum_lanes",
 ]
 
@@ -152,9 +153,12 @@ def _lanes(data: Any, position: Any, bit: Any, width: Any, mask: Any) -> Iterato
         yield np.int64(load_le64(data, position + (here >> 3)) >> np.uint64(here & 7) & mask)
 
 
-def spread8(data: Any, position: Any, bit: Any, width: Any, mask: Any, base: Any, out: Any, to: Any) -> None:
+def spread(data: Any, position: Any, bit: Any, width: Any, mask: Any, base: Any, out: Any, to: Any) -> None:
     for k, value in enumerate(_lanes(data, position, bit, width, mask)):
         out[to + np.uint64(k)] = base + value
+
+
+spread_narrow = spread
 
 
 def sum_lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> tuple[Any, Any]:

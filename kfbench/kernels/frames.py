@@ -35,6 +35,17 @@ def walk(data, positions, magics):
 
 
 @kernel
+def are_entries(positions, size):
+    """Whether they rise inside `size` bytes, each entry with a magic."""
+    sound = True
+    for b in range(len(positions)):
+        sound &= 0 <= positions[b] <= size
+        if b:
+            sound &= positions[b] - positions[b - 1] > MAGIC_AT
+    return sound
+
+
+@kernel
 def scatter(data, starts, ends, targets, out):
     """Puts each entry data[starts[i]:ends[i]] at targets[i] of `out`."""
     for i in range(len(targets)):

@@ -90,18 +90,23 @@ def move32(typingctx, target, at, source, start):
 LANES = 8  # values a vector holds
 
 
-def _lanes(context: Any, builder: Any, array_type: Any, array: Any, position: Any, bit: Any, width: Any) -> Any:
-    """The 8 values of `width` bits (1 to 56) from a bit of the byte at `position` on, with what lies above each.
+def _lanes(
+    context: Any, builder: Any, array_type: Any, array: Any, position: Any, bit: Any, width: Any, loads: int = LANES
+) -> Any:
+    """The 8 values of `width` bits from a bit of the byte at `position` on, with what lies above each.
 
-    One load a value: offsets and shifts do not change from one whole group to the next, and compilers keep them.
+    loads: how many words they are taken from, 8 for up to 56 bits. Offsets and shifts do not change from one whole
+    group to the next, and compilers keep them.
     """
     values = shifts = ir.Constant(OCTET, [0] * LANES)
     for k in range(LANES):
         here = builder.add(bit, builder.mul(width, I64(k)))
-        pointer = _pointer(context, builder, array_type, array, builder.add(position, builder.lshr(here, I64(3))))
-        value = builder.load(builder.bitcast(pointer, I64.as_pointer()), align=1)
-        values = builder.insert_element(values, value, I32(k))
-        shifts = builder.insert_element(shifts, builder.and_(here, I64(7)), I32(k))
+        if k % (LANES // loads) == 0:
+            byte = builder.lshr(here, I64(3))
+            pointer = _pointer(context, builder, array_type, array, builder.add(position, byte))
+            word = builder.load(builder.bitcast(pointer, I64.as_pointer()), align=1)
+        values = builder.insert_element(values, word, I32(k))
+        shifts = builder.insert_element(shifts, builder.sub(here, builder.shl(byte, I64(3))), I32(k))
     return builder.lshr(values, shifts)
 
 
@@ -110,23 +115,26 @@ def _splat(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, LANES), [0] * LANES))
 
 
-@intrinsic
-def spread8(typingctx, data, position, bit, width, mask, base, out, to):
-    """out[to:to + 8] = base + the 8 values of `width` bits (1 to 56) from a bit (0 to 7) of data[position] on.
+def _spreader(loads: int) -> Callable[..., Any]:
+    @intrinsic
+    def spread(typingctx, data, position, bit, width, mask, base, out, to):
+        def codegen(context, builder, signature, args):
+            array, at, bit, width, mask, base, target, first = args
+            values = _lanes(context, builder, signature.args[0], array, at, bit, width, loads)
+            values = builder.add(builder.and_(values, _splat(builder, mask)), _splat(builder, base))
+            pointer = builder.gep(context.make_array(signature.args[6])(context, builder, target).data, [first])
+            builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
+            return context.get_dummy_value()
 
-    The 8 bytes from where each value begins must lie in `data`.
-    """
+        u64, i64 = types.uint64, types.int64
+        return types.void(data, i64, u64, u64, u64, i64, out, u64), codegen
 
-    def codegen(context, builder, signature, args):
-        array, at, bit, width, mask, base, target, first = args
-        values = _lanes(context, builder, signature.args[0], array, at, bit, width)
-        values = builder.add(builder.and_(values, _splat(builder, mask)), _splat(builder, base))
-        pointer = builder.gep(context.make_array(signature.args[6])(context, builder, target).data, [first])
-        builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
-        return context.get_dummy_value()
+    return spread
 
-    u64, i64 = types.uint64, types.int64
-    return types.void(data, i64, u64, u64, u64, i64, out, u64), codegen
+
+# out[to:to + 8] = base + the 8 values of `width` bits from a bit (0 to 7) of data[position] on, where 8 bytes from the
+# beginning of each must lie. Up to 8 bits all are in one word, which is twice as fast.
+spread_narrow, spread = _spreader(1), _spreader(LANES)
 
 
 @intrinsic

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench import FORMATS, BatchFields, Records
+from kfbench import FORMATS, BatchFields, Records, codecs
 from kfbench.batches import DecodedLog
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
 from kfbench.limits import Limits
@@ -30,8 +30,8 @@ from tests.common import (
     records_of,
 )
 from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
-from tests.reference import columnar_cases
-from tests.reference.model import Message
+from tests.reference import columnar, columnar_cases
+from tests.reference.model import Fields, Message
 from tests.strategies import INT64, NOW_MS, Case
 
 COLUMNAR = FORMATS["columnar"]
@@ -434,7 +434,8 @@ def test_a_record_that_cannot_be_fetched(name: str) -> None:
         fmt.fetch(compressed, compressed.positions, [0, 0])
     with pytest.raises(CorruptLog, match="magic"):
         fmt.fetch(FORMATS["v3"].encode(records, 2), np.array([0, 60]), [0])
-    for positions in (log.positions[::-1].copy(), log.positions + 9, log.positions[[0, 0]]):
+    far = np.array([1, -(2**63), -5, 50])  # their differences are all positive, modulo 2**64
+    for positions in (log.positions[::-1].copy(), log.positions + 9, log.positions[[0, 0]], far):
         with pytest.raises(InvalidRecords):
             fmt.fetch(log, positions, [0] * (len(positions) - 1))
     with pytest.raises(InvalidRecords, match="indices"):
@@ -461,6 +462,23 @@ def test_prefixes_that_are_cut_agree_with_the_reference(data: st.DataObject, cut
     case = data.draw(columnar_cases.cases(1))
     log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
     check_agrees_with_reference(sealed(bytes(log)[: max(cut, 30)]))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_payload_is_no_larger_than_its_lengths_say(codec: str) -> None:
+    """They are known before the codec runs, and it is stopped there."""
+    messages = [Message(offset=i, timestamp_ms=0, value=b"v" * 100) for i in range(2)]
+    whole, larger = (
+        columnar.batch(messages, Fields(), codec, codecs.find(codec).compress(bytes(size))) for size in (200, 16 << 20)
+    )
+    assert len(COLUMNAR.decode(whole).records) == 2
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLog, match="past the limit of 200 bytes"):
+            COLUMNAR.decode(larger)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def batch_of(bits: int, body: str, count: str = "02") -> bytes:

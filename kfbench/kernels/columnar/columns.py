@@ -8,7 +8,16 @@ import numpy as np
 
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
-from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8, spread8, sum_lanes
+from kfbench.kernels.intrinsics import (
+    get_u8,
+    leading_zeros,
+    load_le64,
+    put_le64,
+    put_u8,
+    spread,
+    spread_narrow,
+    sum_lanes,
+)
 from kfbench.kernels.varint import (
     get_uvarint,
     get_uvarlong,
@@ -324,12 +333,20 @@ def unpack(data, p, n, width, base, x, r):
             safe -= 1
         bits, done, end = np.uint64(width), U0, np.uint64(safe)
         mask = (U1 << bits) - U1
-        while done + U8 <= end:
-            spread8(data, p + np.int64((done * bits) >> U3), U0, bits, mask, base, x, first + done)
-            done += U8
-        if done < end and end >= U8:  # the last eight, of which some are there already
-            bit = (end - U8) * bits
-            spread8(data, p + np.int64(bit >> U3), bit & U7, bits, mask, base, x, first + end - U8)
+        if end >= U8:
+            last = end - U8  # where the last eight begin, of which some may have been read already
+            if width <= 8:
+                while done < last:
+                    spread_narrow(data, p + np.int64((done * bits) >> U3), U0, bits, mask, base, x, first + done)
+                    done += U8
+                bit = last * bits
+                spread_narrow(data, p + np.int64(bit >> U3), bit & U7, bits, mask, base, x, first + last)
+            else:
+                while done < last:
+                    spread(data, p + np.int64((done * bits) >> U3), U0, bits, mask, base, x, first + done)
+                    done += U8
+                bit = last * bits
+                spread(data, p + np.int64(bit >> U3), bit & U7, bits, mask, base, x, first + last)
             done = end
         for i in range(done, np.uint64(n)):
             x[first + i] = base + np.int64(_one(data, p, i, width))
