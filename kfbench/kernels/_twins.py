@@ -29,6 +29,7 @@ __all__ = [  # what takes the place of `intrinsics`
     "spread",
     "spread_narrow",
     "sum_lanes",
+    "sum_narrow",
 ]
 
 
@@ -168,6 +169,9 @@ def sum_lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> t
         for value in values:
             total, nonzero = total + value, nonzero + np.int64(value != 0)
     return total, nonzero
+
+
+sum_narrow = sum_lanes
 
 
 def leading_zeros(value: Any) -> int:

@@ -137,40 +137,43 @@ def _spreader(loads: int) -> Callable[..., Any]:
 spread_narrow, spread = _spreader(1), _spreader(LANES)
 
 
-@intrinsic
-def sum_lanes(typingctx, data, position, number, width, mask):
-    """(sum, how many are not 0) of the first `number` values of `width` bits (1 to 56) from data[position] on.
+def _summer(loads: int) -> Callable[..., Any]:
+    @intrinsic
+    def sum_lanes(typingctx, data, position, number, width, mask):
+        def codegen(context, builder, signature, args):
+            array, at, number, width, mask = args
+            zeros, ones = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
+            total, nonzero = (cgutils.alloca_once_value(builder, zeros) for _ in range(2))
+            cursor, done = cgutils.alloca_once_value(builder, at), cgutils.alloca_once_value(builder, I64(0))
+            masks, wanted = _splat(builder, mask), _splat(builder, number)
+            with _while(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
+                here = builder.load(done)
+                values = _lanes(context, builder, signature.args[0], array, builder.load(cursor), I64(0), width, loads)
+                numbers = builder.add(_splat(builder, here), ir.Constant(OCTET, list(range(LANES))))
+                inside = builder.icmp_signed("<", numbers, wanted)
+                values = builder.select(inside, builder.and_(values, masks), zeros)
+                builder.store(builder.add(builder.load(total), values), total)
+                marks = builder.select(builder.icmp_unsigned("!=", values, zeros), ones, zeros)
+                builder.store(builder.add(builder.load(nonzero), marks), nonzero)
+                builder.store(builder.add(here, I64(LANES)), done)
+                builder.store(builder.add(builder.load(cursor), width), cursor)
+            sums = []
+            for vector in (builder.load(total), builder.load(nonzero)):
+                sum_ = builder.extract_element(vector, I32(0))
+                for k in range(1, LANES):
+                    sum_ = builder.add(sum_, builder.extract_element(vector, I32(k)))
+                sums.append(sum_)
+            return context.make_tuple(builder, signature.return_type, sums)
 
-    The 8 bytes from where each value of the last group of 8 begins must lie in `data`.
-    """
+        u64, i64 = types.uint64, types.int64
+        return types.UniTuple(i64, 2)(data, i64, i64, u64, u64), codegen
 
-    def codegen(context, builder, signature, args):
-        array, at, number, width, mask = args
-        zeros, ones = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
-        total, nonzero = (cgutils.alloca_once_value(builder, zeros) for _ in range(2))
-        cursor, done = cgutils.alloca_once_value(builder, at), cgutils.alloca_once_value(builder, I64(0))
-        masks, wanted = _splat(builder, mask), _splat(builder, number)
-        with _while(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
-            here = builder.load(done)
-            values = _lanes(context, builder, signature.args[0], array, builder.load(cursor), I64(0), width)
-            numbers = builder.add(_splat(builder, here), ir.Constant(OCTET, list(range(LANES))))
-            inside = builder.icmp_signed("<", numbers, wanted)
-            values = builder.select(inside, builder.and_(values, masks), zeros)
-            builder.store(builder.add(builder.load(total), values), total)
-            marks = builder.select(builder.icmp_unsigned("!=", values, zeros), ones, zeros)
-            builder.store(builder.add(builder.load(nonzero), marks), nonzero)
-            builder.store(builder.add(here, I64(LANES)), done)
-            builder.store(builder.add(builder.load(cursor), width), cursor)
-        sums = []
-        for vector in (builder.load(total), builder.load(nonzero)):
-            sum_ = builder.extract_element(vector, I32(0))
-            for k in range(1, LANES):
-                sum_ = builder.add(sum_, builder.extract_element(vector, I32(k)))
-            sums.append(sum_)
-        return context.make_tuple(builder, signature.return_type, sums)
+    return sum_lanes
 
-    u64, i64 = types.uint64, types.int64
-    return types.UniTuple(i64, 2)(data, i64, i64, u64, u64), codegen
+
+# (sum, how many are not 0) of the first `number` values of `width` bits from data[position] on, where 8 bytes from the
+# beginning of each value of the last group of 8 must lie.
+sum_narrow, sum_lanes = _summer(1), _summer(LANES)
 
 
 @intrinsic

@@ -17,6 +17,7 @@ from kfbench.kernels.intrinsics import (
     spread,
     spread_narrow,
     sum_lanes,
+    sum_narrow,
 )
 from kfbench.kernels.varint import (
     get_uvarint,
@@ -524,14 +525,16 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x):
 # One value without the others
 
 
-@leaf
+@part
 def _sum(data, p, n, width):
     """(sum, how many are not 0) of the first n values packed at p, whose bytes are known to lie in `data`."""
     total = nonzero = np.int64(0)
     if width == 0 or n == 0:
         return total, nonzero
     if width < WORD and p + ((((n - 1) | 7) * width) >> 3) + 8 <= len(data):
-        return sum_lanes(data, p, n, np.uint64(width), (U1 << np.uint64(width)) - U1)
+        bits = np.uint64(width)
+        mask = (U1 << bits) - U1
+        return sum_narrow(data, p, n, bits, mask) if width <= 8 else sum_lanes(data, p, n, bits, mask)
     for i in range(n):
         value = np.int64(load_le64(data, p + 8 * i) if width == WORD else _one(data, p, i, width))
         total, nonzero = total + value, nonzero + (1 if value else 0)
