@@ -71,6 +71,7 @@ class Undecodable(KfbenchError):
     """Bytes that a codec refuses, or that grow past the limit. spent_bytes: how many were plain by then."""
 
     spent_bytes = 0
+    is_past_limit = False
 
 
 class _Tally:
@@ -178,14 +179,14 @@ class Codec(ABC):
 
 def _within(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
     if size > limit_bytes:
-        raise _undecodable(f"grows past the limit of {limit_bytes} bytes", spent_bytes)
+        raise _undecodable(f"grows past the limit of {limit_bytes} bytes", spent_bytes, is_past_limit=True)
 
 
-def _undecodable(why: str, spent_bytes: int) -> Undecodable:
+def _undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
     """To be raised where it is made: in a variable there, its traceback would keep the callers' frames, and all that
     they hold, until the collector runs."""
     error = Undecodable(why)
-    error.spent_bytes = spent_bytes
+    error.spent_bytes, error.is_past_limit = spent_bytes, is_past_limit
     return error
 
 
@@ -456,7 +457,7 @@ class Zstd(Codec):
         except (zstandard.ZstdError, Undecodable) as error:
             spent_bytes = max(getattr(error, "spent_bytes", 0), limit_bytes - left)
             why = str(error) if isinstance(error, Undecodable) else f"zstd: {error}"
-            raise _undecodable(why, spent_bytes) from None
+            raise _undecodable(why, spent_bytes, getattr(error, "is_past_limit", False)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _parts(self, data: Buffer, tally: _Tally) -> Iterator[bytes]:

@@ -110,10 +110,12 @@ class Damage:
     def _decompressed(
         self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance, most: int | None = None
     ) -> bytes:
+        is_bound = most is not None and most <= allowance.next_bytes
         try:
             return allowance.decompress(codec, payload, most)
         except Undecodable as error:
-            self.state[batch], self._reasons[batch] = status.COMPRESSED, str(error)
+            problem = status.PAYLOAD if is_bound and error.is_past_limit else status.COMPRESSED
+            self.state[batch], self._reasons[batch] = problem, str(error)
             return b""
 
     def _metadata(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> tuple[bytes, int]:
