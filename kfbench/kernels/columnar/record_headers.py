@@ -14,14 +14,14 @@ BY_ROW, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, NULLED, DICTIONARY, TEMPLATE = range(5)  # forms of a position
 MOST_TRIED, MOST_VALUES = 32, 256  # of a dictionary: what an encoder tries, what a reader takes
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8  # of a header: at worst one of two, with a key length, a form and a column of two
-SLACK = 8
-KNOWN = 4 * MOST_TRIED
-SLOTS = 2 * MOST_TRIED
+SLACK = 8  # behind what is written a word at a time
+SLOTS = 2 * MOST_TRIED  # of a hash table
 SPREAD, SLOT_SHIFT, LAST_SLOT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6), np.uint64(SLOTS - 1)
-FIRST_SLOT = np.uint64(2 * MOST_TRIED)
+FIRST_SLOT = np.uint64(2 * MOST_TRIED)  # behind the headers and the last words of the values that are known
+KNOWN = 2 * MOST_TRIED + SLOTS
 ONE = np.uint64(1)
-U0, U2, U3, U4, U6, U8, U16, ALL = (np.uint64(value) for value in (0, 2, 3, 4, 6, 8, 16, 2**64 - 1))
-# Eight characters in a word, the first in its highest byte
+U0, U3, U4, U6, U8, U16 = (np.uint64(value) for value in (0, 3, 4, 6, 8, 16))
+# Of eight characters or digits in a word, the first in its highest byte
 ZEROS = 0x3030303030303030
 ONES, SIXES, HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06, 0xF0))
 TO_LETTERS = np.uint64(ord("a") - 10 - ord("0"))
@@ -137,7 +137,7 @@ def _stage_template(values, starts, h, stride, n, length, runs, number, digits, 
     for k in range(0, end, 8):  # compilers make vectors of it
         word = np.uint64(get_i64(digits, k)) ^ np.uint64(ZEROS)
         letters = (word >> U6) & ONES
-        word -= (letters << U6) + (letters << U3) - letters  # LETTERS
+        word -= (letters << U6) + (letters << U3) - letters  # 71 of each: what "a" ^ "0" is above 10
         strays |= ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
         word = (word | word >> U4) & PAIRS
         word = (word | word >> U8) & FOURS
