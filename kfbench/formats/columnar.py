@@ -70,7 +70,7 @@ def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     largest, histogram = largest_of(bounds), np.empty(columns.BUCKETS, np.int64)
     if not shapes.has_headers:
         return np.empty(largest, np.int64), histogram, *NO_HEADER_ROOM
-    largest = max(largest, largest_of(shapes.header_bounds[bounds]))
+    largest = max(largest, shapes.header_count)  # untouched where batches have fewer
     longest = max(0, int(shapes.header_value_lengths.max()))
     return (
         np.empty(largest, np.int64),
@@ -196,7 +196,8 @@ def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArr
         return NO_HEADERS
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
     most = len(scratch[0]) * (record_headers.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
-    record_headers.sizes(records.columns, bounds, scratch, np.empty(most, np.uint8), sizes)
+    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # what a template's mask takes, its values would
+    record_headers.sizes(records.columns, bounds, scratch, room, sizes)
     return sizes
 
 

@@ -14,14 +14,14 @@ BY_ROW, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, NULLED, DICTIONARY, TEMPLATE = range(5)  # forms of a position
 MOST_TRIED, MOST_VALUES = 32, 256  # of a dictionary: what an encoder tries, what a reader takes
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8  # of a header: at worst one of two, with a key length, a form and a column of two
-SLACK = 8
-KNOWN = 4 * MOST_TRIED
-SLOTS = 2 * MOST_TRIED
+SLACK = 8  # behind what is written a word at a time
+SLOTS = 2 * MOST_TRIED  # of a hash table
 SPREAD, SLOT_SHIFT, LAST_SLOT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6), np.uint64(SLOTS - 1)
-FIRST_SLOT = np.uint64(2 * MOST_TRIED)
+FIRST_SLOT = np.uint64(2 * MOST_TRIED)  # behind the headers and the last words of the values that are known
+KNOWN = 2 * MOST_TRIED + SLOTS
 ONE = np.uint64(1)
-U0, U2, U3, U4, U6, U8, U16, ALL = (np.uint64(value) for value in (0, 2, 3, 4, 6, 8, 16, 2**64 - 1))
-# Eight characters in a word, the first in its highest byte
+U0, U3, U4, U6, U8, U16 = (np.uint64(value) for value in (0, 3, 4, 6, 8, 16))
+# Of eight characters or digits in a word, the first in its highest byte
 ZEROS = 0x3030303030303030
 ONES, SIXES, HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06, 0xF0))
 TO_LETTERS = np.uint64(ord("a") - 10 - ord("0"))
@@ -66,7 +66,7 @@ def _lie_at_one_place(starts, h, stride, n):
     return True
 
 
-@part
+@leaf
 def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
     """Whether all of n >= 2 records have the same number of headers, and the same key at each position."""
     start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
@@ -90,7 +90,7 @@ def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
     return True
 
 
-@part
+@leaf
 def _find_runs(values, starts, h, stride, n, length, mask, runs):
     """The characters that are not the same in all n values of one length: (how many, runs of them, are digits).
 
@@ -137,7 +137,7 @@ def _stage_template(values, starts, h, stride, n, length, runs, number, digits, 
     for k in range(0, end, 8):  # compilers make vectors of it
         word = np.uint64(get_i64(digits, k)) ^ np.uint64(ZEROS)
         letters = (word >> U6) & ONES
-        word -= (letters << U6) + (letters << U3) - letters  # LETTERS
+        word -= (letters << U6) + (letters << U3) - letters  # 71 of each: what "a" ^ "0" is above 10
         strays |= ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
         word = (word | word >> U4) & PAIRS
         word = (word | word >> U8) & FOURS
@@ -187,7 +187,7 @@ def _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, kno
     return number if size + payload <= most else np.int64(0), size
 
 
-@part
+@leaf
 def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behind):
     """Writes form and columns of the values of one position and stages their payload; the next positions, FULL."""
     x, histogram, numbers, known, mask, runs, digits, staged = scratch
@@ -245,32 +245,32 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
     return packed.put(out, at, x, n, kind, width, base, more, patches), behind
 
 
-@part
-def _put_rows(out, at, columns, first, n, x, histogram):
-    """`put_columns` where headers are by row."""
-    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
+@leaf
+def _put_pairs(out, at, key_lengths, value_lengths, start, end):
+    """Writes the lengths of key and value of each header in turn; the next position, FULL."""
+    for h in range(start, end):
+        name, content = np.uint64(key_lengths[h]), np.uint64(np.int64(value_lengths[h]) + 1)
+        if 10 > len(out) - at and uvarint_bytes(name) + uvarint_bytes(content) > len(out) - at:
+            return np.int64(FULL)
+        at = put_uvarint(out, put_uvarint(out, at, name), content)
+    return at
+
+
+@leaf
+def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, histogram):
+    """The columns of n >= 2 records whose headers are by row; the next position, FULL."""
     start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
     m = np.int64(end - start)
-    if n > 1:
-        if at == len(out):
-            return np.int64(FULL)
-        put_u8(out, at, np.uint8(BY_ROW))
-        for i in range(np.uint64(n)):
-            x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-        at = packed.write_all(out, at + 1, x, n, False, histogram)
-    elif uvarint_bytes(np.uint64(m)) <= len(out) - at:
-        at = put_uvarint(out, at, np.uint64(m))
-    else:
+    if at == len(out):
         return np.int64(FULL)
+    put_u8(out, at, np.uint8(BY_ROW))
+    for i in range(np.uint64(n)):
+        x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
+    at = packed.write_all(out, at + 1, x, n, False, histogram)
     if at == FULL:
         return at
-    if n == 1 or m == 1:
-        for h in range(start, end):
-            name, content = np.uint64(key_lengths[h]), np.uint64(np.int64(value_lengths[h]) + 1)
-            if 10 > len(out) - at and uvarint_bytes(name) + uvarint_bytes(content) > len(out) - at:
-                return np.int64(FULL)
-            at = put_uvarint(out, put_uvarint(out, at, name), content)
-        return at
+    if m == 1:
+        return _put_pairs(out, at, key_lengths, value_lengths, start, end)
     _, _, _, low, high, total = fill_lengths(x, key_lengths, start, ONE, m)
     at = packed.write(out, at, x, m, low, high, total, False, histogram)
     if at == FULL:
@@ -285,34 +285,38 @@ def _put_rows(out, at, columns, first, n, x, histogram):
     return packed.write(out, at, x, m, low, high, total, False, histogram)
 
 
-@part
-def put_columns(out, at, columns, first, n, scratch):
-    """Writes the header columns of n >= 1 records of which some have headers.
+@leaf
+def _payload_bytes(key_lengths, value_lengths, start, end):
+    key_bytes = value_bytes = np.int64(0)
+    for h in range(start, end):
+        key_bytes += np.int64(key_lengths[h])
+        value_bytes += max(np.int64(value_lengths[h]), 0)
+    return key_bytes, value_bytes
 
-    Gives the next position, FULL where there is no room, and what `put_payload` takes: bytes of keys, of values, and
-    whether they are staged.
-    """
-    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
-    keys, key_starts, values, value_starts = columns[11:15]
-    x, histogram = scratch[:2]
-    staged = scratch[7]
-    start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
-    key_bytes, value_bytes = np.int64(0), np.int64(0)
-    if n == 1 or not _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
-        for h in range(start, end):
-            key_bytes += np.int64(key_lengths[h])
-            value_bytes += max(np.int64(value_lengths[h]), 0)
-        return _put_rows(out, at, columns, first, n, x, histogram), key_bytes, value_bytes, False
+
+@part
+def _put_many(
+    out, at, header_bounds, key_lengths, value_lengths, keys, key_starts, values, value_starts, first, n, scratch
+):
+    """`put_columns` of n >= 2 records."""
+    x, histogram, _, _, _, _, _, staged = scratch
+    start = np.uint64(header_bounds[first])
+    if not _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
+        key_bytes, value_bytes = _payload_bytes(
+            key_lengths, value_lengths, start, np.uint64(header_bounds[first + np.uint64(n)])
+        )
+        at = _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, histogram)
+        return at, key_bytes, value_bytes, False
     stride = np.uint64(header_bounds[first + ONE]) - start
+    key_bytes = behind = np.int64(0)
     if 1 + uvarint_bytes(stride) > len(out) - at:
-        return np.int64(FULL), key_bytes, value_bytes, True
+        return np.int64(FULL), key_bytes, behind, True
     put_u8(out, at, np.uint8(BY_POSITION))
     at = put_uvarint(out, at + 1, stride)
-    behind = np.int64(0)
     for h in range(start, start + stride):
         name = np.int64(key_lengths[h])
         if uvarint_bytes(np.uint64(name)) > len(out) - at:
-            return np.int64(FULL), key_bytes, value_bytes, True
+            return np.int64(FULL), key_bytes, behind, True
         at = put_uvarint(out, at, np.uint64(name))
         behind = put_bytes(staged, behind, keys, key_starts[h], name)
         key_bytes += name
@@ -322,7 +326,29 @@ def put_columns(out, at, columns, first, n, scratch):
     return at, key_bytes, behind - key_bytes, True
 
 
-@part
+@leaf
+def put_columns(out, at, columns, first, n, scratch):
+    """Writes the header columns of n >= 1 records of which some have headers.
+
+    Gives the next position, FULL where there is no room, and what `put_payload` takes: bytes of keys, of values, and
+    whether they are staged.
+    """
+    _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
+    keys, key_starts, values, value_starts = columns[11:15]
+    if n > 1:  # without the other columns: each array of a call is seven arguments
+        return _put_many(
+            out, at, header_bounds, key_lengths, value_lengths, keys, key_starts, values, value_starts, first, n,
+            scratch,
+        )  # fmt: skip
+    start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + ONE])
+    key_bytes, value_bytes = _payload_bytes(key_lengths, value_lengths, start, end)
+    if uvarint_bytes(end - start) > len(out) - at:
+        return np.int64(FULL), key_bytes, value_bytes, False
+    at = _put_pairs(out, put_uvarint(out, at, end - start), key_lengths, value_lengths, start, end)
+    return at, key_bytes, value_bytes, False
+
+
+@leaf
 def put_payload(out, at, columns, first, n, staged_bytes, staged):
     """Writes keys and values of the headers of n >= 1 records, which fit; gives the next position.
 
