@@ -26,7 +26,7 @@ EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
 FULL = -1  # no position
 ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
-BUCKETS = 65  # of a histogram: how many values have how many bits
+BUCKETS = 65 + 7  # of a histogram: how many values have how many bits, and none behind: 7 bits are a byte of a uvarint
 U0, U1, U2, U3, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 64))
 
 
@@ -51,26 +51,37 @@ def packed_bytes(n, width):
 @leaf
 def _is_uneven(bits, total, n):
     """Whether patches are tried: the largest residual is far above the mean. bits: the largest's; total: their sum."""
-    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or bits >= 3 + bits_of(np.uint64(total) // np.uint64(n)))
+    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or total >> (bits - 3) < n)
 
 
 @leaf
-def _patched(n, top, histogram):
-    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits."""
-    best, best_width, best_number = np.int64(2**62), np.int64(0), np.int64(0)
+def _patched(n, top, most, histogram):
+    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits, `top` at
+    most; (most, 0, 0) where that is not less than `most` bytes. The histogram is used up."""
+    best, best_width, best_number = most, np.int64(0), np.int64(0)
     position_bits = bits_of(np.uint64(n - 1))
-    number = np.int64(0)
-    for bits in range(min(top - 1, MOST_BITS) + 1, BUCKETS):
+    number = highs = np.int64(0)
+    for below in range(np.uint64(top)):
+        bits = np.uint64(top) - below
         number += histogram[bits]
-    for width in range(min(top - 1, MOST_BITS), -1, -1):
-        highs = np.int64(0)
-        for bits in range(width + 1, top + 1):
-            highs += histogram[bits] * ((bits - width + 6) // 7)
-        size = packed_bytes(n, width) + uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
-        if size < best:
-            best, best_width, best_number = size, np.int64(width), number
-        number += histogram[width]
+        # One bit less in the width, and a high part of 0, 7, 14 ... bits takes a byte more.
+        histogram[bits] += histogram[bits + U7]
+        highs += histogram[bits]
+        patches = uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
+        if patches >= best:  # and more of them below
+            break
+        width = np.int64(bits) - 1
+        size = packed_bytes(n, width) + patches
+        if size < best and width <= MOST_BITS:
+            best, best_width, best_number = size, width, number
     return best, best_width, best_number
+
+
+@leaf
+def _clear(histogram, top):
+    """For values of `top` bits at most."""
+    for bits in range(np.uint64(top + 8)):
+        histogram[bits] = 0
 
 
 @leaf
@@ -129,26 +140,24 @@ def choose(x, n, low, high, total, is_wide, histogram):
             size, kind, width, base, more = other_size, np.int64(DELTA), other, least, first
     bits = bits_of(np.uint64(high - low))
     if _is_uneven(bits, total - low * n, n):
-        for k in range(BUCKETS):
-            histogram[k] = 0
+        _clear(histogram, bits)
         for i in range(np.uint64(n)):
-            histogram[bits_of(np.uint64(x[i] - low))] += 1
-        other_size, other, number = _patched(n, bits, histogram)
-        other_size += 2 + varint_bytes(low)
-        if other_size < size:
+            histogram[np.uint64(bits_of(np.uint64(x[i] - low)))] += 1
+        head = 2 + varint_bytes(low)
+        other_size, other, number = _patched(n, bits, size - head, histogram)
+        if number:
             size, kind, width, base, more, patches = (
-                other_size, np.int64(PATCHED), other, low, np.int64(0), number
+                other_size + head, np.int64(PATCHED), other, low, np.int64(0), number
             )  # fmt: skip
     if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
-        for k in range(BUCKETS):
-            histogram[k] = 0
+        _clear(histogram, step_bits)
         for i in range(U1, np.uint64(n)):
-            histogram[bits_of(np.uint64(x[i] - x[i - U1] - least))] += 1
-        other_size, other, number = _patched(n - 1, step_bits, histogram)
-        other_size += 2 + varint_bytes(x[0]) + varint_bytes(least)
-        if other_size < size:
+            histogram[np.uint64(bits_of(np.uint64(x[i] - x[i - U1] - least)))] += 1
+        head = 2 + varint_bytes(x[0]) + varint_bytes(least)
+        other_size, other, number = _patched(n - 1, step_bits, size - head, histogram)
+        if number:
             size, kind, width, base, more, patches = (
-                other_size, np.int64(PATCHED_DELTA), other, least, x[0], number
+                other_size + head, np.int64(PATCHED_DELTA), other, least, x[0], number
             )  # fmt: skip
     return size, kind, width, base, more, patches
 
