@@ -70,7 +70,7 @@ def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
         largest = max(largest, largest_of(shapes.header_bounds[bounds]))
         longest = max(0, int(shapes.header_value_lengths.max()))
     return (
-        np.empty(largest, np.int64),
+        np.empty(largest + columns.GROUP, np.int64),
         np.empty(columns.BUCKETS, np.int64),
         np.empty(record_headers.MOST_TRIED, np.int64),
         np.empty(longest, np.uint8),

@@ -8,7 +8,7 @@ import numpy as np
 
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
-from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.intrinsics import get_u8, join4, join8, leading_zeros, load_le64, put_le64, put_u8
 from kfbench.kernels.varint import (
     get_uvarint,
     get_uvarlong,
@@ -27,6 +27,7 @@ MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word,
 FULL = -1  # no position
 ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
 BUCKETS = 65 + 7  # of a histogram: how many values have how many bits, and none behind: 7 bits are a byte of a uvarint
+GROUP = 8  # packed at a time
 U0, U1, U2, U3, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 64))
 
 
@@ -196,38 +197,42 @@ def _flush(out, at, word, fill):
 
 @leaf
 def pack(out, at, x, n, width):
-    """Writes the low `width` bits of x[:n]; gives the next position. No byte behind the last is touched."""
+    """Writes the low `width` bits of x[:n]; gives the next position. x has room for GROUP more, which are used up.
+
+    Up to 8 bytes behind the last are written over, where `out` has as many.
+    """
     bits = np.uint64(width)
     mask = (U1 << bits) - U1
-    done = np.uint64(0)
+    end = at + packed_bytes(n, width)
+    word, fill = U0, U0
     if width == WORD:
         for i in range(np.uint64(n)):
             put_le64(out, at, np.uint64(x[i]))
             at += 8
-        return at
-    if width == 0:
-        return at
-    if width <= 8:  # eight values are `width` bytes; the word's other bytes are written over, or were room enough
-        end = at + packed_bytes(n, width)
-        while done + U8 <= np.uint64(n) and at + 8 <= end:
-            low = _pair(x, done, mask, bits) | _pair(x, done + U2, mask, bits) << (bits << U1)
-            high = _pair(x, done + U4, mask, bits) | _pair(x, done + U4 + U2, mask, bits) << (bits << U1)
-            put_le64(out, at, low | high << (bits << U2))
-            at += width
-            done += U8
-    word, fill = U0, U0
-    if width <= 28:
-        while done + U2 <= np.uint64(n):
-            at, word, fill = _push(out, at, word, fill, _pair(x, done, mask, bits), bits << U1)
-            done += U2
-    for i in range(done, np.uint64(n)):
-        at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
-    return _flush(out, at, word, fill)
-
-
-@leaf
-def _pair(x, i, mask, bits):
-    return np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
+    elif width and end + 8 > len(out):
+        for i in range(np.uint64(n)):
+            at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        _flush(out, at, word, fill)
+    elif width:
+        for i in range(np.uint64(n), np.uint64(n) + U8):
+            x[i] = 0
+        if width <= 8:  # eight values are `width` bytes
+            for i in range(U0, np.uint64(n), U8):
+                put_le64(out, at, join8(x, i, bits, mask))
+                at += width
+            return end
+        if width <= 14:
+            for i in range(U0, np.uint64(n), U4):
+                at, word, fill = _push(out, at, word, fill, join4(x, i, bits, mask), bits << U2)
+        elif width <= 28:
+            for i in range(U0, np.uint64(n), U2):
+                pair = np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
+                at, word, fill = _push(out, at, word, fill, pair, bits << U1)
+        else:
+            for i in range(np.uint64(n)):
+                at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        put_le64(out, at, word)
+    return end
 
 
 @part
