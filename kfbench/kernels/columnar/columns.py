@@ -454,22 +454,28 @@ def _read_patches(data, p, end, n, width, x, r):
 
 
 @leaf
-def fill_lengths(x, lengths, first, stride, n):
+def fill_placed_lengths(x, lengths, starts, first, stride, n):
     """Fills x[:n] with every `stride`th length, or with codes where any is null.
 
-    (nulls, least length, sum of the lengths, `bounds_of` x)."""
-    nulls, total = np.int64(0), np.int64(0)
-    least, most, least_any = np.int64(INT32_MAX), np.int64(NULL), np.int64(INT32_MAX)
-    for i in range(np.uint64(n)):
-        length = np.int64(lengths[first + i * stride])
+    (whether all but nulls lie one behind the other, nulls, least length, sum of the lengths, `bounds_of` x)."""
+    last = first + np.uint64(n - 1) * stride
+    length = np.int64(lengths[last])
+    x[n - 1] = least_any = most = total = length
+    strays = np.int64(0)
+    for i in range(np.uint64(n - 1)):
+        h = first + i * stride
+        length = np.int64(lengths[h])
         x[i] = length
         least_any, most, total = min(least_any, length), max(most, length), total + length
+        strays |= starts[h + stride] - starts[h] - max(length, 0)
+    nulls = np.int64(0)
     if least_any != NULL:
-        return nulls, least_any, total, least_any, most, total
+        return strays == 0, nulls, least_any, total, least_any, most, total
     if most == NULL:
         for i in range(np.uint64(n)):
             x[i] = 0
-        return n, nulls, nulls, nulls, nulls, nulls
+        return strays == 0, n, nulls, nulls, nulls, nulls, nulls
+    least = np.int64(INT32_MAX)
     for i in range(np.uint64(n)):
         nulls += x[i] == NULL
         least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
@@ -477,7 +483,14 @@ def fill_lengths(x, lengths, first, stride, n):
     for i in range(np.uint64(n)):
         x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
     total += nulls
-    return nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+    return strays == 0, nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+
+
+@leaf
+def fill_lengths(x, lengths, first, stride, n):
+    """As `fill_placed_lengths`, of lengths alone."""
+    _, nulls, least, total, low, high, code_total = fill_placed_lengths(x, lengths, lengths, first, stride, n)
+    return nulls, least, total, low, high, code_total
 
 
 @part

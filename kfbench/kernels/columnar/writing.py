@@ -90,17 +90,19 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 
 @leaf
-def _put_lengths(out, at, lengths, first, n, bit, x, histogram):
-    """Writes the column of the lengths of n >= 2 records, if any is not null; (next position, bits, their sum)."""
-    nulls, least, total, low, high, code_total = packed.fill_lengths(x, lengths, first, ONE, n)
+def _put_lengths(out, at, lengths, starts, first, n, bit, x, histogram):
+    """Writes the column of the lengths of n >= 2 records, if any is not null.
+
+    (next position, bits, their sum, whether what they are of lies one behind the other)."""
+    is_run, nulls, least, total, low, high, code_total = packed.fill_placed_lengths(x, lengths, starts, first, ONE, n)
     if nulls == n:
-        return at, 0, total
+        return at, 0, total, is_run
     if nulls:
         bit |= bit << 1
         if uvarint_bytes(np.uint64(least)) > len(out) - at:
-            return np.int64(FULL), bit, total
+            return np.int64(FULL), bit, total, is_run
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, n, low, high, code_total, False, histogram), bit, total
+    return packed.write(out, at, x, n, low, high, code_total, False, histogram), bit, total, is_run
 
 
 @leaf
@@ -115,7 +117,8 @@ def _put_length(out, at, length, bit):
 
 @leaf
 def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_holes, x, histogram):
-    """(next position or FULL, attribute bits, bytes of keys, of values) of n >= 1 records."""
+    """(next position or FULL, attribute bits, bytes of keys, of values, whether each lie one behind the other) of
+    n >= 1 records."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     oldest, total = ages
     bits = (AGES if oldest else 0) | (OFFSETS if has_holes else 0)
@@ -123,7 +126,7 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         if has_holes:
             delta = offsets[first] - base_offset
             if varint_bytes(delta) > len(out) - at:
-                return np.int64(FULL), bits, np.int64(0), np.int64(0)
+                return np.int64(FULL), bits, np.int64(0), np.int64(0), True, True
             at = put_varint(out, at, delta)
         key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
         at, bit = _put_length(out, at, key_length, KEYS)
@@ -131,7 +134,7 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         if at != FULL:
             at, bit = _put_length(out, at, value_length, VALUES)
             bits |= bit
-        return at, bits, max(key_length, 0), max(value_length, 0)
+        return at, bits, max(key_length, 0), max(value_length, 0), True, True
     if oldest:
         _fill_ages(x, timestamps, first, n, latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
@@ -144,27 +147,27 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         _fill_offsets(x, offsets, first, n, base_offset)
         at = packed.write_all(out, at, x, n, True, histogram)
     key_bytes = value_bytes = np.int64(0)
+    key_run = value_run = True
     if at != FULL:
-        at, bit, key_bytes = _put_lengths(out, at, key_lengths, first, n, KEYS, x, histogram)
+        at, bit, key_bytes, key_run = _put_lengths(out, at, key_lengths, columns[8], first, n, KEYS, x, histogram)
         bits |= bit
     if at != FULL:
-        at, bit, value_bytes = _put_lengths(out, at, value_lengths, first, n, VALUES, x, histogram)
+        at, bit, value_bytes, value_run = _put_lengths(
+            out, at, value_lengths, columns[10], first, n, VALUES, x, histogram
+        )
         bits |= bit
-    return at, bits, key_bytes, value_bytes
+    return at, bits, key_bytes, value_bytes, key_run, value_run
 
 
 @leaf
-def _put_all(out, at, data, starts, lengths, first, end, total):
-    """Copies items of `total` bytes one after another, or all at once where they lie so; gives the next position."""
-    if end - first == ONE:
-        return put_bytes(out, at, data, starts[first], total)
-    strays = np.int64(0)
-    for i in range(first + ONE, end):
-        strays |= starts[i] - starts[i - ONE] - max(np.int64(lengths[i - ONE]), 0)
+def _put_all(out, at, data, starts, lengths, first, end, total, is_run):
+    """Copies items of `total` bytes one after another, all at once where they are a run; gives the next position."""
     if total == 0:
         return at
-    if strays == 0 and starts[first] >= 0 and total <= len(data) - starts[first]:  # a null's start may be anywhere
-        return put_bytes(out, at, data, starts[first], total)
+    start = starts[first]
+    # The first of a run may be a null, whose start may be anywhere.
+    if is_run and start >= 0 and total <= len(data) - start:
+        return put_bytes(out, at, data, start, total)
     for i in range(first, end):
         at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
     return at
@@ -207,8 +210,9 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
             np.int64(0),
             np.int64(0),
         )
+        key_run = value_run = True
         if count:
-            at, bits, key_bytes, value_bytes = _put_columns(
+            at, bits, key_bytes, value_bytes, key_run, value_run = _put_columns(
                 out, at, columns, first, count, base_offset, latest, ages, has_holes, x, histogram
             )
             total = key_bytes + value_bytes
@@ -227,8 +231,8 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        at = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes)
-        at = _put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes)
+        at = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes, key_run)
+        at = _put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes, value_run)
         if WITH_HEADERS and bits & HEADERS:
             at = record_headers.put_payload(out, at, columns, first, count, scratch)
         if codec == 0 or count == 0:
