@@ -121,19 +121,20 @@ def choose(x, n, low, high, total, is_wide, histogram):
     if is_wide:
         first = x[0]
         slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else np.int64(0)
-        lowest = highest = first
-        least = most = x[1] - first
-        for i in range(np.uint64(n - 1)):
-            value, after = x[i], x[i + U1]
-            step = after - value
-            least, most = min(least, step), max(most, step)
-            after -= np.int64(i + U1) * slope
-            lowest, highest = min(lowest, after), max(highest, after)
         if slope != 0:
+            lowest = highest = first
+            for i in range(np.uint64(n)):
+                value = x[i] - np.int64(i) * slope
+                lowest, highest = min(lowest, value), max(highest, value)
             other = _width_of(np.uint64(highest - lowest))
             other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
             if other_size < size:
                 size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
+        # A loop of its own: where one has both, compilers make no vectors of the last values.
+        least = most = x[1] - first
+        for i in range(np.uint64(n - 1)):
+            step = x[i + U1] - x[i]
+            least, most = min(least, step), max(most, step)
         step_bits = bits_of(np.uint64(most - least))
         other = _width_of(np.uint64(most - least))
         other_size = 2 + varint_bytes(first) + varint_bytes(least) + packed_bytes(n - 1, other)
@@ -250,6 +251,9 @@ def put(out, at, x, n, kind, width, base, more, patches):
     if kind == DELTA or kind == PATCHED_DELTA:
         at = put_varint(out, at, more)
         m = n - 1
+    if width == 0 and kind < PATCHED:  # nothing is packed
+        m = np.int64(0)
+    elif kind == DELTA or kind == PATCHED_DELTA:
         for i in range(np.uint64(m)):
             x[i] = x[i + U1] - x[i] - base
     elif kind == SLOPED:
