@@ -28,7 +28,7 @@ from kfbench.kernels.columnar.batch_header import (
     put_header,
 )
 from kfbench.kernels.columnar.columns import FULL
-from kfbench.kernels.crc import crc32c
+from kfbench.kernels.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.intrinsics import (
     put_i16,
 )
@@ -37,6 +37,7 @@ from kfbench.kernels.sealing import (
     AFTER_LENGTH,
     BATCH_TOO_LARGE,
     INT32_MAX,
+    NEVER,
     OFFSET_TOO_FAR,
     OK,
     OUT_TOO_SMALL,
@@ -73,6 +74,7 @@ PARTS = (
     "header_key",
     "header_value",
 )
+SUMMED_FROM = 512  # bytes that are copied and summed at once: below that, the checksum had better have all it can
 FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in layouts.COLUMNAR_HEADER.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
@@ -160,17 +162,22 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
 
 
 @leaf
-def _put_all(out, at, data, starts, lengths, first, end, total, is_run):
-    """Copies items of `total` bytes one after another, all at once where they are a run; gives the next position."""
+def _put_all(out, at, data, starts, lengths, first, end, total, is_run, crc, summed):
+    """Copies items of `total` bytes one after another, all at once where they are a run.
+
+    (next position, and of the checksum what `crc32c_copy` says)."""
     if total == 0:
-        return at
+        return at, crc, summed
     start = starts[first]
     # The first of a run may be a null, whose start may be anywhere.
     if is_run and start >= 0 and total <= len(data) - start:
-        return put_bytes(out, at, data, start, total)
+        if total < SUMMED_FROM or summed == NEVER:
+            return put_bytes(out, at, data, start, total), crc, summed
+        crc, summed = crc32c_copy(crc, out, summed, at, data, start, total)
+        return at + total, crc, summed
     for i in range(first, end):
         at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
-    return at
+    return at, crc, summed
 
 
 WITH_HEADERS = False  # a variant's own
@@ -231,12 +238,16 @@ def _encode(columns, bounds, fields, codec, scratch, header_sizes, out, position
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        at = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes, key_run)
-        at = _put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes, value_run)
+        sealed = codec == 0 or count == 0
+        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
+        at, crc, summed = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes, key_run, crc, summed)
+        at, crc, summed = _put_all(
+            out, at, values, value_starts, value_lengths, first, end, value_bytes, value_run, crc, summed
+        )
         if WITH_HEADERS and bits & HEADERS:
             at = record_headers.put_payload(out, at, columns, first, count, scratch)
-        if codec == 0 or count == 0:
-            seal(out, start, at, CRC, crc32c(out, start + ATTRIBUTES, at))
+        if sealed:
+            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
