@@ -69,13 +69,13 @@ def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
     largest, histogram = largest_of(bounds), np.empty(columns.BUCKETS, np.int64)
     if not shapes.has_headers:
-        return np.empty(largest, np.int64), histogram, *NO_HEADER_ROOM
+        return np.empty(largest + columns.GROUP, np.int64), histogram, *NO_HEADER_ROOM
     largest = max(largest, shapes.header_count)  # untouched where batches have fewer
     longest = max(0, int(shapes.header_value_lengths.max()))
     return (
-        np.empty(largest, np.int64),
+        np.empty(largest + columns.GROUP, np.int64),
         histogram,
-        np.empty(largest, np.int64),
+        np.empty(largest + columns.GROUP, np.int64),
         np.empty(record_headers.KNOWN, np.int64),
         np.empty(longest, np.uint8),
         np.empty(longest + 1, np.int64),

@@ -17,6 +17,8 @@ __all__ = [  # what takes the place of `intrinsics`
     "get_i64",
     "get_u8",
     "get_u32",
+    "join4",
+    "join8",
     "leading_zeros",
     "load_le64",
     "move",
@@ -172,6 +174,19 @@ def sum_lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> t
 
 
 sum_narrow = sum_lanes
+
+
+def _joiner(lanes: int) -> Callable[..., Any]:
+    def join(values: Any, position: Any, width: Any, mask: Any) -> Any:
+        joined = np.uint64(0)
+        for k in range(lanes):
+            joined |= (np.uint64(values[position + np.uint64(k)]) & mask) << np.uint64(k) * width
+        return joined
+
+    return join
+
+
+join4, join8 = _joiner(4), _joiner(8)
 
 
 def leading_zeros(value: Any) -> int:

@@ -6,8 +6,8 @@ multiply; CRC-32 folds 64 bytes a step. Portable: slicing by 16. Constants are c
 
 import numpy as np
 
-from kfbench.kernels._jit import FAST_CRC, kernel, leaf
-from kfbench.kernels.intrinsics import carryless_low, crc32c_byte, crc32c_word, fold_lanes, load_le64
+from kfbench.kernels._jit import FAST_CRC, kernel, leaf, part
+from kfbench.kernels.intrinsics import carryless_low, crc32c_byte, crc32c_word, fold_lanes, load_le64, move
 
 CASTAGNOLI, IEEE = 0x82F63B78, 0xEDB88320  # reflected polynomials
 U0, THREE, U8, W32, W64 = (np.uint64(value) for value in (0, 3, 8, 32, 64))
@@ -102,8 +102,32 @@ def _fast_finish(crc, buffer, start, end):
     return crc ^ ALL32
 
 
+def _fast_copy(crc, buffer, summed, at, data, start, size):
+    end, step = at + size, 3 * SHORT
+    gap = min((summed - at) % step, size)  # till what is copied and not summed is whole steps
+    move(buffer, at, data, start, gap)
+    at += gap
+    start += gap
+    while summed + step <= at:
+        crc = _three_chains(crc, buffer, summed, SHORT, SHORT_2, SHORT_1)
+        summed += step
+    while at + step <= end:  # of one step's chains the CPU's window holds the next one's moves
+        move(buffer, at, data, start, step)
+        crc = _three_chains(crc, data, start, SHORT, SHORT_2, SHORT_1)
+        at += step
+        start += step
+        summed += step
+    move(buffer, at, data, start, end - at)
+    return crc, summed
+
+
 def _portable_ahead(crc, buffer, start, end):
     return crc, start
+
+
+def _portable_copy(crc, buffer, summed, at, data, start, size):
+    move(buffer, at, data, start, size)
+    return crc, summed
 
 
 def _portable_finish(crc, buffer, start, end):
@@ -112,9 +136,11 @@ def _portable_finish(crc, buffer, start, end):
 
 _fast_ahead_leaf = leaf(_fast_ahead)
 # A writer may run the checksum behind itself, while its bytes are still in the first cache: start with CRC32C_START,
-# `ahead` takes whole blocks of BLOCK bytes and says how far it came, `finish` takes the rest.
+# `ahead` takes whole blocks of BLOCK bytes and says how far it came, `finish` takes the rest. `copy` copies what comes
+# next, data[start:start + size] to buffer[at:], and sums it on the way: beside a checksum a copy costs next to nothing.
 CRC32C_START, BLOCK = ALL32, 3 * LONG
 crc32c_ahead = _fast_ahead_leaf if FAST_CRC else leaf(_portable_ahead)
+crc32c_copy = part(_fast_copy if FAST_CRC else _portable_copy)
 crc32c_finish = leaf(_fast_finish if FAST_CRC else _portable_finish)
 
 

@@ -176,6 +176,35 @@ def _summer(loads: int) -> Callable[..., Any]:
 sum_narrow, sum_lanes = _summer(1), _summer(LANES)
 
 
+def _joiner(lanes: int) -> Callable[..., Any]:
+    vector = ir.VectorType(I64, lanes)
+
+    @intrinsic
+    def join(typingctx, values, position, width, mask):
+        """The low bits, those of `mask`, of the int64s values[position : position + lanes], each `width` bits above the
+        one before. In scalar code it is a third as fast: LLVM takes the loop apart before it looks for vectors."""
+
+        def codegen(context, builder, signature, args):
+            def in_all_lanes(value):
+                lane = builder.insert_element(ir.Constant(vector, ir.Undefined), value, I32(0))
+                return builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
+
+            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            bits = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=8)
+            shifts = builder.mul(in_all_lanes(args[2]), ir.Constant(vector, list(range(lanes))))
+            bits = builder.shl(builder.and_(bits, in_all_lanes(args[3])), shifts)
+            kind = ir.FunctionType(I64, [vector])
+            reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.or.v{lanes}i64")
+            return builder.call(reduce, [bits])
+
+        return types.uint64(values, types.uint64, types.uint64, types.uint64), codegen
+
+    return join
+
+
+join4, join8 = _joiner(4), _joiner(8)
+
+
 @intrinsic
 def leading_zeros(typingctx, value):
     """Of a uint64 that is not zero."""

@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import crc32c
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +37,7 @@ from tests.strategies import INT64, NOW_MS, Case
 
 COLUMNAR = FORMATS["columnar"]
 CODECS = ["gzip", "snappy", "lz4", "zstd"]
-ATTRIBUTES_AT, MAX_TIME_AT, COUNT_AT = 21, 23, 29
+CRC_AT, ATTRIBUTES_AT, MAX_TIME_AT, COUNT_AT = 17, 21, 23, 29
 MOST_I48 = 2**47 - 1
 
 
@@ -162,6 +163,31 @@ def test_widths_of_most_bits_and_of_a_word(bits: int) -> None:
     log = COLUMNAR.encode(records, 32, batch_fields=BatchFields(max_timestamp_ms=0))
     assert log.data[COUNT_AT + 1 + 1 + 10] == (bits if bits <= 56 else 63)
     assert COLUMNAR.decode(log).create_timestamps_ms.tolist() == records.timestamps_ms.tolist()
+
+
+@pytest.mark.parametrize("bits", [*range(1, 57), 64])
+def test_values_that_fill_no_group(bits: int) -> None:
+    """Eight, four or two are packed at a time, and where `out` ends with the batch one at a time."""
+    noise = random.Random(bits)
+    for count in (2, 7, 8, 9, 30):
+        ages = [(1 << bits) - 1, *(noise.randrange(1 << bits) for _ in range(count - 2)), 0]
+        times = [age - (1 << 63) if bits == 64 else INT64 - age for age in ages]
+        case = one_batch(*(Message(offset=i, timestamp_ms=time) for i, time in enumerate(times)))
+        check_against_reference("columnar", case)
+        records = records_of(case.messages)
+        log = COLUMNAR.encode(records, count)
+        assert bytes(COLUMNAR.encode(records, count, out=np.empty(len(log.data), np.uint8))) == bytes(log)
+
+
+def test_keys_and_values_that_are_summed_as_they_are_copied() -> None:
+    """In steps of 384 bytes, whatever lies before them: the checksum is another implementation's."""
+    sizes = (0, 1, 255, 256, 300, 383, 384, 385, 512, 1000, 1536)
+    for key, value in itertools.product(sizes, sizes):
+        items = [(NOISE.randbytes(key), NOISE.randbytes(value)) for _ in range(3)]
+        records = Records.from_lists([value for _, value in items], keys=[key for key, _ in items])
+        data = bytes(COLUMNAR.encode(records, 3))
+        assert data.endswith(b"".join(key for key, _ in items) + b"".join(value for _, value in items))
+        assert struct.unpack_from(">I", data, CRC_AT) == (crc32c.crc32c(data[ATTRIBUTES_AT:]),)
 
 
 def test_one_outlier_in_each_column() -> None:

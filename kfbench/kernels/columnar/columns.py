@@ -10,6 +10,8 @@ from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
 from kfbench.kernels.intrinsics import (
     get_u8,
+    join4,
+    join8,
     leading_zeros,
     load_le64,
     put_le64,
@@ -36,7 +38,8 @@ EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
 FULL = -1  # no position
 ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
-BUCKETS = 65  # of a histogram: how many values have how many bits
+BUCKETS = 65 + 7  # of a histogram: how many values have how many bits, and none behind: 7 bits are a byte of a uvarint
+GROUP = 8  # packed at a time
 U0, U1, U2, U3, U4, U7, U8, U31, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 31, 64))
 
 
@@ -61,26 +64,37 @@ def packed_bytes(n, width):
 @leaf
 def _is_uneven(bits, total, n):
     """Whether patches are tried: the largest residual is far above the mean. bits: the largest's; total: their sum."""
-    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or bits >= 3 + bits_of(np.uint64(total) // np.uint64(n)))
+    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or total >> (bits - 3) < n)
 
 
 @leaf
-def _patched(n, top, histogram):
-    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits."""
-    best, best_width, best_number = np.int64(2**62), np.int64(0), np.int64(0)
+def _patched(n, top, most, histogram):
+    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits, `top` at
+    most; (most, 0, 0) where that is not less than `most` bytes. The histogram is used up."""
+    best, best_width, best_number = most, np.int64(0), np.int64(0)
     position_bits = bits_of(np.uint64(n - 1))
-    number = np.int64(0)
-    for bits in range(min(top - 1, MOST_BITS) + 1, BUCKETS):
+    number = highs = np.int64(0)
+    for below in range(np.uint64(top)):
+        bits = np.uint64(top) - below
         number += histogram[bits]
-    for width in range(min(top - 1, MOST_BITS), -1, -1):
-        highs = np.int64(0)
-        for bits in range(width + 1, top + 1):
-            highs += histogram[bits] * ((bits - width + 6) // 7)
-        size = packed_bytes(n, width) + uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
-        if size < best:
-            best, best_width, best_number = size, np.int64(width), number
-        number += histogram[width]
+        # One bit less in the width, and a high part of 0, 7, 14 ... bits takes a byte more.
+        histogram[bits] += histogram[bits + U7]
+        highs += histogram[bits]
+        patches = uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
+        if patches >= best:  # and more of them below
+            break
+        width = np.int64(bits) - 1
+        size = packed_bytes(n, width) + patches
+        if size < best and width <= MOST_BITS:
+            best, best_width, best_number = size, width, number
     return best, best_width, best_number
+
+
+@leaf
+def _clear(histogram, top):
+    """For values of `top` bits at most."""
+    for bits in range(np.uint64(top + 8)):
+        histogram[bits] = 0
 
 
 @leaf
@@ -119,19 +133,20 @@ def choose(x, n, low, high, total, is_wide, histogram):
     if is_wide:
         first = x[0]
         slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else np.int64(0)
-        lowest = highest = first
-        least = most = x[1] - first
-        for i in range(np.uint64(n - 1)):
-            value, after = x[i], x[i + U1]
-            step = after - value
-            least, most = min(least, step), max(most, step)
-            after -= np.int64(i + U1) * slope
-            lowest, highest = min(lowest, after), max(highest, after)
         if slope != 0:
+            lowest = highest = first
+            for i in range(np.uint64(n)):
+                value = x[i] - np.int64(i) * slope
+                lowest, highest = min(lowest, value), max(highest, value)
             other = _width_of(np.uint64(highest - lowest))
             other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
             if other_size < size:
                 size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
+        # A loop of its own: where one has both, compilers make no vectors of the last values.
+        least = most = x[1] - first
+        for i in range(np.uint64(n - 1)):
+            step = x[i + U1] - x[i]
+            least, most = min(least, step), max(most, step)
         step_bits = bits_of(np.uint64(most - least))
         other = _width_of(np.uint64(most - least))
         other_size = 2 + varint_bytes(first) + varint_bytes(least) + packed_bytes(n - 1, other)
@@ -139,26 +154,24 @@ def choose(x, n, low, high, total, is_wide, histogram):
             size, kind, width, base, more = other_size, np.int64(DELTA), other, least, first
     bits = bits_of(np.uint64(high - low))
     if _is_uneven(bits, total - low * n, n):
-        for k in range(BUCKETS):
-            histogram[k] = 0
+        _clear(histogram, bits)
         for i in range(np.uint64(n)):
-            histogram[bits_of(np.uint64(x[i] - low))] += 1
-        other_size, other, number = _patched(n, bits, histogram)
-        other_size += 2 + varint_bytes(low)
-        if other_size < size:
+            histogram[np.uint64(bits_of(np.uint64(x[i] - low)))] += 1
+        head = 2 + varint_bytes(low)
+        other_size, other, number = _patched(n, bits, size - head, histogram)
+        if number:
             size, kind, width, base, more, patches = (
-                other_size, np.int64(PATCHED), other, low, np.int64(0), number
+                other_size + head, np.int64(PATCHED), other, low, np.int64(0), number
             )  # fmt: skip
     if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
-        for k in range(BUCKETS):
-            histogram[k] = 0
+        _clear(histogram, step_bits)
         for i in range(U1, np.uint64(n)):
-            histogram[bits_of(np.uint64(x[i] - x[i - U1] - least))] += 1
-        other_size, other, number = _patched(n - 1, step_bits, histogram)
-        other_size += 2 + varint_bytes(x[0]) + varint_bytes(least)
-        if other_size < size:
+            histogram[np.uint64(bits_of(np.uint64(x[i] - x[i - U1] - least)))] += 1
+        head = 2 + varint_bytes(x[0]) + varint_bytes(least)
+        other_size, other, number = _patched(n - 1, step_bits, size - head, histogram)
+        if number:
             size, kind, width, base, more, patches = (
-                other_size, np.int64(PATCHED_DELTA), other, least, x[0], number
+                other_size + head, np.int64(PATCHED_DELTA), other, least, x[0], number
             )  # fmt: skip
     return size, kind, width, base, more, patches
 
@@ -197,38 +210,42 @@ def _flush(out, at, word, fill):
 
 @leaf
 def pack(out, at, x, n, width):
-    """Writes the low `width` bits of x[:n]; gives the next position. No byte behind the last is touched."""
+    """Writes the low `width` bits of x[:n]; gives the next position. x has room for GROUP more, which are used up.
+
+    Up to 8 bytes behind the last are written over, where `out` has as many.
+    """
     bits = np.uint64(width)
     mask = (U1 << bits) - U1
-    done = np.uint64(0)
+    end = at + packed_bytes(n, width)
+    word, fill = U0, U0
     if width == WORD:
         for i in range(np.uint64(n)):
             put_le64(out, at, np.uint64(x[i]))
             at += 8
-        return at
-    if width == 0:
-        return at
-    if width <= 8:  # eight values are `width` bytes; the word's other bytes are written over, or were room enough
-        end = at + packed_bytes(n, width)
-        while done + U8 <= np.uint64(n) and at + 8 <= end:
-            low = _pair(x, done, mask, bits) | _pair(x, done + U2, mask, bits) << (bits << U1)
-            high = _pair(x, done + U4, mask, bits) | _pair(x, done + U4 + U2, mask, bits) << (bits << U1)
-            put_le64(out, at, low | high << (bits << U2))
-            at += width
-            done += U8
-    word, fill = U0, U0
-    if width <= 28:
-        while done + U2 <= np.uint64(n):
-            at, word, fill = _push(out, at, word, fill, _pair(x, done, mask, bits), bits << U1)
-            done += U2
-    for i in range(done, np.uint64(n)):
-        at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
-    return _flush(out, at, word, fill)
-
-
-@leaf
-def _pair(x, i, mask, bits):
-    return np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
+    elif width and end + 8 > len(out):
+        for i in range(np.uint64(n)):
+            at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        _flush(out, at, word, fill)
+    elif width:
+        for i in range(np.uint64(n), np.uint64(n) + U8):
+            x[i] = 0
+        if width <= 8:  # eight values are `width` bytes
+            for i in range(U0, np.uint64(n), U8):
+                put_le64(out, at, join8(x, i, bits, mask))
+                at += width
+            return end
+        if width <= 14:
+            for i in range(U0, np.uint64(n), U4):
+                at, word, fill = _push(out, at, word, fill, join4(x, i, bits, mask), bits << U2)
+        elif width <= 28:
+            for i in range(U0, np.uint64(n), U2):
+                pair = np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
+                at, word, fill = _push(out, at, word, fill, pair, bits << U1)
+        else:
+            for i in range(np.uint64(n)):
+                at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        put_le64(out, at, word)
+    return end
 
 
 @part
@@ -246,6 +263,9 @@ def put(out, at, x, n, kind, width, base, more, patches):
     if kind == DELTA or kind == PATCHED_DELTA:
         at = put_varint(out, at, more)
         m = n - 1
+    if width == 0 and kind < PATCHED:  # nothing is packed
+        m = np.int64(0)
+    elif kind == DELTA or kind == PATCHED_DELTA:
         for i in range(np.uint64(m)):
             x[i] = x[i + U1] - x[i] - base
     elif kind == SLOPED:
@@ -454,22 +474,28 @@ def _read_patches(data, p, end, n, width, x, r):
 
 
 @leaf
-def fill_lengths(x, lengths, first, stride, n):
+def fill_placed_lengths(x, lengths, starts, first, stride, n):
     """Fills x[:n] with every `stride`th length, or with codes where any is null.
 
-    (nulls, least length, sum of the lengths, `bounds_of` x)."""
-    nulls, total = np.int64(0), np.int64(0)
-    least, most, least_any = np.int64(INT32_MAX), np.int64(NULL), np.int64(INT32_MAX)
-    for i in range(np.uint64(n)):
-        length = np.int64(lengths[first + i * stride])
+    (whether all but nulls lie one behind the other, nulls, least length, sum of the lengths, `bounds_of` x)."""
+    last = first + np.uint64(n - 1) * stride
+    length = np.int64(lengths[last])
+    x[n - 1] = least_any = most = total = length
+    strays = np.int64(0)
+    for i in range(np.uint64(n - 1)):
+        h = first + i * stride
+        length = np.int64(lengths[h])
         x[i] = length
         least_any, most, total = min(least_any, length), max(most, length), total + length
+        strays |= starts[h + stride] - starts[h] - max(length, 0)
+    nulls = np.int64(0)
     if least_any != NULL:
-        return nulls, least_any, total, least_any, most, total
+        return strays == 0, nulls, least_any, total, least_any, most, total
     if most == NULL:
         for i in range(np.uint64(n)):
             x[i] = 0
-        return n, nulls, nulls, nulls, nulls, nulls
+        return strays == 0, n, nulls, nulls, nulls, nulls, nulls
+    least = np.int64(INT32_MAX)
     for i in range(np.uint64(n)):
         nulls += x[i] == NULL
         least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
@@ -477,7 +503,14 @@ def fill_lengths(x, lengths, first, stride, n):
     for i in range(np.uint64(n)):
         x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
     total += nulls
-    return nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+    return strays == 0, nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+
+
+@leaf
+def fill_lengths(x, lengths, first, stride, n):
+    """As `fill_placed_lengths`, of lengths alone."""
+    _, nulls, least, total, low, high, code_total = fill_placed_lengths(x, lengths, lengths, first, stride, n)
+    return nulls, least, total, low, high, code_total
 
 
 @leaf

@@ -28,7 +28,7 @@ from kfbench.kernels.columnar.batch_header import (
     put_header,
 )
 from kfbench.kernels.columnar.columns import FULL
-from kfbench.kernels.crc import crc32c
+from kfbench.kernels.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.intrinsics import (
     put_i16,
 )
@@ -37,6 +37,7 @@ from kfbench.kernels.sealing import (
     AFTER_LENGTH,
     BATCH_TOO_LARGE,
     INT32_MAX,
+    NEVER,
     OFFSET_TOO_FAR,
     OK,
     OUT_TOO_SMALL,
@@ -71,6 +72,7 @@ PARTS = (
     "header_key",
     "header_value",
 )
+SUMMED_FROM = 512  # bytes that are copied and summed at once: below that, the checksum had better have all it can
 FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in layouts.COLUMNAR_HEADER.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
@@ -88,17 +90,19 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 
 @leaf
-def _put_lengths(out, at, lengths, first, n, bit, x, histogram):
-    """Writes the column of the lengths of n >= 2 records, if any is not null; (next position, bits, their sum)."""
-    nulls, least, total, low, high, code_total = packed.fill_lengths(x, lengths, first, ONE, n)
+def _put_lengths(out, at, lengths, starts, first, n, bit, x, histogram):
+    """Writes the column of the lengths of n >= 2 records, if any is not null.
+
+    (next position, bits, their sum, whether what they are of lies one behind the other)."""
+    is_run, nulls, least, total, low, high, code_total = packed.fill_placed_lengths(x, lengths, starts, first, ONE, n)
     if nulls == n:
-        return at, 0, total
+        return at, 0, total, is_run
     if nulls:
         bit |= bit << 1
         if uvarint_bytes(np.uint64(least)) > len(out) - at:
-            return np.int64(FULL), bit, total
+            return np.int64(FULL), bit, total, is_run
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, n, low, high, code_total, False, histogram), bit, total
+    return packed.write(out, at, x, n, low, high, code_total, False, histogram), bit, total, is_run
 
 
 @leaf
@@ -113,7 +117,8 @@ def _put_length(out, at, length, bit):
 
 @leaf
 def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_holes, x, histogram):
-    """(next position or FULL, attribute bits, bytes of keys, of values) of n >= 1 records."""
+    """(next position or FULL, attribute bits, bytes of keys, of values, whether each lie one behind the other) of
+    n >= 1 records."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     oldest, total = ages
     bits = (AGES if oldest else 0) | (OFFSETS if has_holes else 0)
@@ -121,7 +126,7 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         if has_holes:
             delta = offsets[first] - base_offset
             if varint_bytes(delta) > len(out) - at:
-                return np.int64(FULL), bits, np.int64(0), np.int64(0)
+                return np.int64(FULL), bits, np.int64(0), np.int64(0), True, True
             at = put_varint(out, at, delta)
         key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
         at, bit = _put_length(out, at, key_length, KEYS)
@@ -129,7 +134,7 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         if at != FULL:
             at, bit = _put_length(out, at, value_length, VALUES)
             bits |= bit
-        return at, bits, max(key_length, 0), max(value_length, 0)
+        return at, bits, max(key_length, 0), max(value_length, 0), True, True
     if oldest:
         _fill_ages(x, timestamps, first, n, latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
@@ -142,30 +147,35 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         _fill_offsets(x, offsets, first, n, base_offset)
         at = packed.write_all(out, at, x, n, True, histogram)
     key_bytes = value_bytes = np.int64(0)
+    key_run = value_run = True
     if at != FULL:
-        at, bit, key_bytes = _put_lengths(out, at, key_lengths, first, n, KEYS, x, histogram)
+        at, bit, key_bytes, key_run = _put_lengths(out, at, key_lengths, columns[8], first, n, KEYS, x, histogram)
         bits |= bit
     if at != FULL:
-        at, bit, value_bytes = _put_lengths(out, at, value_lengths, first, n, VALUES, x, histogram)
+        at, bit, value_bytes, value_run = _put_lengths(
+            out, at, value_lengths, columns[10], first, n, VALUES, x, histogram
+        )
         bits |= bit
-    return at, bits, key_bytes, value_bytes
+    return at, bits, key_bytes, value_bytes, key_run, value_run
 
 
 @leaf
-def _put_all(out, at, data, starts, lengths, first, end, total):
-    """Copies items of `total` bytes one after another, or all at once where they lie so; gives the next position."""
-    if end - first == ONE:
-        return put_bytes(out, at, data, starts[first], total)
-    strays = np.int64(0)
-    for i in range(first + ONE, end):
-        strays |= starts[i] - starts[i - ONE] - max(np.int64(lengths[i - ONE]), 0)
+def _put_all(out, at, data, starts, lengths, first, end, total, is_run, crc, summed):
+    """Copies items of `total` bytes one after another, all at once where they are a run.
+
+    (next position, and of the checksum what `crc32c_copy` says)."""
     if total == 0:
-        return at
-    if strays == 0 and starts[first] >= 0 and total <= len(data) - starts[first]:  # a null's start may be anywhere
-        return put_bytes(out, at, data, starts[first], total)
+        return at, crc, summed
+    start = starts[first]
+    # The first of a run may be a null, whose start may be anywhere.
+    if is_run and start >= 0 and total <= len(data) - start:
+        if total < SUMMED_FROM or summed == NEVER:
+            return put_bytes(out, at, data, start, total), crc, summed
+        crc, summed = crc32c_copy(crc, out, summed, at, data, start, total)
+        return at + total, crc, summed
     for i in range(first, end):
         at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
-    return at
+    return at, crc, summed
 
 
 WITH_HEADERS = False  # a variant's own
@@ -201,8 +211,9 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         )  # fmt: skip
         bits = np.int64(OFFSETS if has_holes else 0)
         key_bytes = value_bytes = total = staged_bytes = np.int64(0)
+        key_run = value_run = True
         if count:
-            at, bits, key_bytes, value_bytes = _put_columns(
+            at, bits, key_bytes, value_bytes, key_run, value_run = _put_columns(
                 out, at, columns, first, count, base_offset, latest, ages, has_holes, x, histogram
             )
             total = key_bytes + value_bytes
@@ -222,12 +233,16 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        at = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes)
-        at = _put_all(out, at, values, value_starts, value_lengths, first, end, value_bytes)
+        sealed = codec == 0 or count == 0
+        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
+        at, crc, summed = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes, key_run, crc, summed)
+        at, crc, summed = _put_all(
+            out, at, values, value_starts, value_lengths, first, end, value_bytes, value_run, crc, summed
+        )
         if WITH_HEADERS and bits & HEADERS:
             at = record_headers.put_payload(out, at, columns, first, count, staged_bytes, scratch[7])
-        if codec == 0 or count == 0:
-            seal(out, start, at, CRC, crc32c(out, start + ATTRIBUTES, at))
+        if sealed:
+            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
