@@ -93,7 +93,7 @@ class Verdicts:
 
     @cached_property
     def noise(self) -> Mapping[str, tuple[float, float]]:
-        """operation -> what v2 reads against itself by class, the middle 95 %: a noisy append makes no tie of encode."""
+        """operation -> what v2 reads against itself by class, the middle 95 %: a noisy append is none of encode's."""
         medians = {
             operation: [each.again[operation].median for each in self.classes if operation in each.again]
             for operation in TIMED

@@ -1,10 +1,10 @@
 """What stands in a report, in which order: each section a question, one computed sentence, figures, tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kfbench.report import blocks, broker, claims, failures, noise, reference, verdict
-from kfbench.report.render import Table
+from kfbench.report.render import Table, listed
 from kfbench.report.results import Results
 from kfbench.report.sections import named, paths, research, sizes, times
 from kfbench.report.sections.prose import Block, Prose
@@ -66,14 +66,26 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     built = [each for each in asked if isinstance(each, Section)]
     built += [_block(results, block) for block in prose.left]
     built += [trust] if isinstance(trust, Section) else []
+    built = [_with_cells(each) for each in built]
+    is_untold = verdicts.apart and not verdicts.classes  # else the verdict's table says it
+    beside = f"{listed(verdicts.apart)} has a section of its own." if is_untold else ""
     lacking = [each for each in (*asked, trust) if isinstance(each, Missing)]
     lacking += [each for section in built for each in section.missing]
     return Page(
-        lead=" ".join(filter(None, (reference.sentence(results), verdict.sentence(verdicts)))),
+        lead=" ".join(filter(None, (reference.sentence(results, verdicts.apart), verdict.sentence(verdicts), beside))),
         table=verdict.table(verdicts),
         figures=head,
         costs=verdict.cpu_table(verdicts),
-        sections=(*built, _claims(), _failures(results, lacking)),
+        sections=(*built, _claims(), _failures(results, lacking, of_columnar)),
+    )
+
+
+def _with_cells(section: Section) -> Section:
+    """Without tables that have nothing but the names of their rows: v2 beside no other format."""
+    return replace(
+        section,
+        tables=tuple(each for each in section.tables if each.rows and len(each.columns) > 1),
+        more=tuple(each for each in section.more if each.rows and len(each.columns) > 1),
     )
 
 
@@ -105,8 +117,9 @@ def _claims() -> Section:
     )
 
 
-def _failures(results: Results, missing: Sequence[Missing]) -> Section:
-    lacking = failures.missing_table([(each.what, each.why) for each in missing])
+def _failures(results: Results, missing: Sequence[Missing], of_columnar: Section | Missing) -> Section:
+    apart = of_columnar.title if isinstance(of_columnar, Section) else None
+    lacking = failures.missing_table([(each.what, each.why) for each in missing], apart)
     return Section(
         name="failures",
         short="What is missing",
