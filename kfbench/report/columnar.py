@@ -46,7 +46,7 @@ LAYOUT: Final = (
 BESIDE: Final = ("v3", "v3-headers-first", NAME)
 RIVALS: Final = (BASE, "v3", "v3-headers-first")  # where columnar loses against one of them is listed
 WORK: Final = (*OPERATIONS, *READINGS.values())
-DOES: Final = dict(
+DOES: Final[Mapping[str, str]] = dict(
     zip(
         WORK,
         (
@@ -627,7 +627,7 @@ def _bytes_of(found: Columnar, batch: int) -> str:
     ]
     there = {each.label for sizes in every.values() for each in sizes}
     missing = sorted({each.label for each in found.bytes} - there)
-    without = f", none so large of {listed(missing)}" if missing and batch else ""
+    without = f"; {listed(missing)} has none so large" if missing and batch else ""
     return f"{_at(batch)} ({_count(there)}{without}) {listed(said)}" if said else ""
 
 
@@ -684,7 +684,7 @@ def _measured(found: Columnar) -> str:
     if work:
         counts = {_count({each.label for each in work if each.operation == one.operation}) for one in work}
         codecs = dict.fromkeys(_under(each.with_codec) for each in work)
-        said.append(f"CPU time on {' or '.join(sorted(counts))} an operation, {listed(list(codecs))}")
+        said.append(f"CPU time of an operation on {' or '.join(sorted(counts))}, {listed(list(codecs))}")
     return f" ({'; '.join(said)})" if said else ""
 
 

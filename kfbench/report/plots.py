@@ -331,7 +331,7 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: Zone | Mapping[str, 
             for y in sorted({*range(len(labels))} - {labels.index(label) for label in frame["label"]}):
                 middle = (0.5, y)
                 axes.annotate(
-                    "not timed", middle, xycoords=axes.get_yaxis_transform(), ha="center", va="center", fontsize=8
+                    "not measured", middle, xycoords=axes.get_yaxis_transform(), ha="center", va="center", fontsize=8
                 )
             for row in frame.itertuples():
                 look = style(str(row.format))
@@ -584,6 +584,8 @@ def _ratio_ticks(low: float, high: float, most: int) -> list[float]:
     for candidates in (
         (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1),
         (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4),
+        (0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 2, 2.4),
+        (0.5, 0.75, 1, 1.25, 1.5, 2, 2.5),
         (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5),
         (0.1, 0.2, 0.5, 1, 2, 5),
         (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
@@ -592,7 +594,7 @@ def _ratio_ticks(low: float, high: float, most: int) -> list[float]:
     ):
         inside = [v for v in candidates if low <= v <= high]
         nearest = min((math.log(b / a) for a, b in pairwise(inside)), default=width)
-        fits = len(inside) <= most and nearest * 1.5 * most >= width  # or their labels would touch
+        fits = len(inside) <= most and nearest * 1.1 * most >= width  # or their labels would touch
         if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and fits:
             return inside
     return [1.0]

@@ -168,6 +168,18 @@ def test_cpu_times_are_ratios_round_by_round(found: Columnar) -> None:
     assert columnar.pictured_batch(found) == 100
 
 
+def test_figures_say_what_they_show(results: Results) -> None:
+    (mine,) = [each for each in page(results, []).sections if each.name == "columnar"]
+    figures = {each.name: each for each in mine.figures}
+    assert list(figures) == ["columnar-metadata", "columnar-bytes", "columnar-cpu", "columnar-readings"]
+    assert "own batches" in figures["columnar-bytes"].caption
+    for name in ("columnar-cpu", "columnar-readings"):
+        assert "100 records a batch, without a codec" in figures[name].caption
+        assert "v3-headers-first" not in figures[name].svg  # it was not timed here
+    assert "fetch-record: read one record. " in figures["columnar-readings"].caption
+    assert "encode: " not in figures["columnar-cpu"].caption
+
+
 def test_every_cell_in_which_it_loses_is_listed(found: Columnar) -> None:
     table = columnar.losses_table(found)
     assert [row[:5] for row in table.rows] == [
@@ -179,7 +191,7 @@ def test_every_cell_in_which_it_loses_is_listed(found: Columnar) -> None:
     ]
     # 2 workloads, each in 3 batches and under 2 more codecs; headers first was not timed
     alone = "bytes under snappy and zstd at 100 records a batch alone"
-    alone += "; CPU time on 2 workloads an operation, without a codec"
+    alone += "; CPU time of an operation on 2 workloads, without a codec"
     none = "0 of 12 by decode, decode-metadata, lookup-metadata, fetch-record, append and compact"
     rest = f"1 of 10 by bytes; 1 of 2 by encode; {none} ({alone})."
     assert table.notes[:3] == (
@@ -242,11 +254,11 @@ def grid_rows(formats: Sequence[str]) -> list[Row]:
     found: list[Row] = []
     for value, ratio in POINTS.items():
         for batch in (1, 100):
-            point = REFERENCE | {"batch_size": batch, "value_bytes": value}
-            of_cell = common("grid", batch) | point | {"cell_id": f"grid-{value}-{batch}", "variant": None}
+            point = {**REFERENCE, "batch_size": batch, "value_bytes": value}
+            of_cell: Row = common("grid", batch) | point | {"cell_id": f"grid-{value}-{batch}", "variant": None}
             for name in formats:
                 size = int(RECORDS * 200 * (ratio if name == NAME else 1))
-                counts = {"batches": RECORDS // batch, "size_bytes": size, "payload_bytes": RECORDS * 90}
+                counts: Row = {"batches": RECORDS // batch, "size_bytes": size, "payload_bytes": RECORDS * 90}
                 counts |= {"overhead_bytes": size - RECORDS * 90, "field_bytes": counts_text({"length": size})}
                 found.append(of_cell | {"kind": "bytes", "format": name, "losses": "{}"} | counts)
             arms = [(name, "measure") for name in formats] + [("v2", "aa")]

@@ -62,21 +62,15 @@ def _figures(found: columnar.Columnar) -> Iterator[Figure]:
             f"fewer than {BASE} with the same codec.",
             numbers=columnar.bytes_name(found.batches[0]),
         )
-    for operations, table, said in (
-        (OPERATIONS, columnar.cpu_table(found), ""),
-        (
-            tuple(READINGS.values()),
-            columnar.readings_table(found),
-            "decode-metadata: offsets and times; lookup-metadata: without the CRC; fetch-record: one record a batch. ",
-        ),
-    ):
-        yield from _times(found, operations, table, said)
+    yield from _times(found, OPERATIONS, columnar.cpu_table(found))
+    yield from _times(found, tuple(READINGS.values()), columnar.readings_table(found))
 
 
-def _times(found: columnar.Columnar, operations: Sequence[str], table: Table | None, said: str) -> Iterator[Figure]:
+def _times(found: columnar.Columnar, operations: Sequence[str], table: Table | None) -> Iterator[Figure]:
     panels = columnar.pictured_cpu(found, operations)
     if panels and table is not None:
         batches = columnar.of_batches(columnar.pictured_batch(found)).capitalize()
+        said = "".join(f"{panel}: {columnar.DOES[panel]}. " for panel in panels if columnar.DOES[panel] != panel)
         yield Figure(
             name=table.name,
             svg=plots.ratios(panels, f"CPU time relative to {BASE}", found.noise),
