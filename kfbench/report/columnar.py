@@ -548,9 +548,10 @@ def losses(found: Columnar) -> Iterator[Loss]:
 
 
 def losses_table(found: Columnar) -> Table:
+    rivals = [rival for rival in RIVALS if compared(found, rival)]
     return Table(
         name="columnar-losses",
-        caption=f"Where {NAME} loses: every cell in which it takes more than {' or '.join(RIVALS)}",
+        caption=f"Where {NAME} loses: every cell in which it takes more than {' or '.join(rivals)}",
         columns=(
             Column(name="what"),
             Column(name="workload"),
@@ -566,8 +567,7 @@ def losses_table(found: Columnar) -> Table:
         notes=(
             *(
                 f"Cells in which {NAME} takes more than {rival}: {_lost(found, rival)}{_measured(found)}."
-                for rival in RIVALS
-                if compared(found, rival)
+                for rival in rivals
             ),
             f"CPU time takes more where its interval lies above 1, and above what {BASE} reads against itself.",
         ),
@@ -626,8 +626,8 @@ def _bytes_of(found: Columnar, batch: int) -> str:
         if (mean := _mean(sizes, NAME)) is not None
     ]
     there = {each.label for sizes in every.values() for each in sizes}
-    missing = sorted({each.label for each in found.bytes} - there)
-    without = f"; {listed(missing)} has none so large" if missing and batch else ""
+    smaller = {each.label for each in found.bytes if 0 < each.batch < batch} - there
+    without = f"; none so large of {listed(sorted(smaller))}" if smaller else ""
     return f"{_at(batch)} ({_count(there)}{without}) {listed(said)}" if said else ""
 
 

@@ -59,8 +59,7 @@ def sentence(results: Results, apart: Sequence[str] = ()) -> str:
     """apart: research formats that were measured, and have a section of their own."""
     part = results.over_batch_size
     if part is None:
-        of = "of the grid's records without a codec" if not apart else f"of formats but {listed(apart)}"
-        return f"This run holds no byte counts over batch size {of}."
+        return "This run holds no byte counts without a codec over the batch sizes of the grid."
     overhead = part.pivot("overhead_per_record")
     if not {BASE, "v3"} <= set(overhead.columns):
         return f"This run compares {listed(list(overhead.columns))}{f' and {listed(apart)}' if apart else ''}."

@@ -15,9 +15,9 @@ from kfbench.report import columnar, verdict
 from kfbench.report.broker import Paths
 from kfbench.report.columnar import NAME, Columnar
 from kfbench.report.publish import render
-from kfbench.report.render import Interval
+from kfbench.report.render import Interval, Table, plain_columns
 from kfbench.report.results import REFERENCE, Results
-from kfbench.report.sections import page
+from kfbench.report.sections import _has_cells, page
 from kfbench.report.sections.prose import Block
 from kfbench.report.workloads import Named
 from tests.report.broker_rows import column, row_of
@@ -307,4 +307,21 @@ def test_why_it_has_no_section_is_the_true_reason(tmp_path: Path) -> None:
 
 def test_batches_without_a_grid_are_told_of(results: Results) -> None:
     lead = page(results, []).lead
-    assert "This run holds no byte counts over batch size of formats but columnar." in lead
+    assert "This run holds no byte counts without a codec over the batch sizes of the grid." in lead
+
+
+def test_a_table_of_dashes_alone_is_none() -> None:
+    columns = plain_columns("records a batch", "codec", "v2")
+    tables = {
+        "dashes": Table(name="dashes", caption="", columns=columns, rows=((1, "lz4 1", None), (10, "lz4 1", None))),
+        "names": Table(name="names", caption="", columns=columns[:1], rows=((1,), (10,))),
+        "nothing": Table(name="nothing", caption="", columns=columns, rows=()),
+        "numbers": Table(name="numbers", caption="", columns=columns, rows=((1, "lz4 1", 0.5), (10, "lz4 1", None))),
+        "words": Table(name="words", caption="", columns=columns, rows=((1, "lz4 1", "v2"),)),
+    }
+    assert [name for name, table in tables.items() if _has_cells(table)] == ["numbers", "words"]
+
+
+def test_where_it_may_be_biased_says_whose_it_is() -> None:
+    said = (Path(__file__).parents[2] / "docs" / "bias.md").read_text()
+    assert "**columnar is ours" in said and "CPU cells were chosen by us" in " ".join(said.split())

@@ -81,12 +81,19 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
 
 
 def _with_cells(section: Section) -> Section:
-    """Without tables that have nothing but the names of their rows: v2 beside no other format."""
+    """Without tables that have nothing but the names of their rows."""
     return replace(
-        section,
-        tables=tuple(each for each in section.tables if each.rows and len(each.columns) > 1),
-        more=tuple(each for each in section.more if each.rows and len(each.columns) > 1),
+        section, tables=tuple(filter(_has_cells, section.tables)), more=tuple(filter(_has_cells, section.more))
     )
+
+
+def _has_cells(table: Table) -> bool:
+    """No dashes alone behind the names of the rows: of v2 beside no other format, or of a codec beside no plain bytes.
+    A table of words has its words."""
+    body = list(zip(*table.rows, strict=True))[1:]
+    is_absent = [all(cell is None for cell in column) for column in body]
+    has_numbers = any(not isinstance(cell, str | None) for column in body for cell in column)
+    return bool(body) and (has_numbers or not any(is_absent))
 
 
 def _block(results: Results, block: Block) -> Section:
