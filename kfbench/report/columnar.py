@@ -138,8 +138,9 @@ class Columnar:
 
     @property
     def blocks(self) -> Frame:
-        """Its own rows, by which the blocks that measured it are known."""
-        return self.rows[self.rows["format"] == NAME]
+        """Its own rows of named workloads, by which the blocks that are about it are known: one of the grid is about
+        other formats too."""
+        return self.rows[(self.rows["format"] == NAME) & (self.rows["workload"] != GRID)]
 
     @cached_property
     def bytes(self) -> list[Bytes]:

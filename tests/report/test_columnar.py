@@ -281,6 +281,7 @@ def test_a_sweep_of_the_grid_has_it_too(tmp_path: Path, formats: tuple[str, ...]
         )]  # fmt: skip
         assert encode.median == pytest.approx(0.5, rel=0.01)
     assert "at 100 records a batch (2 points of the grid)" in mine.means
+    assert not mine.blocks and any("about columnar" in each.prose for each in built.sections)
     assert "columnar has a section of its own." in built.lead and "no byte counts" not in built.lead
     for section in built.sections:
         for table in (*section.tables, *section.more):
