@@ -622,13 +622,13 @@ def _bytes_of(found: Columnar, batch: int) -> str:
     every = {codec: sizes for codec in found.codecs if (sizes := found.under(codec, batch))}
     every = {codec: sizes for codec, sizes in every.items() if _is_pictured(codec)} or every
     said = [
-        f"{mean:.3f} ({_span(_ends(sizes), 3)}) {_under(codec)}"
+        f"{mean:.3f}{_between(_ends(sizes), 3)} {_under(codec)}"
         for codec, sizes in every.items()
         if (mean := _mean(sizes, NAME)) is not None
     ]
     there = {each.label for sizes in every.values() for each in sizes}
-    smaller = {each.label for each in found.bytes if 0 < each.batch < batch} - there
-    without = f"; none so large of {listed(sorted(smaller))}" if smaller else ""
+    others = {each.label for each in found.bytes if 0 < each.batch < batch and not each.label.startswith(GRID)} - there
+    without = f", not {listed(sorted(others))}" if others else ""
     return f"{_at(batch)} ({_count(there)}{without}) {listed(said)}" if said else ""
 
 
@@ -660,8 +660,8 @@ def cpu_sentence(found: Columnar) -> str:
                 if (each.operation, each.with_codec, each.batch) == (operation, codec, batch)
             ]
             if every:
-                span = _span((min(every), max(every)), CPU_DIGITS)
-                means.append(f"{geometric_mean(every):.{CPU_DIGITS}f} ({span}) to {DOES[operation]}")
+                span = _between((min(every), max(every)), CPU_DIGITS)
+                means.append(f"{geometric_mean(every):.{CPU_DIGITS}f}{span} to {DOES[operation]}")
         if means:
             said.append(f"{_under(codec)} {listed(means)}")
     return f"Of {BASE}'s CPU time, {_at(batch)}, it takes {'; '.join(said)}." if said else ""
@@ -697,6 +697,11 @@ def _lost(found: Columnar, rival: str) -> str:
     if none := [what for what in cells if not lost[what]]:
         said.append(f"0 of {number(sum(cells[what] for what in none))} by {listed(none)}")
     return "; ".join(said)
+
+
+def _between(ends: tuple[float, float], digits: int) -> str:
+    """The least and the most of several, in brackets."""
+    return f" ({_span(ends, digits)})" if ends[0] < ends[1] else ""
 
 
 def _span(ends: tuple[float, float], digits: int) -> str:
