@@ -49,7 +49,8 @@ def overhead_sentence(part: Slice) -> str:
         (first, most), (last, least) = ends(overhead[name])
         spans.append(f"{name} from {most:.1f} at {number(int(first))} to {least:.1f} at {number(int(last))}")
     if spans:
-        parts.append(f"the others share a header out over the batch: {listed(spans)} records a batch")
+        who = "the others share a header" if still else "a header is shared"
+        parts.append(f"{who} out over the batch: {listed(spans)} records a batch")
     return "; ".join(parts) + "." if parts else ""
 
 

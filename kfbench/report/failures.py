@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from kfbench.report.render import Table, number, plain_columns
-from kfbench.report.results import Results
+from kfbench.report.render import Table, listed, number, plain_columns
+from kfbench.report.results import RESEARCH, Results
 
 OTHER_HOST: Final = "other host"
 
@@ -47,8 +47,9 @@ def table(results: Results) -> Table | None:
     )
 
 
-def missing_table(missing: Sequence[tuple[str, str]]) -> Table | None:
-    """missing: what a reader may look for, and why it is not there."""
+def missing_table(missing: Sequence[tuple[str, str]], apart: str | None = None) -> Table | None:
+    """missing: what a reader may look for, and why it is not there. apart: the title of the section that has all rows
+    of a research format."""
     if not missing:
         return None
     return Table(
@@ -56,6 +57,9 @@ def missing_table(missing: Sequence[tuple[str, str]]) -> Table | None:
         caption="Sections and figures that this run has no rows for",
         columns=plain_columns("section or figure", "what the run lacks"),
         rows=tuple(missing),
+        notes=(f"They are about Kafka's formats and proposals. All rows of {listed(RESEARCH)} stand under: {apart}",)
+        if apart
+        else (),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from kfbench.measure.floor import FLOOR
 from kfbench.report.render import slug
 
 INK, GRID, PAPER = "#1c1e21", "#d5d9de", "#fffffe"  # not #ffffff, so that the page can find the paper and drop it
@@ -36,6 +37,8 @@ STYLES: Mapping[str, Style] = MappingProxyType(
         "columnar": Style(light="#640678", dark="#905174", marker="h", dash=(0, (6, 1.5, 1, 1.5, 1, 1.5))),
     }
 )
+# The metadata floor, beside formats: in the ink of the text, with a mark that no format has.
+LIMIT = Style(light=INK, dark="#e6e9ec", marker="|", dash="-")
 OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
 
 # Field groups of the stacked bars: where the bytes go, in an order that tells neighbours apart in grey too.
@@ -53,7 +56,7 @@ GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 def style(name: str) -> Style:
     """A format without a style of its own is drawn grey and named by its label."""
-    return STYLES.get(name, OTHER)
+    return LIMIT if name == FLOOR else STYLES.get(name, OTHER)
 
 
 def css_variables(formats: Sequence[str], dark: bool) -> str:

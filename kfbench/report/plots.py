@@ -5,8 +5,9 @@ import math
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib as mpl
 
@@ -306,10 +307,14 @@ def stacked(panels: Mapping[str, Frame]) -> str:
         return _svg(figure)
 
 
-def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] | None = None) -> str:
-    """Ratios with intervals: a dot and a bar a row.
+Zone: TypeAlias = tuple[float, float]
 
-    panels: title -> frame with columns label, format, median, low, high (low, high may be NaN); noise: the A/A band.
+
+def ratios(panels: Mapping[str, Frame], xlabel: str, noise: Zone | Mapping[str, Zone] | None = None) -> str:
+    """Ratios with intervals: a dot and a bar a row, which says where a panel has none for it.
+
+    panels: title -> frame with columns label, format, median, low, high (low, high may be NaN); noise: the A/A band,
+    of all panels or by title.
     """
     with mpl.rc_context(dict(RC)):
         labels = list(dict.fromkeys(label for frame in panels.values() for label in frame["label"]))
@@ -320,9 +325,14 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: tuple[float, float] 
         step = 0.72 / max(len(formats), 1)
         for axes, (title, frame) in zip(all_axes, panels.items(), strict=True):
             axes.set_xscale("log")
-            if noise is not None:
-                axes.axvspan(*noise, color=GRID, linewidth=0)
+            if (zone := noise.get(title) if isinstance(noise, Mapping) else noise) is not None:
+                axes.axvspan(*zone, color=GRID, linewidth=0)
             axes.axvline(1.0, color=INK, linewidth=0.9)
+            for y in sorted({*range(len(labels))} - {labels.index(label) for label in frame["label"]}):
+                middle = (0.5, y)
+                axes.annotate(
+                    "not measured", middle, xycoords=axes.get_yaxis_transform(), ha="center", va="center", fontsize=8
+                )
             for row in frame.itertuples():
                 look = style(str(row.format))
                 y = labels.index(row.label) + (formats.index(row.format) - (len(formats) - 1) / 2) * step
@@ -421,7 +431,7 @@ def winners(cells: Frame, xlabel: str, ylabel: str) -> str:
 
 def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[float, float] | None = None) -> str:
     """Two ratios of each format against one another, with the interval of the second as a bar; the front is a line of
-    steps, for between two formats there is none.
+    steps, for between two formats there is none. A format that is behind it and has no mark of its own is left out.
 
     panels: title -> frame with columns format, lost (in words; hollow, and named, unless empty), bytes, median, low,
     high, front, and beyond (named, and not drawn); noise: the A/A band.
@@ -432,7 +442,8 @@ def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[f
         figure, all_axes = _figure(5.9, 0.7 + 2.6 * lines, columns=columns, rows=lines)
         drawn: list[str] = []
         for axes, (title, frame) in zip(all_axes, panels.items(), strict=False):
-            shown = frame[~frame["beyond"]]
+            has_a_mark = frame["format"].isin([*STYLES]) | frame["front"] | (frame["lost"] != "")
+            shown = frame[~frame["beyond"] & has_a_mark]
             drawn += shown["format"].tolist()
             if noise is not None:
                 axes.axhspan(*noise, color=GRID, linewidth=0)
@@ -445,7 +456,7 @@ def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[f
                     mark = "o"  # a cross has nothing to fill
                 axes.plot([row.bytes, row.bytes], [row.low, row.high], color=look.light, linewidth=1.2)
                 axes.plot([row.bytes], [row.median], color=look.light, marker=mark, mfc=fill, linestyle="none")
-                if row.front and str(row.format) not in STYLES:  # the others are told by their marks
+                if str(row.format) not in STYLES:  # the others are told by their marks
                     at = (float(row.bytes), float(row.median))
                     axes.annotate(str(row.format), at, xytext=(4, -10), textcoords="offset points", fontsize=8)
             told = [*_named("more of both", frame[frame["beyond"]]), *_named("hollow", shown[shown["lost"] != ""])]
@@ -459,8 +470,7 @@ def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[f
         figure.supxlabel(xlabel, fontsize=10)
         figure.supylabel(ylabel, fontsize=10)
         formats = in_order(drawn)
-        named = [name for name in formats if name in STYLES]
-        _format_legend(figure, all_axes[0], [*named, *(["others"] if len(named) < len(formats) else [])])
+        _format_legend(figure, all_axes[0], [name for name in formats if name in STYLES])
         return _svg(figure)
 
 
@@ -570,16 +580,22 @@ def _format_legend(figure: "Figure", axes: "Axes", formats: Sequence[str]) -> No
 
 def _ratio_ticks(low: float, high: float, most: int) -> list[float]:
     """Round ratios that fit the span: fine ones near 1, coarse ones for wide spans."""
+    width = math.log(high / low)
     for candidates in (
         (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1),
         (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4),
-        (0.5, 0.7, 1, 1.5, 2, 2.5),
-        (0.1, 0.2, 0.5, 1, 2, 3, 5),
-        (0.1, 0.3, 1, 3, 10, 30, 100),
+        (0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 2, 2.4),
+        (0.5, 0.75, 1, 1.25, 1.5, 2, 2.5),
+        (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5),
+        (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5),
+        (0.1, 0.2, 0.5, 1, 2, 5),
+        (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
         (0.01, 0.1, 1, 10, 100),
         (0.0001, 0.01, 1, 100, 10000),
     ):
         inside = [v for v in candidates if low <= v <= high]
-        if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and len(inside) <= most:
+        nearest = min((math.log(b / a) for a, b in pairwise(inside)), default=width)
+        fits = len(inside) <= most and nearest * 1.1 * most >= width  # or their labels would touch
+        if candidates[0] <= low * 1.02 and high <= candidates[-1] * 1.02 and fits:
             return inside
     return [1.0]

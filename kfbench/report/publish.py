@@ -26,11 +26,12 @@ from markupsafe import Markup, escape
 from kfbench.errors import RunError
 from kfbench.report import control, look, noise, sections
 from kfbench.report.render import listed, prose
-from kfbench.report.results import Results
+from kfbench.report.results import BASE, RESEARCH, Results
 from kfbench.report.sections import Block, Figure
 from kfbench.store import Run, open_run
 
 TEMPLATES = Path(__file__).parent / "templates"
+NO_NUMBERS = "no row of this run is a number"
 
 
 def publish(run: Path, out: Path) -> Path:
@@ -105,7 +106,9 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     manifest = run.manifest
     results = Results(run.measurements())
     if results.ok.empty:
-        raise RunError(f"{run.path}: no row of this run is a number: nothing to report")
+        alone = set(results.research.loc[results.research["status"] == "ok", "format"].dropna()) & set(RESEARCH)
+        why = f"{listed(sorted(alone))} stands alone, with no {BASE} to compare it with" if alone else NO_NUMBERS
+        raise RunError(f"{run.path}: {why}: nothing to report")
     noisy = manifest.get("noise")
     page = sections.page(results, blocks(manifest), noisy)
     shown = {

@@ -1,5 +1,7 @@
 """Every format at the reference point: overhead by batch size, and all bytes and CPU against v2."""
 
+from collections.abc import Sequence
+
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.render import Column, Interval, Table, listed, number
 from kfbench.report.results import BASE, HEADLINE_BATCHES, REFERENCE, Frame, Results, as_cell, ties
@@ -53,13 +55,14 @@ def _headline_rows(results: Results) -> Frame:
     return results.nearest(results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")])
 
 
-def sentence(results: Results) -> str:
+def sentence(results: Results, apart: Sequence[str] = ()) -> str:
+    """apart: research formats that were measured, and have a section of their own."""
     part = results.over_batch_size
     if part is None:
-        return "This run holds no byte counts over batch size."
+        return "This run holds no byte counts without a codec over the batch sizes of the grid."
     overhead = part.pivot("overhead_per_record")
     if not {BASE, "v3"} <= set(overhead.columns):
-        return f"This run compares {listed(list(overhead.columns))}."
+        return f"This run compares {listed(list(overhead.columns))}{f' and {listed(apart)}' if apart else ''}."
     first, last = overhead.index[0], overhead.index[-1]
     v2, v3 = overhead[BASE], overhead["v3"]
     sizes = part.pivot("size_per_record")

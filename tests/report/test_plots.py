@@ -160,7 +160,7 @@ def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
 
 def test_what_lies_beyond_is_named_and_has_no_mark() -> None:
     words = words_of("pareto")
-    assert words.count("more of both: v1") == 3 and "kip98" in words and "others" in words
+    assert words.count("more of both: v1") == 3 and words.count("kip98") == 3
     assert "v1" not in words and "v2" in words  # the legend
 
 
@@ -201,3 +201,39 @@ def test_every_field_of_every_format_has_a_group() -> None:
             "header_key",
             "header_value",
         }
+
+
+def test_the_floor_looks_like_no_format() -> None:
+    marks = {each.marker for each in (*look.STYLES.values(), look.OTHER)}
+    assert look.style("floor").marker not in marks and look.style("floor") != look.style("v3-headers-first")
+
+
+def test_a_row_that_a_panel_has_nothing_for_says_so() -> None:
+    frame = ratio_frame()
+    texts = [text.text for text in ET.fromstring(
+        plots.ratios({"encode": frame, "decode": frame[frame["label"] == "1"]}, "CPU", {"encode": (0.99, 1.02)})
+    ).iter(f"{SVG}text")]  # fmt: skip
+    assert texts.count("not measured") == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.38, 1.27), (0.2, 1.1), (0.65, 2.0), (0.77, 1.6), (0.9, 3.9), (0.02, 1.3), (0.97, 1.05)]
+)
+@pytest.mark.parametrize("most", [4, 5, 6])
+def test_a_short_range_has_more_than_two_ticks(low: float, high: float, most: int) -> None:
+    ticks = plots._ratio_ticks(low, high, most)
+    assert 2 < len(ticks) <= most and 1 in ticks and all(low <= tick <= high for tick in ticks)
+
+
+def test_who_is_grey_in_bytes_against_cpu_has_its_name_and_who_is_behind_is_left_out() -> None:
+    frame = pd.DataFrame(
+        [
+            ("v2", "", 1.0, 0.9, 0.9, 0.9, True, False),
+            ("kip98", "", 0.9, 1.0, 0.9, 1.1, True, False),
+            ("v3-tagged", "", 0.95, 2.0, 1.9, 2.1, False, False),
+            ("enriched", "times", 0.8, 0.6, 0.5, 0.7, False, False),
+        ],
+        columns=["format", "lost", "bytes", "median", "low", "high", "front", "beyond"],
+    )
+    texts = [each.text for each in ET.fromstring(plots.pareto({"encode": frame}, "bytes", "CPU")).iter(f"{SVG}text")]
+    assert {"v2", "kip98", "enriched"} <= set(texts) and not {"others", "v3-tagged"} & set(texts)

@@ -1,10 +1,10 @@
 """What stands in a report, in which order: each section a question, one computed sentence, figures, tables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kfbench.report import blocks, broker, claims, failures, noise, reference, verdict
-from kfbench.report.render import Table
+from kfbench.report.render import Table, listed
 from kfbench.report.results import Results
 from kfbench.report.sections import named, paths, research, sizes, times
 from kfbench.report.sections.prose import Block, Prose
@@ -66,15 +66,34 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     built = [each for each in asked if isinstance(each, Section)]
     built += [_block(results, block) for block in prose.left]
     built += [trust] if isinstance(trust, Section) else []
+    built = [_with_cells(each) for each in built]
+    is_untold = verdicts.apart and not verdicts.classes  # else the verdict's table says it
+    beside = f"{listed(verdicts.apart)} has a section of its own." if is_untold else ""
     lacking = [each for each in (*asked, trust) if isinstance(each, Missing)]
     lacking += [each for section in built for each in section.missing]
     return Page(
-        lead=" ".join(filter(None, (reference.sentence(results), verdict.sentence(verdicts)))),
+        lead=" ".join(filter(None, (reference.sentence(results, verdicts.apart), verdict.sentence(verdicts), beside))),
         table=verdict.table(verdicts),
         figures=head,
         costs=verdict.cpu_table(verdicts),
-        sections=(*built, _claims(), _failures(results, lacking)),
+        sections=(*built, _claims(), _failures(results, lacking, of_columnar)),
     )
+
+
+def _with_cells(section: Section) -> Section:
+    """Without tables that have nothing but the names of their rows."""
+    return replace(
+        section, tables=tuple(filter(_has_cells, section.tables)), more=tuple(filter(_has_cells, section.more))
+    )
+
+
+def _has_cells(table: Table) -> bool:
+    """No dashes alone behind the names of the rows: of v2 beside no other format, or of a codec beside no plain bytes.
+    A table of words has its words."""
+    body = list(zip(*table.rows, strict=True))[1:]
+    is_absent = [all(cell is None for cell in column) for column in body]
+    has_numbers = any(not isinstance(cell, str | None) for column in body for cell in column)
+    return bool(body) and (has_numbers or not any(is_absent))
 
 
 def _block(results: Results, block: Block) -> Section:
@@ -105,8 +124,9 @@ def _claims() -> Section:
     )
 
 
-def _failures(results: Results, missing: Sequence[Missing]) -> Section:
-    lacking = failures.missing_table([(each.what, each.why) for each in missing])
+def _failures(results: Results, missing: Sequence[Missing], of_columnar: Section | Missing) -> Section:
+    apart = of_columnar.title if isinstance(of_columnar, Section) else None
+    lacking = failures.missing_table([(each.what, each.why) for each in missing], apart)
     return Section(
         name="failures",
         short="What is missing",

@@ -41,9 +41,13 @@ class Prose:
 
     def all_of(self, rows: Frame) -> tuple[str, ...]:
         """The texts of all blocks that have any of these rows, in the order of the sweep."""
+        return tuple(block.analysis.strip() for block in self.blocks_of(rows))
+
+    def blocks_of(self, rows: Frame) -> tuple[Block, ...]:
+        """These blocks themselves, where their author wrote anything."""
         named = set(rows["grid"])
         found = [self._blocks.pop(name) for name in self._order if name in self._blocks and name in named]
-        return tuple(text for block in found if (text := block.analysis.strip()))
+        return tuple(block for block in found if block.analysis.strip())
 
     def workloads(self) -> tuple[str, ...]:
         """The texts of all blocks that measured bytes or CPU of named workloads, in the order of the sweep."""

@@ -1,8 +1,10 @@
 """columnar, which is measured beside the proposals and takes no part among them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.report import columnar, plots
+from kfbench.report.render import Table
 from kfbench.report.results import BASE, Results
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section
@@ -11,12 +13,21 @@ from kfbench.report.sections.section import Figure, Missing, Section
 def of_columnar(results: Results, prose: Prose) -> Section | Missing:
     title = "columnar: how near to the floor can a format come?"
     found = columnar.Columnar(results)
-    if found.rows.empty:
-        return Missing(what=title, why="columnar was not measured")
+    if not found.bytes and not found.times:
+        rows = results.every[results.every["format"] == columnar.NAME]
+        why = (
+            f"{columnar.NAME} was not measured"
+            if rows.empty
+            else f"no row of {columnar.NAME} is a number"
+            if (rows["status"] != "ok").all()
+            else f"{columnar.NAME} was measured, and no {BASE} beside it to compare it with"
+        )
+        return Missing(what=title, why=why)
     sizes = columnar.bytes_tables(found)
     shown = (
         columnar.means_table(found),
         columnar.cpu_table(found),
+        columnar.readings_table(found),
         columnar.paths_table(found),
         columnar.losses_table(found),
     )
@@ -25,10 +36,11 @@ def of_columnar(results: Results, prose: Prose) -> Section | Missing:
         short="columnar",
         title=title,
         means=columnar.sentence(found),
-        prose=prose.all_of(found.blocks),
+        prose=tuple(filter(None, (columnar.LAYOUT, columnar.metadata_sentence(found)))),
         figures=tuple(_figures(found)),
         tables=tuple(filter(None, (columnar.metadata_table(found), *sizes[:1], *shown))),
         more=tuple(sizes[1:]),
+        blocks=prose.blocks_of(found.blocks),
     )
 
 
@@ -46,16 +58,24 @@ def _figures(found: columnar.Columnar) -> Iterator[Figure]:
             name="columnar-bytes",
             svg=plots.paths(panels, f"bytes relative to {BASE}, same codec", row_height=0.3),
             alt=f"Bytes of each workload by format and codec, relative to {BASE}. {columnar.bytes_sentence(found)}",
-            caption=f"All bytes, payload too. Left of 1× a format takes fewer than {BASE} with the same codec.",
-            numbers=columnar.bytes_tables(found)[0].name,
+            caption=f"All bytes, payload too, in {columnar.of_batches(found.batches[0])}. Left of 1× a format takes "
+            f"fewer than {BASE} with the same codec.",
+            numbers=columnar.bytes_name(found.batches[0]),
         )
-    if panels := columnar.pictured_cpu(found):
+    yield from _times(found, OPERATIONS, columnar.cpu_table(found))
+    yield from _times(found, tuple(READINGS.values()), columnar.readings_table(found))
+
+
+def _times(found: columnar.Columnar, operations: Sequence[str], table: Table | None) -> Iterator[Figure]:
+    panels = columnar.pictured_cpu(found, operations)
+    if panels and table is not None:
+        batches = columnar.of_batches(columnar.pictured_batch(found)).capitalize()
+        said = "".join(f"{panel}: {columnar.DOES[panel]}. " for panel in panels if columnar.DOES[panel] != panel)
         yield Figure(
-            name="columnar-cpu",
+            name=table.name,
             svg=plots.ratios(panels, f"CPU time relative to {BASE}", found.noise),
             alt=f"CPU time relative to {BASE} by workload and operation. {columnar.cpu_sentence(found)}",
-            caption=f"{columnar.of_batches(columnar.pictured_batch(found))}, no codec; metadata, lookup and record are "
-            "decode-metadata, the same without the CRC, and fetch-record. Bars: 95 % interval of the paired ratio; "
-            f"shaded: what {BASE} against itself shows.",
-            numbers="columnar-cpu",
+            caption=f"{said}{batches}, without a codec. Bars: 95 % interval of the paired ratio; shaded: the middle "
+            f"95 % of what {BASE} against itself shows.",
+            numbers=table.name,
         )

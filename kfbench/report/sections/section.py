@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kfbench.report.render import Table
+from kfbench.report.sections.prose import Block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,8 @@ class Missing:
 class Section:
     """One question. means: the computed sentence; prose: what the sweep's author wrote; more: tables folded away.
 
-    wrap: the tables hold sentences. missing: figures that it would have of other runs.
+    blocks: those whose prose stands under their own titles, after the tables. wrap: the tables hold sentences. missing:
+    figures that it would have of other runs.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Section:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     more: tuple[Table, ...] = ()
+    blocks: tuple[Block, ...] = ()
     wrap: bool = False
     missing: tuple[Missing, ...] = ()
 

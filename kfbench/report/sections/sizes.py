@@ -120,6 +120,8 @@ def first_batch(results: Results) -> Section | Missing:
     part = results.over_batch_size
     if table is None or part is None:
         return Missing(what=title, why=NO_BATCH_SIZES)
+    if not table.rows:
+        return Missing(what=title, why="no two of Kafka's formats or proposals beside one another over batch size")
     figures, missing = apart([_relative(part)])
     ratios = axis.ratio_table(
         part, "overhead_per_record", name="break-even-ratio", caption=f"Overhead relative to {BASE}"

@@ -110,7 +110,8 @@ def against_bytes(results: Results) -> Section | Missing:
                 ),
                 alt=f"Bytes and CPU time of each format relative to {BASE}. {pareto.sentence(fronts)}",
                 caption=f"Down and to the left is better; dotted: the front. {pareto.RULE} Hollow: loses "
-                f"something, and is not compared. Bars: 95 % interval; shaded: what {BASE} against itself shows.",
+                f"something, and is not compared. Grey: named beside it; what is behind the front and would be grey is "
+                f"in the table alone. Bars: 95 % interval; shaded: what {BASE} against itself shows.",
                 numbers=table.name,
             ),
         ),
