@@ -58,7 +58,7 @@ from kfbench.kernels.varint import (
     get_varlong,
 )
 
-BY_ROW, BY_POSITION = record_headers.BY_ROW, record_headers.BY_POSITION
+BY_RECORD, BY_POSITION = record_headers.BY_RECORD, record_headers.BY_POSITION
 
 
 @kernel
@@ -222,7 +222,7 @@ def _read_header_counts(data, p, end, n, most_headers, x, header_bounds, r):
         for i in range(np.uint64(n)):
             header_bounds[to + i + ONE] = before + number * np.int64(i + ONE)
         return status.SOUND, p
-    if mode != BY_ROW:
+    if mode != BY_RECORD:
         return status.HEADER_COLUMNS, p
     state, p = packed.read(data, p, end, n, x, 0)
     if state != status.SOUND:

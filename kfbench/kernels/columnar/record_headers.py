@@ -10,8 +10,8 @@ from kfbench.kernels.intrinsics import get_i64, get_u8, get_u32, load_le64, move
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes
 
-BY_ROW, BY_POSITION = 0, 1  # modes
-CONSTANT, PLAIN, NULLED, DICTIONARY, TEMPLATE = range(5)  # forms of a position
+BY_RECORD, BY_POSITION = 0, 1  # modes
+CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)  # forms of a position
 MOST_TRIED, MOST_VALUES = 32, 256  # of a dictionary: what an encoder tries, what a reader takes
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8  # of a header: at worst one of two, with a key length, a form and a column of two
 SLACK = 8  # behind what is written a word at a time
@@ -202,7 +202,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
         at = put_uvarint(out, at + 1, np.uint64(length + 1))
         return at, put_bytes(staged, behind, values, starts[h], length)
 
-    form, size = np.int64(NULLED if nulls else PLAIN), np.int64(1)
+    form, size = np.int64(PLAIN_WITH_NULLS if nulls else PLAIN), np.int64(1)
     plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, histogram)
     size += plain + (uvarint_bytes(np.uint64(least)) if nulls else np.int64(0))
     most, tail, end = plain + total - 1, np.int64(0), behind
@@ -218,7 +218,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
     if found == 0 and template <= most:
         end, strays = _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, behind)
         if strays == U0:
-            form, size = np.int64(TEMPLATE), 1 + template_columns
+            form, size = np.int64(HEX_TEMPLATE), 1 + template_columns
         elif template < most:
             found, columns = _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, known)
     if found:
@@ -227,7 +227,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
         return np.int64(FULL), behind
     put_u8(out, at, np.uint8(form))
     at += 1
-    if form == TEMPLATE:
+    if form == HEX_TEMPLATE:
         at = put_uvarint(out, at, np.uint64(length))
         return put_bytes(out, at, mask, np.int64(0), packed_bytes(length, 1)), end
     if form == DICTIONARY:
@@ -263,7 +263,7 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     m = np.int64(end - start)
     if at == len(out):
         return np.int64(FULL)
-    put_u8(out, at, np.uint8(BY_ROW))
+    put_u8(out, at, np.uint8(BY_RECORD))
     for i in range(np.uint64(n)):
         x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
     at = packed.write_all(out, at + 1, x, n, False, histogram)
@@ -424,8 +424,8 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
         for i in range(np.uint64(n)):
             x[i], y[i] = length, at
         return state, p, at + max(length, 0), made
-    if form == PLAIN or form == NULLED:
-        state, p, _ = packed.read_lengths(data, p, end, n, form == NULLED, most_bytes, x)
+    if form == PLAIN or form == PLAIN_WITH_NULLS:
+        state, p, _ = packed.read_lengths(data, p, end, n, form == PLAIN_WITH_NULLS, most_bytes, x)
         if state == status.SOUND:
             for i in range(np.uint64(n)):
                 y[i] = at
@@ -457,7 +457,7 @@ def _read_position(data, p, end, n, most_bytes, at, made, room):
             k = np.uint64(2 * x[i])
             x[i], y[i] = table[k], table[k + ONE]
         return status.SOUND, p + size, at, made
-    if form == TEMPLATE:
+    if form == HEX_TEMPLATE:
         template = p
         state, p, length = _get_key_length(data, p, end, most_bytes)
         size = packed_bytes(length, 1)
@@ -480,7 +480,7 @@ def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
     key_lengths, key_starts, value_lengths, value_starts = headers
     x, y, _ = room
     at, made = np.int64(0), np.int64(0)
-    mode = np.int64(BY_ROW)
+    mode = np.int64(BY_RECORD)
     state = status.SOUND
     if n > 1:
         mode = np.int64(get_u8(data, p))
