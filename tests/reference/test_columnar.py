@@ -94,7 +94,7 @@ COLUMNS = st.lists(INT64S, min_size=2, max_size=20) | st.builds(
 def every_column(values: list[int]) -> list[bytes]:
     """Each way to write a column, at widths of the writer's own choice."""
     n, wrapped, above = len(values), columnar._wrapped, columnar._above
-    least, slope = min(values), wrapped(values[-1] - values[0]) // (n - 1) + 1
+    least, slope = min(values), wrapped(wrapped(values[-1] - values[0]) // (n - 1) + 1)
     base, levels = wrapped(values[0] - 1), [wrapped(value - i * slope) for i, value in enumerate(values)]
     steps = [wrapped(after - before) for before, after in pairwise(values)]
     low, first = min(steps), zigzag(values[0])
