@@ -662,3 +662,55 @@ def test_damage_behind_a_codec_leaves_the_others() -> None:
     assert [message.value for message in messages_of(kept.records)] == [b"value %d" % i for i in expected]
     assert [message.headers[0][1] for message in messages_of(kept.records)] == [b"%04x" % i for i in expected]
     assert len(kept.batches) == 3
+
+
+HEADED = [
+    Message(
+        offset=i,
+        timestamp_ms=NOW_MS + i * i,
+        key=b"k" * (i % 3),
+        value=b"v" * 7 * i,
+        headers=(
+            ("same", b"x"),
+            ("plain", b"p" * (9 * i % 7)),
+            ("null", None if i % 2 else b"n" * i),
+            ("few", (b"accepted" * 4, b"refused" * 4)[i % 2]),
+            ("id", b"%08x-%08x" % (i * 2654435761 % 2**32, i * 40503)),
+        ),
+    )
+    for i in range(6)
+]
+BY_RECORD = [Message(**{**each.__dict__, "headers": each.headers[: i % 3]}) for i, each in enumerate(HEADED)]
+
+
+@pytest.mark.parametrize("messages", [HEADED, BY_RECORD, HEADED[:1], HEADED[3:4]])
+def test_no_room_that_is_too_small_is_written_behind(messages: list[Message]) -> None:
+    records = records_of(messages)
+    size = len(COLUMNAR.encode(records, [0, len(messages)]).data)
+    for room in range(size):
+        arena = np.full(room + 64, 0xEE, np.uint8)
+        with pytest.raises(InvalidRecords, match=f"out: {room} bytes, {size} are needed"):
+            COLUMNAR.encode(records, [0, len(messages)], out=arena[:room])
+        assert (arena[room:] == 0xEE).all()
+
+
+@pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
+def test_a_record_of_a_batch_that_is_cut_short_or_damaged_anywhere(name: str) -> None:
+    """It is refused by a typed error, or lies within the batch: there is no checksum to rely on."""
+    messages = [Message(**{**each.__dict__, "headers": ()}) for each in HEADED]
+    data = bytes(FORMATS[name].encode(records_of(messages), [0, len(messages)]).data)
+    cut = [data[:size] for size in range(20, len(data))]
+    damaged = [
+        data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :] for i in range(12, len(data)) for bit in (1, 0x80, 0xFF)
+    ]
+    refused = 0
+    for each in cut + damaged:
+        whole = each[:8] + struct.pack(">i", len(each) - 12) + each[12:]
+        try:
+            found = FORMATS[name].fetch(whole, np.array([0, len(whole)]), [3])
+        except CorruptLog:
+            refused += 1
+        else:
+            shapes = found.shapes
+            assert max(0, shapes.key_lengths[0]) + max(0, shapes.value_lengths[0]) <= len(whole)
+    assert refused > 30
