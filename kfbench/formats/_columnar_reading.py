@@ -109,10 +109,11 @@ class ColumnarReading:
         sections, self.header_data = np.zeros(len(self.bounds), np.int64), self.source
         out = digits = np.zeros(0, np.uint8)
         runs = np.zeros(0, np.int32)
-        if self.made.any():  # values that are written nowhere: all of the log go into one buffer
-            np.cumsum(self.header_totals + self.made, out=sections[1:])
+        sound = self.damage.state == status.SOUND  # others may claim more than there is room for
+        if self.made[sound].any():  # values that are written nowhere: all of the log go into one buffer
+            np.cumsum(np.where(sound, self.header_totals + self.made, 0), out=sections[1:])
             self.header_data = out = np.empty(int(sections[-1]), np.uint8)
-            most = int(self.header_totals.max())
+            most = int(self.header_totals[sound].max())
             digits, runs = np.empty(2 * most + record_headers.SLACK, np.uint8), np.empty(most + 1, np.int32)
         record_headers.place(
             self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.totals, self.made,

@@ -33,6 +33,7 @@ from tests.common import (
 from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
 from tests.reference import columnar, columnar_cases
 from tests.reference.model import Fields, Message
+from tests.reference.varint import unsigned, zigzag
 from tests.strategies import INT64, NOW_MS, Case
 
 COLUMNAR = FORMATS["columnar"]
@@ -714,3 +715,27 @@ def test_a_record_of_a_batch_that_is_cut_short_or_damaged_anywhere(name: str) ->
             shapes = found.shapes
             assert max(0, shapes.key_lengths[0]) + max(0, shapes.value_lengths[0]) <= len(whole)
     assert refused > 30
+
+
+MASK = bytes(511) + b"\1"  # of a template of 4096 characters, one of which varies
+TEMPLATE = b"\1\1\0\4\x80\x20" + MASK  # by position, one header, an empty key
+LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, and values of 256 MiB
+
+
+@pytest.mark.parametrize(
+    ("attributes", "count", "columns"), [(0x4000, 1 << 20, TEMPLATE), (0x4004, 2, LARGE), (0x4000, 2, LARGE)]
+)
+def test_a_refused_batch_of_templates_takes_no_room(attributes: int, count: int, columns: bytes) -> None:
+    """550 bytes once had 4 GiB made ready for their values."""
+    covered = struct.pack(">H", attributes) + b"\xff" * 6 + unsigned(count) + columns + b"no codec"
+    sound = bytes(COLUMNAR.encode(records_of(HEADED), [0, len(HEADED)]).data)
+    data = sound + sealed(struct.pack(">qiibI", 0, 0, -1, 4, 0) + covered) + sound
+    COLUMNAR.decode(data, on_error="skip")  # compiled
+    tracemalloc.start()
+    found = COLUMNAR.decode(data, on_error="skip")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.errors) == 1 and len(found.records) == 2 * len(HEADED)
+    assert peak < 150 * count + (1 << 20)
+    with pytest.raises(CorruptLog):
+        COLUMNAR.decode(data)

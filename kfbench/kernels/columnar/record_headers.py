@@ -573,11 +573,12 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
         problem, p, header_totals[b], made[b] = _read_batch(
             data, header_columns[b], end, n, start, m, most_bytes, room, headers
         )
+        taken = np.int64(0)
         if problem == status.SOUND:
             for h in range(np.uint64(start), np.uint64(start + m)):
-                most_in_all -= np.int64(key_lengths[h]) + max(np.int64(value_lengths[h]), 0)
-            if most_in_all < 0:
-                most_in_all, problem = np.int64(0), status.LIMIT_LOG_HEADER_BYTES
+                taken += np.int64(key_lengths[h]) + max(np.int64(value_lengths[h]), 0)
+            if taken > most_in_all:
+                problem = status.LIMIT_LOG_HEADER_BYTES
         if problem == status.SOUND:
             bodies[b] = p
             if p == end:
@@ -590,6 +591,8 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
                 and not _are_padded(data, end, n, start, header_bounds[first + 1], p + totals[b], headers)
             ):
                 problem = status.PADDING
+        if problem == status.SOUND:
+            most_in_all -= taken
         state[b] = problem
 
 
