@@ -327,11 +327,10 @@ def _marked(verdicts: Verdicts, name: str) -> str:
 
 def _notes(verdicts: Verdicts) -> Iterator[str]:
     first, *packed = verdicts.codecs
-    apart = listed([f"{name}, which nobody proposes and has a section of its own" for name in verdicts.apart])
-    but = f" but {apart}" if apart else ""
+    apart = f"; {listed(verdicts.apart)} has a section of its own" if verdicts.apart else ""
     yield (
-        f"Compared: {listed(verdicts.formats)}; no other format was measured on these workloads{but}. Winner: the "
-        f"fewest bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE} within it is a tie."
+        f"Compared: {listed(verdicts.formats)}{apart}; no other was measured on these workloads. Winner: the fewest "
+        f"bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE} within it is a tie."
     )
     for said in verdicts.limits.values():
         yield f"{LIMITED} {said}"

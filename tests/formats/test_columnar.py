@@ -723,10 +723,10 @@ LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, an
 
 
 @pytest.mark.parametrize(
-    ("attributes", "count", "columns"), [(0x4000, 1 << 20, TEMPLATE), (0x4004, 2, LARGE), (0x4000, 2, LARGE)]
+    ("attributes", "count", "columns"), [(0x4000, 1 << 12, TEMPLATE), (0x4004, 2, LARGE), (0x4000, 2, LARGE)]
 )
 def test_a_refused_batch_of_templates_takes_no_room(attributes: int, count: int, columns: bytes) -> None:
-    """550 bytes once had 4 GiB made ready for their values."""
+    """551 bytes once asked for 64 GiB."""
     covered = struct.pack(">H", attributes) + b"\xff" * 6 + unsigned(count) + columns + b"no codec"
     sound = bytes(COLUMNAR.encode(records_of(HEADED), [0, len(HEADED)]).data)
     data = sound + sealed(struct.pack(">qiibI", 0, 0, -1, 4, 0) + covered) + sound

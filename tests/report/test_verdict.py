@@ -257,7 +257,7 @@ def test_what_v3_costs_stands_beside_its_bytes(verdicts: Verdicts, table: Table)
 def test_what_was_compared_is_told_from_the_rows(tmp_path: Path, table: Table) -> None:
     some = verdict.table(verdicts_of(tmp_path, [row for row in workload_rows() if row["format"] != "v1"]))
     assert some is not None
-    rest = "; no other format was measured on these workloads. "
+    rest = "; no other was measured on these workloads. "
     assert table.notes[0].startswith(f"Compared: v0, v1, v2 and v3{rest}")
     assert some.notes[0].startswith(f"Compared: v0, v2 and v3{rest}")
 
