@@ -220,6 +220,11 @@ class Columnar:
     def codecs(self) -> list[str]:
         return sorted({each.with_codec for each in self.bytes}, key=lambda codec: (codec != NONE, codec))
 
+    @cached_property
+    def losses(self) -> list["Loss"]:
+        """Every one, of bytes first."""
+        return list(_losses(self))
+
     def under(self, codec: str, batch: int) -> list[Bytes]:
         return [each for each in self.bytes if (each.with_codec, each.batch) == (codec, batch)]
 
@@ -525,8 +530,8 @@ def compared(found: Columnar, rival: str) -> dict[str, int]:
     return {what: count for what, count in counts.items() if count}
 
 
-def losses(found: Columnar) -> Iterator[Loss]:
-    """Every one; a ratio of CPU times that is a tie (`results.ties`) is none."""
+def _losses(found: Columnar) -> Iterator[Loss]:
+    """A ratio of CPU times that is a tie (`results.ties`) is none."""
     for size in found.bytes:
         for rival in RIVALS:
             ratio = size.ratio(NAME, rival)
@@ -563,7 +568,7 @@ def losses_table(found: Columnar) -> Table:
         ),
         rows=tuple(
             (each.what, each.label, of_batches(each.batch), codec_words(each.with_codec), each.against, each.ratio)
-            for each in losses(found)
+            for each in found.losses
         ),
         notes=(
             *(
@@ -691,7 +696,7 @@ def _measured(found: Columnar) -> str:
 
 def _lost(found: Columnar, rival: str) -> str:
     """What of what: 3 of 20 by encode and 0 of 40 by decode and append."""
-    lost = Counter(each.what for each in losses(found) if each.against == rival)
+    lost = Counter(each.what for each in found.losses if each.against == rival)
     cells = compared(found, rival)
     said = [f"{lost[what]} of {number(count)} by {what}" for what, count in cells.items() if lost[what]]
     if none := [what for what in cells if not lost[what]]:

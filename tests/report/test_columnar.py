@@ -241,7 +241,7 @@ def test_what_v2_reads_against_itself_is_no_loss(tmp_path: Path) -> None:
             row["cpu_ns"] = [3 * ns for ns in row["cpu_ns"]]
     found = Columnar(Results(stored(tmp_path, [*workload_rows(), *rows]).measurements()))
     assert found.noise["encode"][1] > 2 > 1.1 > found.noise["decode"][1]
-    assert {each.what for each in columnar.losses(found)} == {"bytes"}
+    assert {each.what for each in found.losses} == {"bytes"}
 
 
 POINTS = {10: 0.5, 100: 0.9}  # bytes of a value, and columnar's bytes in times of v2's

@@ -8,24 +8,10 @@ from kfbench import layouts
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
 from kfbench.kernels.crc import crc32c
-from kfbench.kernels.intrinsics import (
-    get_i16,
-    get_i64,
-    get_u32,
-    put_i16,
-    put_i32,
-    put_i64,
-    put_u8,
-)
+from kfbench.kernels.intrinsics import get_i16, get_i64, get_u32, put_i16, put_i32, put_i64, put_u8
 from kfbench.kernels.lengths import delta_code, get_delta
-from kfbench.kernels.sealing import (
-    INT32_MAX,
-)
-from kfbench.kernels.varint import (
-    get_uvarint,
-    put_uvarint,
-    uvarint_bytes,
-)
+from kfbench.kernels.sealing import INT32_MAX
+from kfbench.kernels.varint import get_uvarint, put_uvarint, uvarint_bytes
 
 _LAYOUT, _PRODUCER = layouts.COLUMNAR_HEADER, layouts.COLUMNAR_PRODUCER
 EPOCH, MAGIC, CRC, ATTRIBUTES, MAX_TIME = (

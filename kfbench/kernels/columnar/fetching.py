@@ -23,17 +23,9 @@ from kfbench.kernels.columnar.batch_header import (
     read_header,
 )
 from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
-from kfbench.kernels.intrinsics import (
-    get_i8,
-    get_i64,
-    get_u8,
-)
-from kfbench.kernels.sealing import (
-    INT32_MAX,
-)
-from kfbench.kernels.varint import (
-    get_varlong,
-)
+from kfbench.kernels.intrinsics import get_i8, get_i64, get_u8
+from kfbench.kernels.sealing import INT32_MAX
+from kfbench.kernels.varint import get_varlong
 
 
 @leaf

@@ -39,24 +39,11 @@ from kfbench.kernels.columnar.batch_header import (
     read_header,
 )
 from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
-from kfbench.kernels.intrinsics import (
-    get_i8,
-    get_i16,
-    get_i32,
-    get_i64,
-    get_u8,
-    get_u32,
-)
-from kfbench.kernels.sealing import (
-    INT32_MAX,
-    LENGTH,
-)
+from kfbench.kernels.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8, get_u32
+from kfbench.kernels.sealing import INT32_MAX, LENGTH
 from kfbench.kernels.sequence import last_sequence
 from kfbench.kernels.shared_headers import same_bytes
-from kfbench.kernels.varint import (
-    get_uvarint,
-    get_varlong,
-)
+from kfbench.kernels.varint import get_uvarint, get_varlong
 
 BY_RECORD, BY_POSITION = record_headers.BY_RECORD, record_headers.BY_POSITION
 

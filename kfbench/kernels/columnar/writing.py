@@ -29,9 +29,7 @@ from kfbench.kernels.columnar.batch_header import (
 )
 from kfbench.kernels.columnar.columns import FULL
 from kfbench.kernels.crc import CRC32C_START, crc32c_copy, crc32c_finish
-from kfbench.kernels.intrinsics import (
-    put_i16,
-)
+from kfbench.kernels.intrinsics import put_i16
 from kfbench.kernels.lengths import delta_code
 from kfbench.kernels.sealing import (
     AFTER_LENGTH,
@@ -43,13 +41,7 @@ from kfbench.kernels.sealing import (
     OUT_TOO_SMALL,
     seal,
 )
-from kfbench.kernels.varint import (
-    put_bytes,
-    put_uvarint,
-    put_varint,
-    uvarint_bytes,
-    varint_bytes,
-)
+from kfbench.kernels.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
 
 # No batch is larger than this and its payload: a column is never larger than its values over one base.
 MAX_COLUMN_OVERHEAD = 5 + 1 + 10

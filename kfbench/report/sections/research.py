@@ -24,20 +24,19 @@ def of_columnar(results: Results, prose: Prose) -> Section | Missing:
         )
         return Missing(what=title, why=why)
     sizes = columnar.bytes_tables(found)
-    shown = (
-        columnar.means_table(found),
-        columnar.cpu_table(found),
-        columnar.readings_table(found),
-        columnar.paths_table(found),
-        columnar.losses_table(found),
-    )
+    cpu, readings = columnar.cpu_table(found), columnar.readings_table(found)
+    shown = columnar.means_table(found), cpu, readings, columnar.paths_table(found), columnar.losses_table(found)
     return Section(
         name="columnar",
         short="columnar",
         title=title,
         means=columnar.sentence(found),
         prose=tuple(filter(None, (columnar.LAYOUT, columnar.metadata_sentence(found)))),
-        figures=tuple(_figures(found)),
+        figures=(
+            *_figures(found),
+            *_times(found, OPERATIONS, cpu),
+            *_times(found, tuple(READINGS.values()), readings),
+        ),
         tables=tuple(filter(None, (columnar.metadata_table(found), *sizes[:1], *shown))),
         more=tuple(sizes[1:]),
         blocks=prose.blocks_of(found.blocks),
@@ -62,8 +61,6 @@ def _figures(found: columnar.Columnar) -> Iterator[Figure]:
             f"fewer than {BASE} with the same codec.",
             numbers=columnar.bytes_name(found.batches[0]),
         )
-    yield from _times(found, OPERATIONS, columnar.cpu_table(found))
-    yield from _times(found, tuple(READINGS.values()), columnar.readings_table(found))
 
 
 def _times(found: columnar.Columnar, operations: Sequence[str], table: Table | None) -> Iterator[Figure]:
