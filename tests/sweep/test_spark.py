@@ -68,6 +68,32 @@ def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
     assert done.stdout.split() == ["1", "None"]
 
 
+DIES_WHILE_IT_SENDS = """
+from contextlib import contextmanager
+import psutil
+from pyspark.core import rdd
+from kfbench.sweep.spark.tasks import mapped
+
+opened = rdd._load_from_socket
+@contextmanager
+def stopped(*address):
+    with opened(*address) as rows:
+        for each in psutil.Process().children():
+            each.kill()
+            each.wait()
+        yield rows
+rdd._load_from_socket = stopped
+next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
+"""
+
+
+@pytest.mark.spark
+def test_a_jvm_that_dies_while_it_sends_a_result_is_said_as_one_that_is_gone() -> None:
+    """PySpark gives the rows that came, as if they were all."""
+    done = subprocess.run([sys.executable, "-c", DIES_WHILE_IT_SENDS], capture_output=True, text=True, check=False)
+    assert "SweepFailed: Spark gave a task up: the JVM ended: it gave 0 of 1 results\n" in done.stderr, done.stderr
+
+
 def measuring_until(terminal: Console, words: str) -> None:
     """As another sweep would, until the terminal shows these words."""
     with alone():

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from kfbench.measure.environment import environment, libraries
 from kfbench.sweep.packing import code_digest
 from kfbench.sweep.spark import session
-from kfbench.sweep.spark.jobs import FAILURES, awaited
+from kfbench.sweep.spark.jobs import FAILURES, awaited, collected
 from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, slots
 
 CODE: Final = "code"
@@ -58,7 +58,7 @@ class Executors:
         each = self.spark.sparkContext.parallelize(range(count), count).barrier()
         prepared = partial(_prepared, self.terms, pickle.dumps(list(calls)))
         try:
-            told = awaited(self.spark, each.mapPartitions(prepared).collect)
+            told = awaited(self.spark, partial(collected, each.mapPartitions(prepared), count))
         except FAILURES as error:
             raise self._unable(error) from error
         addresses = self._addresses(told[0][0])
@@ -77,7 +77,7 @@ class Executors:
         until = math.inf
         while time.monotonic() < until:
             try:
-                (found,) = self.spark.sparkContext.parallelize([recipe], 1).map(_called).collect()
+                (found,) = collected(self.spark.sparkContext.parallelize([recipe], 1).map(_called), 1)
             except FAILURES as error:
                 if self.is_cluster and _lacks_something(_reason(error)):
                     raise self._unable(error) from error

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import RDD
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,17 @@ FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # th
 AGAIN_S: Final = 0.1
 
 R = TypeVar("R")
+
+
+def collected(rows: RDD[R], count: int) -> list[R]:
+    """All of so many rows. A JVM that dies while it sends them ends their stream, which PySpark takes for their end.
+
+    Raises one of FAILURES.
+    """
+    found = rows.collect()
+    if len(found) != count:
+        raise EOFError(f"the JVM ended: it gave {len(found)} of {count} results")
+    return found
 
 
 def awaited(spark: SparkSession, job: Callable[[], R]) -> R:

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
@@ -18,7 +17,7 @@ from kfbench.errors import MissingTool
 from kfbench.sources.topic import NO_LEADER, Topic
 from kfbench.sweep.progress import counting
 from kfbench.sweep.spark.executors import Executors, host_facts, require
-from kfbench.sweep.spark.jobs import awaited
+from kfbench.sweep.spark.jobs import FAILURES, awaited
 from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session
 
 RESULT: Final = "result"
@@ -60,7 +59,7 @@ def topic_mapped(
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
             mapped = rows.mapInArrow(partial(_fed, executors.terms, function), f"{RESULT} binary")
             found = awaited(spark, mapped.toArrow)
-        except (PySparkException, Py4JError) as error:
+        except FAILURES as error:
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: {cause(error)}") from error
         progress.update(bar, advance=1)
         return [pickle.loads(each.as_py()) for each in found[RESULT]]
