@@ -91,12 +91,13 @@ def _shell() -> Check:
 
 def _kernels() -> Check:
     try:
-        from kfbench.kernels import CACHE_FOLDER, FAST_CRC
+        from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
     except ImportError as error:
         # Also what Numba says where it can write neither beside its code nor at home.
         mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
         return Check(name="kernels", state="missing", found=str(error), mend=mend)
-    crc = "CRC by SSE4.2 and PCLMUL" if FAST_CRC else "portable CRC tables, slower"
+    by = "AVX-512" if WIDE_CRC else "SSE4.2"
+    crc = f"CRC by {by} and carry-less multiply" if FAST_CRC else "portable CRC tables, slower"
     return Check(name="kernels", state="ok", found=f"{crc}; compiled code in {CACHE_FOLDER}")
 
 

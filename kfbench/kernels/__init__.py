@@ -4,7 +4,7 @@ Kernels that encode trust their input, which `Records` has checked. Kernels that
 their arrays, and check every length before they use it.
 """
 
-from kfbench.kernels._jit import CACHE_FOLDER, COMPILED, FAST_CRC, cached_in_our_folder
+from kfbench.kernels._jit import CACHE_FOLDER, COMPILED, FAST_CRC, WIDE_CRC, cached_in_our_folder
 
 with cached_in_our_folder():
     from kfbench.kernels import (
@@ -39,6 +39,7 @@ __all__ = [
     "CACHE_FOLDER",
     "COMPILED",
     "FAST_CRC",
+    "WIDE_CRC",
     "append",
     "batch",
     "columnar",

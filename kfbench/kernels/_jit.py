@@ -31,20 +31,21 @@ if sys.byteorder != "little":  # the intrinsics swap bytes without asking
 COMPILED = not numba.config.DISABLE_JIT
 
 
-def _fast_crc() -> bool:
-    """SSE4.2 and PCLMUL, unless KFBENCH_PORTABLE asks for the fallbacks; LLVM aborts where they are missing."""
+def _has(*features: str) -> bool:
+    """Whether the host has them all, and KFBENCH_PORTABLE asks for no fallbacks; LLVM aborts where one is missing."""
     if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
         return False
-    features = llvmlite.binding.get_host_cpu_features()
-    return bool(features.get("sse4.2") and features.get("pclmul"))
+    found = llvmlite.binding.get_host_cpu_features()
+    return all(found.get(each) for each in features)
 
 
-FAST_CRC = _fast_crc()
+FAST_CRC = _has("sse4.2", "pclmul")
+WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
 
 
 def _cache_folder() -> Path:
     digest = hashlib.sha256(
-        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {FAST_CRC}".encode()
+        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {FAST_CRC} {WIDE_CRC}".encode()
     )
     here = Path(__file__).parent
     for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:

@@ -11,10 +11,10 @@ from numba.extending import intrinsic
 from kfbench.kernels._jit import COMPILED
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
-PAIR, OCTET = ir.VectorType(I64, 2), ir.VectorType(I64, 8)
+OCTET = ir.VectorType(I64, 8)
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
+def pointer_to(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [position])
 
 
@@ -22,7 +22,7 @@ def _loader(bits: int, result: Any, swap: bool) -> Callable[..., Any]:
     @intrinsic
     def load(typingctx, buffer, position):
         def codegen(context, builder, signature, args):
-            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
             value = builder.load(builder.bitcast(pointer, ir.IntType(bits).as_pointer()), align=1)
             return builder.bswap(value) if swap else value
 
@@ -35,7 +35,7 @@ def _storer(bits: int, value_type: Any, swap: bool = True) -> Callable[..., Any]
     @intrinsic
     def store(typingctx, buffer, position, value):
         def codegen(context, builder, signature, args):
-            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
             value = builder.bswap(args[2]) if swap and bits > 8 else args[2]
             builder.store(value, builder.bitcast(pointer, ir.IntType(bits).as_pointer()), align=1)
             return context.get_dummy_value()
@@ -64,8 +64,8 @@ def move(typingctx, target, at, source, start, count):
     """memcpy: 74 GB/s at 1 KiB where a slice assignment reaches 4.3."""
 
     def codegen(context, builder, signature, args):
-        to = _pointer(context, builder, signature.args[0], args[0], args[1])
-        origin = _pointer(context, builder, signature.args[2], args[2], args[3])
+        to = pointer_to(context, builder, signature.args[0], args[0], args[1])
+        origin = pointer_to(context, builder, signature.args[2], args[2], args[3])
         cgutils.raw_memcpy(builder, to, origin, args[4], 1)
         return context.get_dummy_value()
 
@@ -78,8 +78,8 @@ def move32(typingctx, target, at, source, start):
 
     def codegen(context, builder, signature, args):
         vector = ir.VectorType(I64, 4).as_pointer()
-        to = _pointer(context, builder, signature.args[0], args[0], args[1])
-        origin = _pointer(context, builder, signature.args[2], args[2], args[3])
+        to = pointer_to(context, builder, signature.args[0], args[0], args[1])
+        origin = pointer_to(context, builder, signature.args[2], args[2], args[3])
         value = builder.load(builder.bitcast(origin, vector), align=1)
         builder.store(value, builder.bitcast(to, vector), align=1)
         return context.get_dummy_value()
@@ -103,7 +103,7 @@ def _lanes(
         here = builder.add(bit, builder.mul(width, I64(k)))
         if k % (LANES // loads) == 0:
             byte = builder.lshr(here, I64(3))
-            pointer = _pointer(context, builder, array_type, array, builder.add(position, byte))
+            pointer = pointer_to(context, builder, array_type, array, builder.add(position, byte))
             word = builder.load(builder.bitcast(pointer, I64.as_pointer()), align=1)
         values = builder.insert_element(values, word, I32(k))
         shifts = builder.insert_element(shifts, builder.sub(here, builder.shl(byte, I64(3))), I32(k))
@@ -146,7 +146,7 @@ def _summer(loads: int) -> Callable[..., Any]:
             total, nonzero = (cgutils.alloca_once_value(builder, zeros) for _ in range(2))
             cursor, done = cgutils.alloca_once_value(builder, at), cgutils.alloca_once_value(builder, I64(0))
             masks, wanted = _splat(builder, mask), _splat(builder, number)
-            with _while(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
+            with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
                 here = builder.load(done)
                 values = _lanes(context, builder, signature.args[0], array, builder.load(cursor), I64(0), width, loads)
                 numbers = builder.add(_splat(builder, here), ir.Constant(OCTET, list(range(LANES))))
@@ -189,7 +189,7 @@ def _joiner(lanes: int) -> Callable[..., Any]:
                 lane = builder.insert_element(ir.Constant(vector, ir.Undefined), value, I32(0))
                 return builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
 
-            pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+            pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
             bits = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=8)
             shifts = builder.mul(in_all_lanes(args[2]), ir.Constant(vector, list(range(lanes))))
             bits = builder.shl(builder.and_(bits, in_all_lanes(args[3])), shifts)
@@ -215,116 +215,7 @@ def leading_zeros(typingctx, value):
     return types.int64(types.uint64), codegen
 
 
-@intrinsic
-def crc32c_word(typingctx, crc, word):
-    """SSE4.2: one step over 8 bytes."""
-
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(I64, [I64, I64])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64"), args)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def crc32c_byte(typingctx, crc, byte):
-    """SSE4.2: one step over 1 byte."""
-
-    def codegen(context, builder, signature, args):
-        kind = ir.FunctionType(I32, [I32, I8])
-        step = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.32.8")
-        return builder.zext(builder.call(step, [builder.trunc(args[0], I32), args[1]]), I64)
-
-    return types.uint64(types.uint64, types.uint8), codegen
-
-
-def _multiply(builder: Any, a: Any, b: Any, which: int) -> Any:
-    kind = ir.FunctionType(PAIR, [PAIR, PAIR, I8])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq"), [a, b, I8(which)])
-
-
-@intrinsic
-def carryless_low(typingctx, a, b):
-    """PCLMUL: the low 64 bits of the carry-less product."""
-
-    def codegen(context, builder, signature, args):
-        zero = ir.Constant(PAIR, [0, 0])
-        pair = [builder.insert_element(zero, value, I32(0)) for value in args]
-        return builder.extract_element(_multiply(builder, *pair, 0), I32(0))
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-def fold_lanes(constants: dict[int, tuple[int, int]]) -> Callable[..., Any]:
-    """An intrinsic that folds a 16-byte lane over buffer[position:end], whole blocks of 16, by carry-less multiply.
-
-    constants[bits] move a lane forward by that many bits (128, 256, 384, 512). The lane is given as (low, high), its
-    words as they lie in memory; `spill` is added to the first word of the buffer. Gives the lane at the end. From 112
-    bytes on four lanes run side by side in vector registers.
-    """
-    forward_by = {bits: ir.Constant(PAIR, pair) for bits, pair in constants.items()}
-
-    @intrinsic
-    def fold(typingctx, buffer, position, end, low, high, spill):
-        def codegen(context, builder, signature, args):
-            array, start, stop, *words = args
-
-            def load(at: Any) -> Any:
-                pointer = _pointer(context, builder, signature.args[0], array, at)
-                return builder.load(builder.bitcast(pointer, PAIR.as_pointer()), align=1)
-
-            def forward(lane: Any, bits: int, data: Any) -> Any:
-                halves = (_multiply(builder, lane, forward_by[bits], which) for which in (0, 0x11))
-                return builder.xor(builder.xor(*halves), data)
-
-            def left(at: Any, size: int) -> Any:
-                return builder.icmp_signed("<=", builder.add(at, I64(size)), stop)
-
-            def pair(first: Any, second: Any) -> Any:
-                return builder.insert_element(
-                    builder.insert_element(ir.Constant(PAIR, [0, 0]), first, I32(0)), second, I32(1)
-                )
-
-            cursor = cgutils.alloca_once_value(builder, start)
-            lane = cgutils.alloca_once_value(builder, pair(words[0], words[1]))
-            rest = cgutils.alloca_once_value(
-                builder, pair(words[2], I64(0))
-            )  # what is still to be added: the spill, once
-            with builder.if_then(left(start, 112)):
-                lanes = [lane, *(cgutils.alloca_once(builder, PAIR) for _ in range(3))]
-                for k in (1, 2, 3):
-                    data = load(builder.add(start, I64(16 * (k - 1))))
-                    builder.store(builder.xor(data, builder.load(rest)) if k == 1 else data, lanes[k])
-                builder.store(ir.Constant(PAIR, [0, 0]), rest)
-                builder.store(builder.add(start, I64(48)), cursor)
-                with _while(builder, lambda: left(builder.load(cursor), 64)):
-                    at = builder.load(cursor)
-                    for k in range(4):
-                        data = load(builder.add(at, I64(16 * k)))
-                        builder.store(forward(builder.load(lanes[k]), 512, data), lanes[k])
-                    builder.store(builder.add(at, I64(64)), cursor)
-                sum_ = builder.load(lanes[3])
-                for k in range(3):
-                    sum_ = forward(builder.load(lanes[k]), 384 - 128 * k, sum_)
-                builder.store(sum_, lane)
-            with _while(builder, lambda: left(builder.load(cursor), 16)):
-                at = builder.load(cursor)
-                data = builder.xor(load(at), builder.load(rest))
-                builder.store(forward(builder.load(lane), 128, data), lane)
-                builder.store(ir.Constant(PAIR, [0, 0]), rest)
-                builder.store(builder.add(at, I64(16)), cursor)
-            whole = builder.load(lane)
-            return context.make_tuple(
-                builder, signature.return_type, [builder.extract_element(whole, I32(k)) for k in (0, 1)]
-            )
-
-        result = types.UniTuple(types.uint64, 2)
-        return result(buffer, types.int64, types.int64, types.uint64, types.uint64, types.uint64), codegen
-
-    return fold
-
-
-class _while:
+class looping:
     """A `while` in IR, as a context manager."""
 
     def __init__(self, builder: Any, condition: Callable[[], Any]) -> None:
@@ -342,5 +233,5 @@ class _while:
         self.builder.position_at_end(self.end)
 
 
-if not COMPILED:  # the checksums' own have no twin: their portable form needs none
+if not COMPILED:
     from kfbench.kernels._twins import *  # noqa: F403

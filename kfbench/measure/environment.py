@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kfbench.codecs import CODECS
-from kfbench.kernels import FAST_CRC
+from kfbench.kernels import FAST_CRC, WIDE_CRC
 
 PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
@@ -50,7 +50,7 @@ def environment() -> dict[str, Any]:
         "cache": _caches(),
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
         "load_1_min": load,
-        "kernel_features": {"fast_crc": bool(FAST_CRC)},
+        "kernel_features": {"fast_crc": FAST_CRC, "wide_crc": WIDE_CRC},
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "packages": {name: found for name in PACKAGES if (found := _version(name))},

@@ -1,15 +1,19 @@
 """CRC-32C and CRC-32 against two other implementations, over every length around the kernels' block sizes."""
 
 import zlib
+from typing import Any
 
 import crc32c
+import numba
 import numpy as np
 import pytest
 
-from kfbench.kernels.crc import crc32_between, crc32_of, crc32c_of
+from kfbench.kernels import COMPILED, FAST_CRC, crc
+from kfbench.kernels._jit import leaf
+from kfbench.kernels.crc import CRC32C_START, crc32_between, crc32_of, crc32c_copy, crc32c_finish, crc32c_of
 
 NOISE = np.random.default_rng(5).integers(0, 256, 20_000, np.uint8)
-# Past 600: 3 x 128, 3 x 1024 and 64-byte folds, whole and one byte either side.
+# Past 600: 3 x 128, 3 x 1024 and folds of 64 and 256 bytes, whole and one byte either side.
 LENGTHS = [
     *range(601),
     *(size + step for size in (768, 1024, 1152, 3072, 3456, 6144, 16384) for step in (-1, 0, 1)),
@@ -28,6 +32,21 @@ def check(start: int, length: int) -> None:
 def test_every_length(length_from: int) -> None:
     for length in LENGTHS[length_from : length_from + 100]:
         check(39, length)
+
+
+@pytest.mark.skipif(not FAST_CRC, reason="needs SSE4.2 and PCLMUL, and compiled kernels")
+def test_a_host_without_avx_512_sums_the_same() -> None:
+    """By three chains, whatever this host has."""
+    ahead, rest, last = leaf(crc._chained_ahead), leaf(crc._chained_rest), leaf(crc._fast_tail)
+
+    @numba.njit
+    def chained(buffer):  # type: ignore[no-untyped-def]
+        sum_, start = ahead(CRC32C_START, buffer, 0, len(buffer))
+        sum_, start = rest(sum_, buffer, start, len(buffer))
+        return last(sum_, buffer, start, len(buffer)) ^ CRC32C_START
+
+    for length in LENGTHS:
+        assert chained(NOISE[39 : 39 + length]) == crc32c.crc32c(NOISE[39 : 39 + length].tobytes()), length
 
 
 @pytest.mark.parametrize("start", range(33))
@@ -72,3 +91,31 @@ def test_every_flipped_bit_changes_the_sum() -> None:
         sums[1].add(crc32_of(data))
         data[bit // 8] ^= 1 << bit % 8
     assert [len(each) for each in sums] == [8 * len(data) + 1] * 2
+
+
+def test_what_is_copied_is_summed_as_far_as_it_is_said() -> None:
+    """In pieces, which are shorter and longer than a step; what was there before is summed with the first."""
+    out, summed, at, sum_ = np.zeros(40_000, np.uint8), 5, 5, CRC32C_START
+    for start, size in ((7, 20), (100, 0), (0, 3072), (9, 7000), (3, 63), (77, 6145)):
+        sum_, summed = copied(np.uint64(sum_), out, summed, at, NOISE, start, size)
+        at += size
+        assert summed <= at
+    wanted = b"".join(
+        NOISE[start : start + size].tobytes() for start, size in ((7, 20), (0, 3072), (9, 7000), (3, 63), (77, 6145))
+    )
+    assert out[5:at].tobytes() == wanted and not out[:5].any() and not out[at:].any()
+    assert finished(np.uint64(sum_), out, summed, at) == crc32c.crc32c(wanted)
+
+
+def compiled(function: Any) -> Any:
+    return numba.njit(function) if COMPILED else function
+
+
+@compiled
+def copied(sum_, buffer, summed, at, data, start, size):  # type: ignore[no-untyped-def]
+    return crc32c_copy(sum_, buffer, summed, at, data, start, size)
+
+
+@compiled
+def finished(sum_, buffer, summed, at):  # type: ignore[no-untyped-def]
+    return crc32c_finish(sum_, buffer, summed, at)
