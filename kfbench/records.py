@@ -141,7 +141,7 @@ _SHAPE_FIELDS = tuple(field.name for field in fields(Shapes))
 
 def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
     for column in columns.values():
-        column.flags.writeable = False
+        column.setflags(write=False)
     made = object.__new__(cls)
     made.__dict__.update(columns)
     return made

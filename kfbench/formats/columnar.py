@@ -42,7 +42,7 @@ from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
-from kfbench.formats._columnar_reading import ColumnarReading, largest_of
+from kfbench.formats._columnar_reading import ColumnarReading
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
@@ -67,10 +67,10 @@ NO_HEADER_ROOM: Final = NO_HEADERS, NO_HEADERS, np.zeros(0, np.uint8), NO_HEADER
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
-    largest, histogram = largest_of(bounds), np.empty(columns.BUCKETS, np.int64)
+    largest, histogram = int(bounds[-1] - bounds[0]), np.empty(columns.BUCKETS, np.int64)  # untouched but for a batch's
     if not shapes.has_headers:
         return np.empty(largest + columns.GROUP, np.int64), histogram, *NO_HEADER_ROOM
-    largest = max(largest, shapes.header_count)  # untouched where batches have fewer
+    largest = max(largest, shapes.header_count)
     longest = max(0, int(shapes.header_value_lengths.max()))
     return (
         np.empty(largest + columns.GROUP, np.int64),
