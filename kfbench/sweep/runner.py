@@ -8,7 +8,7 @@ the cell that it is because of is a row with its error.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -81,6 +81,7 @@ def run_sweep(
                 say(console, f"{part}: damaged, and set aside; its cells are measured again")
         else:
             writer = stack.enter_context(create_run(out, facts | {"spark": versions(spark)}))
+        stack.enter_context(_naming(writer.path, console))
         prune()
         cells = left(profile.cells, writer.found)
         history = History(writer, executors.hosts)
@@ -109,6 +110,16 @@ def run_sweep(
         told = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in history.now]
         say(console, "; ".join(told))
     return run.path
+
+
+@contextmanager
+def _naming(run: Path, console: Console) -> Iterator[None]:
+    """Who interrupts a sweep is told what to go on with."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(console, f"what was measured is kept: --resume {run}")
+        raise
 
 
 def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path | None = None) -> tuple[Stage, ...]:

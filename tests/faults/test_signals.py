@@ -22,8 +22,9 @@ from tests.runs import deterministic
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.slow]
 
-TERM = signal.SIGTERM, (143, "", "")
-INT = signal.SIGINT, (130, "", "kfbench: interrupted\n")
+TERM = signal.SIGTERM, 143, ""
+INT = signal.SIGINT, 130, "kfbench: what was measured is kept: --resume {run}\nkfbench: interrupted\n"
+Sent = tuple[signal.Signals, int, str]
 ENDLESS_S = 3_600
 COMPILES = """\
 import os, time
@@ -32,11 +33,11 @@ runner.compilations = lambda cells: [(os.mkdir, {mark!r}), (time.sleep, {endless
 """
 
 
-def ended_by(sweep: Sweeping, sent: tuple[signal.Signals, tuple[int, str, str]]) -> None:
-    number, said = sent
+def ended_by(sweep: Sweeping, sent: Sent) -> None:
+    number, status, said = sent
     assert sweep.process.poll() is None
     sweep.process.send_signal(number)
-    assert sweep.finish() == said
+    assert sweep.finish() == (status, "", said.format(run=sweep.run()))
     sweep.until_nobody_is_left()
 
 
@@ -56,9 +57,7 @@ def test_while_it_measures(tmp_path: Path, undisturbed: Run, moments: Random) ->
 
 
 @pytest.mark.parametrize("sent", [TERM, INT])
-def test_while_it_waits_for_a_turn(
-    tmp_path: Path, moments: Random, sent: tuple[signal.Signals, tuple[int, str, str]]
-) -> None:
+def test_while_it_waits_for_a_turn(tmp_path: Path, moments: Random, sent: Sent) -> None:
     with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, alone():
         assert sweep.process.stderr and ": waiting for a turn, " in sweep.process.stderr.readline()
         time.sleep(moments.uniform(0, 6))  # a task asks for five seconds, then the next one does
@@ -66,7 +65,7 @@ def test_while_it_waits_for_a_turn(
 
 
 @pytest.mark.parametrize("sent", [TERM, INT])
-def test_while_a_cluster_compiles(tmp_path: Path, sent: tuple[signal.Signals, tuple[int, str, str]]) -> None:
+def test_while_a_cluster_compiles(tmp_path: Path, sent: Sent) -> None:
     mark = tmp_path / "compiling"
     patch = COMPILES.format(mark=str(mark), endless_s=ENDLESS_S)
     with Sweeping(tmp_path / "out", "--master", "local-cluster[1,1,1024]", patch=patch) as sweep:
