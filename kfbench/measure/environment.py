@@ -118,9 +118,12 @@ def last_level_cache_bytes() -> int | None:
 
 @lru_cache(maxsize=1)
 def _cpu_name() -> str | None:
-    for line in (_text(Path("/proc/cpuinfo")) or "").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
+    first = (_text(Path("/proc/cpuinfo")) or "").partition("\n\n")[0]
+    lines = (line.partition(":") for line in first.splitlines())
+    said = {name.strip(): value.strip() for name, _, value in lines}
+    if name := said.get("model name"):  # which a virtual machine may have for several generations of processors
+        numbers = ", ".join(f"{each.split()[-1]} {said[each]}" for each in ("cpu family", "model") if each in said)
+        return f"{name} ({numbers})" if numbers else name
     from cpuinfo import get_cpu_info  # a second and a subprocess: only where there is no /proc
 
     name = get_cpu_info().get("brand_raw")
