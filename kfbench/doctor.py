@@ -97,7 +97,7 @@ def _kernels() -> Check:
         mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
         return Check(name="kernels", state="missing", found=str(error), mend=mend)
     by = "AVX-512" if WIDE_CRC else "SSE4.2"
-    crc = f"CRC by {by} and carry-less multiply" if FAST_CRC else "portable CRC tables, slower"
+    crc = f"CRC-32C by {by}, CRC-32 by PCLMUL" if FAST_CRC else "portable CRC tables, slower"
     return Check(name="kernels", state="ok", found=f"{crc}; compiled code in {CACHE_FOLDER}")
 
 

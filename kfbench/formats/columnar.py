@@ -67,15 +67,16 @@ NO_HEADER_ROOM: Final = NO_HEADERS, NO_HEADERS, np.zeros(0, np.uint8), NO_HEADER
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
-    largest, histogram = int(bounds[-1] - bounds[0]), np.empty(columns.BUCKETS, np.int64)  # untouched but for a batch's
+    # More than the largest batch has, which would take a pass to find: pages that nobody touches cost nothing.
+    most, histogram = int(bounds[-1] - bounds[0]), np.empty(columns.BUCKETS, np.int64)
     if not shapes.has_headers:
-        return np.empty(largest + columns.GROUP, np.int64), histogram, *NO_HEADER_ROOM
-    largest = max(largest, shapes.header_count)
+        return np.empty(most + columns.GROUP, np.int64), histogram, *NO_HEADER_ROOM
+    most = max(most, shapes.header_count)
     longest = max(0, int(shapes.header_value_lengths.max()))
     return (
-        np.empty(largest + columns.GROUP, np.int64),
+        np.empty(most + columns.GROUP, np.int64),
         histogram,
-        np.empty(largest + columns.GROUP, np.int64),
+        np.empty(most + columns.GROUP, np.int64),
         np.empty(record_headers.KNOWN, np.int64),
         np.empty(longest, np.uint8),
         np.empty(longest + 1, np.int64),

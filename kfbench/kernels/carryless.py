@@ -15,7 +15,7 @@ from kfbench.kernels.intrinsics import I8, I32, I64, OCTET, looping, pointer_to
 
 PAIR = ir.VectorType(I64, 2)
 MULTIPLIERS = {PAIR: "llvm.x86.pclmulqdq", OCTET: "llvm.x86.pclmulqdq.512"}
-WIDE = 64  # bytes of a vector of AVX-512: four lanes
+VECTOR_BYTES = 64  # bytes of a vector of AVX-512: four lanes
 
 
 @intrinsic
@@ -135,7 +135,7 @@ def fold_lanes(constants: dict[int, tuple[int, int]]) -> Callable[..., Any]:
 
 
 def fold_wide(constants: Callable[[int], tuple[int, int]]) -> Callable[..., Any]:
-    """An intrinsic that folds buffer[position:end], WIDE bytes or more, in whole vectors of AVX-512.
+    """An intrinsic that folds buffer[position:end], VECTOR_BYTES bytes or more, in whole vectors of AVX-512.
 
     constants(bits) move a lane forward by that many bits. Gives (low, high, next): the lane that has the same checksum,
     started from 0, as all the vectors have started from `crc`; and the position behind them. From 512 bytes on four
@@ -149,29 +149,29 @@ def fold_wide(constants: Callable[[int], tuple[int, int]]) -> Callable[..., Any]
             zeros = ir.Constant(OCTET, [0] * 8)
 
             def load(at: Any, k: int) -> Any:
-                pointer = pointer_to(context, builder, signature.args[0], array, builder.add(at, I64(WIDE * k)))
+                pointer = pointer_to(context, builder, signature.args[0], array, builder.add(at, I64(VECTOR_BYTES * k)))
                 return builder.load(builder.bitcast(pointer, OCTET.as_pointer()), align=1)
 
             def forward(vector: Any, vectors: int, data: Any) -> Any:
-                by = ir.Constant(OCTET, 4 * constants(8 * WIDE * vectors))
+                by = ir.Constant(OCTET, 4 * constants(8 * VECTOR_BYTES * vectors))
                 return _forward(builder, builder.load(vector), by, data)
 
             def left(at: Any, vectors: int) -> Any:
-                return builder.icmp_signed("<=", builder.add(at, I64(WIDE * vectors)), stop)
+                return builder.icmp_signed("<=", builder.add(at, I64(VECTOR_BYTES * vectors)), stop)
 
             last = cgutils.alloca_once_value(
                 builder, builder.xor(load(start, 0), builder.insert_element(zeros, crc, I32(0)))
             )
-            cursor = cgutils.alloca_once_value(builder, builder.add(start, I64(WIDE)))
+            cursor = cgutils.alloca_once_value(builder, builder.add(start, I64(VECTOR_BYTES)))
             with builder.if_then(left(start, 8)):
                 vectors = [cgutils.alloca_once_value(builder, builder.load(last))]
                 vectors += [cgutils.alloca_once_value(builder, load(start, k)) for k in (1, 2, 3)]
-                builder.store(builder.add(start, I64(4 * WIDE)), cursor)
+                builder.store(builder.add(start, I64(4 * VECTOR_BYTES)), cursor)
                 with looping(builder, lambda: left(builder.load(cursor), 4)):
                     at = builder.load(cursor)
                     for k, vector in enumerate(vectors):
                         builder.store(forward(vector, 4, load(at, k)), vector)
-                    builder.store(builder.add(at, I64(4 * WIDE)), cursor)
+                    builder.store(builder.add(at, I64(4 * VECTOR_BYTES)), cursor)
                 sum_ = builder.load(vectors[3])
                 for k in range(3):
                     sum_ = forward(vectors[k], 3 - k, sum_)
@@ -179,7 +179,7 @@ def fold_wide(constants: Callable[[int], tuple[int, int]]) -> Callable[..., Any]
             with looping(builder, lambda: left(builder.load(cursor), 1)):
                 at = builder.load(cursor)
                 builder.store(forward(last, 1, load(at, 0)), last)
-                builder.store(builder.add(at, I64(WIDE)), cursor)
+                builder.store(builder.add(at, I64(VECTOR_BYTES)), cursor)
             lanes = builder.load(last)
             to_the_fourth = ir.Constant(OCTET, [*constants(384), *constants(256), *constants(128), 0, 0])
             moved = _forward(builder, lanes, to_the_fourth, zeros)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from kfbench.kernels._jit import FAST_CRC, WIDE_CRC, kernel, leaf, part
-from kfbench.kernels.carryless import WIDE, carryless_low, crc32c_byte, crc32c_word, fold_lanes, fold_wide
+from kfbench.kernels.carryless import VECTOR_BYTES, carryless_low, crc32c_byte, crc32c_word, fold_lanes, fold_wide
 from kfbench.kernels.intrinsics import load_le64, move
 
 CASTAGNOLI, IEEE = 0x82F63B78, 0xEDB88320  # reflected polynomials
@@ -92,6 +92,25 @@ def _chained_ahead(crc, buffer, start, end):
     return crc, start
 
 
+def _chained_copy(crc, buffer, summed, at, data, start, size):
+    end, step = at + size, 3 * SHORT
+    gap = min((summed - at) % step, size)  # till what is copied and not summed is whole steps
+    move(buffer, at, data, start, gap)
+    at += gap
+    start += gap
+    while summed + step <= at:
+        crc = _three_chains(crc, buffer, summed, SHORT, SHORT_2, SHORT_1)
+        summed += step
+    while at + step <= end:  # of one step's chains the CPU's window holds the next one's moves
+        move(buffer, at, data, start, step)
+        crc = _three_chains(crc, data, start, SHORT, SHORT_2, SHORT_1)
+        at += step
+        start += step
+        summed += step
+    move(buffer, at, data, start, end - at)
+    return crc, summed
+
+
 def _chained_rest(crc, buffer, start, end):
     while start + 3 * SHORT <= end:
         crc = _three_chains(crc, buffer, start, SHORT, SHORT_2, SHORT_1)
@@ -109,14 +128,30 @@ _fold_wide = fold_wide(partial(_lane_constants, polynomial=CASTAGNOLI))
 
 
 def _wide_ahead(crc, buffer, start, end):
-    if start + WIDE <= end:
+    if start + VECTOR_BYTES <= end:
         low, high, start = _fold_wide(buffer, start, end, crc)
         crc = crc32c_word(crc32c_word(U0, low), high)
     return crc, start
 
 
+def _wide_copy(crc, buffer, summed, at, data, start, size):
+    end = at + size
+    while at < end:
+        step = min(BLOCK, end - at)
+        move(buffer, at, data, start, step)
+        at += step
+        start += step
+        crc, summed = _wide_ahead_leaf(crc, buffer, summed, at)
+    return crc, summed
+
+
 def _no_ahead(crc, buffer, start, end):
     return crc, start
+
+
+def _portable_copy(crc, buffer, summed, at, data, start, size):
+    move(buffer, at, data, start, size)
+    return crc, summed
 
 
 def _fast_tail(crc, buffer, start, end):
@@ -133,36 +168,27 @@ def _portable_tail(crc, buffer, start, end):
     return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end)
 
 
+_wide_ahead_leaf = leaf(_wide_ahead)
 # A writer may run the checksum behind itself, while its bytes are still in the first cache: start with CRC32C_START,
-# `ahead` takes what it can of BLOCK bytes and more, and says how far it came, `finish` takes the rest.
+# `ahead` takes what is quick to take and says how far it came, `finish` takes the rest. Writers call it for BLOCK bytes
+# at least. `copy` copies what comes next, data[start:start + size] to buffer[at:], and may sum it on the way: beside a
+# checksum a copy costs next to nothing.
 CRC32C_START, BLOCK = ALL32, 3 * LONG
 if WIDE_CRC:
-    _ahead, _rest, _last = _wide_ahead, _no_ahead, _fast_tail
+    _tier = _wide_ahead, _no_ahead, _fast_tail, _wide_copy
 elif FAST_CRC:
-    _ahead, _rest, _last = _chained_ahead, _chained_rest, _fast_tail
+    _tier = _chained_ahead, _chained_rest, _fast_tail, _chained_copy
 else:
-    _ahead, _rest, _last = _no_ahead, _no_ahead, _portable_tail
-crc32c_ahead, _rest, _last = leaf(_ahead), leaf(_rest), leaf(_last)
+    _tier = _no_ahead, _no_ahead, _portable_tail, _portable_copy
+crc32c_ahead, _rest_leaf, _tail_leaf = map(leaf, _tier[:3])
+crc32c_copy = part(_tier[3])
 
 
 @leaf
 def crc32c_finish(crc, buffer, start, end):
     crc, start = crc32c_ahead(crc, buffer, start, end)
-    crc, start = _rest(crc, buffer, start, end)
-    return _last(crc, buffer, start, end) ^ ALL32
-
-
-@part
-def crc32c_copy(crc, buffer, summed, at, data, start, size):
-    """Copies data[start : start + size] to buffer[at:] and sums it while it is in the first cache; as `ahead` does."""
-    end = at + size
-    while at < end:
-        step = min(BLOCK, end - at)
-        move(buffer, at, data, start, step)
-        at += step
-        start += step
-        crc, summed = crc32c_ahead(crc, buffer, summed, at)
-    return crc, summed
+    crc, start = _rest_leaf(crc, buffer, start, end)
+    return _tail_leaf(crc, buffer, start, end) ^ ALL32
 
 
 @leaf

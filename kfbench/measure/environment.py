@@ -20,7 +20,7 @@ PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
 )  # fmt: skip
 LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # of these, those that a result depends on
-HARDWARE: Final = ("machine", "cpu", "cores", "cache")  # by which a host's name is told from another machine's
+HARDWARE: Final = ("machine", "cpu", "cpu_model", "cores", "cache")  # tell one machine of a name from another
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
@@ -46,6 +46,7 @@ def environment() -> dict[str, Any]:
         "system": ", ".join(filter(None, (kernel(), " ".join(platform.libc_ver()).strip()))),
         "machine": platform.machine(),
         "cpu": _cpu_name(),
+        "cpu_model": _cpu_model(),
         "cores": cores(),
         "cache": _caches(),
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
@@ -116,14 +117,23 @@ def last_level_cache_bytes() -> int | None:
     return max((int(size[:-1]) * units[size[-1]] for size in sizes), default=None)
 
 
+def _cpu_model() -> str | None:
+    """Family and model: a virtual machine may call several generations of processors by one name."""
+    said = _first_processor()
+    numbers = [f"{name.split()[-1]} {said[name]}" for name in ("cpu family", "model") if name in said]
+    return ", ".join(numbers) or None
+
+
+def _first_processor() -> dict[str, str]:
+    said = (_text(Path("/proc/cpuinfo")) or "").partition("\n\n")[0]
+    lines = (line.partition(":") for line in said.splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
 @lru_cache(maxsize=1)
 def _cpu_name() -> str | None:
-    first = (_text(Path("/proc/cpuinfo")) or "").partition("\n\n")[0]
-    lines = (line.partition(":") for line in first.splitlines())
-    said = {name.strip(): value.strip() for name, _, value in lines}
-    if name := said.get("model name"):  # which a virtual machine may have for several generations of processors
-        numbers = ", ".join(f"{each.split()[-1]} {said[each]}" for each in ("cpu family", "model") if each in said)
-        return f"{name} ({numbers})" if numbers else name
+    if name := _first_processor().get("model name"):
+        return name
     from cpuinfo import get_cpu_info  # a second and a subprocess: only where there is no /proc
 
     name = get_cpu_info().get("brand_raw")

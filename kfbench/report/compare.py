@@ -173,12 +173,14 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
 
 
 def _told_apart(first: Run, second: Run) -> pa.Table:
-    """The rows of the second run, whose hosts have a name of their own where they are not the first one's hardware."""
+    """The rows of the second run, whose hosts have a name of their own where they are not the first one's hardware, by
+    what both runs know of it."""
     then, now = (run.manifest.get("host_facts", {}) for run in (first, second))
     table, hosts = second.table, second.table["host"].to_pylist()
     renamed = {}
     for host in then.keys() & now.keys():
-        if other := [name for name in HARDWARE if then[host].get(name) != now[host].get(name)]:
+        known = [name for name in HARDWARE if name in then[host] and name in now[host]]
+        if other := [name for name in known if then[host][name] != now[host][name]]:
             renamed[host] = f"{host}, of another {listed(other)}"
     column = pa.array([renamed.get(host, host) for host in hosts], pa.string())
     return table.set_column(table.schema.get_field_index("host"), table.schema.field("host"), column)

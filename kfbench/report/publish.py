@@ -166,8 +166,9 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         own["filter"] = manifest["filter"]
     if stages := manifest.get("stages"):
         own["engine's share of the time"] = {kind: f"{share:.0%}" for kind, share in _engine_shares(stages).items()}
+    of_host = ("cpu", "cpu_model", "cores", "cache", "kernel_features", "system", "python")
     hosts = {
-        f"measured on {host}": {name: facts.get(name) for name in ("cpu", "cores", "cache", "system", "python")}
+        f"measured on {host}": {name: facts[name] for name in of_host if name in facts}
         for host, facts in manifest.get("host_facts", {}).items()
         if host != environment.get("host")
     }

@@ -118,7 +118,7 @@ def _naming(run: Path, console: Console) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(console, f"what was measured is kept: --resume {run}")
+        say(console, f"this run is kept as far as it came: --resume {run}")
         raise
 
 

@@ -207,7 +207,8 @@ for length in [*range(601), 1023, 1024, 3071, 3072, 3073, 6144, 8000]:
         assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
         assert crc32_of(data) == zlib.crc32(data.tobytes()), (start, length)
         assert crc32_between(noise, start, start + length) == zlib.crc32(data.tobytes()), (start, length)
-json.dump({"fast": kernels.FAST_CRC, "folder": str(kernels.CACHE_FOLDER), "digests": digests()}, sys.stdout)
+tiers = [kernels.FAST_CRC, kernels.WIDE_CRC]
+json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": digests()}, sys.stdout)
 """
 
 
@@ -233,17 +234,23 @@ def digests() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("portable", [pytest.param("1", marks=pytest.mark.thorough), "0"])
-def test_the_portable_kernels_write_the_same(portable: str) -> None:
-    """KFBENCH_PORTABLE is read at import: another process. Its kernels have a cache of their own."""
+@pytest.mark.parametrize(
+    ("switch", "tiers"),
+    [
+        pytest.param({"KFBENCH_PORTABLE": "1"}, [False, False], marks=pytest.mark.thorough),
+        pytest.param({"NUMBA_ENABLE_AVX": "0"}, [kernels.FAST_CRC, False], marks=pytest.mark.thorough),
+        ({"KFBENCH_PORTABLE": "0"}, [kernels.FAST_CRC, kernels.WIDE_CRC]),
+    ],
+)
+def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str], tiers: list[bool]) -> None:
+    """Switches are read at import: another process. Its kernels have a cache of their own."""
     root = Path(__file__).parents[2]
-    environment = os.environ | {"KFBENCH_PORTABLE": portable, "PYTHONPATH": str(root)}
+    environment = os.environ | switch | {"PYTHONPATH": str(root)}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment, cwd=root
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["digests"] == digests()
-    if portable == "1":
-        assert not said["fast"]
-    assert (said["folder"] == str(kernels.CACHE_FOLDER)) == (said["fast"] == kernels.FAST_CRC)
+    assert said["tiers"] == tiers
+    assert (said["folder"] == str(kernels.CACHE_FOLDER)) == (tiers == [kernels.FAST_CRC, kernels.WIDE_CRC])

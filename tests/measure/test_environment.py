@@ -60,15 +60,16 @@ def test_revision_is_this_checkouts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "name"),
+    ("said", "name", "model"),
     [
-        ("processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel\t\t: 99\n",
-         "AMD EPYC (family 25, model 17)"),
-        ("processor\t: 0\nmodel name\t: ARMv8: rev 1\nBogoMIPS\t: 2.0\n", "ARMv8: rev 1"),
+        ("processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel\t\t: 9\n",
+         "AMD EPYC", "family 25, model 17"),
+        ("processor\t: 0\nmodel name\t: ARMv8: rev 1\nBogoMIPS\t: 2.0\n", "ARMv8: rev 1", None),
     ],
 )  # fmt: skip
-def test_processors_of_one_name_are_told_apart(said: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virtual machine may call several generations the same."""
+def test_processors_of_one_name_are_told_apart(
+    said: str, name: str, model: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = sys.modules["kfbench.measure.environment"]
     monkeypatch.setattr(module, "_text", lambda _: said)
-    assert module._cpu_name.__wrapped__() == name
+    assert (module._cpu_name.__wrapped__(), module._cpu_model()) == (name, model)
