@@ -300,6 +300,8 @@ def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
     here: Row = {"machine": "x86_64", "cpu": "one", "cores": 2, "cache": {"L3": "1K"}, "load_1_min": 0.1}
     quiet, busy = {host(): here}, {host(): here | {"load_1_min": 9.0}}
     assert against(slower, first_facts={"host_facts": quiet}, host_facts=busy).is_regression
+    newer = {host(): here | {"cpu_model": "family 6, model 1"}}  # than what an older run knew to ask
+    assert against(slower, first_facts={"host_facts": quiet}, host_facts=newer).is_regression
     moved = {host(): here | {"cache": {"L3": "2K"}}}
     found = against(slower, first_facts={"host_facts": quiet}, host_facts=moved)
     assert not found.is_regression and not found.cpu.groups
