@@ -1,5 +1,7 @@
 """Reading columnar batches: columns outside the codec, the codec, then where each payload is."""
 
+from typing import Final
+
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64
@@ -9,6 +11,8 @@ from kfbench.formats._index import Index, header_room
 from kfbench.kernels import status
 from kfbench.kernels.columnar import reading, record_headers
 from kfbench.records import Records
+
+NOTHING: Final = np.zeros(0, np.uint8)
 
 
 def largest_of(bounds: Int64) -> int:
@@ -85,15 +89,12 @@ class ColumnarReading:
 
     def _index_headers(self) -> None:
         if self.any_headers:
-            limits, bounds = self.allowance.limits, self.header_bounds[self.bounds]
-            values = max(largest_of(self.bounds), largest_of(bounds))
-            room = (
-                np.empty(values, np.int64),
-                np.empty(values, np.int64),
-                np.empty(2 * record_headers.MOST_VALUES, np.int64),
-            )
-            self.headers, self.bodies = header_room(int(bounds[-1])), self.header_columns.copy()
-            record_headers.index(
+            limits, headers = self.allowance.limits, int(self.header_bounds[self.bounds[-1]])
+            # Of all headers at once, untouched beyond the largest batch's: to find that takes longer than to read it
+            values = np.empty(max(len(self.scratch), headers), np.int64)
+            room = values, np.empty(2 * record_headers.MOST_VALUES, np.int64)
+            self.headers, self.bodies = header_room(headers), self.header_columns.copy()
+            self.out_bytes, self.most_digits = record_headers.index(
                 self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
                 limits.field_bytes, limits.log_bytes(len(self.data)), room, self.damage.state, self.codecs,
                 self.bodies, self.header_totals, self.made, self.headers,
@@ -106,18 +107,16 @@ class ColumnarReading:
         )  # fmt: skip
         if not self.any_headers:
             return
-        sections, self.header_data = np.zeros(len(self.bounds), np.int64), self.source
-        out = digits = np.zeros(0, np.uint8)
-        runs = np.zeros(0, np.int32)
-        sound = self.damage.state == status.SOUND  # others may claim more than there is room for
-        if self.made[sound].any():  # values that are written nowhere: all of the log go into one buffer
-            np.cumsum(np.where(sound, self.header_totals + self.made, 0), out=sections[1:])
-            self.header_data = out = np.empty(int(sections[-1]), np.uint8)
-            most = int(self.header_totals[sound].max())
-            digits, runs = np.empty(2 * most + record_headers.SLACK, np.uint8), np.empty(most + 1, np.int32)
+        self.header_data, out, digits = self.source, NOTHING, NOTHING
+        if size := self.out_bytes:  # values that are written nowhere: all of the log go into one buffer
+            if self.damage:  # batches may claim more than there is room for, and only now it is known which are sound
+                size = int((self.header_totals + self.made)[self.damage.state == status.SOUND].sum())
+            out = np.empty(size + record_headers.SLACK, np.uint8)
+            digits = np.empty(self.most_digits + record_headers.SLACK, np.uint8)
+            self.header_data = out[:size]
         record_headers.place(
-            self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.totals, self.made,
-            sections, (digits, runs), self.damage.state, self.headers, out,
+            self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.header_columns,
+            self.totals, self.made, digits, self.damage.state, self.headers, out,
         )  # fmt: skip
 
     def records(self) -> Records:

@@ -6,11 +6,15 @@ mixes with both. An index outside its array raises IndexError, negative ones too
 
 from collections.abc import Callable, Iterator
 from functools import wraps
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
-__all__ = [  # what takes the place of `intrinsics`
+__all__ = [  # what takes the place of `intrinsics` and `octets`
+    "count_wide",
+    "count_wide_steps",
+    "gaps_of",
     "get_i8",
     "get_i16",
     "get_i32",
@@ -21,6 +25,7 @@ __all__ = [  # what takes the place of `intrinsics`
     "join8",
     "leading_zeros",
     "load_le64",
+    "marks_of",
     "move",
     "move32",
     "put_i16",
@@ -28,10 +33,13 @@ __all__ = [  # what takes the place of `intrinsics`
     "put_i64",
     "put_le64",
     "put_u8",
+    "span_of",
     "spread",
     "spread_narrow",
     "sum_lanes",
     "sum_narrow",
+    "take_lengths",
+    "trend_of",
 ]
 
 
@@ -191,3 +199,54 @@ join4, join8 = _joiner(4), _joiner(8)
 
 def leading_zeros(value: Any) -> int:
     return 64 - int(value).bit_length()
+
+
+def _octets(array: Any, first: Any, number: Any) -> list[np.int64]:
+    return [np.int64(array[first + np.uint64(k)]) for k in range(number)]
+
+
+def span_of(times: Any, offsets: Any, first: Any, number: Any, expected: Any) -> tuple[Any, ...]:
+    values, strays = _octets(times, first, number), np.int64(0)
+    for k, offset in enumerate(_octets(offsets, first, number)):
+        strays |= offset ^ (expected + np.int64(k))
+    return max(values), min(values), _sum(values), strays
+
+
+def trend_of(values: Any, number: Any, slope: Any) -> tuple[Any, ...]:
+    values = _octets(values, np.uint64(0), number)
+    above = [value - np.int64(k) * slope for k, value in enumerate(values[:-1])]
+    steps = [behind - value for value, behind in pairwise(values)]
+    return min(above), max(above), min(steps), max(steps)
+
+
+def take_lengths(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, ...]:
+    values = _octets(lengths, first, number)
+    for k, value in enumerate(values):
+        out[k] = value
+    nulls = sum(np.int64(value < 0) for value in values)
+    return nulls, min(values, key=np.uint64), max(values), _sum(values)
+
+
+def gaps_of(lengths: Any, starts: Any, first: Any, number: Any) -> Any:
+    gaps, begins = np.int64(0), _octets(starts, first, number + 1)
+    for length, (begin, next_begin) in zip(_octets(lengths, first, number), pairwise(begins), strict=True):
+        gaps |= next_begin - begin - max(length, np.int64(0))
+    return gaps
+
+
+def count_wide(values: Any, number: Any, base: Any, shift: Any) -> Any:
+    return sum(np.int64(np.uint64(value - base) >> shift != 0) for value in _octets(values, np.uint64(0), number))
+
+
+def count_wide_steps(values: Any, number: Any, base: Any, shift: Any) -> Any:
+    steps = [behind - value for value, behind in pairwise(_octets(values, np.uint64(0), number + 1))]
+    return count_wide(steps, len(steps), base, shift)
+
+
+def marks_of(values: Any, first: Any, number: Any, shift: Any) -> Any:
+    found = _octets(values, first, number)
+    return np.uint64(sum(int(np.uint64(value) >> shift != 0) << k for k, value in enumerate(found)))
+
+
+def _sum(values: list[np.int64]) -> np.int64:
+    return np.add.reduce(values, dtype=np.int64)

@@ -134,61 +134,73 @@ def fold_lanes(constants: dict[int, tuple[int, int]]) -> Callable[..., Any]:
     return fold
 
 
-def fold_wide(constants: Callable[[int], tuple[int, int]]) -> Callable[..., Any]:
-    """An intrinsic that folds buffer[position:end], VECTOR_BYTES bytes or more, in whole vectors of AVX-512.
+def fold_wide(constants: Callable[[int], tuple[int, int]], copies: bool) -> Callable[..., Any]:
+    """An intrinsic that folds data[start : start + size], VECTOR_BYTES or more, in whole vectors of AVX-512.
 
-    constants(bits) move a lane forward by that many bits. Gives (low, high, next): the lane that has the same checksum,
-    started from 0, as all the vectors have started from `crc`; and the position behind them. From 512 bytes on four
-    vectors run side by side.
+    constants(bits) move a lane forward by that many bits. Gives (low, high, bytes that are done): the lane that has the
+    same checksum, started from 0, as all the vectors have started from `crc`. copies: each vector is stored to
+    target[at:], too, while a register has it. From 512 bytes on four vectors run side by side.
     """
 
+    def codegen(context, builder, signature, args):
+        start, size, crc = args[1:4]
+        zeros = ir.Constant(OCTET, [0] * 8)
+
+        def pointer(number: int, position: Any) -> Any:
+            where = pointer_to(context, builder, signature.args[number], args[number], position)
+            return builder.bitcast(where, OCTET.as_pointer())
+
+        def taken(done: Any, k: int = 0) -> Any:
+            here = builder.add(done, I64(VECTOR_BYTES * k))
+            vector = builder.load(pointer(0, builder.add(start, here)), align=1)
+            if copies:
+                builder.store(vector, pointer(4, builder.add(args[5], here)), align=1)
+            return vector
+
+        def forward(vector: Any, vectors: int, data: Any) -> Any:
+            by = ir.Constant(OCTET, 4 * constants(8 * VECTOR_BYTES * vectors))
+            return _forward(builder, builder.load(vector), by, data)
+
+        def left(done: Any, vectors: int) -> Any:
+            return builder.icmp_signed("<=", builder.add(done, I64(VECTOR_BYTES * vectors)), size)
+
+        first = builder.xor(taken(I64(0)), builder.insert_element(zeros, crc, I32(0)))
+        last = cgutils.alloca_once_value(builder, first)
+        cursor = cgutils.alloca_once_value(builder, I64(VECTOR_BYTES))
+        with builder.if_then(left(I64(0), 8)):
+            vectors = [cgutils.alloca_once_value(builder, first)]
+            vectors += [cgutils.alloca_once_value(builder, taken(I64(0), k)) for k in (1, 2, 3)]
+            builder.store(I64(4 * VECTOR_BYTES), cursor)
+            with looping(builder, lambda: left(builder.load(cursor), 4)):
+                done = builder.load(cursor)
+                for k, vector in enumerate(vectors):
+                    builder.store(forward(vector, 4, taken(done, k)), vector)
+                builder.store(builder.add(done, I64(4 * VECTOR_BYTES)), cursor)
+            sum_ = builder.load(vectors[3])
+            for k in range(3):
+                sum_ = forward(vectors[k], 3 - k, sum_)
+            builder.store(sum_, last)
+        with looping(builder, lambda: left(builder.load(cursor), 1)):
+            done = builder.load(cursor)
+            builder.store(forward(last, 1, taken(done)), last)
+            builder.store(builder.add(done, I64(VECTOR_BYTES)), cursor)
+        lanes = builder.load(last)
+        to_the_fourth = ir.Constant(OCTET, [*constants(384), *constants(256), *constants(128), 0, 0])
+        moved = _forward(builder, lanes, to_the_fourth, zeros)
+        words = [builder.extract_element(lanes, I32(k)) for k in (6, 7)]
+        for k in range(6):
+            words[k % 2] = builder.xor(words[k % 2], builder.extract_element(moved, I32(k)))
+        return context.make_tuple(builder, signature.return_type, [*words, builder.load(cursor)])
+
+    u64, i64 = types.uint64, types.int64
+    result = types.Tuple((u64, u64, i64))
+
     @intrinsic
-    def fold(typingctx, buffer, position, end, crc):
-        def codegen(context, builder, signature, args):
-            array, start, stop, crc = args
-            zeros = ir.Constant(OCTET, [0] * 8)
+    def fold(typingctx, data, start, size, crc):
+        return result(data, i64, i64, u64), codegen
 
-            def load(at: Any, k: int) -> Any:
-                pointer = pointer_to(context, builder, signature.args[0], array, builder.add(at, I64(VECTOR_BYTES * k)))
-                return builder.load(builder.bitcast(pointer, OCTET.as_pointer()), align=1)
+    @intrinsic
+    def fold_copy(typingctx, data, start, size, crc, target, at):
+        return result(data, i64, i64, u64, target, i64), codegen
 
-            def forward(vector: Any, vectors: int, data: Any) -> Any:
-                by = ir.Constant(OCTET, 4 * constants(8 * VECTOR_BYTES * vectors))
-                return _forward(builder, builder.load(vector), by, data)
-
-            def left(at: Any, vectors: int) -> Any:
-                return builder.icmp_signed("<=", builder.add(at, I64(VECTOR_BYTES * vectors)), stop)
-
-            last = cgutils.alloca_once_value(
-                builder, builder.xor(load(start, 0), builder.insert_element(zeros, crc, I32(0)))
-            )
-            cursor = cgutils.alloca_once_value(builder, builder.add(start, I64(VECTOR_BYTES)))
-            with builder.if_then(left(start, 8)):
-                vectors = [cgutils.alloca_once_value(builder, builder.load(last))]
-                vectors += [cgutils.alloca_once_value(builder, load(start, k)) for k in (1, 2, 3)]
-                builder.store(builder.add(start, I64(4 * VECTOR_BYTES)), cursor)
-                with looping(builder, lambda: left(builder.load(cursor), 4)):
-                    at = builder.load(cursor)
-                    for k, vector in enumerate(vectors):
-                        builder.store(forward(vector, 4, load(at, k)), vector)
-                    builder.store(builder.add(at, I64(4 * VECTOR_BYTES)), cursor)
-                sum_ = builder.load(vectors[3])
-                for k in range(3):
-                    sum_ = forward(vectors[k], 3 - k, sum_)
-                builder.store(sum_, last)
-            with looping(builder, lambda: left(builder.load(cursor), 1)):
-                at = builder.load(cursor)
-                builder.store(forward(last, 1, load(at, 0)), last)
-                builder.store(builder.add(at, I64(VECTOR_BYTES)), cursor)
-            lanes = builder.load(last)
-            to_the_fourth = ir.Constant(OCTET, [*constants(384), *constants(256), *constants(128), 0, 0])
-            moved = _forward(builder, lanes, to_the_fourth, zeros)
-            words = [builder.extract_element(lanes, I32(k)) for k in (6, 7)]
-            for k in range(6):
-                words[k % 2] = builder.xor(words[k % 2], builder.extract_element(moved, I32(k)))
-            return context.make_tuple(builder, signature.return_type, [*words, builder.load(cursor)])
-
-        result = types.Tuple((types.uint64, types.uint64, types.int64))
-        return result(buffer, types.int64, types.int64, types.uint64), codegen
-
-    return fold
+    return fold_copy if copies else fold

@@ -12,6 +12,7 @@ import numpy as np
 from kfbench.kernels._jit import FAST_CRC, WIDE_CRC, kernel, leaf, part
 from kfbench.kernels.carryless import VECTOR_BYTES, carryless_low, crc32c_byte, crc32c_word, fold_lanes, fold_wide
 from kfbench.kernels.intrinsics import load_le64, move
+from kfbench.kernels.varint import put_bytes
 
 CASTAGNOLI, IEEE = 0x82F63B78, 0xEDB88320  # reflected polynomials
 U0, THREE, U8, W32, W64 = (np.uint64(value) for value in (0, 3, 8, 32, 64))
@@ -124,25 +125,31 @@ def _lane_constants(bits: int, polynomial: int) -> tuple[int, int]:
     return _power(bits + 63, polynomial) << 32, _power(bits - 1, polynomial) << 32
 
 
-_fold_wide = fold_wide(partial(_lane_constants, polynomial=CASTAGNOLI))
+_wide_constants = partial(_lane_constants, polynomial=CASTAGNOLI)
+_fold_wide, _fold_copy = (fold_wide(_wide_constants, copies) for copies in (False, True))
 
 
 def _wide_ahead(crc, buffer, start, end):
     if start + VECTOR_BYTES <= end:
-        low, high, start = _fold_wide(buffer, start, end, crc)
+        low, high, done = _fold_wide(buffer, start, end - start, crc)
         crc = crc32c_word(crc32c_word(U0, low), high)
+        start += done
     return crc, start
+
+
+_wide_ahead_leaf = leaf(_wide_ahead)
 
 
 def _wide_copy(crc, buffer, summed, at, data, start, size):
     end = at + size
-    while at < end:
-        step = min(BLOCK, end - at)
-        move(buffer, at, data, start, step)
-        at += step
-        start += step
-        crc, summed = _wide_ahead_leaf(crc, buffer, summed, at)
-    return crc, summed
+    gap = (summed - at) & (VECTOR_BYTES - 1)  # till what is copied and not summed is whole vectors
+    if size < gap + VECTOR_BYTES:
+        return _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, size))
+    crc, summed = _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, gap))
+    start += gap
+    low, high, done = _fold_copy(data, start, end - summed, crc, buffer, summed)
+    put_bytes(buffer, summed + done, data, start + done, end - summed - done)
+    return crc32c_word(crc32c_word(U0, low), high), summed + done
 
 
 def _no_ahead(crc, buffer, start, end):
@@ -168,7 +175,6 @@ def _portable_tail(crc, buffer, start, end):
     return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end)
 
 
-_wide_ahead_leaf = leaf(_wide_ahead)
 # A writer may run the checksum behind itself, while its bytes are still in the first cache: start with CRC32C_START,
 # `ahead` takes what is quick to take and says how far it came, `finish` takes the rest. Writers call it for BLOCK bytes
 # at least. `copy` copies what comes next, data[start:start + size] to buffer[at:], and may sum it on the way: beside a

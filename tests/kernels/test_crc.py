@@ -94,20 +94,6 @@ def test_every_flipped_bit_changes_the_sum() -> None:
     assert [len(each) for each in sums] == [8 * len(data) + 1] * 2
 
 
-def test_what_is_copied_is_summed_as_far_as_it_is_said() -> None:
-    """In pieces, which are shorter and longer than a step; what was there before is summed with the first."""
-    out, summed, at, sum_ = np.zeros(40_000, np.uint8), 5, 5, CRC32C_START
-    for start, size in ((7, 20), (100, 0), (0, 3072), (9, 7000), (3, 63), (77, 6145)):
-        sum_, summed = copied(np.uint64(sum_), out, summed, at, NOISE, start, size)
-        at += size
-        assert summed <= at
-    wanted = b"".join(
-        NOISE[start : start + size].tobytes() for start, size in ((7, 20), (0, 3072), (9, 7000), (3, 63), (77, 6145))
-    )
-    assert out[5:at].tobytes() == wanted and not out[:5].any() and not out[at:].any()
-    assert finished(np.uint64(sum_), out, summed, at) == crc32c.crc32c(wanted)
-
-
 def compiled(function: Any) -> Any:
     return numba.njit(function) if COMPILED else function
 
@@ -120,3 +106,21 @@ def copied(sum_, buffer, summed, at, data, start, size):  # type: ignore[no-unty
 @compiled
 def finished(sum_, buffer, summed, at):  # type: ignore[no-untyped-def]
     return crc32c_finish(sum_, buffer, summed, at)
+
+
+@pytest.mark.parametrize("sizes", [(1, 63, 64, 65, 0, 127, 128, 512), (7000, 3, 600, 6145), (40, 1024, 88, 513)])
+@pytest.mark.parametrize("ahead", [0, 1, 61, 64, 300])
+def test_what_is_copied_is_summed_as_far_as_it_is_said(ahead: int, sizes: tuple[int, ...]) -> None:
+    """In pieces shorter and longer than a step, behind so many bytes that are not summed yet."""
+    at = 5 + ahead
+    out, sum_, summed = np.zeros(2**14, np.uint8), CRC32C_START, 5
+    out[5:at] = NOISE[:ahead]
+    wanted = NOISE[:ahead].tobytes()
+    for k, size in enumerate(sizes):
+        sum_, summed = copied(np.uint64(sum_), out, summed, at, NOISE, 9 + k, size)
+        wanted += NOISE[9 + k : 9 + k + size].tobytes()
+        at += size
+        assert summed <= at
+        assert out[5:at].tobytes() == wanted
+    assert not out[:5].any() and not out[at + 32 :].any()
+    assert finished(np.uint64(sum_), out, summed, at) == crc32c.crc32c(wanted)

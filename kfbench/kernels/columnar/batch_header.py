@@ -10,6 +10,7 @@ from kfbench.kernels._jit import leaf, part
 from kfbench.kernels.crc import crc32c
 from kfbench.kernels.intrinsics import get_i16, get_i64, get_u32, put_i16, put_i32, put_i64, put_u8
 from kfbench.kernels.lengths import delta_code, get_delta
+from kfbench.kernels.octets import span_of
 from kfbench.kernels.sealing import INT32_MAX
 from kfbench.kernels.varint import get_uvarint, put_uvarint, uvarint_bytes
 
@@ -52,16 +53,14 @@ def outline(timestamps, offsets, first, end, row):
     last_delta = last_offset - base_offset
     earliest, strays, far, sum_of_times = latest, np.int64(0), last_delta + 2**31, np.int64(0)
     if first < end:
-        default = earliest = latest = timestamps[first]
-        expected = base_offset
-        for i in range(first, end):
-            time, offset = timestamps[i], offsets[i]
-            latest, earliest = max(latest, time), min(earliest, time)
-            sum_of_times += time
-            strays |= offset ^ expected
-            far |= offset - base_offset + 2**31
-            expected += 1
-        strays |= last_offset ^ (expected - 1)
+        default = timestamps[first]
+        count = np.int64(end - first)
+        latest, earliest, sum_of_times, strays = span_of(timestamps, offsets, first, count, base_offset)
+        far |= count - 1 + 2**31
+        if strays:  # else no delta is larger than that
+            for i in range(first, end):
+                far |= offsets[i] - base_offset + 2**31
+        strays |= last_delta ^ (count - 1)
     if row.delete_horizon_ms >= 0:
         default = row.delete_horizon_ms
     if base_time == UNSET:

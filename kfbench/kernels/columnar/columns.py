@@ -8,18 +8,20 @@ import numpy as np
 
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
-from kfbench.kernels.intrinsics import (
-    get_u8,
+from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.octets import (
+    count_wide,
+    count_wide_steps,
+    gaps_of,
     join4,
     join8,
-    leading_zeros,
-    load_le64,
-    put_le64,
-    put_u8,
+    marks_of,
     spread,
     spread_narrow,
     sum_lanes,
     sum_narrow,
+    take_lengths,
+    trend_of,
 )
 from kfbench.kernels.varint import (
     get_uvarint,
@@ -38,9 +40,9 @@ EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
 FULL = -1  # no position
 ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
-BUCKETS = 65 + 7  # of a histogram: how many values have how many bits, and none behind: 7 bits are a byte of a uvarint
+BUCKETS = 65 + 7  # for each width the bytes of all that is above it, and none behind: 7 bits are a byte of a uvarint
 GROUP = 8  # packed at a time
-U0, U1, U2, U3, U4, U7, U8, U31, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 31, 64))
+U0, U1, U2, U3, U4, U7, U8, U31, U63, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 31, 63, 64))
 
 
 @leaf
@@ -68,19 +70,21 @@ def _is_uneven(bits, total, n):
 
 
 @leaf
-def _patched(n, top, most, histogram):
-    """(bytes, width, number of patches) of n residuals packed with patches, from how many have how many bits, `top` at
-    most; (most, 0, 0) where that is not less than `most` bytes. The histogram is used up."""
+def _patched(x, n, low, steps, top, most, highs):
+    """(bytes, width, number of patches) of n residuals packed with patches, `top` bits at most; (most, 0, 0) where that
+    is not less than `most` bytes. They are what x[:n], or each step behind one of it, is above `low`.
+
+    Counted anew at each width: a few are tried, and a histogram would take the bits of each residual one by one."""
     best, best_width, best_number = most, np.int64(0), np.int64(0)
     position_bits = bits_of(np.uint64(n - 1))
-    number = highs = np.int64(0)
+    for k in range(U1, U8):
+        highs[np.uint64(top) + k] = 0
     for below in range(np.uint64(top)):
         bits = np.uint64(top) - below
-        number += histogram[bits]
+        number = count_wide_steps(x, n, low, bits - U1) if steps else count_wide(x, n, low, bits - U1)
         # One bit less in the width, and a high part of 0, 7, 14 ... bits takes a byte more.
-        histogram[bits] += histogram[bits + U7]
-        highs += histogram[bits]
-        patches = uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs
+        highs[bits] = number + highs[bits + U7]
+        patches = uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs[bits]
         if patches >= best:  # and more of them below
             break
         width = np.int64(bits) - 1
@@ -88,13 +92,6 @@ def _patched(n, top, most, histogram):
         if size < best and width <= MOST_BITS:
             best, best_width, best_number = size, width, number
     return best, best_width, best_number
-
-
-@leaf
-def _clear(histogram, top):
-    """For values of `top` bits at most."""
-    for bits in range(np.uint64(top + 8)):
-        histogram[bits] = 0
 
 
 @leaf
@@ -133,20 +130,14 @@ def choose(x, n, low, high, total, is_wide, histogram):
     if is_wide:
         first = x[0]
         slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else np.int64(0)
+        lowest, highest, least, most = trend_of(x, n, slope)
         if slope != 0:
-            lowest = highest = first
-            for i in range(np.uint64(n)):
-                value = x[i] - np.int64(i) * slope
-                lowest, highest = min(lowest, value), max(highest, value)
+            last = x[n - 1] - np.int64(n - 1) * slope
+            lowest, highest = min(lowest, last), max(highest, last)
             other = _width_of(np.uint64(highest - lowest))
             other_size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, other)
             if other_size < size:
                 size, kind, width, base, more = other_size, np.int64(SLOPED), other, lowest, slope
-        # A loop of its own: where one has both, compilers make no vectors of the last values.
-        least = most = x[1] - first
-        for i in range(np.uint64(n - 1)):
-            step = x[i + U1] - x[i]
-            least, most = min(least, step), max(most, step)
         step_bits = bits_of(np.uint64(most - least))
         other = _width_of(np.uint64(most - least))
         other_size = 2 + varint_bytes(first) + varint_bytes(least) + packed_bytes(n - 1, other)
@@ -154,21 +145,15 @@ def choose(x, n, low, high, total, is_wide, histogram):
             size, kind, width, base, more = other_size, np.int64(DELTA), other, least, first
     bits = bits_of(np.uint64(high - low))
     if _is_uneven(bits, total - low * n, n):
-        _clear(histogram, bits)
-        for i in range(np.uint64(n)):
-            histogram[np.uint64(bits_of(np.uint64(x[i] - low)))] += 1
         head = 2 + varint_bytes(low)
-        other_size, other, number = _patched(n, bits, size - head, histogram)
+        other_size, other, number = _patched(x, n, low, False, bits, size - head, histogram)
         if number:
             size, kind, width, base, more, patches = (
                 other_size + head, np.int64(PATCHED), other, low, np.int64(0), number
             )  # fmt: skip
     if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
-        _clear(histogram, step_bits)
-        for i in range(U1, np.uint64(n)):
-            histogram[np.uint64(bits_of(np.uint64(x[i] - x[i - U1] - least)))] += 1
         head = 2 + varint_bytes(x[0]) + varint_bytes(least)
-        other_size, other, number = _patched(n - 1, step_bits, size - head, histogram)
+        other_size, other, number = _patched(x, n - 1, least, True, step_bits, size - head, histogram)
         if number:
             size, kind, width, base, more, patches = (
                 other_size + head, np.int64(PATCHED_DELTA), other, least, x[0], number
@@ -212,7 +197,7 @@ def _flush(out, at, word, fill):
 def pack(out, at, x, n, width):
     """Writes the low `width` bits of x[:n]; gives the next position. x has room for GROUP more, which are used up.
 
-    Up to 8 bytes behind the last are written over, where `out` has as many.
+    Up to 16 bytes behind the last are written over, where `out` has as many.
     """
     bits = np.uint64(width)
     mask = (U1 << bits) - U1
@@ -222,7 +207,7 @@ def pack(out, at, x, n, width):
         for i in range(np.uint64(n)):
             put_le64(out, at, np.uint64(x[i]))
             at += 8
-    elif width and end + 8 > len(out):
+    elif width and end + 16 > len(out):
         for i in range(np.uint64(n)):
             at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
         _flush(out, at, word, fill)
@@ -234,9 +219,14 @@ def pack(out, at, x, n, width):
                 put_le64(out, at, join8(x, i, bits, mask))
                 at += width
             return end
-        if width <= 14:
-            for i in range(U0, np.uint64(n), U4):
-                at, word, fill = _push(out, at, word, fill, join4(x, i, bits, mask), bits << U2)
+        if width <= 14:  # and of these two words
+            half = bits << U2
+            for i in range(U0, np.uint64(n), U8):
+                low, high = join4(x, i, bits, mask), join4(x, i + U4, bits, mask)
+                put_le64(out, at, low | high << half)
+                put_le64(out, at + 8, high >> (U64 - half))
+                at += width
+            return end
         elif width <= 28:
             for i in range(U0, np.uint64(n), U2):
                 pair = np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
@@ -246,6 +236,12 @@ def pack(out, at, x, n, width):
                 at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
         put_le64(out, at, word)
     return end
+
+
+@leaf
+def _lowest(marks):
+    """The number of the lowest bit of a uint64 that has one."""
+    return U63 - np.uint64(leading_zeros(marks & (~marks + U1)))
 
 
 @part
@@ -283,14 +279,17 @@ def put(out, at, x, n, kind, width, base, more, patches):
         shift, position_bits = np.uint64(width), np.uint64(bits_of(np.uint64(m - 1)))
         at = put_uvarint(out, at, np.uint64(patches))
         word, fill = U0, U0
-        for i in range(np.uint64(m)):
-            if np.uint64(x[i]) >> shift:
-                at, word, fill = _push(out, at, word, fill, i, position_bits)
+        for i in range(U0, np.uint64(m), U64):
+            marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
+            while marks:
+                at, word, fill = _push(out, at, word, fill, i + _lowest(marks), position_bits)
+                marks &= marks - U1
         at = _flush(out, at, word, fill)
-        for i in range(np.uint64(m)):
-            high = np.uint64(x[i]) >> shift
-            if high:
-                at = put_uvarint(out, at, high)
+        for i in range(U0, np.uint64(m), U64):
+            marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
+            while marks:
+                at = put_uvarint(out, at, np.uint64(x[i + _lowest(marks)]) >> shift)
+                marks &= marks - U1
     return at
 
 
@@ -474,43 +473,56 @@ def _read_patches(data, p, end, n, width, x, r):
 
 
 @leaf
-def fill_placed_lengths(x, lengths, starts, first, stride, n):
-    """Fills x[:n] with every `stride`th length, or with codes where any is null.
-
-    (whether all but nulls lie one behind the other, nulls, least length, sum of the lengths, `bounds_of` x)."""
-    last = first + np.uint64(n - 1) * stride
-    length = np.int64(lengths[last])
-    x[n - 1] = least_any = most = total = length
-    strays = np.int64(0)
-    for i in range(np.uint64(n - 1)):
-        h = first + i * stride
-        length = np.int64(lengths[h])
-        x[i] = length
-        least_any, most, total = min(least_any, length), max(most, length), total + length
-        strays |= starts[h + stride] - starts[h] - max(length, 0)
-    nulls = np.int64(0)
-    if least_any != NULL:
-        return strays == 0, nulls, least_any, total, least_any, most, total
-    if most == NULL:
-        for i in range(np.uint64(n)):
-            x[i] = 0
-        return strays == 0, n, nulls, nulls, nulls, nulls, nulls
-    least = np.int64(INT32_MAX)
-    for i in range(np.uint64(n)):
-        nulls += x[i] == NULL
-        least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
+def _take_codes(x, n, least):
+    """Makes codes of the lengths x[:n], some of them null; gives what was added to the others."""
     shift = 1 - least
     for i in range(np.uint64(n)):
         x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
-    total += nulls
-    return strays == 0, nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+    return shift
 
 
 @leaf
 def fill_lengths(x, lengths, first, stride, n):
-    """As `fill_placed_lengths`, of lengths alone."""
-    _, nulls, least, total, low, high, code_total = fill_placed_lengths(x, lengths, lengths, first, stride, n)
-    return nulls, least, total, low, high, code_total
+    """Fills x[:n] with every `stride`th length, or with codes where any is null.
+
+    (nulls, least length, sum of the lengths, `bounds_of` x)."""
+    length = np.int64(lengths[first])
+    least_any = most = length
+    total = np.int64(0)
+    for i in range(np.uint64(n)):
+        length = np.int64(lengths[first + i * stride])
+        x[i] = length
+        least_any, most, total = min(least_any, length), max(most, length), total + length
+    nulls = np.int64(0)
+    if least_any != NULL:
+        return nulls, least_any, total, least_any, most, total
+    if most == NULL:
+        for i in range(np.uint64(n)):
+            x[i] = 0
+        return n, nulls, nulls, nulls, nulls, nulls
+    least = np.int64(INT32_MAX)
+    for i in range(np.uint64(n)):
+        nulls += x[i] == NULL
+        least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
+    shift = _take_codes(x, n, least)
+    total += nulls
+    return nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
+
+
+@leaf
+def fill_placed_lengths(x, lengths, starts, first, n):
+    """As `fill_lengths`, of lengths one behind the other and before it whether all that they are of, but nulls, does
+    lie so. Where all are null nothing is filled."""
+    nulls, least, most, total = take_lengths(x, lengths, first, n)
+    if nulls == n:
+        none = np.int64(0)
+        return True, n, none, none, none, none, none
+    is_run = gaps_of(lengths, starts, first, n - 1) == 0
+    if nulls == 0:
+        return is_run, nulls, least, total, least, most, total
+    shift = _take_codes(x, n, least)
+    total += nulls
+    return is_run, nulls, least, total, np.int64(0), most + shift, total + shift * (n - nulls)
 
 
 @leaf

@@ -6,7 +6,18 @@ from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
 from kfbench.kernels.columnar import columns as packed
 from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
-from kfbench.kernels.intrinsics import get_i64, get_u8, get_u32, load_le64, move, put_i32, put_i64, put_u8
+from kfbench.kernels.intrinsics import (
+    get_i64,
+    get_u8,
+    get_u32,
+    load_le64,
+    move,
+    move32,
+    put_i32,
+    put_i64,
+    put_le64,
+    put_u8,
+)
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes
 
@@ -27,6 +38,7 @@ ONES, SIXES, HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x
 TO_LETTERS = np.uint64(ord("a") - 10 - ord("0"))
 NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
+BYTE, FULL_WORD = np.uint64(0xFF), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 # Writing. scratch: (x int64[records, or headers, of the largest batch], histogram, numbers as x, known int64[KNOWN],
@@ -379,8 +391,10 @@ def sizes(columns, bounds, scratch, room, out):
         out[3 * b], out[3 * b + 1], out[3 * b + 2] = size, key_bytes, value_bytes
 
 
-# Reading. Positions in the payload count from where its header bytes begin. Values of a template are not in it: until
-# `place` writes them they have -1 less the position of the template in `data`.
+# Reading. Positions in the payload count from where its header bytes begin. Of keys by position `index` fills in the
+# first record's alone; `place` has the others. Values of a template are not in the payload: they are written in front
+# of it, those of the last position first. Until `place` has done so the first of each has -1 less the position of the
+# template in `data`.
 
 
 @leaf
@@ -402,111 +416,143 @@ def _get_key_length(data, p, end, most_bytes):
 
 
 @leaf
+def _ones(byte):
+    """How many bits of a uint64 below 256 are set."""
+    byte -= (byte >> ONE) & np.uint64(0x55)
+    byte = (byte & np.uint64(0x33)) + ((byte >> np.uint64(2)) & np.uint64(0x33))
+    return np.int64((byte + (byte >> U4)) & np.uint64(0x0F))
+
+
+@leaf
 def _bits_set(data, p, size):
     number = np.int64(0)
-    for k in range(size):
-        byte = np.int64(get_u8(data, p + k))
-        while byte:
-            byte &= byte - 1
-            number += 1
+    for k in range(p, p + size):
+        number += _ones(np.uint64(get_u8(data, k)))
     return number
 
 
+@leaf
+def _fill(lengths, starts, h, stride, n, length, at, step):
+    """Gives n headers, every stride-th from h on, one length, and places from `at` on that are `step` apart."""
+    for _ in range(n):
+        lengths[h], starts[h] = length, at
+        h += stride
+        at += step
+
+
 @part
-def _read_position(data, p, end, n, most_bytes, at, made, room):
-    """Lengths x[:n] and places y[:n] of one position's values, whose payload begins at `at`, and `made` bytes of
-    templates before it; (state, next position, end of the payload, bytes of templates)."""
-    x, y, table = room
+def _read_each(data, p, end, n, form, most_bytes, at, room, lengths, starts, h, stride):
+    """Reads the values of one position that have lengths of their own into headers h, h + stride, ...
+
+    Their payload begins at `at`. (state, next position, end of the payload, bytes of all n).
+    """
+    x, table = room
+    taken = np.int64(0)
+    if form == PLAIN or form == PLAIN_WITH_NULLS:
+        state, p, taken = packed.read_lengths(data, p, end, n, form == PLAIN_WITH_NULLS, most_bytes, x)
+        if state == status.SOUND:
+            for i in range(np.uint64(n)):
+                lengths[h], starts[h] = x[i], at
+                at += max(x[i], 0)
+                h += stride
+        return state, p, at, taken
+    known, p = get_uvarint(data, p, end)
+    if form != DICTIONARY or p > end or known < 2 or known > MOST_VALUES:
+        return status.HEADER_COLUMNS, p, at, taken
+    for k in range(np.uint64(known)):
+        state, p, length = _get_value_length(data, p, end, most_bytes)
+        if state != status.SOUND:
+            return state, p, at, taken
+        table[k << ONE], table[(k << ONE) + ONE] = length, at
+        at += max(length, 0)
+    width = bits_of(np.uint64(known - 1))
+    size = packed_bytes(n, width)
+    if size > end - p:
+        return status.HEADER_COLUMNS, p, at, taken
+    if not is_padded(data, p, n, width):
+        return status.PADDING, p, at, taken
+    packed.unpack(data, p, n, width, 0, x, 0)
+    for i in range(np.uint64(n)):
+        if x[i] >= known:
+            return status.HEADER_COLUMNS, p, at, taken
+        k = np.uint64(2 * x[i])
+        lengths[h], starts[h] = table[k], table[k + ONE]
+        taken += max(table[k], 0)
+        h += stride
+    return status.SOUND, p + size, at, taken
+
+
+@leaf
+def _read_position(data, p, end, n, most_bytes, at, made, room, lengths, starts, h, stride):
+    """Lengths and places of one position's values, headers h, h + stride, ..., whose payload begins at `at`; `made`
+    bytes of templates are before it. (state, next position, end of the payload, bytes of templates, of all n)."""
     form = np.int64(get_u8(data, p)) if p < end else np.int64(-1)
     p += 1
     if form == CONSTANT:
         state, p, length = _get_value_length(data, p, end, most_bytes)
-        for i in range(np.uint64(n)):
-            x[i], y[i] = length, at
-        return state, p, at + max(length, 0), made
-    if form == PLAIN or form == PLAIN_WITH_NULLS:
-        state, p, _ = packed.read_lengths(data, p, end, n, form == PLAIN_WITH_NULLS, most_bytes, x)
         if state == status.SOUND:
-            for i in range(np.uint64(n)):
-                y[i] = at
-                at += max(x[i], 0)
-        return state, p, at, made
-    if form == DICTIONARY:
-        known, p = get_uvarint(data, p, end)
-        if p > end or known < 2 or known > MOST_VALUES:
-            return status.HEADER_COLUMNS, p, at, made
-        lengths = p
-        for _ in range(known):
-            state, p, length = _get_value_length(data, p, end, most_bytes)
-            if state != status.SOUND:
-                return state, p, at, made
-        width = bits_of(np.uint64(known - 1))
-        size = packed_bytes(n, width)
-        if size > end - p:
-            return status.HEADER_COLUMNS, p, at, made
-        if not is_padded(data, p, n, width):
-            return status.PADDING, p, at, made
-        for k in range(known):
-            _, lengths, table[2 * k] = _get_value_length(data, lengths, end, most_bytes)
-            table[2 * k + 1] = at
-            at += max(table[2 * k], 0)
-        packed.unpack(data, p, n, width, 0, x, 0)
-        for i in range(np.uint64(n)):
-            if x[i] >= known:
-                return status.HEADER_COLUMNS, p, at, made
-            k = np.uint64(2 * x[i])
-            x[i], y[i] = table[k], table[k + ONE]
-        return status.SOUND, p + size, at, made
+            _fill(lengths, starts, h, stride, n, length, at, np.int64(0))
+        length = max(length, 0)
+        return state, p, at + length, made, n * length
     if form == HEX_TEMPLATE:
         template = p
         state, p, length = _get_key_length(data, p, end, most_bytes)
         size = packed_bytes(length, 1)
         if state != status.SOUND or length == 0 or size > end - p:
-            return status.LIMIT_FIELD if state == status.LIMIT_FIELD else status.HEADER_COLUMNS, p, at, made
+            problem = status.LIMIT_FIELD if state == status.LIMIT_FIELD else status.HEADER_COLUMNS
+            return problem, p, at, made, np.int64(0)
         if not is_padded(data, p, length, 1):
-            return status.PADDING, p, at, made
+            return status.PADDING, p, at, made, np.int64(0)
         varying = _bits_set(data, p, size)
         if varying == 0:
-            return status.HEADER_COLUMNS, p, at, made
-        for i in range(np.uint64(n)):
-            x[i], y[i] = length, -1 - template
-        return status.SOUND, p + size, at + length - varying + packed_bytes(n * varying, 4), made + n * length
-    return status.HEADER_COLUMNS, p, at, made
+            return status.HEADER_COLUMNS, p, at, made, np.int64(0)
+        made += n * length
+        _fill(lengths, starts, h, stride, n, length, -made, length)
+        starts[h] = -1 - template
+        return status.SOUND, p + size, at + length - varying + packed_bytes(n * varying, 4), made, n * length
+    state, p, at, taken = _read_each(data, p, end, n, form, most_bytes, at, room, lengths, starts, h, stride)
+    return state, p, at, made, taken
 
 
 @leaf
 def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
-    """Headers of n >= 1 records into rows `first` and up; (state, next position, payload bytes, template bytes)."""
+    """Headers of n >= 1 records into rows `first` and up.
+
+    (state, next position, payload bytes, template bytes, bytes of all keys and values).
+    """
     key_lengths, key_starts, value_lengths, value_starts = headers
-    x, y, _ = room
-    at, made = np.int64(0), np.int64(0)
+    x = room[0]
+    at, made, taken = np.int64(0), np.int64(0), np.int64(0)
     mode = np.int64(BY_RECORD)
     state = status.SOUND
+    to, until = np.uint64(first), np.uint64(first + m)
     if n > 1:
         mode = np.int64(get_u8(data, p))
         p += 1
     if mode == BY_POSITION:
         number, p = get_uvarint(data, p, end)
         stride = np.uint64(number)
-        for h in range(np.uint64(first), np.uint64(first) + stride):
+        for h in range(to, to + stride):
             state, p, name = _get_key_length(data, p, end, most_bytes)
             if state != status.SOUND:
                 break
-            for i in range(np.uint64(n)):
-                key_lengths[h + i * stride], key_starts[h + i * stride] = name, at
-            state, p, at, made = _read_position(data, p, end, n, most_bytes, at + name, made, room)
+            key_lengths[h], key_starts[h] = name, at
+            state, p, at, made, content = _read_position(
+                data, p, end, n, most_bytes, at + name, made, room, value_lengths, value_starts, h, stride
+            )
             if state != status.SOUND:
                 break
-            for i in range(np.uint64(n)):
-                value_lengths[h + i * stride], value_starts[h + i * stride] = x[i], y[i]
-        return state, p, at, made
+            taken += n * name + content
+        if state == status.SOUND:
+            for h in range(to + stride, until):
+                key_lengths[h] = key_lengths[h - stride]
+        return state, p, at, made, taken
     if n == 1:
         _, p = get_uvarint(data, p, end)
     else:
         state, p = packed.read(data, p, end, n, x, 0)  # `index` has seen it
-    to = np.uint64(first)
     if n == 1 or m == 1:
-        for h in range(to, to + np.uint64(m)):
+        for h in range(to, until):
             state, p, name = _get_key_length(data, p, end, most_bytes)
             if state != status.SOUND:
                 break
@@ -528,12 +574,12 @@ def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
             for h in range(np.uint64(m)):
                 value_lengths[to + h] = x[h]
     if state == status.SOUND:
-        for h in range(to, to + np.uint64(m)):
+        for h in range(to, until):
             key_starts[h] = at
             at += np.int64(key_lengths[h])
             value_starts[h] = at
             at += max(np.int64(value_lengths[h]), 0)
-    return state, p, at, made
+    return state, p, at, made, at
 
 
 @leaf
@@ -557,12 +603,12 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
     """Reads the header columns of the batches that have some; moves bodies to where the payload begins.
 
     header_columns: where they begin; totals, codecs, bounds and header_bounds as `columnar.index` left them;
-    most_in_all: bytes that headers may stand for; room: scratch, x and y int64 for the records and the headers of the
+    most_in_all: bytes that headers may stand for; room: scratch, x int64 for the records and the headers of the
     largest batch, table int64[2 * MOST_VALUES]. Fills headers (lengths and places of keys, of values), header_totals
     and made int64 (bytes of headers in each batch's payload, of their templates). A batch that breaks a promise gets
-    its state.
+    its state. Gives of the sound ones (bytes of both if there is a template, else 0, the most digits of a template).
     """
-    key_lengths, _, value_lengths, _ = headers
+    total, made_in_all, most_digits = np.int64(0), np.int64(0), np.int64(0)
     for b in range(len(state)):
         made[b] = header_totals[b] = 0
         first, n = bounds[b], bounds[b + 1] - bounds[b]
@@ -570,30 +616,32 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
         if state[b] != status.SOUND or m == 0:
             continue
         end = positions[b + 1]
-        problem, p, header_totals[b], made[b] = _read_batch(
+        problem, p, header_total, batch_made, taken = _read_batch(
             data, header_columns[b], end, n, start, m, most_bytes, room, headers
         )
-        taken = np.int64(0)
-        if problem == status.SOUND:
-            for h in range(np.uint64(start), np.uint64(start + m)):
-                taken += np.int64(key_lengths[h]) + max(np.int64(value_lengths[h]), 0)
-            if taken > most_in_all:
-                problem = status.LIMIT_LOG_HEADER_BYTES
+        header_totals[b], made[b] = header_total, batch_made
+        if problem == status.SOUND and taken > most_in_all:
+            problem = status.LIMIT_LOG_HEADER_BYTES
         if problem == status.SOUND:
             bodies[b] = p
             if p == end:
                 codecs[b] = 0
-            if codecs[b] == 0 and p + totals[b] + header_totals[b] != end:
+            if codecs[b] == 0 and p + totals[b] + header_total != end:
                 problem = status.PAYLOAD
             elif (
                 codecs[b] == 0
-                and made[b]
+                and batch_made
+                and n & 1  # else there are no odd digits
                 and not _are_padded(data, end, n, start, header_bounds[first + 1], p + totals[b], headers)
             ):
                 problem = status.PADDING
         if problem == status.SOUND:
             most_in_all -= taken
+            made_in_all += batch_made
+            total += batch_made + header_total
+            most_digits = max(most_digits, min(2 * header_total, batch_made))
         state[b] = problem
+    return (total if made_in_all else np.int64(0)), most_digits
 
 
 @part
@@ -622,71 +670,159 @@ def _digits_of(word):
     return word + np.uint64(ZEROS) + letters * TO_LETTERS
 
 
-@part
-def _expand(data, p, n, source, at, out, to, digits, runs):
-    """Writes the n values of the template at p, whose payload begins at `at`; (their length, whether it is padded)."""
-    length, p = get_uvarint(data, p, len(data))
-    varying, number, is_within = np.int64(0), np.uint64(0), False
-    for k in range(length):
-        varies = (np.int64(get_u8(data, p + (k >> 3))) >> (k & 7)) & 1 != 0
-        varying += varies
-        if varies != is_within:
-            runs[number] = k
-            number += ONE
-            is_within = varies
-    if is_within:
-        runs[number] = length
-        number += ONE
-    first = at + length - varying
-    _spell(source, first, n * varying, digits)
-    digit = np.int64(0)
+@leaf
+def _same_characters(source, at, number, mask):
+    """A word of characters: the `number` at `at` in turn where the mask has no bit, 0 where it has one."""
+    word = U0
+    if at + 8 <= len(source):
+        word = load_le64(source, at)
+    else:
+        for k in range(number):
+            word |= np.uint64(get_u8(source, at + k)) << np.uint64(8 * k)
+    if mask == U0:
+        return word
+    made = U0
+    for k in range(8):
+        same = ~(mask >> np.uint64(k)) & ONE
+        made |= (word & (same * BYTE)) << np.uint64(8 * k)
+        word >>= same << U3
+    return made
+
+
+@leaf
+def _stretch(mask):
+    """The first stretch of bits in a byte that is not 0: (bits, mask of as many bytes, bits below its first byte, the
+    byte without it)."""
+    low = mask & (~mask + ONE)
+    stretch = mask & ~(mask + low)
+    begin = bits_of(low) - 1
+    number = bits_of(stretch) - begin
+    return number, FULL_WORD >> np.uint64(8 * (8 - number)), np.uint64(8 * begin), mask ^ stretch
+
+
+@leaf
+def _put_words(out, to, length, n, word, digits, digit, varying, kept, shift):
     for _ in range(n):
-        same, last = at, np.int64(0)
-        for k in range(np.uint64(0), number, np.uint64(2)):  # whatever is written behind a stretch is written over
-            begin, stop = np.int64(runs[k]), np.int64(runs[k + ONE])
-            to = put_bytes(out, to, source, same, begin - last)
-            to = put_bytes(out, to, digits, digit, stop - begin)
-            same, digit, last = same + begin - last, digit + stop - begin, stop
-        to = put_bytes(out, to, source, same, length - last)
+        put_le64(out, to, word | (load_le64(digits, digit) & kept) << shift)
+        to += length
+        digit += varying
+
+
+@leaf
+def _put_words_of_two(out, to, length, n, word, digits, digit, varying, kept, shift, other, other_kept, other_shift):
+    """Of two stretches at once, the other's digits at `other`: a word is not loaded again for it."""
+    for _ in range(n):
+        characters = word | (load_le64(digits, digit) & kept) << shift
+        put_le64(out, to, characters | (load_le64(digits, other) & other_kept) << other_shift)
+        to += length
+        digit += varying
+        other += varying
+
+
+@leaf
+def _add_to_words(out, to, length, n, digits, digit, varying, kept, shift):
+    for _ in range(n):
+        put_le64(out, to, load_le64(out, to) | (load_le64(digits, digit) & kept) << shift)
+        to += length
+        digit += varying
+
+
+@leaf
+def _expand(data, p, n, source, at, out, to, digits):
+    """Writes the n values of the template at p, whose payload begins at `at`; (their length, whether it is padded).
+
+    A word of all values at a time, so that what is the same in them is found out once. Up to 7 bytes are written behind
+    each value: words go from the last to the first, so that the next value's own come later. Most words have one
+    stretch of digits or two.
+    """
+    length, p = get_uvarint(data, p, len(data))
+    size = packed_bytes(length, 1)
+    varying = _bits_set(data, p, size)
+    same, digit = at + length - varying, varying
+    first = same
+    _spell(source, first, n * varying, digits)
+    k = size
+    while k > 0:
+        k -= 1
+        mask = np.uint64(get_u8(data, p + k))
+        characters, vary = min(length - 8 * k, 8), _ones(mask)
+        same -= characters - vary
+        digit -= vary
+        word = U0
+        if vary < characters:
+            word = _same_characters(source, same, characters - vary, mask)
+        here, next_digit = to + 8 * k, digit
+        if mask == U0 and k >= 3 and characters == 8 and get_u32(data, p + k - 3) == 0:  # four words at once
+            k -= 3
+            same -= 24
+            here -= 24
+            for _ in range(n):
+                move32(out, here, source, same)
+                here += length
+        elif mask == U0:
+            for _ in range(n):
+                put_le64(out, here, word)
+                here += length
+        while mask != U0:
+            number, kept, shift, mask = _stretch(mask)
+            if next_digit != digit:
+                _add_to_words(out, here, length, n, digits, next_digit, varying, kept, shift)
+            elif mask == U0:
+                _put_words(out, here, length, n, word, digits, digit, varying, kept, shift)
+            else:
+                more, other_kept, other_shift, mask = _stretch(mask)
+                _put_words_of_two(
+                    out, here, length, n, word, digits, digit, varying, kept, shift, digit + number, other_kept,
+                    other_shift,
+                )  # fmt: skip
+                number += more
+            next_digit += number
     odd = (n * varying) & 1
     return length, odd == 0 or get_u8(source, first + ((n * varying) >> 1)) & 15 == 0
 
 
 @kernel
-def place(data, source, starts, ends, bounds, header_bounds, totals, made, sections, room, state, headers,
+def place(data, source, starts, ends, bounds, header_bounds, header_columns, totals, made, digits, state, headers,
           out):  # fmt: skip
     """Turns places in header bytes into positions: of keys in `source`, of values there or, if `out` is any, in it.
 
-    source[starts[b]:ends[b]]: the plain payload of each batch; sections int64[batches + 1]: where its header bytes and
-    then its templates go in `out`; room: for the templates of a batch, digits uint8[2 * its header bytes + SLACK] and
-    runs int32[its header bytes + 1]; the rest as in `index`. A batch that breaks a promise gets its state.
+    source[starts[b]:ends[b]]: the plain payload of each batch; out: for the templates and the header bytes of the sound
+    batches and SLACK; digits: room uint8[as many as `index` gave + SLACK]; the rest as in `index`. A batch that breaks
+    a promise gets its state.
     """
     key_lengths, key_starts, _, value_starts = headers
-    digits, runs = room
+    to = np.int64(0)
     for b in range(len(state)):
         first, n = bounds[b], bounds[b + 1] - bounds[b]
-        start, stop = header_bounds[first], header_bounds[bounds[b + 1]]
+        start, stop = np.uint64(header_bounds[first]), np.uint64(header_bounds[bounds[b + 1]])
         if state[b] != status.SOUND or start == stop:
             continue
         at = starts[b] + totals[b]
-        base, behind = at, np.int64(0)
+        base, stride = at, np.uint64(header_bounds[first + 1]) - start
         if len(out):
-            base, behind = sections[b], ends[b] - at
-            move(out, base, source, at, behind)
-        if made[b]:
-            stride = np.uint64(header_bounds[first + 1] - start)
-            for h in range(np.uint64(start), np.uint64(start) + stride):
-                if value_starts[h] >= 0:
-                    continue
-                length, padded = _expand(
-                    data, -1 - value_starts[h], n, source, at + key_starts[h] + np.int64(key_lengths[h]),
-                    out, base + behind, digits, runs,
-                )  # fmt: skip
-                if not padded:
-                    state[b] = status.PADDING
-                for i in range(np.uint64(n)):
-                    value_starts[h + i * stride] = behind
-                    behind += length
-        for h in range(np.uint64(start), np.uint64(stop)):
-            key_starts[h] += at
+            base = to + made[b]
+            if made[b]:
+                for k in range(np.uint64(1), stride + ONE):
+                    h = start + stride - k
+                    if value_starts[h] >= 0:
+                        continue
+                    length, padded = _expand(
+                        data, -1 - value_starts[h], n, source, at + key_starts[h] + np.int64(key_lengths[h]),
+                        out, to, digits,
+                    )  # fmt: skip
+                    if not padded:
+                        state[b] = status.PADDING
+                    value_starts[h] = to - base
+                    to += n * length
+            move(out, base, source, at, ends[b] - at)
+            to = base + ends[b] - at
+        if n > 1 and get_u8(data, header_columns[b]) == BY_POSITION:
+            for h in range(start, start + stride):
+                key_starts[h] += at
+            for h in range(start + stride, stop):
+                key_starts[h] = key_starts[h - stride]
+        else:
+            for h in range(start, stop):
+                key_starts[h] += at
+        for h in range(start, stop):
             value_starts[h] += base

@@ -86,7 +86,7 @@ def _put_lengths(out, at, lengths, starts, first, n, bit, x, histogram):
     """Writes the column of the lengths of n >= 2 records, if any is not null.
 
     (next position, bits, their sum, whether what they are of lies one behind the other)."""
-    is_run, nulls, least, total, low, high, code_total = packed.fill_placed_lengths(x, lengths, starts, first, ONE, n)
+    is_run, nulls, least, total, low, high, code_total = packed.fill_placed_lengths(x, lengths, starts, first, n)
     if nulls == n:
         return at, 0, total, is_run
     if nulls:

@@ -1,0 +1,346 @@
+"""Eight int64s at a time, as LLVM IR: packed values spread and joined, and what is known of all records of a batch.
+
+LLVM would take 32 at a time, and what is left one by one: of the 50 records of a batch, that is a third. Nothing here
+checks a bound: callers do.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from kfbench.kernels._jit import COMPILED
+from kfbench.kernels.intrinsics import I1, I8, I32, I64, OCTET, looping, pointer_to
+
+LANES = 8  # values a vector holds
+
+
+def _lanes(
+    context: Any, builder: Any, array_type: Any, array: Any, position: Any, bit: Any, width: Any, loads: int = LANES
+) -> Any:
+    """The 8 values of `width` bits from a bit of the byte at `position` on, with what lies above each.
+
+    loads: how many words they are taken from, 8 for up to 56 bits. Offsets and shifts do not change from one whole
+    group to the next, and compilers keep them.
+    """
+    values = shifts = ir.Constant(OCTET, [0] * LANES)
+    for k in range(LANES):
+        here = builder.add(bit, builder.mul(width, I64(k)))
+        if k % (LANES // loads) == 0:
+            byte = builder.lshr(here, I64(3))
+            pointer = pointer_to(context, builder, array_type, array, builder.add(position, byte))
+            word = builder.load(builder.bitcast(pointer, I64.as_pointer()), align=1)
+        values = builder.insert_element(values, word, I32(k))
+        shifts = builder.insert_element(shifts, builder.sub(here, builder.shl(byte, I64(3))), I32(k))
+    return builder.lshr(values, shifts)
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    one = builder.insert_element(ir.Constant(OCTET, ir.Undefined), value, I32(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, LANES), [0] * LANES))
+
+
+def _spreader(loads: int) -> Callable[..., Any]:
+    @intrinsic
+    def spread(typingctx, data, position, bit, width, mask, base, out, to):
+        def codegen(context, builder, signature, args):
+            array, at, bit, width, mask, base, target, first = args
+            values = _lanes(context, builder, signature.args[0], array, at, bit, width, loads)
+            values = builder.add(builder.and_(values, _splat(builder, mask)), _splat(builder, base))
+            pointer = builder.gep(context.make_array(signature.args[6])(context, builder, target).data, [first])
+            builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
+            return context.get_dummy_value()
+
+        u64, i64 = types.uint64, types.int64
+        return types.void(data, i64, u64, u64, u64, i64, out, u64), codegen
+
+    return spread
+
+
+# out[to:to + 8] = base + the 8 values of `width` bits from a bit (0 to 7) of data[position] on, where 8 bytes from the
+# beginning of each must lie. Up to 8 bits all are in one word, which is twice as fast.
+spread_narrow, spread = _spreader(1), _spreader(LANES)
+
+
+def _summer(loads: int) -> Callable[..., Any]:
+    @intrinsic
+    def sum_lanes(typingctx, data, position, number, width, mask):
+        def codegen(context, builder, signature, args):
+            array, at, number, width, mask = args
+            zeros, ones = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
+            total, nonzero = (cgutils.alloca_once_value(builder, zeros) for _ in range(2))
+            cursor, done = cgutils.alloca_once_value(builder, at), cgutils.alloca_once_value(builder, I64(0))
+            masks, wanted = _splat(builder, mask), _splat(builder, number)
+            with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
+                here = builder.load(done)
+                values = _lanes(context, builder, signature.args[0], array, builder.load(cursor), I64(0), width, loads)
+                numbers = builder.add(_splat(builder, here), ir.Constant(OCTET, list(range(LANES))))
+                inside = builder.icmp_signed("<", numbers, wanted)
+                values = builder.select(inside, builder.and_(values, masks), zeros)
+                builder.store(builder.add(builder.load(total), values), total)
+                marks = builder.select(builder.icmp_unsigned("!=", values, zeros), ones, zeros)
+                builder.store(builder.add(builder.load(nonzero), marks), nonzero)
+                builder.store(builder.add(here, I64(LANES)), done)
+                builder.store(builder.add(builder.load(cursor), width), cursor)
+            sums = []
+            for vector in (builder.load(total), builder.load(nonzero)):
+                sum_ = builder.extract_element(vector, I32(0))
+                for k in range(1, LANES):
+                    sum_ = builder.add(sum_, builder.extract_element(vector, I32(k)))
+                sums.append(sum_)
+            return context.make_tuple(builder, signature.return_type, sums)
+
+        u64, i64 = types.uint64, types.int64
+        return types.UniTuple(i64, 2)(data, i64, i64, u64, u64), codegen
+
+    return sum_lanes
+
+
+# (sum, how many are not 0) of the first `number` values of `width` bits from data[position] on, where 8 bytes from the
+# beginning of each value of the last group of 8 must lie.
+sum_narrow, sum_lanes = _summer(1), _summer(LANES)
+
+
+def _joiner(lanes: int) -> Callable[..., Any]:
+    vector = ir.VectorType(I64, lanes)
+
+    @intrinsic
+    def join(typingctx, values, position, width, mask):
+        """The low bits, those of `mask`, of the int64s values[position : position + lanes], each `width` bits above the
+        one before. In scalar code it is a third as fast: LLVM takes the loop apart before it looks for vectors."""
+
+        def codegen(context, builder, signature, args):
+            def in_all_lanes(value):
+                lane = builder.insert_element(ir.Constant(vector, ir.Undefined), value, I32(0))
+                return builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
+
+            pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
+            bits = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=8)
+            shifts = builder.mul(in_all_lanes(args[2]), ir.Constant(vector, list(range(lanes))))
+            bits = builder.shl(builder.and_(bits, in_all_lanes(args[3])), shifts)
+            kind = ir.FunctionType(I64, [vector])
+            reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.or.v{lanes}i64")
+            return builder.call(reduce, [bits])
+
+        return types.uint64(values, types.uint64, types.uint64, types.uint64), codegen
+
+    return join
+
+
+join4, join8 = _joiner(4), _joiner(8)
+
+
+LANE_NUMBERS, LANE_ZEROS = (ir.Constant(OCTET, values) for values in (list(range(LANES)), [0] * LANES))
+NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1}
+
+
+def _by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
+    """body(k, None) of each 8 numbers from k on, then body(k, mask) of those that are left."""
+    done = cgutils.alloca_once_value(builder, I64(0))
+    with looping(builder, lambda: builder.icmp_signed("<=", builder.add(builder.load(done), I64(LANES)), number)):
+        here = builder.load(done)
+        body(here, None)
+        builder.store(builder.add(here, I64(LANES)), done)
+    here = builder.load(done)
+    with builder.if_then(builder.icmp_signed("<", here, number)):
+        body(here, builder.icmp_unsigned("<", LANE_NUMBERS, _splat(builder, builder.sub(number, here))))
+
+
+def _octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, mask: Any) -> Any:
+    """8 integers of an array as int64s, those outside the mask 0 and not read."""
+    bits = array_type.dtype.bitwidth
+    vector = ir.VectorType(ir.IntType(bits), LANES)
+    pointer = builder.bitcast(pointer_to(context, builder, array_type, array, position), vector.as_pointer())
+    if mask is None:
+        values = builder.load(pointer, align=bits // 8)
+    else:
+        kind = ir.FunctionType(vector, [vector.as_pointer(), ir.VectorType(I1, LANES), vector])
+        load = cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.load.v{LANES}i{bits}.p0")
+        values = builder.call(load, [pointer, mask, ir.Constant(vector, [0] * LANES)])
+    return values if bits == 64 else builder.sext(values, OCTET)
+
+
+class _Reductions:
+    """What is known of all values at the end, by the names that LLVM has for it."""
+
+    def __init__(self, builder: Any, *names: str) -> None:
+        self.builder, self.names = builder, names
+        self.slots = [cgutils.alloca_once_value(builder, ir.Constant(OCTET, [NEUTRAL[name]] * LANES)) for name in names]
+
+    def take(self, k: int, values: Any, mask: Any) -> None:
+        builder, name, slot = self.builder, self.names[k], self.slots[k]
+        if mask is not None:
+            values = builder.select(mask, values, ir.Constant(OCTET, [NEUTRAL[name]] * LANES))
+        builder.store(_combined(builder, name, builder.load(slot), values), slot)
+
+    def results(self) -> list[Any]:
+        kind, found = ir.FunctionType(I64, [OCTET]), []
+        for name, slot in zip(self.names, self.slots, strict=True):
+            reduce = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.vector.reduce.{name}.v{LANES}i64")
+            found.append(self.builder.call(reduce, [self.builder.load(slot)]))
+        return found
+
+
+def _combined(builder: Any, name: str, left: Any, right: Any) -> Any:
+    if name in ("add", "or"):
+        return builder.add(left, right) if name == "add" else builder.or_(left, right)
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(OCTET, [OCTET, OCTET]), f"llvm.{name}.v{LANES}i64"
+    )
+    return builder.call(function, [left, right])
+
+
+@intrinsic
+def span_of(typingctx, times, offsets, first, number, expected):
+    """(latest, earliest, sum of the times, bits by which an offset is not one more than that before it; the first
+    `expected`) of the records from `first` on."""
+
+    def codegen(context, builder, signature, args):
+        times, offsets, first, number, expected = args
+        found = _Reductions(builder, "smax", "smin", "add", "or")
+
+        def body(here, mask):
+            at = builder.add(first, here)
+            values = _octet(context, builder, signature.args[0], times, at, mask)
+            for k in range(3):
+                found.take(k, values, mask)
+            due = builder.add(_splat(builder, builder.add(expected, here)), LANE_NUMBERS)
+            values = _octet(context, builder, signature.args[1], offsets, at, mask)
+            found.take(3, builder.xor(values, due), mask)
+
+        _by_octets(builder, number, body)
+        return context.make_tuple(builder, signature.return_type, found.results())
+
+    u64, i64 = types.uint64, types.int64
+    return types.UniTuple(i64, 4)(times, offsets, u64, i64, i64), codegen
+
+
+@intrinsic
+def trend_of(typingctx, values, number, slope):
+    """(least, greatest of values[i] - i * slope, least, greatest step to the next) of values[:number], 2 or more; the
+    last is left out of the first two."""
+
+    def codegen(context, builder, signature, args):
+        array, number, slope = args
+        found = _Reductions(builder, "smin", "smax", "smin", "smax")
+        line = cgutils.alloca_once_value(builder, builder.mul(LANE_NUMBERS, _splat(builder, slope)))
+        rise = _splat(builder, builder.mul(slope, I64(LANES)))
+
+        def body(here, mask):
+            values = _octet(context, builder, signature.args[0], array, here, mask)
+            behind = _octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
+            above, step = builder.sub(values, builder.load(line)), builder.sub(behind, values)
+            for k, each in enumerate((above, above, step, step)):
+                found.take(k, each, mask)
+            builder.store(builder.add(builder.load(line), rise), line)
+
+        _by_octets(builder, builder.sub(number, I64(1)), body)
+        return context.make_tuple(builder, signature.return_type, found.results())
+
+    i64 = types.int64
+    return types.UniTuple(i64, 4)(values, i64, i64), codegen
+
+
+@intrinsic
+def take_lengths(typingctx, out, lengths, first, number):
+    """Fills out[:number], which has room for 8 more; (how many are null, the least of the others if there are any, the
+    greatest, the sum, in which a null is -1)."""
+
+    def codegen(context, builder, signature, args):
+        target, lengths, first, number = args
+        found = _Reductions(builder, "add", "umin", "smax", "add")
+
+        def body(here, mask):
+            values = _octet(context, builder, signature.args[1], lengths, builder.add(first, here), mask)
+            pointer = pointer_to(context, builder, signature.args[0], target, here)
+            builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
+            found.take(0, builder.lshr(values, ir.Constant(OCTET, [63] * LANES)), mask)
+            for k in (1, 2, 3):
+                found.take(k, values, mask)
+
+        _by_octets(builder, number, body)
+        return context.make_tuple(builder, signature.return_type, found.results())
+
+    u64, i64 = types.uint64, types.int64
+    return types.UniTuple(i64, 4)(out, lengths, u64, i64), codegen
+
+
+@intrinsic
+def gaps_of(typingctx, lengths, starts, first, number):
+    """Bits by which one of the `number` items from `first` on does not end where the next begins."""
+
+    def codegen(context, builder, signature, args):
+        lengths, starts, first, number = args
+        found = _Reductions(builder, "or")
+
+        def body(here, mask):
+            at = builder.add(first, here)
+            sizes = _combined(
+                builder, "smax", _octet(context, builder, signature.args[0], lengths, at, mask), LANE_ZEROS
+            )
+            begins = _octet(context, builder, signature.args[1], starts, at, mask)
+            next_begins = _octet(context, builder, signature.args[1], starts, builder.add(at, I64(1)), mask)
+            found.take(0, builder.sub(builder.sub(next_begins, begins), sizes), mask)
+
+        _by_octets(builder, number, body)
+        return found.results()[0]
+
+    u64, i64 = types.uint64, types.int64
+    return i64(lengths, starts, u64, i64), codegen
+
+
+def _counter(steps: bool) -> Callable[..., Any]:
+    @intrinsic
+    def count(typingctx, values, number, base, shift):
+        def codegen(context, builder, signature, args):
+            array, number, base, shift = args
+            found = _Reductions(builder, "add")
+            bases, shifts = _splat(builder, base), _splat(builder, shift)
+
+            def body(here, mask):
+                values = _octet(context, builder, signature.args[0], array, here, mask)
+                if steps:
+                    behind = _octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
+                    values = builder.sub(behind, values)
+                high = builder.lshr(builder.sub(values, bases), shifts)
+                found.take(0, builder.zext(builder.icmp_unsigned("!=", high, LANE_ZEROS), OCTET), mask)
+
+            _by_octets(builder, number, body)
+            return found.results()[0]
+
+        u64, i64 = types.uint64, types.int64
+        return i64(values, i64, i64, u64), codegen
+
+    return count
+
+
+# How many of the first `number` values, or steps to the next, have bits from `shift` on, as uint64s above `base`.
+count_wide, count_wide_steps = _counter(False), _counter(True)
+
+
+@intrinsic
+def marks_of(typingctx, values, first, number, shift):
+    """Which of the `number` values from `first` on, 64 at most, have bits from `shift` on: bit k is that of value k."""
+
+    def codegen(context, builder, signature, args):
+        array, first, number, shift = args
+        marks, shifts = cgutils.alloca_once_value(builder, I64(0)), _splat(builder, shift)
+
+        def body(here, mask):
+            values = _octet(context, builder, signature.args[0], array, builder.add(first, here), mask)
+            wide = builder.icmp_unsigned("!=", builder.lshr(values, shifts), LANE_ZEROS)
+            eight = builder.shl(builder.zext(builder.bitcast(wide, I8), I64), here)
+            builder.store(builder.or_(builder.load(marks), eight), marks)
+
+        _by_octets(builder, number, body)
+        return builder.load(marks)
+
+    u64, i64 = types.uint64, types.int64
+    return u64(values, u64, i64, u64), codegen
+
+
+if not COMPILED:
+    from kfbench.kernels._twins import *  # noqa: F403
