@@ -247,6 +247,28 @@ def test_forms_of_a_position(name: str) -> None:
     assert COLUMNAR.decode(COLUMNAR.encode(two, 9)).records == two
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_templates_of_any_length_and_place(seed: int) -> None:
+    """Their values are spelled a word of eight characters at a time, of all records at once."""
+    random_ = random.Random(seed)
+    count, positions = random_.randint(2, 19), []
+    for _ in range(random_.randint(1, 4)):
+        share, text = (
+            random_.choice((0.05, 0.3, 0.8, 1)),
+            [random_.randint(32, 126) for _ in range(random_.randint(1, 70))],
+        )
+        fixed = random_.choice((0, 0, 9, 40))  # whole words of which nothing varies
+        varies = [k >= fixed and random_.random() < share for k in range(len(text))]
+        positions.append(
+            [bytes(random_.choice(b"0123456789abcdef") if v else c for c, v in zip(text, varies, strict=True))
+             for _ in range(count)]
+        )  # fmt: skip
+    headers = [[(f"h{k}", values[i]) for k, values in enumerate(positions)] for i in range(count)]
+    records, bounds = Records.from_lists([b"v"] * count, headers=headers), sorted({0, random_.randint(0, count), count})
+    for codec in ("none", "zstd"):
+        assert COLUMNAR.decode(COLUMNAR.encode(records, bounds, codec)).records == records
+
+
 def test_order_and_duplicates_of_headers() -> None:
     """By position where all records have the same keys in the same order; else row by row."""
     by_position = Records.from_lists(
