@@ -119,7 +119,7 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
         size = min(size, max(records, 1))  # far above, arange would round or overflow
         return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
     bounds = integers_of("batch_size", batch_size, np.int64)
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.any(np.diff(bounds) < 0):
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or (bounds[1:] < bounds[:-1]).any():
         raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
     return bounds
 
@@ -289,7 +289,7 @@ class DecodedLog:
 
     def __post_init__(self) -> None:
         for column in (self.bounds, self.create_timestamps_ms):  # the latter may share memory with the records
-            column.flags.writeable = False
+            column.setflags(write=False)
 
     def __len__(self) -> int:
         """The number of batches."""

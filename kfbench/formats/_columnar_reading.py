@@ -13,10 +13,7 @@ from kfbench.kernels.columnar import reading, record_headers
 from kfbench.records import Records
 
 NOTHING: Final = np.zeros(0, np.uint8)
-
-
-def largest_of(bounds: Int64) -> int:
-    return int(np.diff(bounds).max(initial=0))
+NO_HEADERS: Final = header_room(0)
 
 
 class ColumnarReading:
@@ -38,10 +35,12 @@ class ColumnarReading:
         self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
-        self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
+        self.header_totals = self.made = np.zeros(batches, np.int64)
+        if self.any_headers:
+            self.made = np.zeros(batches, np.int64)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
         self.plain_starts: Int64 | None = None
-        self.headers, self.header_data = header_room(0), data
+        self.headers, self.header_data = NO_HEADERS, data
 
     def index(self, with_payload: bool) -> int:
         """Reads all that is outside the codec but for the headers' own columns; gives its bytes."""

@@ -253,10 +253,7 @@ def test_templates_of_any_length_and_place(seed: int) -> None:
     random_ = random.Random(seed)
     count, positions = random_.randint(2, 19), []
     for _ in range(random_.randint(1, 4)):
-        share, text = (
-            random_.choice((0.05, 0.3, 0.8, 1)),
-            [random_.randint(32, 126) for _ in range(random_.randint(1, 70))],
-        )
+        share, text = random_.choice((0.05, 0.3, 0.8, 1)), random_.choices(range(32, 127), k=random_.randint(1, 70))
         fixed = random_.choice((0, 0, 9, 40))  # whole words of which nothing varies
         varies = [k >= fixed and random_.random() < share for k in range(len(text))]
         positions.append(
