@@ -19,7 +19,7 @@ from kfbench.kernels.intrinsics import (
     put_u8,
 )
 from kfbench.kernels.shared_headers import same_bytes
-from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes
+from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes, varint_bytes
 
 BY_RECORD, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)  # forms of a position
@@ -31,10 +31,11 @@ SPREAD, SLOT_SHIFT, LAST_SLOT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6)
 FIRST_SLOT = np.uint64(2 * MOST_TRIED)  # behind the headers and the last words of the values that are known
 KNOWN = 2 * MOST_TRIED + SLOTS
 ONE = np.uint64(1)
-U0, U3, U4, U6, U8, U16 = (np.uint64(value) for value in (0, 3, 4, 6, 8, 16))
+U0, U2, U3, U4, U6, U7, U8, U16, U56 = (np.uint64(value) for value in (0, 2, 3, 4, 6, 7, 8, 16, 56))
 # Of eight characters or digits in a word, the first in its highest byte
 ZEROS = 0x3030303030303030
-ONES, SIXES, HIGHS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06, 0xF0))
+ONES, SIXES, HIGHS, LOWS = (np.uint64(0x0101010101010101 * byte) for byte in (0x01, 0x06, 0xF0, 0x7F))
+GATHER = np.uint64(0x0102040810204080)  # of eight bytes that are 0 or 1 it takes a bit each to the highest byte
 TO_LETTERS = np.uint64(ord("a") - 10 - ord("0"))
 NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
@@ -42,7 +43,8 @@ BYTE, FULL_WORD = np.uint64(0xFF), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 # Writing. scratch: (x int64[records, or headers, of the largest batch], histogram, numbers as x, known int64[KNOWN],
-# mask and runs (uint8, int64)[longest header value + 1], digits and staged uint8[header bytes + SLACK]).
+# mask and runs (uint8, int64)[longest header value + 1], digits and staged uint8[header bytes + SLACK]). The digits'
+# room has before them what `_put_differences` puts.
 # Where headers are by position their payload is staged: what makes it small is found when their columns are.
 
 
@@ -69,13 +71,15 @@ def _differences(data, starts, h, stride, n, end, size):
 
 
 @leaf
-def _lie_at_one_place(starts, h, stride, n):
-    at = h
+def _are_apart(lengths, starts, h, stride, n):
+    """Bits by which one of n items is not as long as the first, and by which it does not begin where that does."""
+    length, start = lengths[h], starts[h]
+    unlike, apart, at = np.int64(0), np.int64(0), h
     for _ in range(n - 1):
         at += stride
-        if starts[at] != starts[h]:
-            return False
-    return True
+        unlike |= np.int64(lengths[at] ^ length)
+        apart |= starts[at] ^ start
+    return unlike, apart
 
 
 @leaf
@@ -103,32 +107,101 @@ def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
 
 
 @leaf
-def _find_runs(values, starts, h, stride, n, length, mask, runs):
-    """The characters that are not the same in all n values of one length: (how many, runs of them, are digits).
+def _differences_of_two(values, starts, h, stride, n, one, two):
+    """As `_differences_of_four`."""
+    first, second = load_le64(values, starts[h] + one), load_le64(values, starts[h] + two)
+    a, b, at = U0, U0, h
+    for _ in range(n - 1):
+        at += stride
+        a |= load_le64(values, starts[at] + one) ^ first
+        b |= load_le64(values, starts[at] + two) ^ second
+    return a, b
 
-    A bit for each in mask, packed; where runs begin and end in runs. Of the digits, only the first value's are seen.
+
+@leaf
+def _differences_of_four(values, starts, h, stride, n, one, two, three, four):
+    """Which bits of the words at four offsets are not the same in all n values.
+
+    One word alone takes less time than to look where its value begins.
     """
-    varying, number, is_within, are_digits = np.int64(0), np.int64(0), False, True
+    start = starts[h]
+    first, second = load_le64(values, start + one), load_le64(values, start + two)
+    third, fourth = load_le64(values, start + three), load_le64(values, start + four)
+    a, b, c, d, at = U0, U0, U0, U0, h
+    for _ in range(n - 1):
+        at += stride
+        start = starts[at]
+        a |= load_le64(values, start + one) ^ first
+        b |= load_le64(values, start + two) ^ second
+        c |= load_le64(values, start + three) ^ third
+        d |= load_le64(values, start + four) ^ fourth
+    return a, b, c, d
+
+
+@leaf
+def _put_differences(values, starts, h, stride, n, length, words):
+    """Puts which bits are not the same in all n values of one length, a word for each 8 bytes.
+
+    The last word is that of the last 8 bytes, so that nothing is read behind a value. Others are put behind it, within
+    twice the length and 8 bytes.
+    """
+    last = length - 8
+    if last < 0:
+        put_le64(words, 0, _differences(values, starts, h, stride, n, length, 8))
+    for k in range(0, length if last >= 0 else 0, 32):
+        if length - k > 16:
+            a, b, c, d = _differences_of_four(
+                values, starts, h, stride, n, k, k + 8, min(k + 16, last), min(k + 24, last)
+            )
+            put_le64(words, k + 16, c)
+            put_le64(words, k + 24, d)
+        else:
+            a, b = _differences_of_two(values, starts, h, stride, n, min(k, last), min(k + 8, last))
+        put_le64(words, k, a)
+        put_le64(words, k + 8, b)
+
+
+@leaf
+def _digits_in(word):
+    """(eight hex digits' values of their characters ^ ZEROS, bits among HIGHS if one is none)."""
+    letters = (word >> U6) & ONES
+    word -= (letters << U6) + (letters << U3) - letters  # 71 of each: what "a" ^ "0" is above 10
+    return word, ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
+
+
+@leaf
+def _find_runs(values, start, length, words, mask, runs):
+    """The characters that are not the same in all values: (how many, runs of them, end of the last, are digits).
+
+    words: what `_put_differences` puts. Fills mask with a bit for each, packed, and runs with where each of them
+    begins and its length, 8 at most. Of the digits, only those of the first value are seen, which is at `start`.
+    """
+    varying, number, end, strays = np.int64(0), np.int64(0), np.int64(0), U0
     for k in range(0, length, 8):
-        size = min(length - k, 8)
-        bits = _differences(values, starts, h, stride, n, k + size, size)
-        byte = np.int64(0)
-        for j in range(size):
-            varies = (bits >> np.uint64(8 * j)) & np.uint64(0xFF) != U0
-            if varies:
-                c = get_u8(values, starts[h] + k + j)
-                are_digits &= (c >= 48 and c <= 57) or (c >= 97 and c <= 102)
-                varying += 1
-                byte |= 1 << j
-            if varies != is_within:
-                runs[number] = k + j
+        bits = load_le64(words, k)
+        mask[k >> 3] = 0
+        if bits == U0:
+            continue
+        first = _word_before(values, start + min(k + 8, length))
+        if length - k < 8:
+            shift = np.uint64(8 * (8 - (length - k)))
+            bits >>= shift
+            first >>= shift
+        ones = ((((bits & LOWS) + LOWS) | bits) >> U7) & ONES
+        varying += np.int64((ones * ONES) >> U56)
+        strays |= _digits_in((first ^ np.uint64(ZEROS)) & (ones * BYTE))[1]
+        byte = (ones * GATHER) >> U56
+        mask[k >> 3] = np.uint8(byte)
+        while byte != U0:
+            many, _, shift, byte = _stretch(byte)
+            begin = k + np.int64(shift >> U3)
+            if number and begin == end and runs[2 * number - 1] + many <= 8:
+                runs[2 * number - 1] += many
+            else:
+                runs[2 * number], runs[2 * number + 1] = begin, many
                 number += 1
-                is_within = varies
-        mask[k >> 3] = byte
-    if is_within:
-        runs[number] = length
-        number += 1
-    return varying, number >> 1, are_digits
+            end = begin + many
+    return varying, number, end, strays & HIGHS == U0
 
 
 @part
@@ -137,20 +210,27 @@ def _stage_template(values, starts, h, stride, n, length, runs, number, digits, 
     last = np.int64(0)
     for k in range(np.uint64(number)):
         at = put_bytes(staged, at, values, starts[h] + last, runs[2 * k] - last)
-        last = runs[2 * k + ONE]
+        last = runs[2 * k] + runs[2 * k + ONE]
     at = put_bytes(staged, at, values, starts[h] + last, length - last)
-    end = np.int64(0)
+    end, safe, begin, size = np.int64(0), len(values) - length - 8, runs[0], runs[1]
     for _ in range(n):
-        for k in range(np.uint64(number)):
-            end = put_bytes(digits, end, values, starts[h] + runs[2 * k], runs[2 * k + ONE] - runs[2 * k])
+        start = starts[h]
+        if start <= safe and number == 1:  # a run is moved as a word, over whose end the next one comes
+            put_le64(digits, end, load_le64(values, start + begin))
+            end += size
+        elif start <= safe:
+            for k in range(U0, np.uint64(2 * number), U2):
+                put_le64(digits, end, load_le64(values, start + runs[k]))
+                end += runs[k + ONE]
+        else:
+            for k in range(U0, np.uint64(2 * number), U2):
+                end = put_bytes(digits, end, values, start + runs[k], runs[k + ONE])
         h += stride
     put_i64(digits, end, ZEROS)
     strays, to = U0, at
     for k in range(0, end, 8):  # compilers make vectors of it
-        word = np.uint64(get_i64(digits, k)) ^ np.uint64(ZEROS)
-        letters = (word >> U6) & ONES
-        word -= (letters << U6) + (letters << U3) - letters  # 71 of each: what "a" ^ "0" is above 10
-        strays |= ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
+        word, stray = _digits_in(np.uint64(get_i64(digits, k)) ^ np.uint64(ZEROS))
+        strays |= stray
         word = (word | word >> U4) & PAIRS
         word = (word | word >> U8) & FOURS
         put_i32(staged, to, np.int32(word | word >> U16))
@@ -159,10 +239,11 @@ def _stage_template(values, starts, h, stride, n, length, runs, number, digits, 
 
 
 @part
-def _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, known):
+def _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, numbers, known):
     """(number of distinct values, bytes in columns) where a dictionary takes `most` bytes or less, else 0.
 
-    Fills numbers[:n], and known with the first header of each value. tail: how many characters all values end with.
+    Fills numbers[:n], and known with the first header of each value. tail: how many characters all values end with;
+    tells_all: whether they differ in the 8 in front of it alone.
     """
     number, size, payload = np.int64(0), np.int64(0), np.int64(0)
     for k in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
@@ -181,7 +262,11 @@ def _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, kno
         while k >= 0:
             other = np.uint64(known[k])
             if np.uint64(known[k + MOST_TRIED]) == word and np.int64(lengths[other]) == length:
-                if starts[other] == starts[at] or same_bytes(values, starts[other], values, starts[at], length):
+                if (
+                    tells_all
+                    or starts[other] == starts[at]
+                    or same_bytes(values, starts[other], values, starts[at], length)
+                ):
                     break
             slot = (slot + ONE) & LAST_SLOT
             k = known[slot + FIRST_SLOT]
@@ -203,36 +288,49 @@ def _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, kno
 def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behind):
     """Writes form and columns of the values of one position and stages their payload; the next positions, FULL."""
     x, histogram, numbers, known, mask, runs, digits, staged = scratch
-    nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
-    length, varying, number, are_digits = np.int64(lengths[h]), np.int64(0), np.int64(0), False
-    if low == high and length > 0 and not _lie_at_one_place(starts, h, stride, n):
-        varying, number, are_digits = _find_runs(values, starts, h, stride, n, length, mask, runs)
-    if low == high and varying == 0:
+    length, varying, number, last = np.int64(lengths[h]), np.int64(0), np.int64(0), np.int64(0)
+    are_digits = False
+    unlike, apart = _are_apart(lengths, starts, h, stride, n)
+    if unlike == 0 and apart and length > 0:
+        _put_differences(values, starts, h, stride, n, length, digits)
+        varying, number, last, are_digits = _find_runs(values, starts[h], length, digits, mask, runs)
+    if unlike == 0 and varying == 0:
         if 1 + uvarint_bytes(np.uint64(length + 1)) > len(out) - at:
             return np.int64(FULL), behind
         put_u8(out, at, np.uint8(CONSTANT))
         at = put_uvarint(out, at + 1, np.uint64(length + 1))
         return at, put_bytes(staged, behind, values, starts[h], length)
 
-    form, size = np.int64(PLAIN_WITH_NULLS if nulls else PLAIN), np.int64(1)
-    plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, histogram)
-    size += plain + (uvarint_bytes(np.uint64(least)) if nulls else np.int64(0))
+    nulls, least, total = np.int64(0), length, n * length
+    kind, width, base, more, patches = np.int64(packed.BASED), np.int64(0), length, np.int64(0), np.int64(0)
+    if unlike:
+        nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
+        plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, histogram)
+    else:  # what would be chosen; most are no plain values in the end
+        plain, bits = 1 + varint_bytes(length), bits_of(np.uint64(length))
+        if 1 + packed_bytes(n, bits) <= plain:
+            plain, kind, width, base = 1 + packed_bytes(n, bits), np.int64(packed.BITS), bits, np.int64(0)
+    form, size = np.int64(PLAIN_WITH_NULLS if nulls else PLAIN), 1 + plain
     most, tail, end = plain + total - 1, np.int64(0), behind
     if nulls:
+        size += uvarint_bytes(np.uint64(least))
         most += uvarint_bytes(np.uint64(least))
     template, template_columns = most + 1, np.int64(0)
+    tells_all = False
     if varying:
-        tail = length - runs[2 * number - 1]
+        tail, tells_all = length - last, last - runs[0] <= 8
     if are_digits:
         template_columns = uvarint_bytes(np.uint64(length)) + packed_bytes(length, 1)
         template = template_columns + length - varying + packed_bytes(n * varying, 4)
-    found, columns = _find_values(lengths, values, starts, h, stride, n, tail, min(most, template), numbers, known)
+    found, columns = _find_values(
+        lengths, values, starts, h, stride, n, tail, tells_all, min(most, template), numbers, known
+    )
     if found == 0 and template <= most:
         end, strays = _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, behind)
         if strays == U0:
             form, size = np.int64(HEX_TEMPLATE), 1 + template_columns
         elif template < most:
-            found, columns = _find_values(lengths, values, starts, h, stride, n, tail, most, numbers, known)
+            found, columns = _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, numbers, known)
     if found:
         form, size = np.int64(DICTIONARY), 1 + columns
     if size > len(out) - at:
@@ -251,6 +349,9 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
         return packed.pack(out, at, numbers, n, bits_of(np.uint64(found - 1))), behind
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
+    if unlike == 0:
+        for i in range(np.uint64(n)):
+            x[i] = length
     for _ in range(n):
         behind = put_bytes(staged, behind, values, starts[h], np.int64(lengths[h]))
         h += stride
@@ -361,13 +462,8 @@ def put_columns(out, at, columns, first, n, scratch):
 
 
 @leaf
-def put_payload(out, at, columns, first, n, staged_bytes, staged):
-    """Writes keys and values of the headers of n >= 1 records, which fit; gives the next position.
-
-    staged_bytes: how many `put_columns` has staged, if it has.
-    """
-    if staged_bytes:
-        return put_bytes(out, at, staged, np.int64(0), staged_bytes)
+def put_payload(out, at, columns, first, n):
+    """Writes keys and values of the headers of n >= 1 records, which fit; gives the next position."""
     _, _, _, _, header_bounds, key_lengths, value_lengths = columns[:7]
     keys, key_starts, values, value_starts = columns[11:15]
     for h in range(np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])):

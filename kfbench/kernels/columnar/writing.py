@@ -152,6 +152,15 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
 
 
 @leaf
+def _put_run(out, at, data, start, total, crc, summed):
+    """Copies `total` bytes; (next position, and of the checksum what `crc32c_copy` says)."""
+    if total < SUMMED_FROM or summed == NEVER:
+        return put_bytes(out, at, data, start, total), crc, summed
+    crc, summed = crc32c_copy(crc, out, summed, at, data, start, total)
+    return at + total, crc, summed
+
+
+@leaf
 def _put_all(out, at, data, starts, lengths, first, end, total, is_run, crc, summed):
     """Copies items of `total` bytes one after another, all at once where they are a run.
 
@@ -161,10 +170,7 @@ def _put_all(out, at, data, starts, lengths, first, end, total, is_run, crc, sum
     start = starts[first]
     # The first of a run may be a null, whose start may be anywhere.
     if is_run and start >= 0 and total <= len(data) - start:
-        if total < SUMMED_FROM or summed == NEVER:
-            return put_bytes(out, at, data, start, total), crc, summed
-        crc, summed = crc32c_copy(crc, out, summed, at, data, start, total)
-        return at + total, crc, summed
+        return _put_run(out, at, data, start, total, crc, summed)
     for i in range(first, end):
         at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
     return at, crc, summed
@@ -231,8 +237,10 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         at, crc, summed = _put_all(
             out, at, values, value_starts, value_lengths, first, end, value_bytes, value_run, crc, summed
         )
-        if WITH_HEADERS and bits & HEADERS:
-            at = record_headers.put_payload(out, at, columns, first, count, staged_bytes, scratch[7])
+        if WITH_HEADERS and staged_bytes:
+            at, crc, summed = _put_run(out, at, scratch[7], np.int64(0), staged_bytes, crc, summed)
+        elif WITH_HEADERS and bits & HEADERS:
+            at = record_headers.put_payload(out, at, columns, first, count)
         if sealed:
             seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
     positions[len(bounds) - 1] = at
