@@ -111,7 +111,7 @@ class ColumnarReading:
             if self.damage:  # batches may claim more than there is room for, and only now it is known which are sound
                 size = int((self.header_totals + self.made)[self.damage.state == status.SOUND].sum())
             out = np.empty(size + record_headers.SLACK, np.uint8)
-            digits = np.empty(self.most_digits + record_headers.SLACK, np.uint8)
+            digits = np.empty(min(self.most_digits, size) + record_headers.SLACK, np.uint8)
             self.header_data = out[:size]
         record_headers.place(
             self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.header_columns,

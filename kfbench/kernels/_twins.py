@@ -221,8 +221,8 @@ def trend_of(values: Any, number: Any, slope: Any) -> tuple[Any, ...]:
 
 def take_lengths(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, ...]:
     values = _octets(lengths, first, number)
-    for k, value in enumerate(values):
-        out[k] = value
+    for k in range(-(-number // 8) * 8):
+        out[k] = values[k] if k < number else np.int64(0)
     nulls = sum(np.int64(value < 0) for value in values)
     return nulls, min(values, key=np.uint64), max(values), _sum(values)
 

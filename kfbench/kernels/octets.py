@@ -196,7 +196,7 @@ def _combined(builder: Any, name: str, left: Any, right: Any) -> Any:
 @intrinsic
 def span_of(typingctx, times, offsets, first, number, expected):
     """(latest, earliest, sum of the times, bits by which an offset is not one more than that before it; the first
-    `expected`) of the records from `first` on."""
+    `expected`) of the `number` >= 1 records from `first` on."""
 
     def codegen(context, builder, signature, args):
         times, offsets, first, number, expected = args
@@ -246,8 +246,8 @@ def trend_of(typingctx, values, number, slope):
 
 @intrinsic
 def take_lengths(typingctx, out, lengths, first, number):
-    """Fills out[:number], which has room for 8 more; (how many are null, the least of the others if there are any, the
-    greatest, the sum, in which a null is -1)."""
+    """Fills out[:number], number >= 1, which has room for 8 more; (how many are null, the least of the others if there
+    are any, the greatest, the sum, in which a null is -1)."""
 
     def codegen(context, builder, signature, args):
         target, lengths, first, number = args

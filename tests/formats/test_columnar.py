@@ -738,11 +738,13 @@ def test_a_record_of_a_batch_that_is_cut_short_or_damaged_anywhere(name: str) ->
 
 MASK = bytes(511) + b"\1"  # of a template of 4096 characters, one of which varies
 TEMPLATE = b"\1\1\0\4\x80\x20" + MASK  # by position, one header, an empty key
+ALL_VARY = TEMPLATE[:-512] + b"\xff" * 512
 LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, and values of 256 MiB
 
 
 @pytest.mark.parametrize(
-    ("attributes", "count", "columns"), [(0x4000, 1 << 12, TEMPLATE), (0x4004, 2, LARGE), (0x4000, 2, LARGE)]
+    ("attributes", "count", "columns"),
+    [(0x4000, 1 << 12, TEMPLATE), (0x4004, 1 << 12, ALL_VARY), (0x4004, 2, LARGE), (0x4000, 2, LARGE)],
 )
 def test_a_refused_batch_of_templates_takes_no_room(attributes: int, count: int, columns: bytes) -> None:
     """551 bytes once asked for 64 GiB."""
