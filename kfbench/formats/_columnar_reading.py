@@ -7,13 +7,12 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._index import Index, header_room
+from kfbench.formats._index import NO_HEADERS, Index, header_room
 from kfbench.kernels import status
 from kfbench.kernels.columnar import reading, record_headers
 from kfbench.records import Records
 
 NOTHING: Final = np.zeros(0, np.uint8)
-NO_HEADERS: Final = header_room(0)
 
 
 class ColumnarReading:
@@ -35,9 +34,7 @@ class ColumnarReading:
         self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
-        self.header_totals = self.made = np.zeros(batches, np.int64)
-        if self.any_headers:
-            self.made = np.zeros(batches, np.int64)
+        self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
         self.plain_starts: Int64 | None = None
         self.headers, self.header_data = NO_HEADERS, data

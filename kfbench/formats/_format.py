@@ -32,7 +32,7 @@ from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
-from kfbench.formats._index import Index, header_room
+from kfbench.formats._index import NO_HEADERS, Index
 from kfbench.kernels import control, frames, status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
@@ -215,7 +215,7 @@ class Format(ABC):
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
         self._fetch(data, positions, wanted, damage.state, index)
         damage.errors()
-        return index.records(data, np.zeros(len(wanted) + 1, np.int64), header_room(0))
+        return index.records(data, np.zeros(len(wanted) + 1, np.int64), NO_HEADERS)
 
     def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:  # noqa: ARG002
         raise IllegalCombination(f"{self.name} has no way to one record of a batch")

@@ -1,5 +1,7 @@
 """The columns that an index kernel fills, and the records that they become."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,3 +73,6 @@ class Index:
 def header_room(m: int) -> Headers:
     """Room for m headers, as `Index.records` takes it."""
     return np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64)
+
+
+NO_HEADERS: Final = header_room(0)

@@ -14,7 +14,7 @@ from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered, shapes_of
-from kfbench.formats._index import Index, header_room
+from kfbench.formats._index import NO_HEADERS, Index
 from kfbench.kernels import legacy, status
 from kfbench.records import Records, Shapes
 
@@ -170,7 +170,7 @@ class MessageReading:
 
     def records(self) -> Records:
         """Those of the sound entries; times are a consumer's."""
-        return self.index.records(self.source, np.zeros(self.bounds[-1] + 1, np.int64), header_room(0))
+        return self.index.records(self.source, np.zeros(self.bounds[-1] + 1, np.int64), NO_HEADERS)
 
 
 def _refuse(problem: int, batch: int) -> None:

@@ -61,21 +61,21 @@ CARRIED: Final = Capabilities(
     sizes_from_shapes=False,
 )
 NO_PARTS: Final = np.zeros(0, np.int64)
-NO_HEADERS: Final = np.zeros(0, np.int64)
-NO_HEADER_ROOM: Final = NO_HEADERS, NO_HEADERS, np.zeros(0, np.uint8), NO_HEADERS, *2 * (np.zeros(0, np.uint8),)
+NO_SIZES: Final = np.zeros(0, np.int64)
+NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 * (np.zeros(0, np.uint8),)
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
     # More than the largest batch has, which would take a pass to find: pages that nobody touches cost nothing.
-    most, histogram = int(bounds[-1] - bounds[0]), np.empty(columns.BUCKETS, np.int64)
+    most, highs = int(bounds[-1] - bounds[0]), np.empty(columns.BUCKETS, np.int64)
     if not shapes.has_headers:
-        return np.empty(most + columns.GROUP, np.int64), histogram, *NO_HEADER_ROOM
+        return np.empty(most + columns.GROUP, np.int64), highs, *NO_HEADER_ROOM
     most = max(most, shapes.header_count)
     longest = max(0, int(shapes.header_value_lengths.max()))
     return (
         np.empty(most + columns.GROUP, np.int64),
-        histogram,
+        highs,
         np.empty(most + columns.GROUP, np.int64),
         np.empty(record_headers.KNOWN, np.int64),
         np.empty(longest, np.uint8),
@@ -194,7 +194,7 @@ class ColumnarFormat(SealedFormat):
 def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
     """int64[3 * batches] as `record_headers.sizes` fills it, of no batch where there are no headers."""
     if isinstance(records, Shapes) or not records.shapes.has_headers:
-        return NO_HEADERS
+        return NO_SIZES
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
     most = len(scratch[0]) * (record_headers.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
     room = np.empty(most + records.shapes.header_bytes, np.uint8)  # what a template's mask takes, its values would

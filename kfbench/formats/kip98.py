@@ -27,7 +27,7 @@ from kfbench.batches import BATCH, BatchFields, DecodedLog
 from kfbench.codecs import CODECS, Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._format import Capabilities, shapes_of
-from kfbench.formats._index import Index, header_room
+from kfbench.formats._index import NO_HEADERS, Index
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import kip98 as kernels
 from kfbench.kernels import status
@@ -110,7 +110,7 @@ class Kip98Format(SealedFormat):
             data, positions, source, starts, ends, counts, limits.field_bytes, damage.state, *index.columns, bounds
         )
         errors = damage.errors()
-        records = index.records(source, np.zeros(bounds[-1] + 1, np.int64), header_room(0))
+        records = index.records(source, np.zeros(bounds[-1] + 1, np.int64), NO_HEADERS)
         if errors:
             bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
         return DecodedLog(

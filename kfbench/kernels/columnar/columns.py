@@ -119,11 +119,11 @@ def _choose_even(low, high, n):
 
 
 @part
-def choose(x, n, low, high, total, is_wide, histogram):
+def choose(x, n, low, high, total, is_wide, highs):
     """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches).
 
     The smallest, of equals the kind with the lowest number. low, high, total: `bounds_of` x; is_wide: slopes and deltas
-    are tried. histogram int64[BUCKETS] is scratch.
+    are tried. highs int64[BUCKETS] is scratch.
     """
     size, kind, width, base = _choose_even(low, high, n)
     more = patches = step_bits = least = np.int64(0)
@@ -146,14 +146,14 @@ def choose(x, n, low, high, total, is_wide, histogram):
     bits = bits_of(np.uint64(high - low))
     if _is_uneven(bits, total - low * n, n):
         head = 2 + varint_bytes(low)
-        other_size, other, number = _patched(x, n, low, False, bits, size - head, histogram)
+        other_size, other, number = _patched(x, n, low, False, bits, size - head, highs)
         if number:
             size, kind, width, base, more, patches = (
                 other_size + head, np.int64(PATCHED), other, low, np.int64(0), number
             )  # fmt: skip
     if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
         head = 2 + varint_bytes(x[0]) + varint_bytes(least)
-        other_size, other, number = _patched(x, n - 1, least, True, step_bits, size - head, histogram)
+        other_size, other, number = _patched(x, n - 1, least, True, step_bits, size - head, highs)
         if number:
             size, kind, width, base, more, patches = (
                 other_size + head, np.int64(PATCHED_DELTA), other, least, x[0], number
@@ -162,10 +162,10 @@ def choose(x, n, low, high, total, is_wide, histogram):
 
 
 @leaf
-def size_of(x, n, is_wide, histogram):
+def size_of(x, n, is_wide, highs):
     """The bytes of a column of x[:n], n >= 2."""
     low, high, total = bounds_of(x, n)
-    return choose(x, n, low, high, total, is_wide, histogram)[0]
+    return choose(x, n, low, high, total, is_wide, highs)[0]
 
 
 @leaf
@@ -294,18 +294,18 @@ def put(out, at, x, n, kind, width, base, more, patches):
 
 
 @part
-def _write(out, at, x, n, low, high, total, is_wide, histogram):
-    size, kind, width, base, more, patches = choose(x, n, low, high, total, is_wide, histogram)
+def _write(out, at, x, n, low, high, total, is_wide, highs):
+    size, kind, width, base, more, patches = choose(x, n, low, high, total, is_wide, highs)
     if size > len(out) - at:
         return np.int64(FULL)
     return put(out, at, x, n, kind, width, base, more, patches)
 
 
 @leaf
-def write(out, at, x, n, low, high, total, is_wide, histogram):
+def write(out, at, x, n, low, high, total, is_wide, highs):
     """Writes x[:n] as `choose` has it; gives the next position, FULL where there is no room. x is used up."""
     if is_wide or low != high:
-        return _write(out, at, x, n, low, high, total, is_wide, histogram)
+        return _write(out, at, x, n, low, high, total, is_wide, highs)
     size, kind, width, base = _choose_even(low, high, n)  # all alike, as lengths often are: without a call
     if size > len(out) - at:
         return np.int64(FULL)
@@ -316,10 +316,10 @@ def write(out, at, x, n, low, high, total, is_wide, histogram):
 
 
 @leaf
-def write_all(out, at, x, n, is_wide, histogram):
+def write_all(out, at, x, n, is_wide, highs):
     """As `write`."""
     low, high, total = bounds_of(x, n)
-    return write(out, at, x, n, low, high, total, is_wide, histogram)
+    return write(out, at, x, n, low, high, total, is_wide, highs)
 
 
 @leaf

@@ -42,7 +42,7 @@ PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 BYTE, FULL_WORD = np.uint64(0xFF), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-# Writing. scratch: (x int64[records, or headers, of the largest batch], histogram, numbers as x, known int64[KNOWN],
+# Writing. scratch: (x int64[records, or headers, of the largest batch], highs, numbers as x, known int64[KNOWN],
 # mask and runs (uint8, int64)[longest header value + 1], digits and staged uint8[header bytes + SLACK]). The digits'
 # room has before them what `_put_differences` puts.
 # Where headers are by position their payload is staged: what makes it small is found when their columns are.
@@ -287,7 +287,7 @@ def _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, n
 @leaf
 def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behind):
     """Writes form and columns of the values of one position and stages their payload; the next positions, FULL."""
-    x, histogram, numbers, known, mask, runs, digits, staged = scratch
+    x, highs, numbers, known, mask, runs, digits, staged = scratch
     length, varying, number, last = np.int64(lengths[h]), np.int64(0), np.int64(0), np.int64(0)
     are_digits = False
     unlike, apart = _are_apart(lengths, starts, h, stride, n)
@@ -305,7 +305,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
     kind, width, base, more, patches = np.int64(packed.BASED), np.int64(0), length, np.int64(0), np.int64(0)
     if unlike:
         nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
-        plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, histogram)
+        plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, highs)
     else:  # what would be chosen; most are no plain values in the end
         plain, bits = 1 + varint_bytes(length), bits_of(np.uint64(length))
         if 1 + packed_bytes(n, bits) <= plain:
@@ -370,7 +370,7 @@ def _put_pairs(out, at, key_lengths, value_lengths, start, end):
 
 
 @leaf
-def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, histogram):
+def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, highs):
     """The columns of n >= 2 records whose headers are by row; the next position, FULL."""
     start, end = np.uint64(header_bounds[first]), np.uint64(header_bounds[first + np.uint64(n)])
     m = np.int64(end - start)
@@ -379,13 +379,13 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     put_u8(out, at, np.uint8(BY_RECORD))
     for i in range(np.uint64(n)):
         x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-    at = packed.write_all(out, at + 1, x, n, False, histogram)
+    at = packed.write_all(out, at + 1, x, n, False, highs)
     if at == FULL:
         return at
     if m == 1:
         return _put_pairs(out, at, key_lengths, value_lengths, start, end)
     _, _, _, low, high, total = fill_lengths(x, key_lengths, start, ONE, m)
-    at = packed.write(out, at, x, m, low, high, total, False, histogram)
+    at = packed.write(out, at, x, m, low, high, total, False, highs)
     if at == FULL:
         return at
     nulls, least, _, low, high, total = fill_lengths(x, value_lengths, start, ONE, m)
@@ -395,7 +395,7 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     at += 1
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, m, low, high, total, False, histogram)
+    return packed.write(out, at, x, m, low, high, total, False, highs)
 
 
 @leaf
@@ -412,13 +412,13 @@ def _put_many(
     out, at, header_bounds, key_lengths, value_lengths, keys, key_starts, values, value_starts, first, n, scratch
 ):
     """`put_columns` of n >= 2 records."""
-    x, histogram, _, _, _, _, _, staged = scratch
+    x, highs, _, _, _, _, _, staged = scratch
     start = np.uint64(header_bounds[first])
     if not _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
         key_bytes, value_bytes = _payload_bytes(
             key_lengths, value_lengths, start, np.uint64(header_bounds[first + np.uint64(n)])
         )
-        at = _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, histogram)
+        at = _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, highs)
         return at, key_bytes, value_bytes, False
     stride = np.uint64(header_bounds[first + ONE]) - start
     key_bytes = behind = np.int64(0)

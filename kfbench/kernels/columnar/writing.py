@@ -82,7 +82,7 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 
 @leaf
-def _put_lengths(out, at, lengths, starts, first, n, bit, x, histogram):
+def _put_lengths(out, at, lengths, starts, first, n, bit, x, highs):
     """Writes the column of the lengths of n >= 2 records, if any is not null.
 
     (next position, bits, their sum, whether what they are of lies one behind the other)."""
@@ -94,7 +94,7 @@ def _put_lengths(out, at, lengths, starts, first, n, bit, x, histogram):
         if uvarint_bytes(np.uint64(least)) > len(out) - at:
             return np.int64(FULL), bit, total, is_run
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, n, low, high, code_total, False, histogram), bit, total, is_run
+    return packed.write(out, at, x, n, low, high, code_total, False, highs), bit, total, is_run
 
 
 @leaf
@@ -108,7 +108,7 @@ def _put_length(out, at, length, bit):
 
 
 @leaf
-def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_holes, x, histogram):
+def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_holes, x, highs):
     """(next position or FULL, attribute bits, bytes of keys, of values, whether each lie one behind the other) of
     n >= 1 records."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
@@ -131,22 +131,20 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         _fill_ages(x, timestamps, first, n, latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
         at = (
-            packed.write(out, at, x, n, np.int64(0), oldest, total, True, histogram)
+            packed.write(out, at, x, n, np.int64(0), oldest, total, True, highs)
             if oldest > 0
-            else packed.write_all(out, at, x, n, True, histogram)
+            else packed.write_all(out, at, x, n, True, highs)
         )
     if has_holes and at != FULL:
         _fill_offsets(x, offsets, first, n, base_offset)
-        at = packed.write_all(out, at, x, n, True, histogram)
+        at = packed.write_all(out, at, x, n, True, highs)
     key_bytes = value_bytes = np.int64(0)
     key_run = value_run = True
     if at != FULL:
-        at, bit, key_bytes, key_run = _put_lengths(out, at, key_lengths, columns[8], first, n, KEYS, x, histogram)
+        at, bit, key_bytes, key_run = _put_lengths(out, at, key_lengths, columns[8], first, n, KEYS, x, highs)
         bits |= bit
     if at != FULL:
-        at, bit, value_bytes, value_run = _put_lengths(
-            out, at, value_lengths, columns[10], first, n, VALUES, x, histogram
-        )
+        at, bit, value_bytes, value_run = _put_lengths(out, at, value_lengths, columns[10], first, n, VALUES, x, highs)
         bits |= bit
     return at, bits, key_bytes, value_bytes, key_run, value_run
 
@@ -187,7 +185,7 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
     """
     timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
     keys, key_starts, values, value_starts = columns[7:11]
-    x, histogram = scratch[:2]
+    x, highs = scratch[:2]
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
@@ -212,7 +210,7 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         key_run = value_run = True
         if count:
             at, bits, key_bytes, value_bytes, key_run, value_run = _put_columns(
-                out, at, columns, first, count, base_offset, latest, ages, has_holes, x, histogram
+                out, at, columns, first, count, base_offset, latest, ages, has_holes, x, highs
             )
             total = key_bytes + value_bytes
             has_headers = WITH_HEADERS and header_bounds[first] != header_bounds[end]
@@ -252,7 +250,7 @@ encode_with_headers = variant(_encode, "encode_with_headers", WITH_HEADERS=True)
 
 
 @leaf
-def _lengths_bytes(lengths, first, n, x, histogram):
+def _lengths_bytes(lengths, first, n, x, highs):
     """(bytes of the column, their sum) of n >= 1 records."""
     if n == 1:
         length = np.int64(lengths[first])
@@ -260,12 +258,12 @@ def _lengths_bytes(lengths, first, n, x, histogram):
     nulls, least, total, low, high, code_total = packed.fill_lengths(x, lengths, first, ONE, n)
     if nulls == n:
         return np.int64(0), total
-    size = packed.choose(x, n, low, high, code_total, False, histogram)[0]
+    size = packed.choose(x, n, low, high, code_total, False, highs)[0]
     return (uvarint_bytes(np.uint64(least)) if nulls else 0) + size, total
 
 
 @kernel
-def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
+def sizes(columns, bounds, fields, header_sizes, x, highs, out, parts):
     """The uncompressed bytes of each batch, int64[batches], without writing it; adds to parts int64[len(PARTS)].
 
     header_sizes int64[3 * batches]: what the headers of each batch take (`record_headers.sizes`), or none.
@@ -283,15 +281,15 @@ def sizes(columns, bounds, fields, header_sizes, x, histogram, out, parts):
         ages = holes = keys = values = key_total = value_total = np.int64(0)
         if count > 1 and ages_of[0]:
             _fill_ages(x, timestamps, first, count, latest)
-            ages = packed.size_of(x, count, True, histogram)
+            ages = packed.size_of(x, count, True, highs)
         if count > 1 and has_holes:
             _fill_offsets(x, offsets, first, count, base_offset)
-            holes = packed.size_of(x, count, True, histogram)
+            holes = packed.size_of(x, count, True, highs)
         elif count and has_holes:
             holes = varint_bytes(offsets[first] - base_offset)
         if count:
-            keys, key_total = _lengths_bytes(key_lengths, first, count, x, histogram)
-            values, value_total = _lengths_bytes(value_lengths, first, count, x, histogram)
+            keys, key_total = _lengths_bytes(key_lengths, first, count, x, highs)
+            values, value_total = _lengths_bytes(value_lengths, first, count, x, highs)
         header_columns = header_keys = header_values = np.int64(0)
         if len(header_sizes):
             header_columns, header_keys, header_values = (
