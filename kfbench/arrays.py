@@ -13,8 +13,16 @@ Int32 = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 
 
-def integers_of(name: str, values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
-    """A read-only, contiguous, one-dimensional array that nobody else can write to."""
+def integers_of(name: str, values: ArrayLike, dtype: type[np.generic], is_kept: bool = True) -> NDArray[Any]:
+    """A read-only, contiguous, one-dimensional array.
+
+    is_kept: beyond the call that the values were given to, so that nobody else may be able to write to it.
+    """
+    if type(values) is np.ndarray and values.dtype == dtype and values.ndim == 1 and values.flags.c_contiguous:
+        if not is_kept:
+            return read_only(values)
+        if _given_away(values):
+            return values
     given = np.asarray(values)
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
         raise InvalidRecords(f"{name}: a one-dimensional array of integers is wanted, not {given.dtype}{given.shape}")
@@ -23,7 +31,7 @@ def integers_of(name: str, values: ArrayLike, dtype: type[np.generic]) -> NDArra
         if given.min() < limits.min or given.max() > limits.max:
             raise InvalidRecords(f"{name}: a value does not fit {np.dtype(dtype)}")
     column = np.array(given, dtype, copy=None if _given_away(given) else True, order="C")
-    column.flags.writeable = False
+    freeze(column)
     return column
 
 
@@ -53,8 +61,14 @@ def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written through: kernels that read are compiled once, for these."""
     view = array.view()
-    view.flags.writeable = False
+    freeze(view)
     return view
+
+
+def freeze(*columns: NDArray[Any]) -> None:
+    """Nobody writes through these any more."""
+    for column in columns:
+        column.setflags(False)  # type: ignore[call-arg]  # by its name it takes twice as long
 
 
 def check_buffer(out: Any, size_bytes: int = 0) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, integers_of
+from kfbench.arrays import Bytes, Int32, Int64, freeze, integers_of
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
@@ -119,7 +119,7 @@ def plan(records: int, batch_size: int | ArrayLike) -> Int64:
         size = min(size, max(records, 1))  # far above, arange would round or overflow
         return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
     bounds = integers_of("batch_size", batch_size, np.int64)
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or (bounds[1:] < bounds[:-1]).any():
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.count_nonzero(bounds[1:] < bounds[:-1]):
         raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
     return bounds
 
@@ -288,8 +288,7 @@ class DecodedLog:
     trailing_bytes: int = 0
 
     def __post_init__(self) -> None:
-        for column in (self.bounds, self.create_timestamps_ms):  # the latter may share memory with the records
-            column.setflags(write=False)
+        freeze(self.bounds, self.create_timestamps_ms)  # the latter may share memory with the records
 
     def __len__(self) -> int:
         """The number of batches."""

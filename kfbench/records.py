@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, as_bytes, integers_of, ranges
+from kfbench.arrays import Bytes, Int32, Int64, as_bytes, freeze, integers_of, ranges
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
@@ -104,6 +104,10 @@ class Shapes:
         return _total(self.header_key_lengths) + _total(self.header_value_lengths)
 
     @cached_property
+    def longest_header_value_bytes(self) -> int:
+        return int(self.header_value_lengths.max(initial=0))
+
+    @cached_property
     def payload_bytes(self) -> int:
         """Key, value, header key and header value bytes: what every format has to carry."""
         return self.key_bytes + self.value_bytes + self.header_bytes
@@ -140,8 +144,7 @@ _SHAPE_FIELDS = tuple(field.name for field in fields(Shapes))
 
 
 def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
-    for column in columns.values():
-        column.setflags(write=False)
+    freeze(*columns.values())
     made = object.__new__(cls)
     made.__dict__.update(columns)
     return made

@@ -163,12 +163,11 @@ def _batches(fmt: BatchedFormat, data: Bytes, positions: Int64, whole: bool, all
     reading.decompress(metadata_only=not whole)
     index, header_bounds, bounds = reading.index()
     reading.damage.errors()
-    n = int(bounds[-1])
-    timestamps_ms = index.timestamps[:n]
+    timestamps_ms = index.timestamps
     if reading.featured and reading.two_clocks:  # tag 0 is for the broker to set: a producer's does not count
         noted = np.empty(len(positions) - 1, np.bool_)
         kernels.find_append_tag(data, positions, noted)
-        timestamps_ms = np.where(np.repeat(noted, np.diff(bounds)), index.created[:n], timestamps_ms)
+        timestamps_ms = np.where(np.repeat(noted, np.diff(bounds)), index.created, timestamps_ms)
 
     def records() -> Records:
         return index.records(reading.source, header_bounds, reading.headers(index, header_bounds, bounds))
@@ -178,8 +177,8 @@ def _batches(fmt: BatchedFormat, data: Bytes, positions: Int64, whole: bool, all
         data=data,
         positions=positions,
         timestamps_ms=timestamps_ms,
-        offsets=index.offsets[:n],
-        key_lengths=index.key_lengths[:n],
+        offsets=index.offsets,
+        key_lengths=index.key_lengths,
         bounds=bounds,
         decompressed_bytes=before_bytes - allowance.log_bytes,
         kind=fmt.magic,
@@ -198,14 +197,14 @@ def _columnar(fmt: ColumnarFormat, data: Bytes, positions: Int64, whole: bool, a
     else:
         reading.read_prefix()
     reading.damage.errors()
-    index, n = reading.columns, int(reading.bounds[-1])
+    index = reading.columns
     return Columns(
         fmt=fmt,
         data=data,
         positions=positions,
-        timestamps_ms=index.timestamps[:n],
-        offsets=index.offsets[:n],
-        key_lengths=index.key_lengths[:n],
+        timestamps_ms=index.timestamps,
+        offsets=index.offsets,
+        key_lengths=index.key_lengths,
         bounds=reading.bounds,
         decompressed_bytes=before_bytes - allowance.log_bytes,
         kind=fmt.magic,

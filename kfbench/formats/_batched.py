@@ -69,11 +69,6 @@ class BatchedFormat(SealedFormat):
         object.__setattr__(self, "capabilities", carried(self.features))
         object.__setattr__(self, "_kernels", _kernels_for(self.features))
 
-    def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
-        if not fields.set_fields or self.features & layouts.TAGGED_BIT:
-            return {}
-        return super()._losses(shapes, bounds, fields)
-
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
         """How many headers of each batch go into tag 1: int64[batches], or one item for all."""
         if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
@@ -134,11 +129,12 @@ class BatchedFormat(SealedFormat):
         index, header_bounds, bounds = read.index()
         errors = read.damage.errors()
         records = index.records(read.source, header_bounds, read.headers(index, header_bounds, bounds))
-        bounds = read.sound_bounds(bounds)
+        if errors:
+            bounds = read.sound_bounds(bounds)
         return DecodedLog(
             records=records,
             bounds=bounds,
-            create_timestamps_ms=index.created[: len(records)],
+            create_timestamps_ms=index.created,
             rows=partial(read.rows, records, bounds),
             tags=read.tags if read.featured else None,
             errors=errors,
@@ -157,16 +153,17 @@ class BatchedFormat(SealedFormat):
         read = Reading(data, entries.positions, self.magic, on_error, Allowance.of(len(data), limits), check_crcs)
         read.decompress(metadata_only=True)
         index, header_bounds, bounds = read.index()
-        errors = [*read.damage.errors(), *entries.errors(on_error)]
-        n = int(bounds[-1])
+        errors = read.damage.errors()
+        if errors:
+            bounds = read.sound_bounds(bounds)
         return DecodedMetadata(
-            timestamps_ms=index.timestamps[:n],
-            offsets=index.offsets[:n],
-            key_lengths=index.key_lengths[:n],
-            value_lengths=index.value_lengths[:n],
+            timestamps_ms=index.timestamps,
+            offsets=index.offsets,
+            key_lengths=index.key_lengths,
+            value_lengths=index.value_lengths,
             header_counts=header_bounds[1:] - header_bounds[:-1],
-            bounds=read.sound_bounds(bounds),
+            bounds=bounds,
             plain_bytes=int((read.ends - read.starts).sum()) if read.plain_bytes is None else read.plain_bytes,
-            errors=errors,
+            errors=[*errors, *entries.errors(on_error)],
             trailing_bytes=entries.trailing_bytes,
         )

@@ -1,5 +1,6 @@
 """Reading columnar batches: columns outside the codec, the codec, then where each payload is."""
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -34,12 +35,21 @@ class ColumnarReading:
         self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
-        self.header_totals, self.made = np.zeros(batches, np.int64), np.zeros(batches, np.int64)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
         self.plain_starts: Int64 | None = None
         self.headers, self.header_data = NO_HEADERS, data
 
-    def index(self, with_payload: bool) -> int:
+    @cached_property
+    def header_totals(self) -> Int64:
+        """Bytes of all headers of each batch."""
+        return np.zeros(len(self.counts), np.int64)
+
+    @cached_property
+    def made(self) -> Int64:
+        """Bytes of header values of each batch that are written nowhere."""
+        return np.zeros(len(self.counts), np.int64)
+
+    def _index(self, with_payload: bool) -> int:
         """Reads all that is outside the codec but for the headers' own columns; gives its bytes."""
         limits = self.allowance.limits
         most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
@@ -52,18 +62,26 @@ class ColumnarReading:
 
     def read(self) -> None:
         """Reads all. Columns come before the codec, so that the payload of damaged ones is not decompressed."""
-        self.index(with_payload=True)
-        if not self.any_headers and not np.count_nonzero(self.codecs):
-            return
+        self._index(with_payload=True)
+        if self.any_headers or np.count_nonzero(self.codecs):
+            self._read_payload()
+        self._cut()
+
+    def _read_payload(self) -> None:
         broken = len(self.damage)
         self._index_headers()
         if np.count_nonzero(self.codecs):
             self._decompress()
         self._place()
         if len(self.damage) > broken:  # they have rows among the others': all is read anew without them
-            self.index(with_payload=False)
+            self._index(with_payload=False)
             self._index_headers()
             self._place()
+
+    def _cut(self) -> None:
+        n = int(self.bounds[-1])
+        self.columns.cut(n)
+        self.header_bounds = self.header_bounds[: n + 1]
 
     def _decompress(self) -> None:
         """Makes the payloads plain; none grows beyond what the lengths of its batch add up to."""
@@ -77,11 +95,18 @@ class ColumnarReading:
         """Where the plain payload of each batch begins in `source`."""
         return self.bodies if self.plain_starts is None else self.plain_starts
 
+    def read_columns(self) -> int:
+        """Reads offsets, times and lengths; gives the bytes of all that was looked at."""
+        plain_bytes = self._index(with_payload=False)
+        self._cut()
+        return plain_bytes
+
     def read_prefix(self) -> None:
         """Reads all that lies outside the codec; the size of a plain payload is held to the lengths, and the padding of
         its templates is looked at."""
-        self.index(with_payload=False)
+        self._index(with_payload=False)
         self._index_headers()
+        self._cut()
 
     def _index_headers(self) -> None:
         if self.any_headers:
@@ -116,8 +141,7 @@ class ColumnarReading:
         )  # fmt: skip
 
     def records(self) -> Records:
-        n = int(self.bounds[-1])
-        return self.columns.records(self.source, self.header_bounds[: n + 1], self.headers, self.header_data)
+        return self.columns.records(self.source, self.header_bounds, self.headers, self.header_data)
 
     @property
     def sound(self) -> Int64:
@@ -125,6 +149,4 @@ class ColumnarReading:
 
     @property
     def sound_bounds(self) -> Int64:
-        if not self.damage:
-            return self.bounds
         return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])

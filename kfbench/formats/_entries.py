@@ -1,7 +1,6 @@
 """The entries of a log: what lies between one length and the next, whatever the format."""
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,7 @@ from kfbench.formats._damage import OnError, check_choice
 from kfbench.kernels import frames
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entries:
+class Entries(NamedTuple):
     """positions int64[entries + 1], magics int8[entries], and how the walk ended.
 
     broken: a length that cannot be skipped, after which nothing is found. trailing_bytes: an incomplete last entry,
@@ -51,7 +49,5 @@ class Entries:
 
 def _likely(data: Bytes) -> int:
     """How many entries there are if the others are not much smaller than the first."""
-    first = frames.START + max(
-        int.from_bytes(data[frames.LENGTH_AT : frames.START].tobytes(), "big"), frames.MIN_LENGTH
-    )
+    first = frames.START + max(int.from_bytes(data[frames.LENGTH_AT : frames.START], "big"), frames.MIN_LENGTH)
     return len(data) * 9 // (8 * first)

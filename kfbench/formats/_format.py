@@ -11,6 +11,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -51,6 +52,10 @@ class Capabilities:
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
     sizes_from_shapes: bool = True  # else what is in headers decides too, and where there are some sizes take Records
+
+    @cached_property
+    def every_record(self) -> bool:
+        return self.timestamps and self.milliseconds and self.headers and self.empty_batches
 
     @property
     def missing(self) -> list[str]:
@@ -207,7 +212,7 @@ class Format(ABC):
         that, CorruptLog for a batch that is damaged, has a codec or has no such record.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
-        wanted = integers_of("indices", indices, np.int64)
+        wanted = integers_of("indices", indices, np.int64, is_kept=False)
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
         if not frames.are_entries(positions, len(data)):
@@ -271,7 +276,10 @@ class Format(ABC):
             raise IllegalCombination(f"{self.name} has no {codec} (codecs: {', '.join(self.capabilities.codecs)})")
 
     def _losses(self, shapes: Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
-        can, losses = self.capabilities, dict[str, int]()
+        can = self.capabilities
+        if can.every_record and not fields.set_fields:
+            return {}
+        losses: dict[str, int] = {}
         unknown = fields.set_fields - can.batch_fields
         if not can.timestamps:
             losses["timestamps"] = shapes.timestamp_count

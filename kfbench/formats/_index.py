@@ -18,9 +18,20 @@ class Index:
     """
 
     def __init__(self, n: int, two_clocks: bool) -> None:
-        self.timestamps, self.offsets, self.key_starts, self.value_starts = (np.empty(n, np.int64) for _ in range(4))
+        self.timestamps, self.offsets = np.empty(n, np.int64), np.empty(n, np.int64)
         self.created = np.empty(n, np.int64) if two_clocks else self.timestamps
         self.key_lengths, self.value_lengths = np.empty(n, np.int32), np.empty(n, np.int32)
+        self.key_starts, self.value_starts = np.empty(n, np.int64), np.empty(n, np.int64)
+
+    def cut(self, n: int) -> None:
+        """Leaves the first n records: there was room for those of damaged batches too."""
+        if n == len(self.offsets):
+            return
+        one_clock = self.created is self.timestamps
+        for name, column in vars(self).items():
+            setattr(self, name, column[:n])
+        if one_clock:
+            self.created = self.timestamps
 
     @property
     def columns(self) -> tuple[NDArray[np.int64] | NDArray[np.int32], ...]:
@@ -42,27 +53,26 @@ class Index:
         headers: Headers,
         header_values: Bytes | None = None,
     ) -> Records:
-        """The first len(header_bounds) - 1 records, all their bytes in `source`.
+        """The records, all their bytes in `source`.
 
-        headers: lengths and starts of the keys, lengths and starts of the values; header_values: what these lie in,
-        if it is not the source.
+        header_bounds int64[n + 1]; headers: lengths and starts of the keys, lengths and starts of the values;
+        header_values: what these lie in, if it is not the source.
         """
-        n = len(header_bounds) - 1
         names, name_starts, contents, content_starts = headers
         return Records.trusted(
             Shapes.trusted(
-                timestamps_ms=self.timestamps[:n],
-                offsets=self.offsets[:n],
-                key_lengths=self.key_lengths[:n],
-                value_lengths=self.value_lengths[:n],
+                timestamps_ms=self.timestamps,
+                offsets=self.offsets,
+                key_lengths=self.key_lengths,
+                value_lengths=self.value_lengths,
                 header_bounds=header_bounds,
                 header_key_lengths=names,
                 header_value_lengths=contents,
             ),
             key_data=source,
-            key_starts=self.key_starts[:n],
+            key_starts=self.key_starts,
             value_data=source,
-            value_starts=self.value_starts[:n],
+            value_starts=self.value_starts,
             header_key_data=source,
             header_key_starts=name_starts,
             header_value_data=source if header_values is None else header_values,

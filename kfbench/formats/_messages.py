@@ -115,7 +115,7 @@ class MessageFormat(Format):
         return DecodedLog(
             records=records,
             bounds=bounds,
-            create_timestamps_ms=read.index.created[: len(records)],
+            create_timestamps_ms=read.index.created,
             format_name=self.name if self._kernels is not legacy else None,
             rows=partial(
                 self._rows, data, positions, read.source, bounds, read.index.offsets, read.starts, read.ends, state
@@ -167,6 +167,7 @@ class MessageReading:
         kernels.index(
             data, positions, self.source, self.starts, codecs, counts, state, *self.index.columns, self.bounds
         )
+        self.index.cut(int(self.bounds[-1]))
 
     def records(self) -> Records:
         """Those of the sound entries; times are a consumer's."""

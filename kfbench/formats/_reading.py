@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,11 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._index import Headers, Index, header_room
+from kfbench.formats._index import NO_HEADERS, Headers, Index, header_room
 from kfbench.kernels import batch, batch_header, shared_headers, status
 from kfbench.records import Records
+
+NONE_SHARED: Final = np.empty(0, np.int64), np.empty(0, np.int64)
 
 
 class Reading:
@@ -34,10 +37,7 @@ class Reading:
         batches = len(positions) - 1
         self.codecs, self.counts = np.empty(batches, np.int8), np.empty(batches, np.int64)
         bodies = np.empty(batches, np.int64)
-        self.shared = (
-            np.empty(batches if magic == 3 else 0, np.int64),
-            np.empty(batches if magic == 3 else 0, np.int64),
-        )
+        self.shared = (np.empty(batches, np.int64), np.empty(batches, np.int64)) if magic == 3 else NONE_SHARED
         self.records, self.any_codec, self.two_clocks, self.featured = batch_header.survey(
             data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes, check_crcs,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
@@ -87,7 +87,9 @@ class Reading:
             (limits.batch_headers, limits.field_bytes, limits.log_headers(len(self.data))), self.check_crcs,
             self.damage.state, index.columns, header_bounds, bounds,
         )  # fmt: skip
-        return index, header_bounds[: bounds[-1] + 1], bounds
+        n = int(bounds[-1])
+        index.cut(n)
+        return index, header_bounds[: n + 1], bounds
 
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
         """One BATCH row a sound batch."""
@@ -104,18 +106,18 @@ class Reading:
 
     def headers(self, index: Index, header_bounds: Int64, bounds: Int64) -> Headers:
         """Lengths and starts of the header keys, then of the header values."""
-        room = header_room(int(header_bounds[-1]))
-        if len(room[0]):
-            (batch.index_headers_featured if self.featured else batch.index_headers)(
-                self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared,
-                self.damage.state, index.columns, header_bounds, bounds, room,
-            )  # fmt: skip
+        headers = int(header_bounds[-1])
+        if not headers:
+            return NO_HEADERS
+        room = header_room(headers)
+        (batch.index_headers_featured if self.featured else batch.index_headers)(
+            self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared,
+            self.damage.state, index.columns, header_bounds, bounds, room,
+        )  # fmt: skip
         return room
 
     def sound_bounds(self, bounds: Int64) -> Int64:
         """Without the batches that are damaged."""
-        if not self.damage:
-            return bounds
         return np.append(bounds[:-1][self.damage.state == status.SOUND], bounds[-1])
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:

@@ -72,7 +72,7 @@ def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     if not shapes.has_headers:
         return np.empty(most + columns.GROUP, np.int64), highs, *NO_HEADER_ROOM
     most = max(most, shapes.header_count)
-    longest = max(0, int(shapes.header_value_lengths.max()))
+    longest = shapes.longest_header_value_bytes
     return (
         np.empty(most + columns.GROUP, np.int64),
         highs,
@@ -136,9 +136,8 @@ class ColumnarFormat(SealedFormat):
         read = ColumnarReading(data, positions, on_error, allowance)
         read.read()
         errors = read.damage.errors()
-        records = read.records()
-        bounds = read.sound_bounds
-        created = read.columns.created[: len(records)]
+        records, created = read.records(), read.columns.created
+        bounds = read.sound_bounds if errors else read.bounds
         return DecodedLog(
             records=records,
             bounds=bounds,
@@ -156,18 +155,17 @@ class ColumnarFormat(SealedFormat):
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         entries = Entries.of(data)
         read = ColumnarReading(data, entries.positions, on_error, Allowance.of(len(data), limits), check_crcs)
-        plain_bytes = read.index(with_payload=False)
-        errors = [*read.damage.errors(), *entries.errors(on_error)]
-        n, index = int(read.bounds[-1]), read.columns
+        plain_bytes = read.read_columns()
+        errors, index = read.damage.errors(), read.columns
         return DecodedMetadata(
-            timestamps_ms=index.timestamps[:n],
-            offsets=index.offsets[:n],
-            key_lengths=index.key_lengths[:n],
-            value_lengths=index.value_lengths[:n],
-            header_counts=read.header_bounds[1 : n + 1] - read.header_bounds[:n],
-            bounds=read.sound_bounds,
+            timestamps_ms=index.timestamps,
+            offsets=index.offsets,
+            key_lengths=index.key_lengths,
+            value_lengths=index.value_lengths,
+            header_counts=read.header_bounds[1:] - read.header_bounds[:-1],
+            bounds=read.sound_bounds if errors else read.bounds,
             plain_bytes=plain_bytes,
-            errors=errors,
+            errors=[*errors, *entries.errors(on_error)],
             trailing_bytes=entries.trailing_bytes,
         )
 

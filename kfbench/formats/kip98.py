@@ -110,13 +110,14 @@ class Kip98Format(SealedFormat):
             data, positions, source, starts, ends, counts, limits.field_bytes, damage.state, *index.columns, bounds
         )
         errors = damage.errors()
+        index.cut(int(bounds[-1]))
         records = index.records(source, np.zeros(bounds[-1] + 1, np.int64), NO_HEADERS)
         if errors:
             bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
         return DecodedLog(
             records=records,
             bounds=bounds,
-            create_timestamps_ms=index.created[: len(records)],
+            create_timestamps_ms=index.created,
             rows=partial(_rows, data, positions, source, starts, ends, counts, damage.state),
             format_name=self.name,
             errors=errors,
