@@ -10,7 +10,7 @@ from kfbench.codecs import Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._index import NO_HEADERS, Index, header_room
 from kfbench.kernels import status
-from kfbench.kernels.columnar import reading, record_headers
+from kfbench.kernels.columnar import columns, reading, record_headers
 from kfbench.records import Records
 
 NOTHING: Final = np.zeros(0, np.uint8)
@@ -31,8 +31,9 @@ class ColumnarReading:
             data, positions, limits.batch_records, limits.log_records(len(data)), check_crcs, self.counts,
             self.damage.state,
         )  # fmt: skip
-        self.columns, self.scratch = Index(records, self.two_clocks), np.empty(largest, np.int64)
-        self.header_bounds, self.bounds = np.empty(records + 1, np.int64), np.empty(batches + 1, np.int64)
+        room = records + columns.GROUP  # kernels write whole groups
+        self.columns, self.scratch = Index(room, self.two_clocks), np.empty(largest + columns.GROUP, np.int64)
+        self.header_bounds, self.bounds = np.empty(room + 1, np.int64), np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
@@ -112,7 +113,7 @@ class ColumnarReading:
         if self.any_headers:
             limits, headers = self.allowance.limits, int(self.header_bounds[self.bounds[-1]])
             # Of all headers at once, untouched beyond the largest batch's: to find that takes longer than to read it
-            values = np.empty(max(len(self.scratch), headers), np.int64)
+            values = np.empty(max(len(self.scratch), headers + columns.GROUP), np.int64)
             room = values, np.empty(2 * record_headers.MOST_VALUES, np.int64)
             self.headers, self.bodies = header_room(headers), self.header_columns.copy()
             self.out_bytes, self.most_digits = record_headers.index(

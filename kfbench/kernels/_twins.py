@@ -4,7 +4,7 @@ Scalars keep Numba's meaning: int64 and uint64 are NumPy's, so they wrap; whatev
 mixes with both. An index outside its array raises IndexError, negative ones too: compiled code would read there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from itertools import pairwise
 from typing import Any, Self
@@ -32,12 +32,20 @@ __all__ = [  # what takes the place of `intrinsics` and `octets`
     "put_i32",
     "put_i64",
     "put_le64",
+    "put_lengths",
+    "put_line",
+    "put_starts",
     "put_u8",
+    "run_on",
     "span_of",
-    "spread",
-    "spread_narrow",
-    "sum_lanes",
-    "sum_narrow",
+    "spread1",
+    "spread2",
+    "spread4",
+    "spread8",
+    "sum1",
+    "sum2",
+    "sum4",
+    "sum8",
     "take_lengths",
     "trend_of",
 ]
@@ -158,30 +166,33 @@ def move32(target: Any, at: Any, source: Any, start: Any) -> None:
     move(target, at, source, start, 32)
 
 
-def _lanes(data: Any, position: Any, bit: Any, width: Any, mask: Any) -> Iterator[Any]:
-    for k in range(8):
-        here = int(bit) + k * int(width)
-        yield np.int64(load_le64(data, position + (here >> 3)) >> np.uint64(here & 7) & mask)
+def _lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> list[np.int64]:
+    """Those of whole eights."""
+    bits = [k * int(width) for k in range(_whole(number))]
+    return [np.int64(load_le64(data, position + (bit >> 3)) >> np.uint64(bit & 7) & mask) for bit in bits]
 
 
-def spread(data: Any, position: Any, bit: Any, width: Any, mask: Any, base: Any, out: Any, to: Any) -> None:
-    for k, value in enumerate(_lanes(data, position, bit, width, mask)):
-        out[to + np.uint64(k)] = base + value
+def _whole(number: Any) -> int:
+    return -(-int(number) // 8) * 8
 
 
-spread_narrow = spread
+def spread8(
+    data: Any, position: Any, number: Any, width: Any, mask: Any, start: Any, step: Any, sign: Any, out: Any, to: Any
+) -> None:
+    for k, value in enumerate(_lanes(data, position, number, width, mask)):
+        out[to + np.uint64(k)] = start + np.int64(k) * step + sign * value
 
 
-def sum_lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> tuple[Any, Any]:
-    total, nonzero = np.int64(0), np.int64(0)
-    for first in range(0, number, 8):
-        values = list(_lanes(data, position + (first * int(width) >> 3), 0, width, mask))[: number - first]
-        for value in values:
-            total, nonzero = total + value, nonzero + np.int64(value != 0)
-    return total, nonzero
+spread1 = spread2 = spread4 = spread8
 
 
-sum_narrow = sum_lanes
+def sum8(data: Any, position: Any, first: Any, number: Any, width: Any, mask: Any) -> tuple[Any, ...]:
+    values = _lanes(data, position, number, width, mask)[:number]
+    before = values[:first]
+    return _sum(before), np.int64(np.count_nonzero(before)), _sum(values), np.int64(np.count_nonzero(values))
+
+
+sum1 = sum2 = sum4 = sum8
 
 
 def _joiner(lanes: int) -> Callable[..., Any]:
@@ -221,7 +232,7 @@ def trend_of(values: Any, number: Any, slope: Any) -> tuple[Any, ...]:
 
 def take_lengths(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, ...]:
     values = _octets(lengths, first, number)
-    for k in range(-(-number // 8) * 8):
+    for k in range(_whole(number)):
         out[k] = values[k] if k < number else np.int64(0)
     nulls = sum(np.int64(value < 0) for value in values)
     return nulls, min(values, key=np.uint64), max(values), _sum(values)
@@ -246,6 +257,31 @@ def count_wide_steps(values: Any, number: Any, base: Any, shift: Any) -> Any:
 def marks_of(values: Any, first: Any, number: Any, shift: Any) -> Any:
     found = _octets(values, first, number)
     return np.uint64(sum(int(np.uint64(value) >> shift != 0) << k for k, value in enumerate(found)))
+
+
+def put_line(out: Any, to: Any, number: Any, start: Any, step: Any) -> None:
+    for k in range(_whole(number)):
+        out[to + np.uint64(k)] = start + np.int64(k) * step
+
+
+def run_on(values: Any, to: Any, number: Any, start: Any) -> None:
+    for k, step in enumerate(_octets(values, to, _whole(number))):
+        start = start + step
+        values[to + np.uint64(k)] = start
+
+
+def put_starts(out: Any, lengths: Any, first: Any, number: Any, start: Any) -> None:
+    for k, length in enumerate(_octets(lengths, first, _whole(number))):
+        out[first + np.uint64(k)] = start
+        start = start + max(length, np.int64(0))
+
+
+def put_lengths(out: Any, to: Any, codes: Any, number: Any, shift: Any, null: Any) -> tuple[Any, ...]:
+    values = _octets(codes, np.uint64(0), _whole(number))
+    lengths = [value + shift if value else null for value in values]
+    for k, length in enumerate(lengths):
+        out[to + np.uint64(k)] = length
+    return max(map(np.uint64, values[:number])), _sum([max(length, np.int64(0)) for length in lengths[:number]])
 
 
 def _sum(values: list[np.int64]) -> np.int64:

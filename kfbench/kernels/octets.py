@@ -18,90 +18,27 @@ from kfbench.kernels.intrinsics import I1, I8, I32, I64, OCTET, looping, pointer
 LANES = 8  # values a vector holds
 
 
-def _lanes(
-    context: Any, builder: Any, array_type: Any, array: Any, position: Any, bit: Any, width: Any, loads: int = LANES
-) -> Any:
-    """The 8 values of `width` bits from a bit of the byte at `position` on, with what lies above each.
+def _lanes(context: Any, builder: Any, array_type: Any, array: Any, position: Any, width: Any, loads: int) -> Any:
+    """The 8 values of `width` bits from the byte at `position` on, with what lies above each.
 
-    loads: how many words they are taken from, 8 for up to 56 bits. Offsets and shifts do not change from one whole
-    group to the next, and compilers keep them.
+    loads: how many words they are taken from. Offsets and shifts do not change from one group to the next, and
+    compilers keep them.
     """
     values = shifts = ir.Constant(OCTET, [0] * LANES)
     for k in range(LANES):
-        here = builder.add(bit, builder.mul(width, I64(k)))
+        bit = builder.mul(width, I64(k))
         if k % (LANES // loads) == 0:
-            byte = builder.lshr(here, I64(3))
+            byte = builder.lshr(bit, I64(3))
             pointer = pointer_to(context, builder, array_type, array, builder.add(position, byte))
             word = builder.load(builder.bitcast(pointer, I64.as_pointer()), align=1)
         values = builder.insert_element(values, word, I32(k))
-        shifts = builder.insert_element(shifts, builder.sub(here, builder.shl(byte, I64(3))), I32(k))
+        shifts = builder.insert_element(shifts, builder.sub(bit, builder.shl(byte, I64(3))), I32(k))
     return builder.lshr(values, shifts)
 
 
 def _splat(builder: Any, value: Any) -> Any:
     one = builder.insert_element(ir.Constant(OCTET, ir.Undefined), value, I32(0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, LANES), [0] * LANES))
-
-
-def _spreader(loads: int) -> Callable[..., Any]:
-    @intrinsic
-    def spread(typingctx, data, position, bit, width, mask, base, out, to):
-        def codegen(context, builder, signature, args):
-            array, at, bit, width, mask, base, target, first = args
-            values = _lanes(context, builder, signature.args[0], array, at, bit, width, loads)
-            values = builder.add(builder.and_(values, _splat(builder, mask)), _splat(builder, base))
-            pointer = builder.gep(context.make_array(signature.args[6])(context, builder, target).data, [first])
-            builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
-            return context.get_dummy_value()
-
-        u64, i64 = types.uint64, types.int64
-        return types.void(data, i64, u64, u64, u64, i64, out, u64), codegen
-
-    return spread
-
-
-# out[to:to + 8] = base + the 8 values of `width` bits from a bit (0 to 7) of data[position] on, where 8 bytes from the
-# beginning of each must lie. Up to 8 bits all are in one word, which is twice as fast.
-spread_narrow, spread = _spreader(1), _spreader(LANES)
-
-
-def _summer(loads: int) -> Callable[..., Any]:
-    @intrinsic
-    def sum_lanes(typingctx, data, position, number, width, mask):
-        def codegen(context, builder, signature, args):
-            array, at, number, width, mask = args
-            zeros, ones = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
-            total, nonzero = (cgutils.alloca_once_value(builder, zeros) for _ in range(2))
-            cursor, done = cgutils.alloca_once_value(builder, at), cgutils.alloca_once_value(builder, I64(0))
-            masks, wanted = _splat(builder, mask), _splat(builder, number)
-            with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
-                here = builder.load(done)
-                values = _lanes(context, builder, signature.args[0], array, builder.load(cursor), I64(0), width, loads)
-                numbers = builder.add(_splat(builder, here), ir.Constant(OCTET, list(range(LANES))))
-                inside = builder.icmp_signed("<", numbers, wanted)
-                values = builder.select(inside, builder.and_(values, masks), zeros)
-                builder.store(builder.add(builder.load(total), values), total)
-                marks = builder.select(builder.icmp_unsigned("!=", values, zeros), ones, zeros)
-                builder.store(builder.add(builder.load(nonzero), marks), nonzero)
-                builder.store(builder.add(here, I64(LANES)), done)
-                builder.store(builder.add(builder.load(cursor), width), cursor)
-            sums = []
-            for vector in (builder.load(total), builder.load(nonzero)):
-                sum_ = builder.extract_element(vector, I32(0))
-                for k in range(1, LANES):
-                    sum_ = builder.add(sum_, builder.extract_element(vector, I32(k)))
-                sums.append(sum_)
-            return context.make_tuple(builder, signature.return_type, sums)
-
-        u64, i64 = types.uint64, types.int64
-        return types.UniTuple(i64, 2)(data, i64, i64, u64, u64), codegen
-
-    return sum_lanes
-
-
-# (sum, how many are not 0) of the first `number` values of `width` bits from data[position] on, where 8 bytes from the
-# beginning of each value of the last group of 8 must lie.
-sum_narrow, sum_lanes = _summer(1), _summer(LANES)
 
 
 def _joiner(lanes: int) -> Callable[..., Any]:
@@ -134,7 +71,7 @@ join4, join8 = _joiner(4), _joiner(8)
 
 
 LANE_NUMBERS, LANE_ZEROS = (ir.Constant(OCTET, values) for values in (list(range(LANES)), [0] * LANES))
-NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1}
+NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1, "umax": 0}
 
 
 def _by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
@@ -149,6 +86,14 @@ def _by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> N
         body(here, builder.icmp_unsigned("<", LANE_NUMBERS, _splat(builder, builder.sub(number, here))))
 
 
+def _by_whole_octets(builder: Any, number: Any, body: Callable[[Any], None]) -> None:
+    """body(k) of each 8 numbers from k on, the last 8 too where less are left."""
+    done = cgutils.alloca_once_value(builder, I64(0))
+    with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
+        body(builder.load(done))
+        builder.store(builder.add(builder.load(done), I64(LANES)), done)
+
+
 def _octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, mask: Any) -> Any:
     """8 integers of an array as int64s, those outside the mask 0 and not read."""
     bits = array_type.dtype.bitwidth
@@ -161,6 +106,14 @@ def _octet(context: Any, builder: Any, array_type: Any, array: Any, position: An
         load = cgutils.get_or_insert_function(builder.module, kind, f"llvm.masked.load.v{LANES}i{bits}.p0")
         values = builder.call(load, [pointer, mask, ir.Constant(vector, [0] * LANES)])
     return values if bits == 64 else builder.sext(values, OCTET)
+
+
+def _put_octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, values: Any) -> None:
+    """The low bits of 8 int64s into an array of integers."""
+    bits = array_type.dtype.bitwidth
+    vector = ir.VectorType(ir.IntType(bits), LANES)
+    pointer = builder.bitcast(pointer_to(context, builder, array_type, array, position), vector.as_pointer())
+    builder.store(values if bits == 64 else builder.trunc(values, vector), pointer, align=bits // 8)
 
 
 class _Reductions:
@@ -191,6 +144,26 @@ def _combined(builder: Any, name: str, left: Any, right: Any) -> Any:
         builder.module, ir.FunctionType(OCTET, [OCTET, OCTET]), f"llvm.{name}.v{LANES}i64"
     )
     return builder.call(function, [left, right])
+
+
+def _line(builder: Any, start: Any, step: Any) -> tuple[Any, Any]:
+    """Where start + k * step is kept for the 8 k that are at hand, at first 0 to 7; what leads to the next 8."""
+    line = builder.add(_splat(builder, start), builder.mul(LANE_NUMBERS, _splat(builder, step)))
+    return cgutils.alloca_once_value(builder, line), _splat(builder, builder.mul(step, I64(LANES)))
+
+
+def _running(builder: Any, values: Any) -> Any:
+    """Each lane and all before it added up."""
+    for far in (1, 2, 4):
+        lanes = [*range(LANES, LANES + far), *range(LANES - far)]  # zeros, then the lanes before
+        moved = builder.shuffle_vector(values, LANE_ZEROS, ir.Constant(ir.VectorType(I32, LANES), lanes))
+        values = builder.add(values, moved)
+    return values
+
+
+def _last(builder: Any, values: Any) -> Any:
+    """The last lane in all."""
+    return builder.shuffle_vector(values, values, ir.Constant(ir.VectorType(I32, LANES), [LANES - 1] * LANES))
 
 
 @intrinsic
@@ -340,6 +313,167 @@ def marks_of(typingctx, values, first, number, shift):
 
     u64, i64 = types.uint64, types.int64
     return u64(values, u64, i64, u64), codegen
+
+
+# What follows reads and writes whole eights: arrays have room for 8 more than `number`, and what is left there means
+# nothing.
+
+
+def _spreader(loads: int) -> Callable[..., Any]:
+    @intrinsic
+    def spread(typingctx, data, position, number, width, mask, start, step, sign, out, to):
+        def codegen(context, builder, signature, args):
+            array, position, number, width, mask, start, step, sign, target, to = args
+            masks, flips = _splat(builder, mask), _splat(builder, builder.ashr(sign, I64(63)))
+            line, rise = _line(builder, start, step)
+            cursor = cgutils.alloca_once_value(builder, position)
+
+            def body(here):
+                at = builder.load(cursor)
+                values = builder.and_(_lanes(context, builder, signature.args[0], array, at, width, loads), masks)
+                values = builder.sub(builder.xor(values, flips), flips)
+                values = builder.add(values, builder.load(line))
+                _put_octet(context, builder, signature.args[8], target, builder.add(to, here), values)
+                builder.store(builder.add(builder.load(line), rise), line)
+                builder.store(builder.add(at, width), cursor)
+
+            _by_whole_octets(builder, number, body)
+            return context.get_dummy_value()
+
+        u64, i64 = types.uint64, types.int64
+        return types.void(data, i64, i64, u64, u64, i64, i64, i64, out, u64), codegen
+
+    return spread
+
+
+# out[to + k] = start + k * step + sign (1 or -1) * value k, of the `number` values of `width` bits from data[position]
+# on, where 8 bytes from the beginning of each of the last 8 must lie. By how many words eight values are taken from: up
+# to 8 bits all are in one, up to 14 in two, up to 28 in four.
+spread1, spread2, spread4, spread8 = map(_spreader, (1, 2, 4, 8))
+
+
+def _summer(loads: int) -> Callable[..., Any]:
+    @intrinsic
+    def sum_lanes(typingctx, data, position, first, number, width, mask):
+        def codegen(context, builder, signature, args):
+            array, position, first, number, width, mask = args
+            masks, firsts = _splat(builder, mask), _splat(builder, first)
+            found, (numbers, rise) = _Reductions(builder, *["add"] * 4), _line(builder, I64(0), I64(1))
+            cursor = cgutils.alloca_once_value(builder, position)
+
+            def body(here, inside):
+                at = builder.load(cursor)
+                values = builder.and_(_lanes(context, builder, signature.args[0], array, at, width, loads), masks)
+                marks = builder.zext(builder.icmp_unsigned("!=", values, LANE_ZEROS), OCTET)
+                before = builder.icmp_signed("<", builder.load(numbers), firsts)
+                for k, each in enumerate((values, marks)):
+                    found.take(k, each, before)
+                    found.take(k + 2, each, inside)
+                builder.store(builder.add(builder.load(numbers), rise), numbers)
+                builder.store(builder.add(at, width), cursor)
+
+            _by_octets(builder, number, body)
+            return context.make_tuple(builder, signature.return_type, found.results())
+
+        u64, i64 = types.uint64, types.int64
+        return types.UniTuple(i64, 4)(data, i64, i64, i64, u64, u64), codegen
+
+    return sum_lanes
+
+
+# (sum, how many are not 0, of the first `first`; the same of all) of the `number` values that `spread` would take.
+sum1, sum2, sum4, sum8 = map(_summer, (1, 2, 4, 8))
+
+
+@intrinsic
+def put_line(typingctx, out, to, number, start, step):
+    """out[to + k] = start + k * step of `number` values."""
+
+    def codegen(context, builder, signature, args):
+        target, to, number, start, step = args
+        line, rise = _line(builder, start, step)
+
+        def body(here):
+            values = builder.load(line)
+            _put_octet(context, builder, signature.args[0], target, builder.add(to, here), values)
+            builder.store(builder.add(values, rise), line)
+
+        _by_whole_octets(builder, number, body)
+        return context.get_dummy_value()
+
+    i64 = types.int64
+    return types.void(out, types.uint64, i64, i64, i64), codegen
+
+
+@intrinsic
+def run_on(typingctx, values, to, number, start):
+    """Makes of `number` steps, values[to] on, what they lead to from `start`."""
+
+    def codegen(context, builder, signature, args):
+        array, to, number, start = args
+        reached = cgutils.alloca_once_value(builder, _splat(builder, start))
+
+        def body(here):
+            at = builder.add(to, here)
+            sums = _running(builder, _octet(context, builder, signature.args[0], array, at, None))
+            ends = builder.add(builder.load(reached), sums)
+            _put_octet(context, builder, signature.args[0], array, at, ends)
+            builder.store(builder.add(builder.load(reached), _last(builder, sums)), reached)
+
+        _by_whole_octets(builder, number, body)
+        return context.get_dummy_value()
+
+    return types.void(values, types.uint64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def put_starts(typingctx, out, lengths, first, number, start):
+    """Fills out[first:first + number] with where these items begin, one behind the other from `start` on, nulls
+    without a byte."""
+
+    def codegen(context, builder, signature, args):
+        target, lengths, first, number, start = args
+        reached = cgutils.alloca_once_value(builder, _splat(builder, start))
+
+        def body(here):
+            at = builder.add(first, here)
+            sizes = _octet(context, builder, signature.args[1], lengths, at, None)
+            sizes = _combined(builder, "smax", sizes, LANE_ZEROS)
+            sums = _running(builder, sizes)
+            begins = builder.add(builder.load(reached), builder.sub(sums, sizes))
+            _put_octet(context, builder, signature.args[0], target, at, begins)
+            builder.store(builder.add(builder.load(reached), _last(builder, sums)), reached)
+
+        _by_whole_octets(builder, number, body)
+        return context.get_dummy_value()
+
+    i64 = types.int64
+    return types.void(out, lengths, types.uint64, i64, i64), codegen
+
+
+@intrinsic
+def put_lengths(typingctx, out, to, codes, number, shift, null):
+    """out[to + k] = codes[k] + shift, or `null` of a code of 0, of `number` codes: (the greatest code as a uint64, the
+    sum of the lengths, a null's 0). out may be codes."""
+
+    def codegen(context, builder, signature, args):
+        target, to, codes, number, shift, null = args
+        found = _Reductions(builder, "umax", "add")
+        shifts, nulls = _splat(builder, shift), _splat(builder, null)
+
+        def body(here, inside):
+            values = _octet(context, builder, signature.args[2], codes, here, None)
+            is_null = builder.icmp_signed("==", values, LANE_ZEROS)
+            lengths = builder.select(is_null, nulls, builder.add(values, shifts))
+            _put_octet(context, builder, signature.args[0], target, builder.add(to, here), lengths)
+            found.take(0, values, inside)
+            found.take(1, _combined(builder, "smax", lengths, LANE_ZEROS), inside)
+
+        _by_octets(builder, number, body)
+        return context.make_tuple(builder, signature.return_type, found.results())
+
+    u64, i64 = types.uint64, types.int64
+    return types.Tuple((u64, i64))(out, u64, codes, i64, i64, i64), codegen
 
 
 if not COMPILED:

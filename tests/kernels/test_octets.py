@@ -105,3 +105,56 @@ def test_lengths_are_taken_with_what_is_known_of_them() -> None:
             assert found == _twins.take_lengths(outs[1], lengths, np.uint64(1), np.int64(number))
             assert outs[0].tolist() == outs[1].tolist()
             assert outs[0, :number].tolist() == lengths[1 : number + 1].tolist()
+
+
+def packed(number: int, width: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    """(data, position, number, width, mask): the last word that is read is the data's last."""
+    last = (number - 1 | 7) * width >> 3
+    data = rng.integers(0, 256, 3 + last + 8, np.uint8)
+    data[3:][rng.random(last + 8) < 0.3] = 0
+    return data, np.int64(3), np.int64(number), np.uint64(width), np.uint64((1 << width) - 1)
+
+
+WIDTHS = [(1, range(1, 9)), (2, range(1, 15)), (4, range(1, 29)), (8, range(1, 57))]
+
+
+@pytest.mark.parametrize(("words", "widths"), WIDTHS)
+@np.errstate(over="ignore")
+def test_packed_values_are_spread_and_summed(words: int, widths: range) -> None:
+    rng = np.random.default_rng(5)
+    spread, sum_ = (compiled(getattr(octets, f"{name}{words}")) for name in ("spread", "sum"))
+    for number in NUMBERS:
+        for width in widths:
+            data, *where = packed(number, width, rng)
+            start, step, sign = (*rng.integers(-(2**62), 2**62, 2), rng.choice([-1, 1]))
+            outs = np.full((2, number + 9), -7)
+            for to, out in zip((spread, _twins.spread8), outs, strict=True):
+                to(data, *where, start, step, sign, out, np.uint64(1))
+            assert outs[0].tolist() == outs[1].tolist(), (number, width)
+            for first in {0, number // 2, number}:
+                given = data, where[0], np.int64(first), *where[1:]
+                assert sum_(*given) == _twins.sum8(*given), (number, width, first)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+@np.errstate(over="ignore")
+def test_what_is_put_into_columns(kind: type[Any]) -> None:
+    rng = np.random.default_rng(6)
+    room, to, line, starts, run, lengths = 8, np.uint64(1), *map(
+        compiled, (octets.put_line, octets.put_starts, octets.run_on, octets.put_lengths)
+    )  # fmt: skip
+    for number in NUMBERS:
+        n = np.int64(number)
+        for _ in range(20):
+            codes = drawn(number + room, rng) if rng.random() < 0.5 else rng.integers(0, 3, number + room + 2)
+            given = lengths_of(number + room, rng)
+            bounds = rng.integers(-(2**40), 2**40, 2) if kind == np.int64 else rng.integers(-(2**20), 2**20, 2)
+            for make, twin, arguments in (
+                (line, _twins.put_line, (to, n, *bounds)),
+                (starts, _twins.put_starts, (given, to, n, bounds[0])),
+                (run, _twins.run_on, (to, n, bounds[0])),
+                (lengths, _twins.put_lengths, (to, codes, n, bounds[0], np.int64(-1))),
+            ):
+                outs = np.tile(rng.integers(-9, 9, 1 + number + room).astype(kind), (2, 1))
+                assert make(outs[0], *arguments) == twin(_twins.Array(outs[1]), *arguments), (twin, number)
+                assert outs[0].tolist() == outs[1].tolist(), (twin, number)

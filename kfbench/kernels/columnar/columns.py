@@ -16,10 +16,17 @@ from kfbench.kernels.octets import (
     join4,
     join8,
     marks_of,
-    spread,
-    spread_narrow,
-    sum_lanes,
-    sum_narrow,
+    put_lengths,
+    put_line,
+    run_on,
+    spread1,
+    spread2,
+    spread4,
+    spread8,
+    sum1,
+    sum2,
+    sum4,
+    sum8,
     take_lengths,
     trend_of,
 )
@@ -338,38 +345,41 @@ def _one(data, p, i, width):
 
 
 @leaf
-def unpack(data, p, n, width, base, x, r):
-    """Reads the n values packed at p, all of which lie in `data`, into x[r:r + n], `base` added to each."""
+def _any_one(data, p, i, width):
+    """As `_one`, of any width but 0."""
+    return np.int64(load_le64(data, p + 8 * i) if width == WORD else _one(data, p, i, width))
+
+
+@leaf
+def _group_end(p, n, width):
+    """Where what is read of n values packed at p ends, a word from each of the last group's on."""
+    return p + ((((n - 1) | 7) * width) >> 3) + 8
+
+
+@leaf
+def unpack(data, p, n, width, start, step, sign, x, r):
+    """Reads the n values packed at p, all of which lie in `data`: x[r + k] = start + k * step + sign * value k.
+
+    Here and below, what is read into has room for GROUP more, where anything may be left."""
     first = np.uint64(r)
     if width == 0:
-        for i in range(np.uint64(n)):
-            x[first + i] = base
-    elif width == WORD:
-        for i in range(np.uint64(n)):
-            x[first + i] = base + np.int64(load_le64(data, p + np.int64(i << U3)))
+        put_line(x, first, n, start, step)
+        return
+    whole = np.int64(0 if width == WORD else n)
+    while whole > 0 and _group_end(p, whole, width) > len(data):  # nine groups at most
+        whole = (whole - 1) & -GROUP
+    bits = np.uint64(width)
+    mask = (U1 << bits) - U1
+    if width <= 8:
+        spread1(data, p, whole, bits, mask, start, step, sign, x, first)
+    elif width <= 14:
+        spread2(data, p, whole, bits, mask, start, step, sign, x, first)
+    elif width <= 28:
+        spread4(data, p, whole, bits, mask, start, step, sign, x, first)
     else:
-        safe = np.int64(n)
-        while safe > 0 and p + (((safe - 1) * width) >> 3) + 8 > len(data):  # at most 64 steps back
-            safe -= 1
-        bits, done, end = np.uint64(width), U0, np.uint64(safe)
-        mask = (U1 << bits) - U1
-        if end >= U8:
-            last = end - U8  # where the last eight begin, of which some may have been read already
-            if width <= 8:
-                while done < last:
-                    spread_narrow(data, p + np.int64((done * bits) >> U3), U0, bits, mask, base, x, first + done)
-                    done += U8
-                bit = last * bits
-                spread_narrow(data, p + np.int64(bit >> U3), bit & U7, bits, mask, base, x, first + last)
-            else:
-                while done < last:
-                    spread(data, p + np.int64((done * bits) >> U3), U0, bits, mask, base, x, first + done)
-                    done += U8
-                bit = last * bits
-                spread(data, p + np.int64(bit >> U3), bit & U7, bits, mask, base, x, first + last)
-            done = end
-        for i in range(done, np.uint64(n)):
-            x[first + i] = base + np.int64(_one(data, p, i, width))
+        spread8(data, p, whole, bits, mask, start, step, sign, x, first)
+    for i in range(whole, n):
+        x[first + np.uint64(i)] = start + i * step + sign * _any_one(data, p, i, width)
 
 
 @leaf
@@ -410,26 +420,23 @@ def _head(data, p, end, n):
 
 
 @part
-def read(data, p, end, n, x, r):
-    """Reads a column of n >= 2 values at p into x[r:r + n]; (state, next position)."""
+def read(data, p, end, n, start, sign, x, r):
+    """Reads a column of n >= 2 values at p: x[r + k] = start + sign * value k. (state, next position)."""
     state, kind, width, first, base, slope, m, p = _head(data, p, end, n)
     if state != status.SOUND:
         return state, p
+    to = np.uint64(r)
     is_delta = kind == DELTA or kind == PATCHED_DELTA
-    to = np.uint64(r + 1 if is_delta else r)
-    unpack(data, p, m, width, base, x, np.int64(to))
+    if is_delta:
+        start += sign * first
+        x[to] = start
+        to += U1
+    unpack(data, p, m, width, sign * base if is_delta else start + sign * base, sign * slope, sign, x, to)
     p += packed_bytes(m, width)
     if kind >= PATCHED:
-        state, p = _read_patches(data, p, end, m, width, x, np.int64(to))
+        state, p = _read_patches(data, p, end, m, width, sign, x, to)
     if is_delta:
-        value = first
-        x[to - U1] = first
-        for i in range(to, to + np.uint64(m)):
-            value += x[i]
-            x[i] = value
-    elif kind == SLOPED:
-        for i in range(np.uint64(m)):
-            x[to + i] += np.int64(i) * slope
+        run_on(x, to, m, start)
     return state, p
 
 
@@ -457,15 +464,15 @@ def _patch(data, positions, k, position_bits, p, end, n, width, last):
 
 
 @leaf
-def _read_patches(data, p, end, n, width, x, r):
-    """Adds the patches at p to the n values x[r:r + n]; (state, next position)."""
+def _read_patches(data, p, end, n, width, sign, x, first):
+    """Adds the patches at p, times `sign`, to the n values from x[first] on; (state, next position)."""
     state, number, positions, position_bits, p = _patch_positions(data, p, end, n)
     last = np.int64(-1)
     for k in range(number):
         state, p, last, high = _patch(data, positions, k, position_bits, p, end, n, width, last)
         if state != status.SOUND:
             break
-        x[np.uint64(r + last)] += np.int64(high << np.uint64(width))
+        x[first + np.uint64(last)] += sign * np.int64(high << np.uint64(width))
     return state, p
 
 
@@ -539,51 +546,53 @@ def read_length(data, p, end, is_there, most_bytes):
 
 
 @part
-def read_lengths(data, p, end, n, nulls, most_bytes, x):
-    """Reads a column of n >= 2 lengths into x[:n]; (state, next position, their sum)."""
-    shift, total = np.int64(0), np.int64(0)
+def read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
+    """Reads a column of n >= 2 lengths into lengths[to:to + n]; (state, next position, their sum). x is scratch, which
+    the lengths may be."""
+    shift = none = np.int64(0)
     if nulls:
         shift, p = get_uvarint(data, p, end)
         if shift > INT32_MAX:
-            return status.COLUMN_LENGTH, p, total
+            return status.COLUMN_LENGTH, p, none
         shift -= 1
-    state, p = read(data, p, end, n, x, 0)
+    state, p = read(data, p, end, n, none, np.int64(1), x, 0)
     if state != status.SOUND:
-        return state, p, total
-    low, high = np.int64(0), np.int64(0)
-    for i in range(np.uint64(n)):
-        value = x[i]
-        low, high, total = min(low, value), max(high, value), total + value
-    if low < 0 or high > INT32_MAX or (high and high + shift > INT32_MAX):
-        return status.COLUMN_LENGTH, p, total
-    if high and high + shift > most_bytes:
-        return status.LIMIT_FIELD, p, total
-    if nulls:
-        total = np.int64(0)
-        for i in range(np.uint64(n)):
-            length = x[i] + shift if x[i] else np.int64(NULL)
-            total += max(length, 0)
-            x[i] = length
-    return status.SOUND, p, total
+        return state, p, none
+    greatest, total = put_lengths(lengths, to, x, n, shift, np.int64(NULL if nulls else 0))
+    high = np.int64(greatest)
+    if greatest >> U31 or (high and high + shift > INT32_MAX):  # a negative one is beyond all others
+        return status.COLUMN_LENGTH, p, none
+    return status.LIMIT_FIELD if high and high + shift > most_bytes else status.SOUND, p, total
 
 
 # One value without the others
 
 
 @part
-def _sum(data, p, n, width):
-    """(sum, how many are not 0) of the first n values packed at p, whose bytes are known to lie in `data`."""
-    total = nonzero = np.int64(0)
-    if width == 0 or n == 0:
-        return total, nonzero
-    if width < WORD and p + ((((n - 1) | 7) * width) >> 3) + 8 <= len(data):
+def _sum(data, p, first, n, width):
+    """(sum, how many are not 0, of the first `first`; the same of all) of the n values packed at p, whose bytes are
+    known to lie in `data`."""
+    before = held = total = held_in_all = np.int64(0)
+    if width == 0:
+        return before, held, total, held_in_all
+    if width < WORD and _group_end(p, n, width) <= len(data):
         bits = np.uint64(width)
         mask = (U1 << bits) - U1
-        return sum_narrow(data, p, n, bits, mask) if width <= 8 else sum_lanes(data, p, n, bits, mask)
+        if width <= 8:
+            return sum1(data, p, first, n, bits, mask)
+        if width <= 14:
+            return sum2(data, p, first, n, bits, mask)
+        if width <= 28:
+            return sum4(data, p, first, n, bits, mask)
+        return sum8(data, p, first, n, bits, mask)
     for i in range(n):
-        value = np.int64(load_le64(data, p + 8 * i) if width == WORD else _one(data, p, i, width))
-        total, nonzero = total + value, nonzero + (1 if value else 0)
-    return total, nonzero
+        if i == first:
+            before, held = total, held_in_all
+        value = _any_one(data, p, i, width)
+        total, held_in_all = total + value, held_in_all + (1 if value else 0)
+    if first == n:
+        before, held = total, held_in_all
+    return before, held, total, held_in_all
 
 
 @leaf
@@ -623,13 +632,11 @@ def read_at(data, p, end, n, i):
     if kind >= PATCHED:
         state, p, own, before, _, _, _, _ = _patches_around(data, p, end, m, i, width, start)
     if is_delta:
-        value += base * i + _sum(data, start, i, width)[0] + before
+        value += base * i + _sum(data, start, i, i, width)[0] + before
     else:
         value = base + i * slope + own
-        if width == WORD:
-            value += np.int64(load_le64(data, start + 8 * i))
-        elif width:
-            value += np.int64(_one(data, start, i, width))
+        if width:
+            value += _any_one(data, start, i, width)
     return state, p, value
 
 
@@ -650,7 +657,7 @@ def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
         residual = np.int64(0)
         if j >= 0:
             if width:
-                residual = np.int64(load_le64(data, start + 8 * j) if width == WORD else _one(data, start, j, width))
+                residual = _any_one(data, start, j, width)
             if patch < number and position < j:
                 state, p, position, high = _patch(data, positions, patch, position_bits, p, end, m, width, position)
             if patch < number and position == j:
@@ -679,7 +686,7 @@ def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
 
 @part
 def read_around(data, p, end, n, nulls, i, with_total, most_bytes):
-    """(state, next position, length i, bytes before it, bytes in all if with_total) of a column of n >= 2 lengths."""
+    """(state, next position, length i, bytes before it, if with_total bytes in all) of a column of n >= 2 lengths."""
     shift = none = np.int64(0)
     if nulls:
         shift, p = get_uvarint(data, p, end)
@@ -699,14 +706,9 @@ def read_around(data, p, end, n, nulls, i, with_total, most_bytes):
     length = base + own
     if width:
         length += np.int64(_one(data, start, i, width))
-    before, held = _sum(data, start, i, width)
-    before, held = before + more + base * i, i if base else held + born_before
-    total = none
-    if with_total:
-        total, held_in_all = _sum(data, start, n, width)
-        total, held_in_all = total + more_in_all + base * n, n if base else held_in_all + born
-        total += shift * held_in_all
-    before += shift * held
+    before, held, total, held_in_all = _sum(data, start, i, n if with_total else i, width)
+    before += more + base * i + shift * (i if base else held + born_before)
+    total += more_in_all + base * n + shift * (n if base else held_in_all + born)
     if largest >> U31 or base + max(np.int64(largest), 0) + shift > INT32_MAX:
         state = status.COLUMN_LENGTH
     length = length + shift if length or not nulls else np.int64(NULL)

@@ -40,6 +40,7 @@ from kfbench.kernels.columnar.batch_header import (
 )
 from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
 from kfbench.kernels.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8, get_u32
+from kfbench.kernels.octets import put_line, put_starts
 from kfbench.kernels.sealing import INT32_MAX, LENGTH
 from kfbench.kernels.sequence import last_sequence
 from kfbench.kernels.shared_headers import same_bytes
@@ -95,14 +96,9 @@ def _read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
             return status.COLUMN_LENGTH, p, length
         if length > most_bytes:
             return status.LIMIT_FIELD, p, length
-        for i in range(to, to + np.uint64(n)):
-            lengths[i] = length
+        put_line(lengths, to, n, length, np.int64(0))
         return status.SOUND, p, length * n
-    state, p, total = packed.read_lengths(data, p, end, n, nulls, most_bytes, x)
-    if state == status.SOUND:
-        for i in range(np.uint64(n)):
-            lengths[to + i] = x[i]
-    return state, p, total
+    return packed.read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to)
 
 
 @leaf
@@ -130,37 +126,31 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
         if p > end:
             state = status.COLUMN
         return state, p, max(key_length, 0), max(value_length, 0)
-    until = to + np.uint64(n)
     if bits & AGES:
-        state, p = packed.read(data, p, end, n, created, r)
+        state, p = packed.read(data, p, end, n, anchor, np.int64(-1), created, r)
         if state != status.SOUND:
             return state, p, none, none
-        for i in range(to, until):
-            created[i] = anchor - created[i]
     else:
-        for i in range(to, until):
-            created[i] = anchor
+        put_line(created, to, n, anchor, none)
     if bits & OFFSETS:
-        state, p = packed.read(data, p, end, n, offsets, r)
+        state, p = packed.read(data, p, end, n, none, np.int64(1), offsets, r)
         if state != status.SOUND:
             return state, p, none, none
         far = none
-        for i in range(to, until):
+        for i in range(to, to + np.uint64(n)):
             far |= offsets[i] + 2**31
             offsets[i] += base_offset
         if far >> 32:
             return status.COLUMN_OFFSET, p, none, none
     else:
-        for i in range(np.uint64(n)):
-            offsets[to + i] = base_offset + np.int64(i)
+        put_line(offsets, to, n, base_offset, np.int64(1))
     key_bytes = value_bytes = none
     if bits & KEYS:
         state, p, key_bytes = _read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, to)
         if state != status.SOUND:
             return state, p, none, none
     else:
-        for i in range(to, until):
-            key_lengths[i] = NULL
+        put_line(key_lengths, to, n, np.int64(NULL), none)
     if bits & VALUES:
         state, p, value_bytes = _read_lengths(
             data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x, value_lengths, to
@@ -168,8 +158,7 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
         if state != status.SOUND:
             return state, p, none, none
     else:
-        for i in range(to, until):
-            value_lengths[i] = NULL
+        put_line(value_lengths, to, n, np.int64(NULL), none)
     return status.SOUND, p, key_bytes, value_bytes
 
 
@@ -177,17 +166,17 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
 def _place(columns, r, n, at, key_bytes, by_rows):
     """Fills the starts of n records whose payload begins at `at`."""
     _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
-    key_at, value_at = at, at + key_bytes
-    if by_rows:
+    if by_rows or n == 1:  # of one it is the same, and a vector would wait for lengths that have just been stored
         for i in range(np.uint64(r), np.uint64(r + n)):
-            value_at = key_at + max(np.int64(key_lengths[i]), 0)
-            key_starts[i], value_starts[i] = key_at, value_at
-            key_at = value_at + max(np.int64(value_lengths[i]), 0)
+            value_at = at + max(np.int64(key_lengths[i]), 0)
+            key_starts[i], value_starts[i] = at, value_at
+            at = value_at + max(np.int64(value_lengths[i]), 0)
     else:
-        for i in range(np.uint64(r), np.uint64(r + n)):
-            key_starts[i], value_starts[i] = key_at, value_at
-            key_at += max(np.int64(key_lengths[i]), 0)
-            value_at += max(np.int64(value_lengths[i]), 0)
+        if key_bytes:
+            put_starts(key_starts, key_lengths, np.uint64(r), n, at)
+        else:
+            put_line(key_starts, np.uint64(r), n, at, np.int64(0))
+        put_starts(value_starts, value_lengths, np.uint64(r), n, at + key_bytes)
 
 
 @leaf
@@ -206,12 +195,11 @@ def _read_header_counts(data, p, end, n, most_headers, x, header_bounds, r):
             return status.HEADER_COLUMNS, p
         if number > most_headers or number * n > most_headers:
             return status.LIMIT_HEADERS, p
-        for i in range(np.uint64(n)):
-            header_bounds[to + i + ONE] = before + number * np.int64(i + ONE)
+        put_line(header_bounds, to + ONE, n, before + number, number)
         return status.SOUND, p
     if mode != BY_RECORD:
         return status.HEADER_COLUMNS, p
-    state, p = packed.read(data, p, end, n, x, 0)
+    state, p = packed.read(data, p, end, n, np.int64(0), np.int64(1), x, 0)
     if state != status.SOUND:
         return state, p
     total = np.int64(0)
@@ -242,7 +230,8 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
     """Reads the columns of each sound batch; no byte of payload is moved, and a codec's is not looked at.
 
     counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
-    created are two arrays. with_payload: starts of keys and values too, where the payload is plain and no header is
+    created are two arrays. x int64[the largest batch's records] is scratch; it, the columns and header_bounds have room
+    for GROUP more. with_payload: starts of keys and values too, where the payload is plain and no header is
     there; `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1], bodies
     int64 (where the payload begins, or the header columns), totals int64 (bytes of keys and values), codecs
     int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that breaks a promise gets its
@@ -274,9 +263,7 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
                 most = min(most_headers, most_headers_in_all - header_bounds[r])
                 problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
             else:
-                headers_before = header_bounds[r]
-                for i in range(np.uint64(r), np.uint64(r + count)):
-                    header_bounds[i + ONE] = headers_before
+                put_line(header_bounds, np.uint64(r) + ONE, count, header_bounds[r], np.int64(0))
         if problem == status.SOUND:
             if p < end and count:
                 codecs[b] = bits & CODEC_MASK
@@ -290,11 +277,9 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
         state[b] = problem
         if problem == status.SOUND:
             if bits & APPEND:
-                for i in range(np.uint64(r), np.uint64(r + count)):
-                    timestamps[i] = header.max_time
+                put_line(timestamps, np.uint64(r), count, header.max_time, np.int64(0))
                 if not header.extensions & HAS_ANCHOR:  # what the ages counted from is not there any more
-                    for i in range(np.uint64(r), np.uint64(r + count)):
-                        created[i] = NO_TIMESTAMP
+                    put_line(created, np.uint64(r), count, np.int64(NO_TIMESTAMP), np.int64(0))
             elif two_clocks:
                 for i in range(np.uint64(r), np.uint64(r + count)):
                     timestamps[i] = created[i]

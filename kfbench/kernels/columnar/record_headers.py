@@ -545,7 +545,7 @@ def _read_each(data, p, end, n, form, most_bytes, at, room, lengths, starts, h, 
     x, table = room
     taken = np.int64(0)
     if form == PLAIN or form == PLAIN_WITH_NULLS:
-        state, p, taken = packed.read_lengths(data, p, end, n, form == PLAIN_WITH_NULLS, most_bytes, x)
+        state, p, taken = packed.read_lengths(data, p, end, n, form == PLAIN_WITH_NULLS, most_bytes, x, x, U0)
         if state == status.SOUND:
             for i in range(np.uint64(n)):
                 lengths[h], starts[h] = x[i], at
@@ -567,7 +567,7 @@ def _read_each(data, p, end, n, form, most_bytes, at, room, lengths, starts, h, 
         return status.HEADER_COLUMNS, p, at, taken
     if not is_padded(data, p, n, width):
         return status.PADDING, p, at, taken
-    packed.unpack(data, p, n, width, 0, x, 0)
+    packed.unpack(data, p, n, width, np.int64(0), np.int64(0), np.int64(1), x, 0)
     for i in range(np.uint64(n)):
         if x[i] >= known:
             return status.HEADER_COLUMNS, p, at, taken
@@ -646,7 +646,7 @@ def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
     if n == 1:
         _, p = get_uvarint(data, p, end)
     else:
-        state, p = packed.read(data, p, end, n, x, 0)  # `index` has seen it
+        state, p = packed.read(data, p, end, n, np.int64(0), np.int64(1), x, 0)  # `index` has seen it
     if n == 1 or m == 1:
         for h in range(to, until):
             state, p, name = _get_key_length(data, p, end, most_bytes)
@@ -657,7 +657,7 @@ def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
                 break
             key_lengths[h], value_lengths[h] = name, content
     else:
-        state, p, _ = packed.read_lengths(data, p, end, m, False, most_bytes, x)
+        state, p, _ = packed.read_lengths(data, p, end, m, False, most_bytes, x, x, U0)
         if state == status.SOUND:
             for h in range(np.uint64(m)):
                 key_lengths[to + h] = x[h]
@@ -665,7 +665,7 @@ def _read_batch(data, p, end, n, first, m, most_bytes, room, headers):
             if nulls > 1:
                 state = status.HEADER_COLUMNS
             else:
-                state, p, _ = packed.read_lengths(data, p + 1, end, m, nulls == 1, most_bytes, x)
+                state, p, _ = packed.read_lengths(data, p + 1, end, m, nulls == 1, most_bytes, x, x, U0)
         if state == status.SOUND:
             for h in range(np.uint64(m)):
                 value_lengths[to + h] = x[h]
