@@ -28,6 +28,7 @@ __all__ = [  # what takes the place of `intrinsics` and `octets`
     "marks_of",
     "move",
     "move32",
+    "prefetch",
     "put_i16",
     "put_i32",
     "put_i64",
@@ -206,6 +207,10 @@ def _joiner(lanes: int) -> Callable[..., Any]:
 
 
 join4, join8 = _joiner(4), _joiner(8)
+
+
+def prefetch(buffer: Any, position: Any) -> None:
+    pass
 
 
 def leading_zeros(value: Any) -> int:

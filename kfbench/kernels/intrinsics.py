@@ -97,6 +97,20 @@ def leading_zeros(typingctx, value):
     return types.int64(types.uint64), codegen
 
 
+@intrinsic
+def prefetch(typingctx, buffer, position):
+    """Asks for the cache line of a byte that will be read; wherever that is, it does no harm."""
+
+    def codegen(context, builder, signature, args):
+        pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, I32, I32, I32])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(ask, [pointer, I32(0), I32(3), I32(1)])  # to read, all caches, data
+        return context.get_dummy_value()
+
+    return types.void(buffer, types.int64), codegen
+
+
 class looping:
     """A `while` in IR, as a context manager."""
 

@@ -568,7 +568,7 @@ def read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
 # One value without the others
 
 
-@part
+@leaf
 def _sum(data, p, first, n, width):
     """(sum, how many are not 0, of the first `first`; the same of all) of the n values packed at p, whose bytes are
     known to lie in `data`."""
