@@ -1,12 +1,21 @@
 """Walking a log: every format starts with an offset and a length, and has its magic at byte 16."""
 
 from kfbench import layouts
-from kfbench.kernels._jit import kernel
-from kfbench.kernels.intrinsics import get_i8, get_i32, move
+from kfbench.kernels._jit import kernel, leaf
+from kfbench.kernels.intrinsics import get_i8, get_i32, move, prefetch
 
 LENGTH_AT = layouts.position(layouts.ENTRY, "length")
 START = layouts.ENTRY.itemsize
 MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
+AHEAD, LINES, LINE_BYTES = 4, 4, 64  # entries, and cache lines of each: a header, and columns of 50 records
+
+
+@leaf
+def ask_ahead(data, positions, b):
+    """Asks for what will be read soon: entries lie kilobytes apart, where no CPU expects the next one."""
+    ahead = positions[min(b + AHEAD, len(positions) - 1)]
+    for k in range(LINES):
+        prefetch(data, ahead + LINE_BYTES * k)
 
 
 @kernel

@@ -31,6 +31,7 @@ from kfbench.kernels.batch_header import (
     untagged_bytes,
 )
 from kfbench.kernels.crc import BLOCK, CRC32C_START, crc32c_ahead, crc32c_finish
+from kfbench.kernels.frames import ask_ahead
 from kfbench.kernels.intrinsics import get_i8, get_i64, get_u8, put_u8
 from kfbench.kernels.lengths import (
     count_bytes,
@@ -333,6 +334,7 @@ def fetch(data, positions, magic, indices, state, columns):
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     for b in range(len(indices)):
+        ask_ahead(data, positions, b)
         at, end, i = positions[b], positions[b + 1], indices[b]
         state[b] = status.SOUND
         if get_i8(data, at + MAGIC) != magic:

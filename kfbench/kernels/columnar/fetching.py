@@ -23,13 +23,10 @@ from kfbench.kernels.columnar.batch_header import (
     read_header,
 )
 from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
-from kfbench.kernels.intrinsics import get_i8, get_i64, get_u8, prefetch
+from kfbench.kernels.frames import ask_ahead
+from kfbench.kernels.intrinsics import get_i8, get_i64, get_u8
 from kfbench.kernels.sealing import INT32_MAX
 from kfbench.kernels.varint import get_varlong
-
-# Batches lie kilobytes apart, where no CPU expects the next one: how many ahead are asked for, and how many cache lines
-# of each, a header and three columns of 50. Of a log beyond the caches a record takes two thirds of the time.
-AHEAD, LINES, LINE_BYTES = 4, 4, 64
 
 
 @leaf
@@ -52,9 +49,7 @@ def fetch(data, positions, indices, most_records, most_bytes, state, columns):
     """
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     for b in range(len(indices)):
-        ahead = positions[min(b + AHEAD, len(indices))]
-        for k in range(LINES):
-            prefetch(data, ahead + LINE_BYTES * k)
+        ask_ahead(data, positions, b)
         at, end, i = positions[b], positions[b + 1], indices[b]
         state[b] = status.SOUND
         if get_i8(data, at + MAGIC) != THIS_MAGIC:
