@@ -5,15 +5,21 @@ mixes with both. An index outside its array raises IndexError, negative ones too
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import reduce, wraps
 from itertools import pairwise
+from operator import or_
 from typing import Any, Self
 
 import numpy as np
 
 __all__ = [  # what takes the place of `intrinsics` and `octets`
+    "bit_count",
     "count_wide",
     "count_wide_steps",
+    "differ8",
+    "differ16",
+    "differ32",
+    "equals_of",
     "gaps_of",
     "get_i8",
     "get_i16",
@@ -28,6 +34,7 @@ __all__ = [  # what takes the place of `intrinsics` and `octets`
     "marks_of",
     "move",
     "move32",
+    "pack_digits",
     "prefetch",
     "put_i16",
     "put_i32",
@@ -217,6 +224,10 @@ def leading_zeros(value: Any) -> int:
     return 64 - int(value).bit_length()
 
 
+def bit_count(value: Any) -> int:
+    return int(value).bit_count()
+
+
 def _octets(array: Any, first: Any, number: Any) -> list[np.int64]:
     return [np.int64(array[first + np.uint64(k)]) for k in range(number)]
 
@@ -287,6 +298,33 @@ def put_lengths(out: Any, to: Any, codes: Any, number: Any, shift: Any, null: An
     for k, length in enumerate(lengths):
         out[to + np.uint64(k)] = length
     return max(map(np.uint64, values[:number])), _sum([max(length, np.int64(0)) for length in lengths[:number]])
+
+
+def equals_of(values: Any, first: Any, number: Any, other: Any) -> Any:
+    return np.uint64(sum(int(value == other) << k for k, value in enumerate(_octets(values, first, number))))
+
+
+def _differ(size: int) -> Callable[..., Any]:
+    def differ(data: Any, starts: Any, first: Any, stride: Any, number: Any, one: Any, two: Any, out: Any) -> None:
+        places = [starts[first + np.uint64(k) * stride] for k in range(number)]
+        for at in (one, two):
+            items = [Array.of(data).span(place + at, size).tolist() for place in places]
+            bits = [reduce(or_, (byte ^ own[0] for byte in own)) for own in zip(*items, strict=True)]
+            Array.of(out).span(at, size)[:] = bytes(bits)
+
+    return differ
+
+
+differ8, differ16, differ32 = map(_differ, (8, 16, 32))
+
+
+def pack_digits(characters: Any, number: Any, out: Any, at: Any) -> bool:
+    room = -(-number // 64) * 64
+    found = bytes(Array.of(characters).span(0, room)[:number])
+    values = [byte - 48 if 48 <= byte < 58 else byte - 87 & 0xFF for byte in found] + [0] * (room - number)
+    packed = [(high << 4 | low) & 0xFF for high, low in zip(values[::2], values[1::2], strict=True)]
+    Array.of(out).span(at, room >> 1)[:] = bytes(packed)
+    return all(byte in b"0123456789abcdef" for byte in found)
 
 
 def _sum(values: list[np.int64]) -> np.int64:

@@ -111,6 +111,16 @@ def prefetch(typingctx, buffer, position):
     return types.void(buffer, types.int64), codegen
 
 
+@intrinsic
+def bit_count(typingctx, value):
+    """Of a uint64."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
 class looping:
     """A `while` in IR, as a context manager."""
 

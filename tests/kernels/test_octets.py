@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from kfbench.kernels import COMPILED, _twins, octets
+from kfbench.kernels import COMPILED, _twins, intrinsics, octets
 
 pytestmark = pytest.mark.skipif(
     not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves"
@@ -68,6 +68,10 @@ def marks(number: int, rng: np.random.Generator) -> Given:
         yield drawn(number, rng), np.uint64(2), np.int64(number), np.uint64(shift)
 
 
+def equals(number: int, rng: np.random.Generator) -> Given:
+    yield drawn(number, rng), np.uint64(2), np.int64(number), np.int64(rng.choice(EDGES))
+
+
 @pytest.mark.parametrize(
     ("intrinsic", "twin", "given"),
     [
@@ -77,8 +81,9 @@ def marks(number: int, rng: np.random.Generator) -> Given:
         (octets.count_wide, _twins.count_wide, counts),
         (octets.count_wide_steps, _twins.count_wide_steps, counts),
         (octets.marks_of, _twins.marks_of, marks),
+        (octets.equals_of, _twins.equals_of, equals),
     ],
-    ids=["span", "trend", "gaps", "count", "count of steps", "marks"],
+    ids=["span", "trend", "gaps", "count", "count of steps", "marks", "equals"],
 )  # fmt: skip
 @np.errstate(over="ignore")
 def test_what_is_known_of_all(
@@ -158,3 +163,43 @@ def test_what_is_put_into_columns(kind: type[Any]) -> None:
                 outs = np.tile(rng.integers(-9, 9, 1 + number + room).astype(kind), (2, 1))
                 assert make(outs[0], *arguments) == twin(_twins.Array(outs[1]), *arguments), (twin, number)
                 assert outs[0].tolist() == outs[1].tolist(), (twin, number)
+
+
+@pytest.mark.parametrize("size", [8, 16, 32])
+def test_what_differs_in_items(size: int) -> None:
+    rng, name = np.random.default_rng(5), f"differ{size}"
+    differing, twin = compiled(getattr(octets, name)), getattr(_twins, name)
+    for number in NUMBERS:
+        data = rng.integers(0, 3, 400, np.uint8)
+        starts = rng.integers(0, 400 - 2 * size, 2 * number + 1)
+        outs = np.full((2, 2 * size), 7, np.uint8)
+        for out, of in zip(outs, (differing, twin), strict=True):
+            of(data, starts, np.uint64(1), np.uint64(2), np.int64(number), np.int64(3), np.int64(size), out)
+        assert outs[0].tolist() == outs[1].tolist()
+        assert outs[0, 3:].any() == (number > 1)
+
+
+@pytest.mark.parametrize("number", [*NUMBERS, 65, 127, 128, 129])
+def test_digits_are_packed(number: int) -> None:
+    rng, packing = np.random.default_rng(6), compiled(octets.pack_digits)
+    room = -(-number // 64) * 64
+    for among in (b"0123456789abcdef", bytes(range(256))):
+        for place in range(number):
+            characters = rng.choice(np.frombuffer(b"0123456789abcdef", np.uint8), room)
+            characters[place] = rng.choice(np.frombuffer(among, np.uint8))
+            characters[number:] = 0xFF  # what is behind the last
+            outs = np.full((2, 1 + room // 2), 7, np.uint8)
+            given = characters, np.int64(number)
+            found = packing(*given, outs[0], np.int64(1))
+            assert found == _twins.pack_digits(*given, outs[1], np.int64(1))
+            assert found == (chr(characters[place]) in "0123456789abcdef")
+            assert outs[0].tolist() == outs[1].tolist()
+            if found:
+                digits = bytes(characters[:number]).decode() + "0" * (number % 2)
+                assert bytes(outs[0, 1 : 1 + len(digits) // 2]).hex() == digits
+
+
+def test_the_bits_of_a_word_are_counted() -> None:
+    counting = compiled(intrinsics.bit_count)
+    for value in (0, 1, 2**63, 2**64 - 1, 0x0F0F << 40):
+        assert counting(np.uint64(value)) == _twins.bit_count(np.uint64(value)) == value.bit_count()

@@ -246,7 +246,7 @@ def pack(out, at, x, n, width):
 
 
 @leaf
-def _lowest(marks):
+def lowest(marks):
     """The number of the lowest bit of a uint64 that has one."""
     return U63 - np.uint64(leading_zeros(marks & (~marks + U1)))
 
@@ -289,13 +289,13 @@ def put(out, at, x, n, kind, width, base, more, patches):
         for i in range(U0, np.uint64(m), U64):
             marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
             while marks:
-                at, word, fill = _push(out, at, word, fill, i + _lowest(marks), position_bits)
+                at, word, fill = _push(out, at, word, fill, i + lowest(marks), position_bits)
                 marks &= marks - U1
         at = _flush(out, at, word, fill)
         for i in range(U0, np.uint64(m), U64):
             marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
             while marks:
-                at = put_uvarint(out, at, np.uint64(x[i + _lowest(marks)]) >> shift)
+                at = put_uvarint(out, at, np.uint64(x[i + lowest(marks)]) >> shift)
                 marks &= marks - U1
     return at
 

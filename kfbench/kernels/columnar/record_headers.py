@@ -5,19 +5,19 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
 from kfbench.kernels.columnar import columns as packed
-from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, packed_bytes
+from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, lowest, packed_bytes
 from kfbench.kernels.intrinsics import (
-    get_i64,
+    bit_count,
     get_u8,
     get_u32,
     load_le64,
     move,
     move32,
-    put_i32,
     put_i64,
     put_le64,
     put_u8,
 )
+from kfbench.kernels.octets import CHARACTERS, differ8, differ16, differ32, equals_of, pack_digits
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes, varint_bytes
 
@@ -25,11 +25,10 @@ BY_RECORD, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)  # forms of a position
 MOST_TRIED, MOST_VALUES = 32, 256  # of a dictionary: what an encoder tries, what a reader takes
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8  # of a header: at worst one of two, with a key length, a form and a column of two
-SLACK = 8  # behind what is written a word at a time
-SLOTS = 2 * MOST_TRIED  # of a hash table
-SPREAD, SLOT_SHIFT, LAST_SLOT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6), np.uint64(SLOTS - 1)
-FIRST_SLOT = np.uint64(2 * MOST_TRIED)  # behind the headers and the last words of the values that are known
-KNOWN = 2 * MOST_TRIED + SLOTS
+SLACK = CHARACTERS  # behind what is written a vector at a time
+KNOWN = 2 * MOST_TRIED  # the headers and the last words of the values that are known
+FIRST_WORD = np.uint64(MOST_TRIED)
+SPREAD, TO_BIT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6)  # a word's bit of 64
 ONE = np.uint64(1)
 U0, U2, U3, U4, U6, U7, U8, U16, U56 = (np.uint64(value) for value in (0, 2, 3, 4, 6, 7, 8, 16, 56))
 # Of eight characters or digits in a word, the first in its highest byte
@@ -71,15 +70,24 @@ def _differences(data, starts, h, stride, n, end, size):
 
 
 @leaf
-def _are_apart(lengths, starts, h, stride, n):
-    """Bits by which one of n items is not as long as the first, and by which it does not begin where that does."""
-    length, start = lengths[h], starts[h]
-    unlike, apart, at = np.int64(0), np.int64(0), h
+def _are_unlike(lengths, h, stride, n):
+    """Bits by which one of n items is not as long as the first."""
+    unlike, at = np.int64(0), h
     for _ in range(n - 1):
         at += stride
-        unlike |= np.int64(lengths[at] ^ length)
-        apart |= starts[at] ^ start
-    return unlike, apart
+        unlike |= np.int64(lengths[at] ^ lengths[h])
+    return unlike
+
+
+@leaf
+def _is_one_place(starts, h, stride, n):
+    """Whether n items begin where the first does."""
+    at = h
+    for _ in range(n - 1):
+        at += stride
+        if starts[at] != starts[h]:
+            return False
+    return True
 
 
 @leaf
@@ -107,89 +115,50 @@ def _is_by_position(header_bounds, key_lengths, keys, key_starts, first, n):
 
 
 @leaf
-def _differences_of_two(values, starts, h, stride, n, one, two):
-    """As `_differences_of_four`."""
-    first, second = load_le64(values, starts[h] + one), load_le64(values, starts[h] + two)
-    a, b, at = U0, U0, h
-    for _ in range(n - 1):
-        at += stride
-        a |= load_le64(values, starts[at] + one) ^ first
-        b |= load_le64(values, starts[at] + two) ^ second
-    return a, b
+def _put_differences(values, starts, h, stride, n, length, bits):
+    """Puts which bits of each character are not the same in all n values of one length, and a word of zeros.
+
+    Vectors that end where a value does overlap others, so that nothing is read behind it."""
+    if length < 8:
+        put_le64(bits, 0, _differences(values, starts, h, stride, n, length, length))
+    elif length < 16:
+        differ8(values, starts, h, stride, n, np.int64(0), length - 8, bits)
+    elif length < 32:
+        differ16(values, starts, h, stride, n, np.int64(0), length - 16, bits)
+    else:
+        last = length - 32
+        for k in range(0, length, 64):
+            differ32(values, starts, h, stride, n, min(k, last), min(k + 32, last), bits)
+    put_le64(bits, length, U0)
 
 
 @leaf
-def _differences_of_four(values, starts, h, stride, n, one, two, three, four):
-    """Which bits of the words at four offsets are not the same in all n values.
-
-    One word alone takes less time than to look where its value begins.
-    """
-    start = starts[h]
-    first, second = load_le64(values, start + one), load_le64(values, start + two)
-    third, fourth = load_le64(values, start + three), load_le64(values, start + four)
-    a, b, c, d, at = U0, U0, U0, U0, h
-    for _ in range(n - 1):
-        at += stride
-        start = starts[at]
-        a |= load_le64(values, start + one) ^ first
-        b |= load_le64(values, start + two) ^ second
-        c |= load_le64(values, start + three) ^ third
-        d |= load_le64(values, start + four) ^ fourth
-    return a, b, c, d
-
-
-@leaf
-def _put_differences(values, starts, h, stride, n, length, words):
-    """Puts which bits are not the same in all n values of one length, a word for each 8 bytes.
-
-    The last word is that of the last 8 bytes, so that nothing is read behind a value. Others are put behind it, within
-    twice the length and 8 bytes.
-    """
-    last = length - 8
-    if last < 0:
-        put_le64(words, 0, _differences(values, starts, h, stride, n, length, 8))
-    for k in range(0, length if last >= 0 else 0, 32):
-        if length - k > 16:
-            a, b, c, d = _differences_of_four(
-                values, starts, h, stride, n, k, k + 8, min(k + 16, last), min(k + 24, last)
-            )
-            put_le64(words, k + 16, c)
-            put_le64(words, k + 24, d)
-        else:
-            a, b = _differences_of_two(values, starts, h, stride, n, min(k, last), min(k + 8, last))
-        put_le64(words, k, a)
-        put_le64(words, k + 8, b)
-
-
-@leaf
-def _digits_in(word):
-    """(eight hex digits' values of their characters ^ ZEROS, bits among HIGHS if one is none)."""
+def _strays_in(word):
+    """Bits among HIGHS if one of eight characters ^ ZEROS is no hex digit."""
     letters = (word >> U6) & ONES
     word -= (letters << U6) + (letters << U3) - letters  # 71 of each: what "a" ^ "0" is above 10
-    return word, ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
+    return ((word + SIXES) ^ (letters << U4)) | word  # letters are digits of 10 and up, none is above 15
 
 
 @leaf
-def _find_runs(values, start, length, words, mask, runs):
+def _find_runs(values, start, length, bits, mask, runs):
     """The characters that are not the same in all values: (how many, runs of them, end of the last, are digits).
 
-    words: what `_put_differences` puts. Fills mask with a bit for each, packed, and runs with where each of them
+    bits: what `_put_differences` puts. Fills mask with a bit for each, packed, and runs with where each of them
     begins and its length, 8 at most. Of the digits, only those of the first value are seen, which is at `start`.
     """
     varying, number, end, strays = np.int64(0), np.int64(0), np.int64(0), U0
     for k in range(0, length, 8):
-        bits = load_le64(words, k)
+        differing = load_le64(bits, k)
         mask[k >> 3] = 0
-        if bits == U0:
+        if differing == U0:
             continue
         first = _word_before(values, start + min(k + 8, length))
         if length - k < 8:
-            shift = np.uint64(8 * (8 - (length - k)))
-            bits >>= shift
-            first >>= shift
-        ones = ((((bits & LOWS) + LOWS) | bits) >> U7) & ONES
-        varying += np.int64((ones * ONES) >> U56)
-        strays |= _digits_in((first ^ np.uint64(ZEROS)) & (ones * BYTE))[1]
+            first >>= np.uint64(8 * (8 - (length - k)))
+        ones = ((((differing & LOWS) + LOWS) | differing) >> U7) & ONES
+        varying += bit_count(ones)
+        strays |= _strays_in((first ^ np.uint64(ZEROS)) & (ones * BYTE))
         byte = (ones * GATHER) >> U56
         mask[k >> 3] = np.uint8(byte)
         while byte != U0:
@@ -206,36 +175,35 @@ def _find_runs(values, start, length, words, mask, runs):
 
 @part
 def _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, at):
-    """Stages the payload of a template: (next position, not 0 where a character that varies is no hex digit)."""
+    """Stages the payload of a template: (next position, whether all characters that vary are hex digits)."""
     last = np.int64(0)
     for k in range(np.uint64(number)):
         at = put_bytes(staged, at, values, starts[h] + last, runs[2 * k] - last)
         last = runs[2 * k] + runs[2 * k + ONE]
     at = put_bytes(staged, at, values, starts[h] + last, length - last)
-    end, safe, begin, size = np.int64(0), len(values) - length - 8, runs[0], runs[1]
+    end, safe, behind = np.int64(0), len(values) - length - 8, np.uint64(2 * number)
     for _ in range(n):
-        start = starts[h]
-        if start <= safe and number == 1:  # a run is moved as a word, over whose end the next one comes
-            put_le64(digits, end, load_le64(values, start + begin))
-            end += size
-        elif start <= safe:
-            for k in range(U0, np.uint64(2 * number), U2):
+        start, k = starts[h], U0
+        if start <= safe:
+            while k < behind:  # a run is moved as a word, over whose end the next one comes
                 put_le64(digits, end, load_le64(values, start + runs[k]))
                 end += runs[k + ONE]
-        else:
-            for k in range(U0, np.uint64(2 * number), U2):
-                end = put_bytes(digits, end, values, start + runs[k], runs[k + ONE])
+                k += U2
+        while k < behind:
+            end = put_bytes(digits, end, values, start + runs[k], runs[k + ONE])
+            k += U2
         h += stride
-    put_i64(digits, end, ZEROS)
-    strays, to = U0, at
-    for k in range(0, end, 8):  # compilers make vectors of it
-        word, stray = _digits_in(np.uint64(get_i64(digits, k)) ^ np.uint64(ZEROS))
-        strays |= stray
-        word = (word | word >> U4) & PAIRS
-        word = (word | word >> U8) & FOURS
-        put_i32(staged, to, np.int32(word | word >> U16))
-        to += 4
-    return at + ((end + 1) >> 1), strays & HIGHS  # who branches on it here takes the loop's vectors away
+    return at + ((end + 1) >> 1), pack_digits(digits, end, staged, at)
+
+
+@leaf
+def _least_distinct(values, starts, h, stride, n, end):
+    """How many values there are at least: words in front of their byte `end` that are apart where 64 bits have room."""
+    seen, at, unused = U0, h, np.uint64(64 - 8 * min(end, 8))
+    for _ in range(min(n, 64)):
+        seen |= ONE << (((_word_before(values, starts[at] + end) >> unused) * SPREAD) >> TO_BIT)
+        at += stride
+    return bit_count(seen)
 
 
 @part
@@ -246,8 +214,6 @@ def _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, n
     tells_all: whether they differ in the 8 in front of it alone.
     """
     number, size, payload = np.int64(0), np.int64(0), np.int64(0)
-    for k in range(FIRST_SLOT, FIRST_SLOT + SLOTS):
-        known[k] = -1
     at = h
     for i in range(np.uint64(n)):
         length = np.int64(lengths[at])
@@ -257,28 +223,26 @@ def _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, n
             word = _word_before(values, starts[at] + seen)
             if seen < 8:
                 word >>= np.uint64(64 - 8 * seen)
-        slot = (word * SPREAD) >> SLOT_SHIFT
-        k = known[slot + FIRST_SLOT]
-        while k >= 0:
+        same, k = equals_of(known, FIRST_WORD, number, np.int64(word)), np.uint64(number)
+        while same:
+            k = lowest(same)
             other = np.uint64(known[k])
-            if np.uint64(known[k + MOST_TRIED]) == word and np.int64(lengths[other]) == length:
-                if (
-                    tells_all
-                    or starts[other] == starts[at]
-                    or same_bytes(values, starts[other], values, starts[at], length)
-                ):
-                    break
-            slot = (slot + ONE) & LAST_SLOT
-            k = known[slot + FIRST_SLOT]
-        if k < 0:
-            k = number
+            if np.int64(lengths[other]) == length and (
+                tells_all
+                or starts[other] == starts[at]
+                or same_bytes(values, starts[other], values, starts[at], length)
+            ):
+                break
+            same &= same - ONE
+        if same == U0:
+            k = np.uint64(number)
             number += 1
             size += uvarint_bytes(np.uint64(length + 1))
             payload += max(length, 0)
             if number > MOST_TRIED or number + payload > most:
                 return np.int64(0), size
-            known[k], known[k + MOST_TRIED], known[slot + FIRST_SLOT] = np.int64(at), np.int64(word), k
-        numbers[i] = k
+            known[k], known[k + FIRST_WORD] = np.int64(at), np.int64(word)
+        numbers[i] = np.int64(k)
         at += stride
     size += uvarint_bytes(np.uint64(number)) + packed_bytes(n, bits_of(np.uint64(number - 1)))
     return number if size + payload <= most else np.int64(0), size
@@ -290,8 +254,8 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
     x, highs, numbers, known, mask, runs, digits, staged = scratch
     length, varying, number, last = np.int64(lengths[h]), np.int64(0), np.int64(0), np.int64(0)
     are_digits = False
-    unlike, apart = _are_apart(lengths, starts, h, stride, n)
-    if unlike == 0 and apart and length > 0:
+    unlike = _are_unlike(lengths, h, stride, n)
+    if unlike == 0 and length > 0 and not _is_one_place(starts, h, stride, n):
         _put_differences(values, starts, h, stride, n, length, digits)
         varying, number, last, are_digits = _find_runs(values, starts[h], length, digits, mask, runs)
     if unlike == 0 and varying == 0:
@@ -322,12 +286,16 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behin
     if are_digits:
         template_columns = uvarint_bytes(np.uint64(length)) + packed_bytes(length, 1)
         template = template_columns + length - varying + packed_bytes(n * varying, 4)
-    found, columns = _find_values(
-        lengths, values, starts, h, stride, n, tail, tells_all, min(most, template), numbers, known
-    )
+    found, columns, least_tried = np.int64(0), np.int64(0), np.int64(0)
+    if varying:
+        least_tried = _least_distinct(values, starts, h, stride, n, last)
+    if least_tried <= MOST_TRIED and least_tried * (1 + length) <= min(most, template):
+        found, columns = _find_values(
+            lengths, values, starts, h, stride, n, tail, tells_all, min(most, template), numbers, known
+        )
     if found == 0 and template <= most:
-        end, strays = _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, behind)
-        if strays == U0:
+        end, are_digits = _stage_template(values, starts, h, stride, n, length, runs, number, digits, staged, behind)
+        if are_digits:
             form, size = np.int64(HEX_TEMPLATE), 1 + template_columns
         elif template < most:
             found, columns = _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, numbers, known)
@@ -512,18 +480,10 @@ def _get_key_length(data, p, end, most_bytes):
 
 
 @leaf
-def _ones(byte):
-    """How many bits of a uint64 below 256 are set."""
-    byte -= (byte >> ONE) & np.uint64(0x55)
-    byte = (byte & np.uint64(0x33)) + ((byte >> np.uint64(2)) & np.uint64(0x33))
-    return np.int64((byte + (byte >> U4)) & np.uint64(0x0F))
-
-
-@leaf
 def _bits_set(data, p, size):
     number = np.int64(0)
     for k in range(p, p + size):
-        number += _ones(np.uint64(get_u8(data, k)))
+        number += bit_count(np.uint64(get_u8(data, k)))
     return number
 
 
@@ -841,7 +801,7 @@ def _expand(data, p, n, source, at, out, to, digits):
     while k > 0:
         k -= 1
         mask = np.uint64(get_u8(data, p + k))
-        characters, vary = min(length - 8 * k, 8), _ones(mask)
+        characters, vary = min(length - 8 * k, 8), bit_count(mask)
         same -= characters - vary
         digit -= vary
         word = U0
