@@ -31,6 +31,8 @@ __all__ = [  # what takes the place of `intrinsics` and `octets`
     "join8",
     "leading_zeros",
     "load_le64",
+    "lower",
+    "lower_steps",
     "marks_of",
     "move",
     "move32",
@@ -54,6 +56,7 @@ __all__ = [  # what takes the place of `intrinsics` and `octets`
     "sum2",
     "sum4",
     "sum8",
+    "take_ages",
     "take_lengths",
     "trend_of",
 ]
@@ -252,6 +255,22 @@ def take_lengths(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, 
         out[k] = values[k] if k < number else np.int64(0)
     nulls = sum(np.int64(value < 0) for value in values)
     return nulls, min(values, key=np.uint64), max(values), _sum(values)
+
+
+def take_ages(out: Any, times: Any, first: Any, number: Any, latest: Any) -> None:
+    values = _octets(times, first, number)
+    for k in range(-(-number // 8) * 8):
+        out[k] = latest - (values[k] if k < number else np.int64(0))
+
+
+def lower(values: Any, number: Any, base: Any, slope: Any) -> None:
+    for k in range(-(-number // 8) * 8):
+        values[k] = values[k] - (base + np.int64(k) * slope)
+
+
+def lower_steps(values: Any, number: Any, base: Any, slope: Any) -> None:
+    for k in range(-(-number // 8) * 8):
+        values[k] = values[k + 1] - values[k] - (base + np.int64(k) * slope)
 
 
 def gaps_of(lengths: Any, starts: Any, first: Any, number: Any) -> Any:

@@ -242,6 +242,58 @@ def take_lengths(typingctx, out, lengths, first, number):
 
 
 @intrinsic
+def take_ages(typingctx, out, times, first, number, latest):
+    """Fills out[:number], which has room for 8 more, with what is between the times from `first` on and the latest."""
+
+    def codegen(context, builder, signature, args):
+        target, times, first, number, latest = args
+        latests = _splat(builder, latest)
+
+        def body(here, mask):
+            values = _octet(context, builder, signature.args[1], times, builder.add(first, here), mask)
+            pointer = pointer_to(context, builder, signature.args[0], target, here)
+            builder.store(builder.sub(latests, values), builder.bitcast(pointer, OCTET.as_pointer()), align=8)
+
+        _by_octets(builder, number, body)
+        return context.get_dummy_value()
+
+    u64, i64 = types.uint64, types.int64
+    return types.void(out, times, u64, i64, i64), codegen
+
+
+def _lowerer(steps: bool) -> Callable[..., Any]:
+    @intrinsic
+    def lower(typingctx, values, number, base, slope):
+        def codegen(context, builder, signature, args):
+            array, number, base, slope = args
+            line = builder.add(_splat(builder, base), builder.mul(LANE_NUMBERS, _splat(builder, slope)))
+            lines, rise = cgutils.alloca_once_value(builder, line), _splat(builder, builder.mul(slope, I64(LANES)))
+            done = cgutils.alloca_once_value(builder, I64(0))
+            with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
+                here = builder.load(done)
+                values = _octet(context, builder, signature.args[0], array, here, None)
+                if steps:
+                    behind = _octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), None)
+                    values = builder.sub(behind, values)
+                pointer = pointer_to(context, builder, signature.args[0], array, here)
+                values = builder.sub(values, builder.load(lines))
+                builder.store(values, builder.bitcast(pointer, OCTET.as_pointer()), align=8)
+                builder.store(builder.add(builder.load(lines), rise), lines)
+                builder.store(builder.add(here, I64(LANES)), done)
+            return context.get_dummy_value()
+
+        i64 = types.int64
+        return types.void(values, i64, i64, i64), codegen
+
+    return lower
+
+
+# Takes base + i * slope from each of the first `number` values, or of their steps to the next, which take their place;
+# 8 values at a time, the next of all of which are read.
+lower, lower_steps = _lowerer(False), _lowerer(True)
+
+
+@intrinsic
 def gaps_of(typingctx, lengths, starts, first, number):
     """Bits by which one of the `number` items from `first` on does not end where the next begins."""
 

@@ -165,6 +165,34 @@ def test_what_is_put_into_columns(kind: type[Any]) -> None:
                 assert outs[0].tolist() == outs[1].tolist(), (twin, number)
 
 
+@np.errstate(over="ignore")
+def test_values_are_taken_from_others() -> None:
+    rng = np.random.default_rng(7)
+    ages = compiled(octets.take_ages)
+    for number in NUMBERS:
+        times, outs = drawn(number, rng), np.full((2, number + 8), -7)
+        for out, taking in zip(outs, (ages, _twins.take_ages), strict=True):
+            taking(out, times, np.uint64(1), np.int64(number), np.int64(41))
+        assert outs[0].tolist() == outs[1].tolist()
+        assert outs[0, :number].tolist() == (41 - times[1 : number + 1]).tolist()
+
+
+@pytest.mark.parametrize("name", ["lower", "lower_steps"])
+@np.errstate(over="ignore")
+def test_a_line_is_taken_from_values(name: str) -> None:
+    rng, lowering = np.random.default_rng(8), compiled(getattr(octets, name))
+    for number in NUMBERS:
+        given = np.append(drawn(number, rng), np.zeros(7, np.int64))
+        for slope in (0, -3, 2**62):
+            values = np.array([given, given])
+            for own, of in zip(values, (lowering, getattr(_twins, name)), strict=True):
+                of(own, np.int64(number), np.int64(-5), np.int64(slope))
+            assert values[0].tolist() == values[1].tolist()
+            source = np.diff(given) if name == "lower_steps" else given
+            line = np.int64(-5) + np.arange(number) * np.int64(slope)
+            assert values[0, :number].tolist() == (source[:number] - line).tolist()
+
+
 @pytest.mark.parametrize("size", [8, 16, 32])
 def test_what_differs_in_items(size: int) -> None:
     rng, name = np.random.default_rng(5), f"differ{size}"

@@ -15,6 +15,8 @@ from kfbench.kernels.octets import (
     gaps_of,
     join4,
     join8,
+    lower,
+    lower_steps,
     marks_of,
     put_lengths,
     put_line,
@@ -269,14 +271,9 @@ def put(out, at, x, n, kind, width, base, more, patches):
     if width == 0 and kind < PATCHED:  # nothing is packed
         m = np.int64(0)
     elif kind == DELTA or kind == PATCHED_DELTA:
-        for i in range(np.uint64(m)):
-            x[i] = x[i + U1] - x[i] - base
-    elif kind == SLOPED:
-        for i in range(np.uint64(n)):
-            x[i] -= base + np.int64(i) * more
+        lower_steps(x, m, base, np.int64(0))
     elif kind != BITS:
-        for i in range(np.uint64(n)):
-            x[i] -= base
+        lower(x, n, base, more if kind == SLOPED else np.int64(0))
     if kind != BITS:
         at = put_varint(out, at, base)
     if kind == SLOPED:

@@ -31,6 +31,7 @@ from kfbench.kernels.columnar.columns import FULL
 from kfbench.kernels.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.intrinsics import put_i16
 from kfbench.kernels.lengths import delta_code
+from kfbench.kernels.octets import take_ages
 from kfbench.kernels.sealing import (
     AFTER_LENGTH,
     BATCH_TOO_LARGE,
@@ -67,12 +68,6 @@ PARTS = (
 SUMMED_FROM = 512  # bytes that are copied and summed at once: below that, the checksum had better have all it can
 FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in layouts.COLUMNAR_HEADER.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
-
-
-@leaf
-def _fill_ages(x, timestamps, first, n, latest):
-    for i in range(np.uint64(n)):
-        x[i] = latest - timestamps[first + i]
 
 
 @leaf
@@ -128,7 +123,7 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
             bits |= bit
         return at, bits, max(key_length, 0), max(value_length, 0), True, True
     if oldest:
-        _fill_ages(x, timestamps, first, n, latest)
+        take_ages(x, timestamps, first, n, latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
         at = (
             packed.write(out, at, x, n, np.int64(0), oldest, total, True, highs)
@@ -280,7 +275,7 @@ def sizes(columns, bounds, fields, header_sizes, x, highs, out, parts):
         total = header_bytes(row, count, last_delta, has_holes, extensions)
         ages = holes = keys = values = key_total = value_total = np.int64(0)
         if count > 1 and ages_of[0]:
-            _fill_ages(x, timestamps, first, count, latest)
+            take_ages(x, timestamps, first, count, latest)
             ages = packed.size_of(x, count, True, highs)
         if count > 1 and has_holes:
             _fill_offsets(x, offsets, first, count, base_offset)
