@@ -70,12 +70,12 @@ def _differences(data, starts, h, stride, n, end, size):
 
 
 @leaf
-def _are_unlike(lengths, h, stride, n):
-    """Bits by which one of n items is not as long as the first."""
-    unlike, at = np.int64(0), h
-    for _ in range(n - 1):
-        at += stride
-        unlike |= np.int64(lengths[at] ^ lengths[h])
+def _are_unlike(lengths, h, end, step, stride):
+    """Bits by which one of the lengths before `end`, every step-th from `h` on, is not that `stride` before it."""
+    unlike = np.int64(0)
+    while h < end:
+        unlike |= np.int64(lengths[h] ^ lengths[h - stride])
+        h += step
     return unlike
 
 
@@ -249,12 +249,15 @@ def _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, n
 
 
 @leaf
-def _put_position(out, at, lengths, values, starts, h, stride, n, scratch, behind):
-    """Writes form and columns of the values of one position and stages their payload; the next positions, FULL."""
+def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratch, behind):
+    """Writes form and columns of the values of one position and stages their payload; the next positions, FULL.
+
+    unlike: 0 where at each position all lengths are one."""
     x, highs, numbers, known, mask, runs, digits, staged = scratch
     length, varying, number, last = np.int64(lengths[h]), np.int64(0), np.int64(0), np.int64(0)
     are_digits = False
-    unlike = _are_unlike(lengths, h, stride, n)
+    if unlike:
+        unlike = _are_unlike(lengths, h + stride, h + np.uint64(n) * stride, stride, stride)
     if unlike == 0 and length > 0 and not _is_one_place(starts, h, stride, n):
         _put_differences(values, starts, h, stride, n, length, digits)
         varying, number, last, are_digits = _find_runs(values, starts[h], length, digits, mask, runs)
@@ -389,6 +392,7 @@ def _put_many(
         at = _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, highs)
         return at, key_bytes, value_bytes, False
     stride = np.uint64(header_bounds[first + ONE]) - start
+    unlike = _are_unlike(value_lengths, start + stride, np.uint64(header_bounds[first + np.uint64(n)]), ONE, stride)
     key_bytes = behind = np.int64(0)
     if 1 + uvarint_bytes(stride) > len(out) - at:
         return np.int64(FULL), key_bytes, behind, True
@@ -401,7 +405,7 @@ def _put_many(
         at = put_uvarint(out, at, np.uint64(name))
         behind = put_bytes(staged, behind, keys, key_starts[h], name)
         key_bytes += name
-        at, behind = _put_position(out, at, value_lengths, values, value_starts, h, stride, n, scratch, behind)
+        at, behind = _put_position(out, at, value_lengths, values, value_starts, h, stride, n, unlike, scratch, behind)
         if at == FULL:
             break
     return at, key_bytes, behind - key_bytes, True
