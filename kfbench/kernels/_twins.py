@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = [  # what takes the place of `intrinsics` and `octets`
+__all__ = [  # what takes the place of `intrinsics`, `octets`, `bit_packing` and `characters`
     "bit_count",
     "count_wide",
     "count_wide_steps",

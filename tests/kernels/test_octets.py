@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from kfbench.kernels import COMPILED, _twins, intrinsics, octets
+from kfbench.kernels import COMPILED, _twins, bit_packing, characters, intrinsics, octets
 
 pytestmark = pytest.mark.skipif(
     not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves"
@@ -127,7 +127,7 @@ WIDTHS = [(1, range(1, 9)), (2, range(1, 15)), (4, range(1, 29)), (8, range(1, 5
 @np.errstate(over="ignore")
 def test_packed_values_are_spread_and_summed(words: int, widths: range) -> None:
     rng = np.random.default_rng(5)
-    spread, sum_ = (compiled(getattr(octets, f"{name}{words}")) for name in ("spread", "sum"))
+    spread, sum_ = (compiled(getattr(bit_packing, f"{name}{words}")) for name in ("spread", "sum"))
     for number in NUMBERS:
         for width in widths:
             data, *where = packed(number, width, rng)
@@ -196,7 +196,7 @@ def test_a_line_is_taken_from_values(name: str) -> None:
 @pytest.mark.parametrize("size", [8, 16, 32])
 def test_what_differs_in_items(size: int) -> None:
     rng, name = np.random.default_rng(5), f"differ{size}"
-    differing, twin = compiled(getattr(octets, name)), getattr(_twins, name)
+    differing, twin = compiled(getattr(characters, name)), getattr(_twins, name)
     for number in NUMBERS:
         data = rng.integers(0, 3, 400, np.uint8)
         starts = rng.integers(0, 400 - 2 * size, 2 * number + 1)
@@ -209,21 +209,21 @@ def test_what_differs_in_items(size: int) -> None:
 
 @pytest.mark.parametrize("number", [*NUMBERS, 65, 127, 128, 129])
 def test_digits_are_packed(number: int) -> None:
-    rng, packing = np.random.default_rng(6), compiled(octets.pack_digits)
+    rng, packing = np.random.default_rng(6), compiled(characters.pack_digits)
     room = -(-number // 64) * 64
     for among in (b"0123456789abcdef", bytes(range(256))):
         for place in range(number):
-            characters = rng.choice(np.frombuffer(b"0123456789abcdef", np.uint8), room)
-            characters[place] = rng.choice(np.frombuffer(among, np.uint8))
-            characters[number:] = 0xFF  # what is behind the last
+            text = rng.choice(np.frombuffer(b"0123456789abcdef", np.uint8), room)
+            text[place] = rng.choice(np.frombuffer(among, np.uint8))
+            text[number:] = 0xFF  # what is behind the last
             outs = np.full((2, 1 + room // 2), 7, np.uint8)
-            given = characters, np.int64(number)
+            given = text, np.int64(number)
             found = packing(*given, outs[0], np.int64(1))
             assert found == _twins.pack_digits(*given, outs[1], np.int64(1))
-            assert found == (chr(characters[place]) in "0123456789abcdef")
+            assert found == (chr(text[place]) in "0123456789abcdef")
             assert outs[0].tolist() == outs[1].tolist()
             if found:
-                digits = bytes(characters[:number]).decode() + "0" * (number % 2)
+                digits = bytes(text[:number]).decode() + "0" * (number % 2)
                 assert bytes(outs[0, 1 : 1 + len(digits) // 2]).hex() == digits
 
 

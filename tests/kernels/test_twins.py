@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kfbench.kernels import COMPILED, _twins, intrinsics, octets
+from kfbench.kernels import COMPILED, _twins, bit_packing, characters, intrinsics, octets
 from tests.kernels.results import DAMAGED
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def test_twins_write_and_read_what_compiled_kernels_do() -> None:
 
 def test_every_intrinsic_has_a_twin() -> None:
     mine = {
-        name for name, value in (vars(intrinsics) | vars(octets)).items()
+        name for module in (intrinsics, octets, bit_packing, characters) for name, value in vars(module).items()
         if type(value).__name__ == "_Intrinsic" or getattr(value, "__module__", "") == _twins.__name__
     }  # fmt: skip
     assert mine >= {"get_i64", "put_u8", "move", "move32", "load_le64", "leading_zeros", "spread8", "span_of"}

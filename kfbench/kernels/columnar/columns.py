@@ -8,19 +8,9 @@ import numpy as np
 
 from kfbench.kernels import status
 from kfbench.kernels._jit import leaf, part
-from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
-from kfbench.kernels.octets import (
-    count_wide,
-    count_wide_steps,
-    gaps_of,
+from kfbench.kernels.bit_packing import (
     join4,
     join8,
-    lower,
-    lower_steps,
-    marks_of,
-    put_lengths,
-    put_line,
-    run_on,
     spread1,
     spread2,
     spread4,
@@ -29,6 +19,18 @@ from kfbench.kernels.octets import (
     sum2,
     sum4,
     sum8,
+)
+from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.octets import (
+    count_wide,
+    count_wide_steps,
+    gaps_of,
+    lower,
+    lower_steps,
+    marks_of,
+    put_lengths,
+    put_line,
+    run_on,
     take_lengths,
     trend_of,
 )

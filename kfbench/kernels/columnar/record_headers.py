@@ -4,6 +4,7 @@ import numpy as np
 
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
+from kfbench.kernels.characters import CHARACTERS, differ8, differ16, differ32, pack_digits
 from kfbench.kernels.columnar import columns as packed
 from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, lowest, packed_bytes
 from kfbench.kernels.intrinsics import (
@@ -17,7 +18,7 @@ from kfbench.kernels.intrinsics import (
     put_le64,
     put_u8,
 )
-from kfbench.kernels.octets import CHARACTERS, differ8, differ16, differ32, equals_of, pack_digits
+from kfbench.kernels.octets import equals_of
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, put_bytes, put_uvarint, uvarint_bytes, varint_bytes
 
