@@ -365,7 +365,7 @@ def unpack(data, p, n, width, start, step, sign, x, r):
         put_line(x, first, n, start, step)
         return
     whole = np.int64(0 if width == WORD else n)
-    while whole > 0 and _group_end(p, whole, width) > len(data):  # nine groups at most
+    while whole > 0 and _group_end(p, whole, width) > len(data):  # eight groups at most
         whole = (whole - 1) & -GROUP
     bits = np.uint64(width)
     mask = (U1 << bits) - U1

@@ -294,8 +294,9 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
 def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
     """Finds the keys and values of the batches that `index` has left: source[starts[b]:ends[b]] is their plain payload.
 
-    totals, header_totals int64: what lengths of keys and values, and of headers, add up to in each batch. A batch that
-    breaks a promise gets its state.
+    totals, header_totals int64: what lengths of keys and values, and of headers, add up to in each batch; columns with
+    the room that `index` had, for a batch's last group is written into the rows of the next one. A batch that breaks a
+    promise gets its state.
     """
     _, _, _, key_lengths, _, _, _ = columns
     for b in range(len(state)):

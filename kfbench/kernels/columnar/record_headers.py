@@ -665,9 +665,10 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
 
     header_columns: where they begin; totals, codecs, bounds and header_bounds as `columnar.index` left them;
     most_in_all: bytes that headers may stand for; room: scratch, x int64 for the records and the headers of the
-    largest batch, table int64[2 * MOST_VALUES]. Fills headers (lengths and places of keys, of values), header_totals
-    and made int64 (bytes of headers in each batch's payload, of their templates). A batch that breaks a promise gets
-    its state. Gives of the sound ones (bytes of both if there is a template, else 0, the most digits of a template).
+    largest batch and GROUP more, table int64[2 * MOST_VALUES]. Fills headers (lengths and places of keys, of values),
+    header_totals and made int64 (bytes of headers in each batch's payload, of their templates). A batch that breaks a
+    promise gets its state. Gives of the sound ones (bytes of both if there is a template, else 0, the most digits of a
+    template).
     """
     total, made_in_all, most_digits = np.int64(0), np.int64(0), np.int64(0)
     for b in range(len(state)):
