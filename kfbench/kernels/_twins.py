@@ -259,17 +259,17 @@ def take_lengths(out: Any, lengths: Any, first: Any, number: Any) -> tuple[Any, 
 
 def take_ages(out: Any, times: Any, first: Any, number: Any, latest: Any) -> None:
     values = _octets(times, first, number)
-    for k in range(-(-number // 8) * 8):
+    for k in range(_whole(number)):
         out[k] = latest - (values[k] if k < number else np.int64(0))
 
 
 def lower(values: Any, number: Any, base: Any, slope: Any) -> None:
-    for k in range(-(-number // 8) * 8):
+    for k in range(_whole(number)):
         values[k] = values[k] - (base + np.int64(k) * slope)
 
 
 def lower_steps(values: Any, number: Any, base: Any, slope: Any) -> None:
-    for k in range(-(-number // 8) * 8):
+    for k in range(_whole(number)):
         values[k] = values[k + 1] - values[k] - (base + np.int64(k) * slope)
 
 

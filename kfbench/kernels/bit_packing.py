@@ -10,7 +10,17 @@ from numba.extending import intrinsic
 
 from kfbench.kernels._jit import COMPILED
 from kfbench.kernels.intrinsics import I32, I64, OCTET, pointer_to
-from kfbench.kernels.lanes import LANE_ZEROS, LANES, Reductions, by_octets, by_whole_octets, line, put_octet, splat
+from kfbench.kernels.lanes import (
+    LANE_ZEROS,
+    LANES,
+    Reductions,
+    by_octets,
+    by_whole_octets,
+    line,
+    put_octet,
+    reduced,
+    splat,
+)
 
 
 def _joiner(lanes: int) -> Callable[..., Any]:
@@ -22,17 +32,11 @@ def _joiner(lanes: int) -> Callable[..., Any]:
         one before. In scalar code it is a third as fast: LLVM takes the loop apart before it looks for vectors."""
 
         def codegen(context, builder, signature, args):
-            def in_all_lanes(value):
-                lane = builder.insert_element(ir.Constant(vector, ir.Undefined), value, I32(0))
-                return builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
-
             pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
             bits = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=8)
-            shifts = builder.mul(in_all_lanes(args[2]), ir.Constant(vector, list(range(lanes))))
-            bits = builder.shl(builder.and_(bits, in_all_lanes(args[3])), shifts)
-            kind = ir.FunctionType(I64, [vector])
-            reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.or.v{lanes}i64")
-            return builder.call(reduce, [bits])
+            shifts = builder.mul(splat(builder, args[2], lanes), ir.Constant(vector, list(range(lanes))))
+            bits = builder.shl(builder.and_(bits, splat(builder, args[3], lanes)), shifts)
+            return reduced(builder, "or", bits)
 
         return types.uint64(values, types.uint64, types.uint64, types.uint64), codegen
 

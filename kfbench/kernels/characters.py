@@ -9,8 +9,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from kfbench.kernels._jit import COMPILED
-from kfbench.kernels.intrinsics import I8, I16, I32, I64, OCTET, looping, pointer_to
-from kfbench.kernels.lanes import LANES
+from kfbench.kernels.intrinsics import I8, I16, I64, OCTET, looping, pointer_to
+from kfbench.kernels.lanes import reduced, splat
 
 CHARACTERS = 64  # packed at a time
 
@@ -68,10 +68,6 @@ def pack_digits(typingctx, characters, number, out, at):
         def all_of(value, kind=octets):
             return ir.Constant(kind, [value] * kind.count)
 
-        def splat(value):
-            one = builder.insert_element(ir.Constant(octets, ir.Undefined), value, I32(0))
-            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, CHARACTERS), [0] * CHARACTERS))
-
         strays = cgutils.alloca_once_value(builder, all_of(0))
         done = cgutils.alloca_once_value(builder, I64(0))
         with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
@@ -80,9 +76,8 @@ def pack_digits(typingctx, characters, number, out, at):
             values = builder.load(builder.bitcast(pointer, octets.as_pointer()), align=1)
             left = builder.sub(number, here)
             left = builder.select(builder.icmp_signed("<", left, I64(CHARACTERS)), left, I64(CHARACTERS))
-            inside = builder.icmp_unsigned(
-                "<", ir.Constant(octets, list(range(CHARACTERS))), splat(builder.trunc(left, I8))
-            )
+            wanted = splat(builder, builder.trunc(left, I8), CHARACTERS)
+            inside = builder.icmp_unsigned("<", ir.Constant(octets, list(range(CHARACTERS))), wanted)
             values = builder.select(inside, values, all_of(ord("0")))
             digits, letters = (builder.sub(values, all_of(ord(first))) for first in "0a")
             is_digit = builder.icmp_unsigned("<", digits, all_of(10))
@@ -98,9 +93,7 @@ def pack_digits(typingctx, characters, number, out, at):
             )
             builder.store(packed, builder.bitcast(pointer, packed.type.as_pointer()), align=1)
             builder.store(builder.add(here, I64(CHARACTERS)), done)
-        kind = ir.FunctionType(I64, [OCTET])
-        reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.or.v{LANES}i64")
-        found = builder.call(reduce, [builder.bitcast(builder.load(strays), OCTET)])
+        found = reduced(builder, "or", builder.bitcast(builder.load(strays), OCTET))
         return builder.icmp_unsigned("==", found, I64(0))
 
     i64 = types.int64

@@ -16,9 +16,16 @@ LANE_NUMBERS, LANE_ZEROS = (ir.Constant(OCTET, values) for values in (list(range
 NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1, "umax": 0}
 
 
-def splat(builder: Any, value: Any) -> Any:
-    one = builder.insert_element(ir.Constant(OCTET, ir.Undefined), value, I32(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, LANES), [0] * LANES))
+def splat(builder: Any, value: Any, lanes: int = LANES) -> Any:
+    one = builder.insert_element(ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, I32(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
+
+
+def reduced(builder: Any, name: str, values: Any) -> Any:
+    """All int64s of a vector made one, by the name that LLVM has for it."""
+    kind = ir.FunctionType(I64, [values.type])
+    reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.{name}.v{values.type.count}i64")
+    return builder.call(reduce, [values])
 
 
 def by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
@@ -77,11 +84,10 @@ class Reductions:
         builder.store(combined(builder, name, builder.load(slot), values), slot)
 
     def results(self) -> list[Any]:
-        kind, found = ir.FunctionType(I64, [OCTET]), []
-        for name, slot in zip(self.names, self.slots, strict=True):
-            reduce = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.vector.reduce.{name}.v{LANES}i64")
-            found.append(self.builder.call(reduce, [self.builder.load(slot)]))
-        return found
+        return [
+            reduced(self.builder, name, self.builder.load(slot))
+            for name, slot in zip(self.names, self.slots, strict=True)
+        ]
 
 
 def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
@@ -95,8 +101,8 @@ def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
 
 def line(builder: Any, start: Any, step: Any) -> tuple[Any, Any]:
     """Where start + k * step is kept for the 8 k that are at hand, at first 0 to 7; what leads to the next 8."""
-    line = builder.add(splat(builder, start), builder.mul(LANE_NUMBERS, splat(builder, step)))
-    return cgutils.alloca_once_value(builder, line), splat(builder, builder.mul(step, I64(LANES)))
+    first = builder.add(splat(builder, start), builder.mul(LANE_NUMBERS, splat(builder, step)))
+    return cgutils.alloca_once_value(builder, first), splat(builder, builder.mul(step, I64(LANES)))
 
 
 def running(builder: Any, values: Any) -> Any:

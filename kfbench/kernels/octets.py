@@ -175,7 +175,7 @@ count_wide, count_wide_steps = _counter(False), _counter(True)
 
 def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Callable[..., Any]:
     @intrinsic
-    def marks_of(typingctx, values, first, number, given):
+    def mark(typingctx, values, first, number, given):
         def codegen(context, builder, signature, args):
             array, first, number, given = args
             marks, givens = cgutils.alloca_once_value(builder, I64(0)), splat(builder, given)
@@ -194,16 +194,14 @@ def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Callable[..., 
         u64, i64 = types.uint64, types.int64
         return u64(values, u64, i64, kind), codegen
 
-    return marks_of
+    return mark
 
 
-# Which of the `number` values from `first` on, 64 at most, have bits from `given` on, or are `given`: bit k is that of
-# value k.
+# Which of the `number` values from `first` on, 64 at most, have bits from `given` on; which are `given`. Bit k is that
+# of value k.
 marks_of = _marker(
     lambda builder, values, shifts: builder.icmp_unsigned("!=", builder.lshr(values, shifts), LANE_ZEROS), types.uint64
 )
-
-
 equals_of = _marker(lambda builder, values, others: builder.icmp_unsigned("==", values, others), types.int64)
 
 

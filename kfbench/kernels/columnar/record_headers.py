@@ -26,7 +26,7 @@ BY_RECORD, BY_POSITION = 0, 1  # modes
 CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)  # forms of a position
 MOST_TRIED, MOST_VALUES = 32, 256  # of a dictionary: what an encoder tries, what a reader takes
 MAX_OVERHEAD = 5 + 1 + 5 + 1 + 10 + 8  # of a header: at worst one of two, with a key length, a form and a column of two
-SLACK = CHARACTERS  # behind what is written a vector at a time
+SLACK = CHARACTERS  # behind what is read and written a vector at a time; a reader's words want 7 bytes of it
 KNOWN = 2 * MOST_TRIED  # the headers and the last words of the values that are known
 FIRST_WORD = np.uint64(MOST_TRIED)
 SPREAD, TO_BIT = np.uint64(0x9E3779B97F4A7C15), np.uint64(64 - 6)  # a word's bit of 64
@@ -43,8 +43,8 @@ BYTE, FULL_WORD = np.uint64(0xFF), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 # Writing. scratch: (x int64[records, or headers, of the largest batch], highs, numbers as x, known int64[KNOWN],
-# mask and runs (uint8, int64)[longest header value + 1], digits and staged uint8[header bytes + SLACK]). The digits'
-# room has before them what `_put_differences` puts.
+# mask uint8[longest header value], runs int64[longest + 1], digits and staged uint8[header bytes + SLACK]: the writer
+# packs 64 digits at a time, and first puts there which bits of a value's characters differ, 8 bytes more than it has.
 # Where headers are by position their payload is staged: what makes it small is found when their columns are.
 
 
