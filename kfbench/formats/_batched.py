@@ -14,7 +14,7 @@ from kfbench.codecs import CODECS, Allowance
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
-from kfbench.formats._index import Index
+from kfbench.formats._index import Index, header_counts
 from kfbench.formats._reading import Reading
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import batch_header, headers_first, rows, shared_headers
@@ -161,7 +161,7 @@ class BatchedFormat(SealedFormat):
             offsets=index.offsets,
             key_lengths=index.key_lengths,
             value_lengths=index.value_lengths,
-            header_counts=header_bounds[1:] - header_bounds[:-1],
+            header_counts=header_counts(header_bounds),
             bounds=bounds,
             plain_bytes=int((read.ends - read.starts).sum()) if read.plain_bytes is None else read.plain_bytes,
             errors=[*errors, *entries.errors(on_error)],

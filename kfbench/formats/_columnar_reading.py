@@ -8,12 +8,13 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._index import NO_HEADERS, Index, header_room
+from kfbench.formats._index import NO_HEADERS, Index, header_counts, header_room
 from kfbench.kernels import status
 from kfbench.kernels.columnar import columns, reading, record_headers
 from kfbench.records import Records
 
 NOTHING: Final = np.zeros(0, np.uint8)
+ZERO: Final = bytes(8)
 
 
 class ColumnarReading:
@@ -33,7 +34,8 @@ class ColumnarReading:
         )  # fmt: skip
         room = records + columns.GROUP  # kernels write whole groups
         self.columns, self.scratch = Index(room, self.two_clocks), np.empty(largest + columns.GROUP, np.int64)
-        self.header_bounds, self.bounds = np.empty(room + 1, np.int64), np.empty(batches + 1, np.int64)
+        self.header_bounds = np.empty(room + 1 if self.any_headers else 0, np.int64)
+        self.bounds = np.empty(batches + 1, np.int64)
         self.header_columns, self.totals = np.empty(batches, np.int64), np.empty(batches, np.int64)
         self.codecs = np.empty(batches, np.int8)
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
@@ -82,7 +84,8 @@ class ColumnarReading:
     def _cut(self) -> None:
         n = int(self.bounds[-1])
         self.columns.cut(n)
-        self.header_bounds = self.header_bounds[: n + 1]
+        if self.any_headers:
+            self.header_bounds = self.header_bounds[: n + 1]
 
     def _decompress(self) -> None:
         """Makes the payloads plain; none grows beyond what the lengths of its batch add up to."""
@@ -142,7 +145,15 @@ class ColumnarReading:
         )  # fmt: skip
 
     def records(self) -> Records:
-        return self.columns.records(self.source, self.header_bounds, self.headers, self.header_data)
+        header_bounds = self.header_bounds if self.any_headers else np.zeros(len(self.columns.offsets) + 1, np.int64)
+        return self.columns.records(self.source, header_bounds, self.headers, self.header_data)
+
+    @property
+    def header_counts(self) -> Int64:
+        """How many each record has, int64[n]: where none has, one zero for all."""
+        if self.any_headers:
+            return header_counts(self.header_bounds)
+        return np.ndarray(len(self.columns.offsets), np.int64, ZERO, strides=(0,))
 
     @property
     def sound(self) -> Int64:

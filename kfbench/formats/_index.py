@@ -80,6 +80,11 @@ class Index:
         )
 
 
+def header_counts(header_bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each record, int64[n], by bounds int64[n + 1] that rise from 0: those of no header are counts themselves."""
+    return header_bounds[1:] - header_bounds[:-1] if header_bounds[-1] else header_bounds[1:]
+
+
 def header_room(m: int) -> Headers:
     """Room for m headers, as `Index.records` takes it."""
     return np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64)

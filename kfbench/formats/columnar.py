@@ -162,7 +162,7 @@ class ColumnarFormat(SealedFormat):
             offsets=index.offsets,
             key_lengths=index.key_lengths,
             value_lengths=index.value_lengths,
-            header_counts=read.header_bounds[1:] - read.header_bounds[:-1],
+            header_counts=read.header_counts,
             bounds=read.sound_bounds if errors else read.bounds,
             plain_bytes=plain_bytes,
             errors=[*errors, *entries.errors(on_error)],
