@@ -231,11 +231,11 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
 
     counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
     created are two arrays. x int64[the largest batch's records] is scratch; it, the columns and header_bounds have room
-    for GROUP more. with_payload: starts of keys and values too, where the payload is plain and no header is
-    there; `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1] (given empty
-    where no batch has headers), bodies int64 (where the payload begins, or the header columns), totals int64 (bytes of
-    keys and values), codecs int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that
-    breaks a promise gets its state and no record. Gives the bytes that were read.
+    for GROUP more. with_payload: starts of keys and values too, where the payload is plain and no header is there;
+    `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1] (given empty where
+    no batch has headers), bodies int64 (where the payload begins, or the header columns), totals int64 (bytes of keys
+    and values), codecs int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that breaks
+    a promise gets its state and no record. Gives the bytes that were read.
     """
     most_bytes, most_headers, most_headers_in_all = limits
     timestamps, created = columns[:2]
