@@ -14,7 +14,6 @@ from kfbench.kernels.columnar import columns, reading, record_headers
 from kfbench.records import Records
 
 NOTHING: Final = np.zeros(0, np.uint8)
-ZERO: Final = bytes(8)
 
 
 class ColumnarReading:
@@ -150,10 +149,8 @@ class ColumnarReading:
 
     @property
     def header_counts(self) -> Int64:
-        """How many each record has, int64[n]: where none has, one zero for all."""
-        if self.any_headers:
-            return header_counts(self.header_bounds)
-        return np.ndarray(len(self.columns.offsets), np.int64, ZERO, strides=(0,))
+        """How many each record has, int64[n]."""
+        return header_counts(self.header_bounds) if self.any_headers else np.zeros(len(self.columns.offsets), np.int64)
 
     @property
     def sound(self) -> Int64:

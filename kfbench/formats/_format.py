@@ -33,7 +33,7 @@ from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
-from kfbench.formats._index import NO_HEADERS, Index, header_counts
+from kfbench.formats._index import NO_HEADERS, Index
 from kfbench.kernels import control, frames, status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
@@ -198,7 +198,7 @@ class Format(ABC):
             offsets=shapes.offsets,
             key_lengths=shapes.key_lengths,
             value_lengths=shapes.value_lengths,
-            header_counts=header_counts(shapes.header_bounds),
+            header_counts=shapes.header_bounds[1:] - shapes.header_bounds[:-1],
             bounds=log.bounds,
             plain_bytes=int(log.batch_rows["records_size_bytes"].sum()),
             errors=log.errors,

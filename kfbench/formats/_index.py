@@ -81,7 +81,7 @@ class Index:
 
 
 def header_counts(header_bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of each record, int64[n], by bounds int64[n + 1] that rise from 0: those of no header are counts themselves."""
+    """How many each record has, int64[n]. Bounds int64[n + 1] are given away: of no header they are the counts."""
     return header_bounds[1:] - header_bounds[:-1] if header_bounds[-1] else header_bounds[1:]
 
 

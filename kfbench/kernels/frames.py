@@ -11,15 +11,11 @@ AHEAD, LINES, LINE_BYTES = 4, 4, 64  # entries, and cache lines of each: a heade
 
 
 @leaf
-def _ask(data, at):
-    for k in range(LINES):
-        prefetch(data, at + LINE_BYTES * k)
-
-
-@leaf
 def ask_ahead(data, positions, b):
     """Asks for what will be read soon: entries lie kilobytes apart, where no CPU expects the next one."""
-    _ask(data, positions[min(b + AHEAD, len(positions) - 1)])
+    ahead = positions[min(b + AHEAD, len(positions) - 1)]
+    for k in range(LINES):
+        prefetch(data, ahead + LINE_BYTES * k)
 
 
 @kernel
@@ -39,7 +35,6 @@ def walk(data, positions, magics):
             break
         if entries < room:
             positions[entries] = at
-            _ask(data, at)  # whoever walks reads them next
             magics[entries] = get_i8(data, at + MAGIC_AT)
         at += START + length
         entries += 1

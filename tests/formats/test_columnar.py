@@ -14,8 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, BatchFields, Records, codecs
+from kfbench.arrays import as_bytes
 from kfbench.batches import DecodedLog
+from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
+from kfbench.formats._columnar_reading import ColumnarReading
+from kfbench.kernels.columnar.batch_header import HEADERS
 from kfbench.limits import Limits
 from kfbench.log import read_log, write_log
 from tests import strategies
@@ -404,6 +408,18 @@ def test_payload_by_rows_is_read() -> None:
     check_agrees_with_reference(data)
     fetched = COLUMNAR.fetch(data, np.array([0, len(data)]), [1])
     assert (fetched.key(0), fetched.value(0)) == (b"bc", b"")
+
+
+def test_headers_that_appear_while_a_log_is_read() -> None:
+    """Somebody else writes into it: no room was made for them."""
+    log = COLUMNAR.encode(Records.from_lists([b"value"] * 20), 10)
+    data = log.data.copy()
+    reading = ColumnarReading(
+        as_bytes("data", data), log.positions, "skip", Allowance.of(len(data), None), check_crcs=False
+    )
+    data[log.positions[1] + ATTRIBUTES_AT] |= HEADERS >> 8
+    reading.read_columns()
+    assert [(error.position, error.field) for error in reading.damage.errors()] == [(log.positions[1], "headers")]
 
 
 # What it reads without the payload, and of one record

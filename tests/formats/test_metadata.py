@@ -56,6 +56,28 @@ def test_a_damaged_batch_between_sound_ones(name: str, codec: str) -> None:
         fmt.decode_metadata(data)
 
 
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.capabilities.headers])
+def test_headers_that_only_a_damaged_batch_has(name: str) -> None:
+    fmt = FORMATS[name]
+    headers = [[("h", b"x")] if 5 <= i < 10 else [] for i in range(20)]
+    records = Records.from_lists([b"value"] * 20, timestamps_ms=range(20), headers=headers)
+    log = fmt.encode(records, 5)
+    data = log.data.copy()
+    data[log.positions[2] - 1] ^= 1
+    seen = fmt.decode_metadata(data, on_error="skip")
+    check_same(seen, fmt.decode(data, on_error="skip"))
+    assert seen.header_counts.tolist() == [0] * 15
+
+
+@pytest.mark.parametrize("headers", [0, 1])
+@pytest.mark.parametrize("name", FORMATS)
+def test_columns_are_contiguous(name: str, headers: int) -> None:
+    log = FORMATS[name].encode(Records.from_lists([b"v"] * 20, headers=[[("h", b"x")] * headers] * 20), 5, lossy=True)
+    seen = FORMATS[name].decode_metadata(log)
+    for column in (seen.offsets, seen.timestamps_ms, seen.key_lengths, seen.value_lengths, seen.header_counts):
+        assert column.flags.c_contiguous and len(column) == 20
+
+
 @pytest.mark.parametrize(("name", "codec"), ARMS)
 def test_without_checksums(name: str, codec: str) -> None:
     """A changed byte of payload, or of the checksum, goes unseen but where all of it is decoded."""

@@ -620,8 +620,8 @@ def test_workloads_by_name_in_batches_of_other_sizes(load: Load) -> None:
     assert first.records.part(0, 100) == hundred.records.part(0, 100)
 
 
-@pytest.mark.parametrize(("name", "least"), [("smoke", (80, 30)), ("default", (2_400, 350))])
-def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("name", "least", "rounds"), [("smoke", (80, 30), 19), ("default", (2_400, 350), 67)])
+def test_the_profiles_that_we_ship(name: str, least: tuple[int, int], rounds: int) -> None:
     profile = load_profile(name)
     kinds = Counter(cell.kind for cell in profile.cells)
     assert kinds["bytes"] >= least[0] and kinds["cpu"] >= least[1] and kinds["prefix"] >= 8
@@ -641,6 +641,7 @@ def test_the_profiles_that_we_ship(name: str, least: tuple[int, int]) -> None:
         assert {("bytes", each) for each in every} <= named
     for grid in profile.grids:
         assert grid.title and grid.analysis
+    assert {cell.rounds for cell in profile.cells if cell.kind == "cpu" and cell.cache == "resident"} == {rounds}
 
 
 @pytest.mark.thorough

@@ -262,7 +262,9 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             )
         body = p
         if problem == status.SOUND:
-            if bits & HEADERS:
+            if bits & HEADERS and not any_headers:  # no room for them: these bytes were others when they were surveyed
+                problem = status.HEADER_COLUMNS
+            elif bits & HEADERS:
                 most = min(most_headers, most_headers_in_all - header_bounds[r])
                 problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
             elif any_headers:
