@@ -8,7 +8,7 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._index import NO_HEADERS, Index, header_counts, header_room
+from kfbench.formats._index import NO_HEADERS, Index, header_room
 from kfbench.kernels import status
 from kfbench.kernels.columnar import columns, reading, record_headers
 from kfbench.records import Records
@@ -83,8 +83,7 @@ class ColumnarReading:
     def _cut(self) -> None:
         n = int(self.bounds[-1])
         self.columns.cut(n)
-        if self.any_headers:
-            self.header_bounds = self.header_bounds[: n + 1]
+        self.header_bounds = self.header_bounds[: n + 1] if self.any_headers else np.zeros(n + 1, np.int64)
 
     def _decompress(self) -> None:
         """Makes the payloads plain; none grows beyond what the lengths of its batch add up to."""
@@ -144,13 +143,7 @@ class ColumnarReading:
         )  # fmt: skip
 
     def records(self) -> Records:
-        header_bounds = self.header_bounds if self.any_headers else np.zeros(len(self.columns.offsets) + 1, np.int64)
-        return self.columns.records(self.source, header_bounds, self.headers, self.header_data)
-
-    @property
-    def header_counts(self) -> Int64:
-        """How many each record has, int64[n]."""
-        return header_counts(self.header_bounds) if self.any_headers else np.zeros(len(self.columns.offsets), np.int64)
+        return self.columns.records(self.source, self.header_bounds, self.headers, self.header_data)
 
     @property
     def sound(self) -> Int64:

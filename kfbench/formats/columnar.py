@@ -46,7 +46,7 @@ from kfbench.formats._columnar_reading import ColumnarReading
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
-from kfbench.formats._index import Index
+from kfbench.formats._index import Index, header_counts
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels.columnar import batch_header, columns, fetching, reading, record_headers, writing
 from kfbench.limits import LIMITS, Limits
@@ -162,7 +162,7 @@ class ColumnarFormat(SealedFormat):
             offsets=index.offsets,
             key_lengths=index.key_lengths,
             value_lengths=index.value_lengths,
-            header_counts=read.header_counts,
+            header_counts=header_counts(read.header_bounds),
             bounds=read.sound_bounds if errors else read.bounds,
             plain_bytes=plain_bytes,
             errors=[*errors, *entries.errors(on_error)],
