@@ -27,6 +27,7 @@ __all__ = [  # what takes the place of `intrinsics`, `octets`, `bit_packing` and
     "get_i64",
     "get_u8",
     "get_u32",
+    "hashes_of",
     "join4",
     "join8",
     "leading_zeros",
@@ -36,6 +37,7 @@ __all__ = [  # what takes the place of `intrinsics`, `octets`, `bit_packing` and
     "marks_of",
     "move",
     "move32",
+    "ones_of",
     "pack_digits",
     "prefetch",
     "put_i16",
@@ -56,8 +58,11 @@ __all__ = [  # what takes the place of `intrinsics`, `octets`, `bit_packing` and
     "sum2",
     "sum4",
     "sum8",
+    "sum_high",
+    "sum_high_steps",
     "take_ages",
     "take_lengths",
+    "trailing_zeros",
     "trend_of",
 ]
 
@@ -227,6 +232,10 @@ def leading_zeros(value: Any) -> int:
     return 64 - int(value).bit_length()
 
 
+def trailing_zeros(value: Any) -> int:
+    return (int(value) & -int(value)).bit_length() - 1
+
+
 def bit_count(value: Any) -> int:
     return int(value).bit_count()
 
@@ -242,10 +251,14 @@ def span_of(times: Any, offsets: Any, first: Any, number: Any, expected: Any) ->
     return max(values), min(values), _sum(values), strays
 
 
-def trend_of(values: Any, number: Any, slope: Any) -> tuple[Any, ...]:
+def _steps(values: list[np.int64], sign: Any) -> list[np.int64]:
+    return [sign * (behind - value) for value, behind in pairwise(values)]
+
+
+def trend_of(values: Any, number: Any, slope: Any, sign: Any) -> tuple[Any, ...]:
     values = _octets(values, np.uint64(0), number)
     above = [value - np.int64(k) * slope for k, value in enumerate(values[:-1])]
-    steps = [behind - value for value, behind in pairwise(values)]
+    steps = _steps(values, sign)
     return min(above), max(above), min(steps), max(steps)
 
 
@@ -268,9 +281,9 @@ def lower(values: Any, number: Any, base: Any, slope: Any) -> None:
         values[k] = values[k] - (base + np.int64(k) * slope)
 
 
-def lower_steps(values: Any, number: Any, base: Any, slope: Any) -> None:
+def lower_steps(values: Any, number: Any, base: Any, sign: Any) -> None:
     for k in range(_whole(number)):
-        values[k] = values[k + 1] - values[k] - (base + np.int64(k) * slope)
+        values[k] = sign * (values[k + 1] - values[k]) - base
 
 
 def gaps_of(lengths: Any, starts: Any, first: Any, number: Any) -> Any:
@@ -280,13 +293,39 @@ def gaps_of(lengths: Any, starts: Any, first: Any, number: Any) -> Any:
     return gaps
 
 
-def count_wide(values: Any, number: Any, base: Any, shift: Any) -> Any:
-    return sum(np.int64(np.uint64(value - base) >> shift != 0) for value in _octets(values, np.uint64(0), number))
+def _highs(values: list[np.int64], base: Any, shift: Any) -> list[np.uint64]:
+    return [np.uint64(value - base) >> shift for value in values]
 
 
-def count_wide_steps(values: Any, number: Any, base: Any, shift: Any) -> Any:
-    steps = [behind - value for value, behind in pairwise(_octets(values, np.uint64(0), number + 1))]
-    return count_wide(steps, len(steps), base, shift)
+def count_wide(values: Any, number: Any, base: Any, shift: Any, _sign: Any) -> Any:
+    return np.int64(np.count_nonzero(_highs(_octets(values, np.uint64(0), number), base, shift)))
+
+
+def count_wide_steps(values: Any, number: Any, base: Any, shift: Any, sign: Any) -> Any:
+    steps = _steps(_octets(values, np.uint64(0), number + 1), sign)
+    return np.int64(np.count_nonzero(_highs(steps, base, shift)))
+
+
+def sum_high(values: Any, number: Any, base: Any, shift: Any, _sign: Any) -> Any:
+    return _sum(list(map(np.int64, _highs(_octets(values, np.uint64(0), number), base, shift))))
+
+
+def sum_high_steps(values: Any, number: Any, base: Any, shift: Any, sign: Any) -> Any:
+    steps = _steps(_octets(values, np.uint64(0), number + 1), sign)
+    return _sum(list(map(np.int64, _highs(steps, base, shift))))
+
+
+def hashes_of(values: Any, number: Any) -> Any:
+    found = [np.uint64(value) for value in _octets(values, np.uint64(0), number)]
+    return reduce(or_, (np.uint64(1) << ((value ^ value >> np.uint64(6)) & np.uint64(63)) for value in found))
+
+
+def ones_of(values: Any, first: Any, number: Any, shift: Any) -> tuple[Any, ...]:
+    bits, used = 0, 0
+    for value in _octets(values, first, number):
+        used += int(np.uint64(value) >> shift) + 1
+        bits |= 1 << (used - 1) % 64
+    return np.uint64(bits), np.uint64(used % 2**64)
 
 
 def marks_of(values: Any, first: Any, number: Any, shift: Any) -> Any:

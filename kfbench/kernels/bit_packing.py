@@ -16,6 +16,7 @@ from kfbench.kernels.lanes import (
     Reductions,
     by_octets,
     by_whole_octets,
+    flipped,
     line,
     put_octet,
     reduced,
@@ -76,8 +77,7 @@ def _spreader(loads: int) -> Callable[..., Any]:
             def body(here):
                 at = builder.load(cursor)
                 values = builder.and_(_lanes(context, builder, signature.args[0], array, at, width, loads), masks)
-                values = builder.sub(builder.xor(values, flips), flips)
-                values = builder.add(values, builder.load(lines))
+                values = builder.add(flipped(builder, values, flips), builder.load(lines))
                 put_octet(context, builder, signature.args[8], target, builder.add(to, here), values)
                 builder.store(builder.add(builder.load(lines), rise), lines)
                 builder.store(builder.add(at, width), cursor)

@@ -98,6 +98,16 @@ def leading_zeros(typingctx, value):
 
 
 @intrinsic
+def trailing_zeros(typingctx, value):
+    """Of a uint64 that is not zero."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(I1, 1))
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
 def prefetch(typingctx, buffer, position):
     """Asks for the cache line of a byte that will be read; wherever that is, it does no harm."""
 

@@ -12,7 +12,8 @@ from numba.core import cgutils
 from kfbench.kernels.intrinsics import I1, I32, I64, OCTET, looping, pointer_to
 
 LANES = 8  # values a vector holds
-LANE_NUMBERS, LANE_ZEROS = (ir.Constant(OCTET, values) for values in (list(range(LANES)), [0] * LANES))
+LANE_NUMBERS = ir.Constant(OCTET, list(range(LANES)))
+LANE_ZEROS, LANE_ONES = (ir.Constant(OCTET, [each] * LANES) for each in (0, 1))
 NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1, "umax": 0}
 
 
@@ -97,6 +98,11 @@ def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
         builder.module, ir.FunctionType(OCTET, [OCTET, OCTET]), f"llvm.{name}.v{LANES}i64"
     )
     return builder.call(function, [left, right])
+
+
+def flipped(builder: Any, values: Any, flips: Any) -> Any:
+    """Values whose sign changes where `flips` is -1, and not where it is 0."""
+    return builder.sub(builder.xor(values, flips), flips)
 
 
 def line(builder: Any, start: Any, step: Any) -> tuple[Any, Any]:

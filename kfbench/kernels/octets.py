@@ -12,19 +12,22 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from kfbench.kernels._jit import COMPILED
-from kfbench.kernels.intrinsics import I8, I64, OCTET
+from kfbench.kernels.intrinsics import I8, I32, I64, OCTET
 from kfbench.kernels.lanes import (
     LANE_NUMBERS,
+    LANE_ONES,
     LANE_ZEROS,
     LANES,
     Reductions,
     by_octets,
     by_whole_octets,
     combined,
+    flipped,
     last,
     line,
     octet,
     put_octet,
+    reduced,
     running,
     splat,
 )
@@ -56,19 +59,20 @@ def span_of(typingctx, times, offsets, first, number, expected):
 
 
 @intrinsic
-def trend_of(typingctx, values, number, slope):
-    """(least, greatest of values[i] - i * slope, least, greatest step to the next) of values[:number], 2 or more; the
-    last is left out of the first two."""
+def trend_of(typingctx, values, number, slope, sign):
+    """(least, greatest of values[i] - i * slope, least, greatest of `sign` times the step to the next) of
+    values[:number], 2 or more; the last is left out of the first two. sign: 1 or -1."""
 
     def codegen(context, builder, signature, args):
-        array, number, slope = args
+        array, number, slope, sign = args
         found = Reductions(builder, "smin", "smax", "smin", "smax")
         lines, rise = line(builder, I64(0), slope)
+        flips = splat(builder, builder.ashr(sign, I64(63)))
 
         def body(here, mask):
             values = octet(context, builder, signature.args[0], array, here, mask)
             behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
-            above, step = builder.sub(values, builder.load(lines)), builder.sub(behind, values)
+            above, step = builder.sub(values, builder.load(lines)), flipped(builder, builder.sub(behind, values), flips)
             for k, each in enumerate((above, above, step, step)):
                 found.take(k, each, mask)
             builder.store(builder.add(builder.load(lines), rise), lines)
@@ -77,7 +81,7 @@ def trend_of(typingctx, values, number, slope):
         return context.make_tuple(builder, signature.return_type, found.results())
 
     i64 = types.int64
-    return types.UniTuple(i64, 4)(values, i64, i64), codegen
+    return types.UniTuple(i64, 4)(values, i64, i64, i64), codegen
 
 
 @intrinsic
@@ -144,33 +148,58 @@ def gaps_of(typingctx, lengths, starts, first, number):
     return i64(lengths, starts, u64, i64), codegen
 
 
-def _counter(steps: bool) -> Callable[..., Any]:
+def _of_highs(steps: bool, counted: bool) -> Callable[..., Any]:
     @intrinsic
-    def count(typingctx, values, number, base, shift):
+    def find(typingctx, values, number, base, shift, sign):
         def codegen(context, builder, signature, args):
-            array, number, base, shift = args
+            array, number, base, shift, sign = args
             found = Reductions(builder, "add")
             bases, shifts = splat(builder, base), splat(builder, shift)
+            flips = splat(builder, builder.ashr(sign, I64(63)))
 
             def body(here, mask):
                 values = octet(context, builder, signature.args[0], array, here, mask)
                 if steps:
                     behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
-                    values = builder.sub(behind, values)
+                    values = flipped(builder, builder.sub(behind, values), flips)
                 high = builder.lshr(builder.sub(values, bases), shifts)
-                found.take(0, builder.zext(builder.icmp_unsigned("!=", high, LANE_ZEROS), OCTET), mask)
+                if counted:
+                    high = builder.zext(builder.icmp_unsigned("!=", high, LANE_ZEROS), OCTET)
+                found.take(0, high, mask)
 
             by_octets(builder, number, body)
             return found.results()[0]
 
         u64, i64 = types.uint64, types.int64
-        return i64(values, i64, i64, u64), codegen
+        return i64(values, i64, i64, u64, i64), codegen
 
-    return count
+    return find
 
 
-# How many of the first `number` values, or steps to the next, have bits from `shift` on, as uint64s above `base`.
-count_wide, count_wide_steps = _counter(False), _counter(True)
+# Of the first `number` values, or of `sign` times their steps to the next, as uint64s above `base`: how many have bits
+# from `shift` on, and what these bits add up to. Values themselves have no sign.
+count_wide, count_wide_steps = _of_highs(False, True), _of_highs(True, True)
+sum_high, sum_high_steps = _of_highs(False, False), _of_highs(True, False)
+
+
+@intrinsic
+def hashes_of(typingctx, values, number):
+    """A bit for each of values[:number]: no more bits than there are values that differ."""
+
+    def codegen(context, builder, signature, args):
+        array, number = args
+        found = Reductions(builder, "or")
+        sixes, most = (ir.Constant(OCTET, [each] * LANES) for each in (6, 63))
+
+        def body(here, mask):
+            values = octet(context, builder, signature.args[0], array, here, mask)
+            numbers = builder.and_(builder.xor(values, builder.lshr(values, sixes)), most)
+            found.take(0, builder.shl(LANE_ONES, numbers), mask)
+
+        by_octets(builder, number, body)
+        return found.results()[0]
+
+    return types.uint64(values, types.int64), codegen
 
 
 def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Callable[..., Any]:
@@ -205,38 +234,71 @@ marks_of = _marker(
 equals_of = _marker(lambda builder, values, others: builder.icmp_unsigned("==", values, others), types.int64)
 
 
+@intrinsic
+def ones_of(typingctx, values, first, number, shift):
+    """(bits, how many) of the quotients of `number` values from `first` on, 8 at most: of each values[k] >> shift zeros
+    and a one. The bits mean nothing where they are more than 64."""
+
+    def codegen(context, builder, signature, args):
+        array, first, number, shift = args
+        mask = builder.icmp_unsigned("<", LANE_NUMBERS, splat(builder, number))
+        values = octet(context, builder, signature.args[0], array, first, mask)
+        zeros = builder.lshr(values, splat(builder, shift))
+        ends = running(builder, builder.add(zeros, builder.zext(mask, OCTET)))
+        places = builder.and_(builder.sub(ends, LANE_ONES), ir.Constant(OCTET, [63] * LANES))
+        bits = builder.select(mask, builder.shl(LANE_ONES, places), LANE_ZEROS)
+        found = reduced(builder, "or", bits), builder.extract_element(ends, I32(LANES - 1))
+        return context.make_tuple(builder, signature.return_type, found)
+
+    u64, i64 = types.uint64, types.int64
+    return types.UniTuple(u64, 2)(values, u64, i64, u64), codegen
+
+
 # What follows reads and writes whole eights: arrays have room for 8 more than `number`, and what is left there means
 # nothing.
 
 
-def _lowerer(steps: bool) -> Callable[..., Any]:
-    @intrinsic
-    def lower(typingctx, values, number, base, slope):
-        def codegen(context, builder, signature, args):
-            array, number, base, slope = args
-            lines, rise = line(builder, base, slope)
+@intrinsic
+def lower(typingctx, values, number, base, slope):
+    """Takes base + i * slope from each of the first `number` values."""
 
-            def body(here):
-                values = octet(context, builder, signature.args[0], array, here, None)
-                if steps:
-                    behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), None)
-                    values = builder.sub(behind, values)
-                values = builder.sub(values, builder.load(lines))
-                put_octet(context, builder, signature.args[0], array, here, values)
-                builder.store(builder.add(builder.load(lines), rise), lines)
+    def codegen(context, builder, signature, args):
+        array, number, base, slope = args
+        lines, rise = line(builder, base, slope)
 
-            by_whole_octets(builder, number, body)
-            return context.get_dummy_value()
+        def body(here):
+            values = octet(context, builder, signature.args[0], array, here, None)
+            values = builder.sub(values, builder.load(lines))
+            put_octet(context, builder, signature.args[0], array, here, values)
+            builder.store(builder.add(builder.load(lines), rise), lines)
 
-        i64 = types.int64
-        return types.void(values, i64, i64, i64), codegen
+        by_whole_octets(builder, number, body)
+        return context.get_dummy_value()
 
-    return lower
+    i64 = types.int64
+    return types.void(values, i64, i64, i64), codegen
 
 
-# Takes base + i * slope from each of the first `number` values, or of their steps to the next, which take their place;
-# 8 values at a time, the next of all of which are read.
-lower, lower_steps = _lowerer(False), _lowerer(True)
+@intrinsic
+def lower_steps(typingctx, values, number, base, sign):
+    """Puts `sign` times the step to the next, less base, in the place of the first `number` values, 8 at a time, the
+    next of all of which are read."""
+
+    def codegen(context, builder, signature, args):
+        array, number, base, sign = args
+        bases, flips = splat(builder, base), splat(builder, builder.ashr(sign, I64(63)))
+
+        def body(here):
+            values = octet(context, builder, signature.args[0], array, here, None)
+            behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), None)
+            steps = flipped(builder, builder.sub(behind, values), flips)
+            put_octet(context, builder, signature.args[0], array, here, builder.sub(steps, bases))
+
+        by_whole_octets(builder, number, body)
+        return context.get_dummy_value()
+
+    i64 = types.int64
+    return types.void(values, i64, i64, i64), codegen
 
 
 @intrinsic

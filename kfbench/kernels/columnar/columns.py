@@ -20,17 +20,30 @@ from kfbench.kernels.bit_packing import (
     sum4,
     sum8,
 )
-from kfbench.kernels.intrinsics import get_u8, leading_zeros, load_le64, put_le64, put_u8
+from kfbench.kernels.bits import flush, push
+from kfbench.kernels.columnar import quotients
+from kfbench.kernels.intrinsics import (
+    bit_count,
+    get_u8,
+    leading_zeros,
+    load_le64,
+    put_le64,
+    put_u8,
+    trailing_zeros,
+)
 from kfbench.kernels.octets import (
     count_wide,
     count_wide_steps,
     gaps_of,
+    hashes_of,
     lower,
     lower_steps,
     marks_of,
     put_lengths,
     put_line,
     run_on,
+    sum_high,
+    sum_high_steps,
     take_lengths,
     trend_of,
 )
@@ -45,7 +58,8 @@ from kfbench.kernels.varint import (
 )
 from kfbench.layouts import NULL_LENGTH as NULL
 
-BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA = range(6)
+BITS, BASED, SLOPED, DELTA, PATCHED, PATCHED_DELTA, RICE, RICE_DELTA, DICTIONARY = range(9)
+CODES, LENGTHS, OFFSETS, AGES = range(4)  # what a column is of: it says which kinds are tried
 INT32_MAX = 2**31 - 1
 EXTENDED = 3  # the kind on the wire from which on the low bits tell
 MOST_BITS, WORD, WORD_CODE = 56, 64, 63  # wider than MOST_BITS is a whole word, whose code is WORD_CODE
@@ -53,6 +67,11 @@ FULL = -1  # no position
 ALL_ALIKE = BASED << 6  # the descriptor of a column of one value, which is not 0
 BUCKETS = 65 + 7  # for each width the bytes of all that is above it, and none behind: 7 bits are a byte of a uvarint
 GROUP = 8  # packed at a time
+MOST_TRIED, FEWEST_BITS = (
+    16,
+    4,
+)  # values of a dictionary, and bits of what they are above the least, that it is tried with
+LOOKED_AT = 32  # values that tell whether more differ than a dictionary pays for
 U0, U1, U2, U3, U4, U7, U8, U31, U63, U64 = (np.uint64(value) for value in (0, 1, 2, 3, 4, 7, 8, 31, 63, 64))
 
 
@@ -81,9 +100,10 @@ def _is_uneven(bits, total, n):
 
 
 @leaf
-def _patched(x, n, low, steps, top, most, highs):
+def _patched(x, n, low, sign, top, most, highs):
     """(bytes, width, number of patches) of n residuals packed with patches, `top` bits at most; (most, 0, 0) where that
-    is not less than `most` bytes. They are what x[:n], or each step behind one of it, is above `low`.
+    is not less than `most` bytes. They are what x[:n], or `sign` (if not 0) times each step behind one of it, is above
+    `low`.
 
     Counted anew at each width: a few are tried, and a histogram would take the bits of each residual one by one."""
     best, best_width, best_number = most, np.int64(0), np.int64(0)
@@ -92,7 +112,7 @@ def _patched(x, n, low, steps, top, most, highs):
         highs[np.uint64(top) + k] = 0
     for below in range(np.uint64(top)):
         bits = np.uint64(top) - below
-        number = count_wide_steps(x, n, low, bits - U1) if steps else count_wide(x, n, low, bits - U1)
+        number = count_wide_steps(x, n, low, bits - U1, sign) if sign else count_wide(x, n, low, bits - U1, sign)
         # One bit less in the width, and a high part of 0, 7, 14 ... bits takes a byte more.
         highs[bits] = number + highs[bits + U7]
         patches = uvarint_bytes(np.uint64(number)) + packed_bytes(number, position_bits) + highs[bits]
@@ -103,6 +123,62 @@ def _patched(x, n, low, steps, top, most, highs):
         if size < best and width <= MOST_BITS:
             best, best_width, best_number = size, width, number
     return best, best_width, best_number
+
+
+@leaf
+def _rice(x, n, low, sign, bits, total, most):
+    """(bytes, width) of n residuals as `_patched` has them, of `bits` at most, with quotients; (most + 1, 0) where that
+    is more than `most` bytes, or not tried. total: what they add up to, where that is sure to fit an int64."""
+    none = most + 1, np.int64(0)
+    if bits < 2 or bits + bits_of(np.uint64(n)) > 63 or total >> (bits - 2) >= n:
+        return none
+    width = max(bits_of(np.uint64(total)) - bits_of(np.uint64(n)), 0)  # one less than the mean has bits, or as many
+    if width and total < n << width:
+        width -= 1
+    low_bytes = packed_bytes(n, width)
+    if low_bytes + quotients.quotient_bytes(n, np.int64(0)) > most:
+        return none
+    shift = np.uint64(width)
+    high = sum_high_steps(x, n, low, shift, sign) if sign else sum_high(x, n, low, shift, sign)
+    size = low_bytes + quotients.quotient_bytes(n, high)
+    return (size, width) if size <= most else none
+
+
+@leaf
+def _find_distinct(x, n, known):
+    """How many values x[:n] has, in known[:MOST_TRIED] by first appearance; 0 where they are more."""
+    number = np.int64(0)
+    for i in range(np.uint64(n)):
+        k = np.int64(0)
+        while k < number and known[np.uint64(k)] != x[i]:
+            k += 1
+        if k == number:
+            if number == MOST_TRIED:
+                return np.int64(0)
+            known[np.uint64(number)] = x[i]
+            number += 1
+    return number
+
+
+@leaf
+def _dictionary_bytes(n, base, width, number):
+    return 3 + varint_bytes(base) + packed_bytes(number, width) + packed_bytes(n, bits_of(np.uint64(number - 1)))
+
+
+@leaf
+def _dictionary(x, n, low, high, most, known):
+    """(bytes, number of values) of a dictionary of x[:n]; (most, 0) where that is not less than `most` bytes, or not
+    tried. Leaves the values in known."""
+    width = _width_of(np.uint64(high - low))
+    none = most, np.int64(0)
+    if width < FEWEST_BITS:
+        return none
+    fewest = max(bit_count(hashes_of(x, min(n, np.int64(LOOKED_AT)))), 2)
+    if fewest > MOST_TRIED or _dictionary_bytes(n, low, width, fewest) >= most:
+        return none
+    number = _find_distinct(x, n, known)
+    size = _dictionary_bytes(n, low, width, number)
+    return (size, number) if number and size < most else none
 
 
 @leaf
@@ -130,18 +206,19 @@ def _choose_even(low, high, n):
 
 
 @part
-def choose(x, n, low, high, total, is_wide, highs):
-    """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches).
+def choose(x, n, low, high, total, nature, highs):
+    """How x[:n], n >= 2, is written: (bytes, kind, width, base, slope or first value, number of patches or of the
+    dictionary's values).
 
-    The smallest, of equals the kind with the lowest number. low, high, total: `bounds_of` x; is_wide: slopes and deltas
-    are tried. highs int64[BUCKETS] is scratch.
+    low, high, total: `bounds_of` x; nature: CODES, LENGTHS, OFFSETS or AGES. highs int64[BUCKETS] is scratch.
     """
     size, kind, width, base = _choose_even(low, high, n)
-    more = patches = step_bits = least = np.int64(0)
+    more = number = step_bits = least = np.int64(0)
+    is_wide, sign = nature >= OFFSETS, np.int64(-1 if nature == AGES else 1)
     if is_wide:
         first = x[0]
         slope = (x[n - 1] - first) // np.int64(n - 1) if n >= 3 else np.int64(0)
-        lowest, highest, least, most = trend_of(x, n, slope)
+        lowest, highest, least, most = trend_of(x, n, slope, sign)
         if slope != 0:
             last = x[n - 1] - np.int64(n - 1) * slope
             lowest, highest = min(lowest, last), max(highest, last)
@@ -154,54 +231,49 @@ def choose(x, n, low, high, total, is_wide, highs):
         other_size = 2 + varint_bytes(first) + varint_bytes(least) + packed_bytes(n - 1, other)
         if other_size < size:
             size, kind, width, base, more = other_size, np.int64(DELTA), other, least, first
-    bits = bits_of(np.uint64(high - low))
-    if _is_uneven(bits, total - low * n, n):
-        head = 2 + varint_bytes(low)
-        other_size, other, number = _patched(x, n, low, False, bits, size - head, highs)
-        if number:
-            size, kind, width, base, more, patches = (
-                other_size + head, np.int64(PATCHED), other, low, np.int64(0), number
+    bits, none = bits_of(np.uint64(high - low)), np.int64(0)
+    above, steps_above = total - low * n, sign * (x[n - 1] - x[0]) - least * (n - 1)
+    head, step_head = 2 + varint_bytes(low), 2 + varint_bytes(x[0]) + varint_bytes(least)
+    if _is_uneven(bits, above, n):
+        other_size, other, found = _patched(x, n, low, none, bits, size - head, highs)
+        if found:
+            size, kind, width, base, more, number = other_size + head, np.int64(PATCHED), other, low, none, found
+    if is_wide and _is_uneven(step_bits, steps_above, n - 1):
+        other_size, other, found = _patched(x, n - 1, least, sign, step_bits, size - step_head, highs)
+        if found:
+            size, kind, width, base, more, number = (
+                other_size + step_head, np.int64(PATCHED_DELTA), other, least, x[0], found
             )  # fmt: skip
-    if is_wide and _is_uneven(step_bits, x[n - 1] - x[0] - least * (n - 1), n - 1):
-        head = 2 + varint_bytes(x[0]) + varint_bytes(least)
-        other_size, other, number = _patched(x, n - 1, least, True, step_bits, size - head, highs)
-        if number:
-            size, kind, width, base, more, patches = (
-                other_size + head, np.int64(PATCHED_DELTA), other, least, x[0], number
+    if not is_wide:
+        other_size, found = _dictionary(x, n, low, high, size, highs)
+        if found:
+            size, kind, width, base, number = (
+                other_size,
+                np.int64(DICTIONARY),
+                _width_of(np.uint64(high - low)),
+                low,
+                found,
+            )
+    limit = size - ((size + 7) >> 3)  # 7/8 of it
+    if nature != CODES:
+        other_size, other = _rice(x, n, low, none, bits, above, limit - head)
+        if other_size + head <= limit:
+            size, kind, width, base, more, number = other_size + head, np.int64(RICE), other, low, none, none
+            limit = size - 1
+    if is_wide:
+        other_size, other = _rice(x, n - 1, least, sign, step_bits, steps_above, limit - step_head)
+        if other_size + step_head <= limit:
+            size, kind, width, base, more, number = (
+                other_size + step_head, np.int64(RICE_DELTA), other, least, x[0], none
             )  # fmt: skip
-    return size, kind, width, base, more, patches
+    return size, kind, width, base, more, number
 
 
 @leaf
-def size_of(x, n, is_wide, highs):
+def size_of(x, n, nature, highs):
     """The bytes of a column of x[:n], n >= 2."""
     low, high, total = bounds_of(x, n)
-    return choose(x, n, low, high, total, is_wide, highs)[0]
-
-
-@leaf
-def _push(out, at, word, fill, value, width):
-    """Adds `width` bits (1 to 56) to the word that is being filled, and stores it when it is full."""
-    word |= value << fill
-    fill += width
-    if fill >= U64:
-        put_le64(out, at, word)
-        at += 8
-        fill -= U64
-        word = value >> (width - fill)
-    return at, word, fill
-
-
-@leaf
-def _flush(out, at, word, fill):
-    """The bytes of a word that is not full; gives the next position."""
-    rest = np.int64(fill)
-    while rest > 0:
-        put_u8(out, at, np.uint8(word & np.uint64(0xFF)))
-        word >>= np.uint64(8)
-        at += 1
-        rest -= 8
-    return at
+    return choose(x, n, low, high, total, nature, highs)[0]
 
 
 @leaf
@@ -220,8 +292,8 @@ def pack(out, at, x, n, width):
             at += 8
     elif width and end + 16 > len(out):
         for i in range(np.uint64(n)):
-            at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
-        _flush(out, at, word, fill)
+            at, word, fill = push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        flush(out, at, word, fill)
     elif width:
         for i in range(np.uint64(n), np.uint64(n) + U8):
             x[i] = 0
@@ -241,22 +313,50 @@ def pack(out, at, x, n, width):
         elif width <= 28:
             for i in range(U0, np.uint64(n), U2):
                 pair = np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
-                at, word, fill = _push(out, at, word, fill, pair, bits << U1)
+                at, word, fill = push(out, at, word, fill, pair, bits << U1)
         else:
             for i in range(np.uint64(n)):
-                at, word, fill = _push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+                at, word, fill = push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
         put_le64(out, at, word)
     return end
 
 
 @leaf
-def lowest(marks):
-    """The number of the lowest bit of a uint64 that has one."""
-    return U63 - np.uint64(leading_zeros(marks & (~marks + U1)))
+def _put_dictionary(out, at, x, n, width, base, number, known):
+    """Writes a dictionary of `number` values and x[:n] as indexes; gives the next position. x is used up."""
+    _find_distinct(x, n, known)
+    for i in range(np.uint64(n)):
+        k = np.int64(0)
+        while known[np.uint64(k)] != x[i]:
+            k += 1
+        x[i] = k
+    lower(known, number, base, np.int64(0))
+    put_u8(out, at, np.uint8(number))
+    at = pack(out, at + 1, known, number, width)
+    return pack(out, at, x, n, bits_of(np.uint64(number - 1)))
+
+
+@leaf
+def _put_patches(out, at, x, m, width, number):
+    shift, position_bits = np.uint64(width), np.uint64(bits_of(np.uint64(m - 1)))
+    at = put_uvarint(out, at, np.uint64(number))
+    word, fill = U0, U0
+    for i in range(U0, np.uint64(m), U64):
+        marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
+        while marks:
+            at, word, fill = push(out, at, word, fill, i + np.uint64(trailing_zeros(marks)), position_bits)
+            marks &= marks - U1
+    at = flush(out, at, word, fill)
+    for i in range(U0, np.uint64(m), U64):
+        marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
+        while marks:
+            at = put_uvarint(out, at, np.uint64(x[i + np.uint64(trailing_zeros(marks))]) >> shift)
+            marks &= marks - U1
+    return at
 
 
 @part
-def put(out, at, x, n, kind, width, base, more, patches):
+def put(out, at, x, n, kind, width, base, more, number, nature, highs):
     """Writes x[:n] as `choose` has it, which says how much room it takes; x is used up. Gives the next position."""
     code = np.uint8(width if width <= MOST_BITS else WORD_CODE)
     if kind < EXTENDED:
@@ -266,52 +366,41 @@ def put(out, at, x, n, kind, width, base, more, patches):
         put_u8(out, at, np.uint8(EXTENDED << 6 | (kind - EXTENDED)))
         put_u8(out, at + 1, code)
         at += 2
-    m = n
-    if kind == DELTA or kind == PATCHED_DELTA:
+    m, is_delta = n, are_steps(kind)
+    if is_delta:
         at = put_varint(out, at, more)
         m = n - 1
-    if width == 0 and kind < PATCHED:  # nothing is packed
-        m = np.int64(0)
-    elif kind == DELTA or kind == PATCHED_DELTA:
-        lower_steps(x, m, base, np.int64(0))
-    elif kind != BITS:
-        lower(x, n, base, more if kind == SLOPED else np.int64(0))
     if kind != BITS:
         at = put_varint(out, at, base)
     if kind == SLOPED:
         at = put_varint(out, at, more)
+    if kind == DICTIONARY:
+        return _put_dictionary(out, at, x, n, width, base, number, highs)
+    if width == 0 and kind < PATCHED:  # nothing is packed
+        return at
+    if is_delta:
+        lower_steps(x, m, base, np.int64(-1 if nature == AGES else 1))
+    elif kind != BITS:
+        lower(x, n, base, more if kind == SLOPED else np.int64(0))
     at = pack(out, at, x, m, width)
-    if kind >= PATCHED:
-        shift, position_bits = np.uint64(width), np.uint64(bits_of(np.uint64(m - 1)))
-        at = put_uvarint(out, at, np.uint64(patches))
-        word, fill = U0, U0
-        for i in range(U0, np.uint64(m), U64):
-            marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
-            while marks:
-                at, word, fill = _push(out, at, word, fill, i + lowest(marks), position_bits)
-                marks &= marks - U1
-        at = _flush(out, at, word, fill)
-        for i in range(U0, np.uint64(m), U64):
-            marks = marks_of(x, i, min(np.int64(U64), m - np.int64(i)), shift)
-            while marks:
-                at = put_uvarint(out, at, np.uint64(x[i + lowest(marks)]) >> shift)
-                marks &= marks - U1
-    return at
+    if kind == RICE or kind == RICE_DELTA:
+        return quotients.put(out, at, x, m, np.uint64(width))
+    return _put_patches(out, at, x, m, width, number) if kind >= PATCHED else at
 
 
 @part
-def _write(out, at, x, n, low, high, total, is_wide, highs):
-    size, kind, width, base, more, patches = choose(x, n, low, high, total, is_wide, highs)
+def _write(out, at, x, n, low, high, total, nature, highs):
+    size, kind, width, base, more, number = choose(x, n, low, high, total, nature, highs)
     if size > len(out) - at:
         return np.int64(FULL)
-    return put(out, at, x, n, kind, width, base, more, patches)
+    return put(out, at, x, n, kind, width, base, more, number, nature, highs)
 
 
 @leaf
-def write(out, at, x, n, low, high, total, is_wide, highs):
+def write(out, at, x, n, low, high, total, nature, highs):
     """Writes x[:n] as `choose` has it; gives the next position, FULL where there is no room. x is used up."""
-    if is_wide or low != high:
-        return _write(out, at, x, n, low, high, total, is_wide, highs)
+    if nature >= OFFSETS or low != high:
+        return _write(out, at, x, n, low, high, total, nature, highs)
     size, kind, width, base = _choose_even(low, high, n)  # all alike, as lengths often are: without a call
     if size > len(out) - at:
         return np.int64(FULL)
@@ -322,10 +411,10 @@ def write(out, at, x, n, low, high, total, is_wide, highs):
 
 
 @leaf
-def write_all(out, at, x, n, is_wide, highs):
+def write_all(out, at, x, n, nature, highs):
     """As `write`."""
     low, high, total = bounds_of(x, n)
-    return write(out, at, x, n, low, high, total, is_wide, highs)
+    return write(out, at, x, n, low, high, total, nature, highs)
 
 
 @leaf
@@ -389,8 +478,15 @@ def is_padded(data, p, n, width):
 
 
 @leaf
+def are_steps(kind):
+    """Whether values of this kind are told from those before them."""
+    return kind == DELTA or kind == PATCHED_DELTA or kind == RICE_DELTA
+
+
+@leaf
 def _head(data, p, end, n):
-    """(state, kind, width, first value, base, slope, packed values, where they begin) of a column of n >= 2 at p."""
+    """(state, kind, width, first value, base, slope or a dictionary's values, packed values, where they begin, or the
+    dictionary) of a column of n >= 2 at p."""
     none = np.int64(0)
     if p >= end:
         return status.COLUMN, none, none, none, none, none, none, p
@@ -398,41 +494,77 @@ def _head(data, p, end, n):
     kind, code = head >> 6, head & 63
     p += 1
     if kind == EXTENDED:
-        if code > PATCHED_DELTA - EXTENDED or p >= end:
+        if code > DICTIONARY - EXTENDED or p >= end:
             return status.COLUMN, none, none, none, none, none, none, p
         kind, code = kind + code, np.int64(get_u8(data, p))
         p += 1
     width = np.int64(WORD) if code == WORD_CODE else code
-    if (code > MOST_BITS and code != WORD_CODE) or (kind >= PATCHED and width == WORD):
+    if (code > MOST_BITS and code != WORD_CODE) or (width == WORD and PATCHED <= kind < DICTIONARY):
         return status.COLUMN, none, none, none, none, none, none, p
     first, base, slope, m = none, none, none, n
-    if kind == DELTA or kind == PATCHED_DELTA:
+    if are_steps(kind):
         first, p = get_varlong(data, p, end)
         m -= 1
     if kind != BITS:
         base, p = get_varlong(data, p, end)
     if kind == SLOPED:
         slope, p = get_varlong(data, p, end)
+    if kind == DICTIONARY:
+        if p >= end or get_u8(data, p) < 2:
+            return status.COLUMN, none, none, none, none, none, none, p
+        slope, p = np.int64(get_u8(data, p)), p + 1
+        m = slope
     if p > end or packed_bytes(m, width) > end - p:
         return status.COLUMN, none, none, none, none, none, none, p
     return status.SOUND if is_padded(data, p, m, width) else status.PADDING, kind, width, first, base, slope, m, p
 
 
+@leaf
+def _indexes(data, p, end, n, number):
+    """(state, width, next position) of n indexes below `number` that are packed at p."""
+    width = bits_of(np.uint64(number - 1))
+    size = packed_bytes(n, width)
+    if size > end - p:
+        return status.COLUMN, width, p
+    return status.SOUND if is_padded(data, p, n, width) else status.PADDING, width, p + size
+
+
+@leaf
+def _read_dictionary(data, p, end, n, width, number, start, sign, x, r):
+    """As `read`, of a dictionary of `number` values at p, times `sign` above `start`."""
+    at = p + packed_bytes(number, width)
+    state, index_width, end_at = _indexes(data, at, end, n, number)
+    if state != status.SOUND:
+        return state, end_at
+    unpack(data, at, n, index_width, np.int64(0), np.int64(0), np.int64(1), x, r)
+    for i in range(np.uint64(r), np.uint64(r + n)):
+        if x[i] >= number:
+            return status.COLUMN, end_at
+        x[i] = start + sign * _any_one(data, p, x[i], width) if width else start
+    return status.SOUND, end_at
+
+
 @part
 def read(data, p, end, n, start, sign, x, r):
-    """Reads a column of n >= 2 values at p: x[r + k] = start + sign * value k. (state, next position)."""
+    """Reads a column of n >= 2 values at p: x[r + k] = start + sign * value k. (state, next position).
+
+    sign: -1 of ages, whose steps fall, so that the times they lead to rise as other columns do."""
     state, kind, width, first, base, slope, m, p = _head(data, p, end, n)
     if state != status.SOUND:
         return state, p
+    if kind == DICTIONARY:
+        return _read_dictionary(data, p, end, n, width, m, start + sign * base, sign, x, r)
     to = np.uint64(r)
-    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    is_delta = are_steps(kind)
     if is_delta:
-        start += sign * first
+        start, sign = start + sign * first, np.int64(1)
         x[to] = start
         to += U1
-    unpack(data, p, m, width, sign * base if is_delta else start + sign * base, sign * slope, sign, x, to)
+    unpack(data, p, m, width, base if is_delta else start + sign * base, sign * slope, sign, x, to)
     p += packed_bytes(m, width)
-    if kind >= PATCHED:
+    if kind == RICE or kind == RICE_DELTA:
+        state, p = quotients.add(data, p, end, m, np.uint64(width), sign, x, to)
+    elif kind >= PATCHED:
         state, p = _read_patches(data, p, end, m, width, sign, x, to)
     if is_delta:
         run_on(x, to, m, start)
@@ -619,19 +751,38 @@ def _patches_around(data, p, end, n, i, width, packed_at):
     return state, p, own, before, total, born_before, born, largest
 
 
+@leaf
+def _one_of_dictionary(data, p, end, n, width, number, i):
+    """(state, next position, value i above the base) of n values, of a dictionary of `number` at p."""
+    at, none = p + packed_bytes(number, width), np.int64(0)
+    state, index_width, end_at = _indexes(data, at, end, n, number)
+    if state != status.SOUND:
+        return state, end_at, none
+    index = np.int64(_one(data, at, i, index_width))
+    if index >= number:
+        return status.COLUMN, end_at, none
+    return state, end_at, _any_one(data, p, index, width) if width else none
+
+
 @part
-def read_at(data, p, end, n, i):
-    """(state, next position, value i) of a column of n >= 2."""
+def read_at(data, p, end, n, sign, i):
+    """(state, next position, value i) of a column of n >= 2. sign: -1 of ages, whose steps fall."""
     state, kind, width, value, base, slope, m, start = _head(data, p, end, n)
     if state != status.SOUND:
         return state, start, value
-    is_delta = kind == DELTA or kind == PATCHED_DELTA
+    if kind == DICTIONARY:
+        state, p, value = _one_of_dictionary(data, start, end, n, width, m, i)
+        return state, p, base + value
+    is_delta = are_steps(kind)
     own = before = np.int64(0)
     p = start + packed_bytes(m, width)
-    if kind >= PATCHED:
+    if kind == RICE or kind == RICE_DELTA:
+        state, p, own, before, _ = quotients.around(data, p, end, m, i)
+        own, before = own << width, before << width
+    elif kind >= PATCHED:
         state, p, own, before, _, _, _, _ = _patches_around(data, p, end, m, i, width, start)
     if is_delta:
-        value += base * i + _sum(data, start, i, i, width)[0] + before
+        value += sign * (base * i + _sum(data, start, i, i, width)[0] + before)
     else:
         value = base + i * slope + own
         if width:
@@ -645,18 +796,30 @@ def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
     length = before = total = np.int64(0)
     state, kind, width, value, base, slope, m, start = _head(data, p, end, n)
     if state != status.SOUND:
-        return state, p, length, before, total
-    is_delta = kind == DELTA or kind == PATCHED_DELTA
+        return state, start, length, before, total
+    is_delta, is_rice = are_steps(kind), kind == RICE or kind == RICE_DELTA
     p, number, positions, position_bits = start + packed_bytes(m, width), np.int64(0), start, np.int64(0)
-    if kind >= PATCHED:
+    stream, one = p, np.int64(-1)
+    if kind == DICTIONARY:
+        state, _, p = _indexes(data, p, end, n, m)
+    elif is_rice:
+        state, p, _, _, _ = quotients.around(data, p, end, m, np.int64(0))
+    elif kind >= PATCHED:
         state, number, positions, position_bits, p = _patch_positions(data, p, end, m)
+    if state != status.SOUND:
+        return state, p, length, before, total
     patch, position, high = np.int64(0), np.int64(-1), U0
     for k in range(n):
         j = k - 1 if is_delta else k
         residual = np.int64(0)
-        if j >= 0:
+        if kind == DICTIONARY:
+            state, _, residual = _one_of_dictionary(data, start, end, n, width, m, k)
+        elif j >= 0:
             if width:
                 residual = _any_one(data, start, j, width)
+            if is_rice:
+                last, one = one, quotients.next_one(data, stream, end, one + 1)
+                residual += (one - last - 1) << width
             if patch < number and position < j:
                 state, p, position, high = _patch(data, positions, patch, position_bits, p, end, m, width, position)
             if patch < number and position == j:
@@ -665,7 +828,7 @@ def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
         if state != status.SOUND:
             break
         if not is_delta:
-            value = base + k * slope + residual
+            value = base + residual + (k * slope if kind == SLOPED else 0)
         elif k:
             value += base + residual
         here = value
@@ -694,14 +857,20 @@ def read_around(data, p, end, n, nulls, i, with_total, most_bytes):
         shift -= 1
     state, kind, width, _, base, _, _, start = _head(data, p, end, n)
     if state != status.SOUND:
-        return state, p, none, none, none
-    if (kind > BASED and kind != PATCHED) or base < 0 or base > INT32_MAX or width > 31:
+        return state, start, none, none, none
+    is_short = base >= 0 and base <= INT32_MAX and width <= 31
+    if not is_short or (kind > BASED and kind != PATCHED and (kind != RICE or nulls)):
         return _walk_around(data, p, end, n, nulls, shift, i, most_bytes)
-    p = start + packed_bytes(n, width)
+    head, p = p, start + packed_bytes(n, width)
     own = more = more_in_all = born_before = born = none
     largest = U0
     if kind == PATCHED:
         state, p, own, more, more_in_all, born_before, born, largest = _patches_around(data, p, end, n, i, width, start)
+    elif kind == RICE:
+        state, p, own, more, more_in_all = quotients.around(data, p, end, n, i)
+        if more_in_all >= INT32_MAX or base + ((more_in_all + 1) << width) > INT32_MAX:  # one may be too much
+            return _walk_around(data, head, end, n, nulls, shift, i, most_bytes)
+        own, more, more_in_all = own << width, more << width, more_in_all << width
     length = base + own
     if width:
         length += np.int64(_one(data, start, i, width))

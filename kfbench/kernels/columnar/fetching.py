@@ -83,9 +83,9 @@ def fetch(data, positions, indices, most_records, most_bytes, state, columns):
             key_total = max(key_length, 0)
         else:
             if bits & AGES:
-                problem, p, age = packed.read_at(data, p, end, n, i)
+                problem, p, age = packed.read_at(data, p, end, n, np.int64(-1), i)
             if bits & OFFSETS and problem == status.SOUND:
-                problem, p, delta = packed.read_at(data, p, end, n, i)
+                problem, p, delta = packed.read_at(data, p, end, n, np.int64(1), i)
             if bits & KEYS and problem == status.SOUND:
                 problem, p, key_length, key_before, key_total = _read_around(
                     data, p, end, n, bits & NULL_KEYS != 0, i, not by_rows, most_bytes

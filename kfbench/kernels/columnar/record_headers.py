@@ -6,7 +6,16 @@ from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
 from kfbench.kernels.characters import CHARACTERS, differ8, differ16, differ32, pack_digits
 from kfbench.kernels.columnar import columns as packed
-from kfbench.kernels.columnar.columns import FULL, INT32_MAX, bits_of, fill_lengths, is_padded, lowest, packed_bytes
+from kfbench.kernels.columnar.columns import (
+    CODES,
+    FULL,
+    INT32_MAX,
+    LENGTHS,
+    bits_of,
+    fill_lengths,
+    is_padded,
+    packed_bytes,
+)
 from kfbench.kernels.intrinsics import (
     bit_count,
     get_u8,
@@ -17,6 +26,7 @@ from kfbench.kernels.intrinsics import (
     put_i64,
     put_le64,
     put_u8,
+    trailing_zeros,
 )
 from kfbench.kernels.octets import equals_of
 from kfbench.kernels.shared_headers import same_bytes
@@ -226,7 +236,7 @@ def _find_values(lengths, values, starts, h, stride, n, tail, tells_all, most, n
                 word >>= np.uint64(64 - 8 * seen)
         same, k = equals_of(known, FIRST_WORD, number, np.int64(word)), np.uint64(number)
         while same:
-            k = lowest(same)
+            k = np.uint64(trailing_zeros(same))
             other = np.uint64(known[k])
             if np.int64(lengths[other]) == length and (
                 tells_all
@@ -273,7 +283,9 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratc
     kind, width, base, more, patches = np.int64(packed.BASED), np.int64(0), length, np.int64(0), np.int64(0)
     if unlike:
         nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
-        plain, kind, width, base, more, patches = packed.choose(x, n, low, high, code_total, False, highs)
+        plain, kind, width, base, more, patches = packed.choose(
+            x, n, low, high, code_total, CODES if nulls else LENGTHS, highs
+        )
     else:  # what would be chosen; most are no plain values in the end
         plain, bits = 1 + varint_bytes(length), bits_of(np.uint64(length))
         if 1 + packed_bytes(n, bits) <= plain:
@@ -327,7 +339,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratc
     for _ in range(n):
         behind = put_bytes(staged, behind, values, starts[h], np.int64(lengths[h]))
         h += stride
-    return packed.put(out, at, x, n, kind, width, base, more, patches), behind
+    return packed.put(out, at, x, n, kind, width, base, more, patches, LENGTHS, highs), behind
 
 
 @leaf
@@ -351,13 +363,13 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     put_u8(out, at, np.uint8(BY_RECORD))
     for i in range(np.uint64(n)):
         x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-    at = packed.write_all(out, at + 1, x, n, False, highs)
+    at = packed.write_all(out, at + 1, x, n, LENGTHS, highs)
     if at == FULL:
         return at
     if m == 1:
         return _put_pairs(out, at, key_lengths, value_lengths, start, end)
     _, _, _, low, high, total = fill_lengths(x, key_lengths, start, ONE, m)
-    at = packed.write(out, at, x, m, low, high, total, False, highs)
+    at = packed.write(out, at, x, m, low, high, total, LENGTHS, highs)
     if at == FULL:
         return at
     nulls, least, _, low, high, total = fill_lengths(x, value_lengths, start, ONE, m)
@@ -367,7 +379,7 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     at += 1
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, m, low, high, total, False, highs)
+    return packed.write(out, at, x, m, low, high, total, CODES if nulls else LENGTHS, highs)
 
 
 @leaf
