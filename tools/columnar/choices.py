@@ -3,20 +3,22 @@
 usage: python -m tools.columnar.choices [--stored]
 
 Takes the catalogue's workloads with seed 0, their records in batches of 1, 10 and 100 whatever the workload's own are,
-and lets the slow reference codec write them (tests/reference/columnar.py): some minutes on one core. Writes
+and lets the slow reference codec write them (tests/reference/columnar.py): some seconds on one core. Writes
 datasets/columnar/choices.json, and from it the tables of the decisions; --stored writes these alone. Nothing is timed:
 all but the compressed bytes, which depend on the codecs' builds, is the same everywhere.
 """
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 from statistics import fmean, geometric_mean
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 from kfbench.codecs import CODECS
 from kfbench.workloads import WORKLOADS
@@ -36,6 +38,16 @@ MOST_BYTES: Final = 8 << 20  # of payload in a cell; a batch at the least
 NAMES: Final = [name for name, each in WORKLOADS.items() if isinstance(each, NamedWorkload)]
 Row = dict[str, Any]
 Widen = Callable[[int], int]
+Sizes = dict[str, int]
+# What a column has: some kinds are for some natures alone. Codes are of lengths, where some are null.
+Nature = Literal["ages", "offsets", "lengths", "codes"]
+Column = tuple[list[int], Nature]
+EVERY: Final[frozenset[Nature]] = frozenset(get_args(Nature))
+SLOPED: Final[frozenset[Nature]] = frozenset({"ages", "offsets"})  # these may be told from their neighbours
+RICE: Final = frozenset({"rice", "rice delta"})
+KINDS: Final = (
+    "bits", "base", "slope", "delta", "patched", "patched delta", "rice", "rice delta", "dictionary",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,85 +105,155 @@ def packed_bytes(number: int, width: int) -> int:
     return -(-number * width // 8)
 
 
-def kinds(values: Sequence[int], is_sloped: bool, widen: Widen = plain_width, always: bool = False) -> dict[str, int]:
-    """Bytes of a column in each kind that it can have. always: patches are tried where the rule says no, too."""
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What an encoder has and tries; by default what docs/columnar.md says."""
+
+    widen: Widen = plain_width
+    patches: bool = True
+    patches_always: bool = False  # where the rule has them untried, too
+    rice: frozenset[Nature] = EVERY - {"codes"}
+    rice_eighths: int = 7  # of the smallest other kind, at most
+    rice_widths: bool = False  # all of them tried, and not the one
+    running_sums: bool = False  # Elias and Fano's code in the place of Rice's
+    dictionary: int = 16  # values at most
+    ages_fall: bool = True  # their steps are taken off
+
+
+COLUMNAR: Final = Rules()
+
+
+def chosen(values: Sequence[int], nature: Nature, rules: Rules = COLUMNAR) -> tuple[str, int]:
+    """The kind that a column has, and its bytes: the smallest, but Rice's code only where it is small enough."""
+    sizes = kinds(values, nature, rules)
+    other = min((kind for kind in sizes if kind not in RICE), key=sizes.__getitem__)
+    rice = min((kind for kind in sizes if kind in RICE), key=sizes.__getitem__, default=other)
+    kind = rice if 8 * sizes[rice] <= rules.rice_eighths * sizes[other] else other
+    return kind, sizes[kind]
+
+
+def smallest(values: Sequence[int], nature: Nature, rules: Rules = COLUMNAR) -> int:
+    return chosen(values, nature, rules)[1]
+
+
+def kinds(values: Sequence[int], nature: Nature, rules: Rules = COLUMNAR) -> Sizes:
+    """Bytes of a column in each kind that is tried."""
     number, least = len(values), min(values)
     above = [value - least for value in values]
     found = {}
     if least >= 0:
-        found["bits"] = 1 + packed_bytes(number, bits_of(values, widen))
-    found["base"] = 1 + len(zigzag(least)) + packed_bytes(number, bits_of(above, widen))
-    if not is_sloped:
-        return found | patched("patched", 0, least, above, widen, always)
+        found["bits"] = 1 + packed_bytes(number, bits_of(values, rules.widen))
+    found["base"] = 1 + len(zigzag(least)) + packed_bytes(number, bits_of(above, rules.widen))
+    front = 2 + len(zigzag(least))
+    if nature not in SLOPED:
+        found |= {kind: front + size for kind, size in uneven(above, nature, rules).items()}
+        return found | dictionary(values, front, rules)
     slope = (values[-1] - values[0]) // (number - 1)
     levels = [value - i * slope for i, value in enumerate(values)]
     lowest = min(levels)
     if number >= 3 and slope:
-        width = bits_of([level - lowest for level in levels], widen)
+        width = bits_of([level - lowest for level in levels], rules.widen)
         found["slope"] = 1 + len(zigzag(lowest) + zigzag(slope)) + packed_bytes(number, width)
-    steps = [after - before for before, after in pairwise(values)]
-    shortest, first = min(steps), len(zigzag(values[0]))
+    steps = steps_of(values, nature, rules)
+    shortest = min(steps)
     beyond = [step - shortest for step in steps]
-    found["delta"] = 2 + first + len(zigzag(shortest)) + packed_bytes(number - 1, bits_of(beyond, widen))
-    found |= patched("patched", 0, least, above, widen, always)
-    return found | patched("patched delta", first, shortest, beyond, widen, always)
+    behind_first = 2 + len(zigzag(values[0]) + zigzag(shortest))
+    found["delta"] = behind_first + packed_bytes(number - 1, bits_of(beyond, rules.widen))
+    found |= {kind: front + size for kind, size in uneven(above, nature, rules).items()}
+    return found | {f"{kind} delta": behind_first + size for kind, size in uneven(beyond, nature, rules).items()}
 
 
-def patched(name: str, first: int, base: int, above: Sequence[int], widen: Widen, always: bool) -> dict[str, int]:
-    """Bytes of the best width, if the layout's rule has it tried."""
-    most, mean = max(above).bit_length(), sum(above) // len(above)
-    if not most or (most < 3 + mean.bit_length() and not always):
-        return {}
-    front, sizes = 2 + first + len(zigzag(base)), []
-    for width in {widen(each) for each in range(min(most, columnar.WIDEST + 1))}:
-        high = [value >> width for value in above if value >> width]
-        at = packed_bytes(len(high), (len(above) - 1).bit_length())
-        patches = len(unsigned(len(high))) + at + sum(len(unsigned(each)) for each in high)
-        if high:
-            sizes.append(front + packed_bytes(len(above), width) + patches)
-    return {name: min(sizes)}
+def steps_of(values: Sequence[int], nature: Nature, rules: Rules = COLUMNAR) -> list[int]:
+    sign = -1 if nature == "ages" and rules.ages_fall else 1
+    return [sign * (after - before) for before, after in pairwise(values)]
 
 
-def smallest(values: Sequence[int], is_sloped: bool, widen: Widen = plain_width) -> int:
-    return min(kinds(values, is_sloped, widen).values())
-
-
-def columns_of(batch: Sequence[Message]) -> dict[str, tuple[list[int], bool]]:
-    """The columns that a batch of two records or more has: values, and whether they may be told from neighbours."""
-    latest, base = max(message.timestamp_ms for message in batch), batch[0].offset
+def uneven(above: Sequence[int], nature: Nature, rules: Rules) -> Sizes:
+    """Bytes behind the base, in the kinds whose width is less than the largest value's."""
     found = {}
-    ages = [latest - message.timestamp_ms for message in batch]
-    if any(ages):
-        found["ages"] = (ages, True)
-    offsets = [message.offset - base for message in batch]
-    if offsets != list(range(len(batch))):
-        found["offsets"] = (offsets, True)
-    for name, contents in (("keys", [each.key for each in batch]), ("values", [each.value for each in batch])):
-        lengths = [len(content) for content in contents if content is not None]
-        if len(lengths) == len(contents):
-            found[name] = (lengths, False)
-        elif lengths:
-            found[name] = ([0 if each is None else len(each) - min(lengths) + 1 for each in contents], False)
+    if rules.patches and (rules.patches_always or is_tried(above, 3) or not is_summed(above)):
+        sizes = [patched(above, width) for width in {rules.widen(each) for each in widths_of(above)}]
+        found = {"patched": min(size for size in sizes if size)} if any(sizes) else {}
+    if nature in rules.rice and is_tried(above, 2) and is_summed(above):
+        one = max(0, (sum(above) // len(above)).bit_length() - 1)
+        widths = widths_of(above) if rules.rice_widths else [one]
+        found["rice"] = min(rice(above, width, rules.running_sums) for width in widths)
     return found
 
 
-def every_column(cell: Cell) -> Iterator[tuple[str, list[int], bool]]:
+def is_tried(above: Sequence[int], bits: int) -> bool:
+    """Whether the largest value has so many bits more than the mean."""
+    return max(above).bit_length() >= bits + (sum(above) // len(above)).bit_length()
+
+
+def is_summed(above: Sequence[int]) -> bool:
+    """Whether an int64 holds the sum for certain."""
+    return max(above).bit_length() + len(above).bit_length() <= 63
+
+
+def widths_of(above: Sequence[int]) -> range:
+    return range(min(max(above).bit_length(), columnar.WIDEST + 1))
+
+
+def patched(above: Sequence[int], width: int) -> int:
+    """0 where nothing is above that width."""
+    high = [value >> width for value in above if value >> width]
+    if not high:
+        return 0
+    at = packed_bytes(len(high), (len(above) - 1).bit_length())
+    patches = len(unsigned(len(high))) + at + sum(len(unsigned(each)) for each in high)
+    return packed_bytes(len(above), width) + patches
+
+
+def rice(above: Sequence[int], width: int, running_sums: bool) -> int:
+    """running_sums: the quotients are of the sums up to each value, less the quotient before."""
+    quotients = sum(above) >> width if running_sums else sum(value >> width for value in above)
+    return packed_bytes(len(above), width) + -(-(quotients + len(above)) // 8)
+
+
+def dictionary(values: Sequence[int], front: int, rules: Rules) -> Sizes:
+    number, bits = len(set(values)), (max(values) - min(values)).bit_length()
+    if bits < 4 or number > rules.dictionary:
+        return {}
+    indexes = packed_bytes(len(values), rules.widen((number - 1).bit_length()))
+    return {"dictionary": front + 1 + packed_bytes(number, rules.widen(bits)) + indexes}
+
+
+def columns_of(batch: Sequence[Message]) -> dict[str, Column]:
+    """The columns that a batch of two records or more has."""
+    latest, base = max(message.timestamp_ms for message in batch), batch[0].offset
+    found: dict[str, Column] = {}
+    ages = [latest - message.timestamp_ms for message in batch]
+    if any(ages):
+        found["ages"] = (ages, "ages")
+    offsets = [message.offset - base for message in batch]
+    if offsets != list(range(len(batch))):
+        found["offsets"] = (offsets, "offsets")
+    for name, contents in (("keys", [each.key for each in batch]), ("values", [each.value for each in batch])):
+        lengths = [len(content) for content in contents if content is not None]
+        if len(lengths) == len(contents):
+            found[name] = (lengths, "lengths")
+        elif lengths:
+            found[name] = ([0 if each is None else len(each) - min(lengths) + 1 for each in contents], "codes")
+    return found
+
+
+def every_column(cell: Cell) -> Iterator[Column]:
     for batch in cell.batches:
-        for name, (values, is_sloped) in columns_of(batch).items():
-            yield name, values, is_sloped
+        yield from columns_of(batch).values()
 
 
-def with_outliers(batch: Sequence[Message]) -> dict[str, tuple[list[int], bool]]:
+def with_outliers(batch: Sequence[Message]) -> list[Column]:
     """The same columns with one value of each far above the others: a late record, a hole, a long key and value."""
-    found = {}
-    for name, (values, is_sloped) in columns_of(batch).items():
+    found = []
+    for name, (values, nature) in columns_of(batch).items():
         far = {"ages": 86_400_000, "offsets": 1_000_000, "keys": 1 << 12, "values": 1 << 20}[name]
         middle = len(values) // 2
         changed = list(values)
         changed[middle] += far
         if name == "offsets":
             changed = [value + far if i >= middle else value for i, value in enumerate(values)]
-        found[name] = (changed, is_sloped)
+        found.append((changed, nature))
     return found
 
 
@@ -222,10 +304,24 @@ def codec_rows(every: Sequence[Cell]) -> list[Row]:
     return rows
 
 
-COLUMN_DESIGNS: Final = (
-    "as_is", "unpatched", "always_patched", "outliers", "outliers_unpatched",
-    "dictionary", "byte_aligned", "blocks", "cumulative", "fine_slope",
-)  # fmt: skip
+BY_RULES: Final = {
+    "as_is": COLUMNAR,
+    "unpatched": Rules(patches=False),
+    "always_patched": Rules(patches_always=True),
+    "byte_aligned": Rules(widen=whole_bytes, rice=frozenset()),
+    "elias_fano": Rules(running_sums=True),
+    "six_kinds": Rules(rice=frozenset(), dictionary=0, ages_fall=False),
+    "no_rice": Rules(rice=frozenset()),
+    "rice_where_smaller": Rules(rice_eighths=8),
+    "rice_of_codes": Rules(rice=EVERY),
+    "rice_sloped": Rules(rice=SLOPED),
+    "rice_widths": Rules(rice_widths=True),
+    "no_dictionary": Rules(dictionary=0),
+    "dictionary_of_4": Rules(dictionary=4),
+    "dictionary_of_32": Rules(dictionary=32),
+    "ages_rise": Rules(ages_fall=False),
+}
+BESIDE: Final = ("either_sign", "outliers", "outliers_unpatched", "blocks", "cumulative", "fine_slope", "coded")
 HEADER_DESIGNS: Final = {
     "as_is": "columnar",
     "no_template": "no template",
@@ -241,38 +337,25 @@ def column_rows(every: Sequence[Cell]) -> list[Row]:
     for cell in every:
         if cell.size == 1:
             continue
-        row: Row = dict.fromkeys(COLUMN_DESIGNS, 0)
-        chosen: dict[str, int] = {}
-        for name, values, is_sloped in every_column(cell):
-            sizes = kinds(values, is_sloped)
-            least = min(sizes.values())
-            kind = next(kind for kind, size in sizes.items() if size == least)
-            chosen[kind] = chosen.get(kind, 0) + 1
-            row["as_is"] += least
-            row["unpatched"] += unpatched(values, is_sloped)
-            row["always_patched"] += min(kinds(values, is_sloped, always=True).values())
-            row["byte_aligned"] += smallest(values, is_sloped, whole_bytes)
+        row: Row = dict.fromkeys((*BY_RULES, *BESIDE), 0)
+        found: Counter[str] = Counter()
+        for values, nature in every_column(cell):
+            kind, least = chosen(values, nature)
+            found[kind] += 1
+            for name, rules in BY_RULES.items():
+                row[name] += smallest(values, nature, rules)
+            row["either_sign"] += min(least, smallest(values, nature, BY_RULES["ages_rise"]))
             row["blocks"] += min(least, in_blocks(values))
-            row["dictionary"] += least if is_sloped else min(least, with_dictionary(values))
-            row["cumulative"] += cumulative(values) if name in ("keys", "values") else least
-            row["fine_slope"] += min(least, fine_slope(values)) if is_sloped else least
+            row["cumulative"] += least if nature in SLOPED else cumulative(values)
+            row["fine_slope"] += min(least, fine_slope(values)) if nature in SLOPED else least
+            row["coded"] += min(least, coded(values, nature))
         for batch in cell.batches:
-            for values, is_sloped in with_outliers(batch).values():
-                row["outliers"] += smallest(values, is_sloped)
-                row["outliers_unpatched"] += unpatched(values, is_sloped)
+            for values, nature in with_outliers(batch):
+                row["outliers"] += smallest(values, nature)
+                row["outliers_unpatched"] += smallest(values, nature, BY_RULES["unpatched"])
         named = {"workload": cell.workload, "records": cell.size, "batches": len(cell.batches)}
-        rows.append({**named, **row, "kinds": chosen})
+        rows.append({**named, **row, "kinds": dict(found)})
     return rows
-
-
-def unpatched(values: Sequence[int], is_sloped: bool) -> int:
-    return min(size for kind, size in kinds(values, is_sloped).items() if not kind.startswith("patched"))
-
-
-def with_dictionary(values: Sequence[int]) -> int:
-    distinct = sorted(set(values))
-    each = sum(len(unsigned(value)) for value in distinct)
-    return 1 + len(unsigned(len(distinct))) + each + packed_bytes(len(values), (len(distinct) - 1).bit_length())
 
 
 def in_blocks(values: Sequence[int], block: int = 32) -> int:
@@ -291,7 +374,7 @@ def cumulative(values: Sequence[int]) -> int:
     for value in values:
         total += value
         sums.append(total)
-    return min(size for kind, size in kinds(sums, is_sloped=True).items() if "delta" not in kind)
+    return min(size for kind, size in kinds(sums, "offsets").items() if "delta" not in kind and kind not in RICE)
 
 
 def fine_slope(values: Sequence[int], fraction: int = 16) -> int:
@@ -300,6 +383,35 @@ def fine_slope(values: Sequence[int], fraction: int = 16) -> int:
     levels = [value - (i * slope >> fraction) for i, value in enumerate(values)]
     width = bits_of([level - min(levels) for level in levels], plain_width)
     return 1 + len(zigzag(min(levels)) + zigzag(slope)) + packed_bytes(len(values), width)
+
+
+def coded(values: Sequence[int], nature: Nature) -> int:
+    """By an arithmetic coder that has a table of its own, without what it rounds: of the values, or of bit lengths."""
+    sizes = [in_codes(values)]
+    if nature in SLOPED:
+        sizes.append(len(zigzag(values[0])) + in_codes(steps_of(values, nature)))
+    return min(sizes)
+
+
+def in_codes(values: Sequence[int]) -> int:
+    """The smaller of two: a table of values and how often each, or of bit lengths, and the bits below plain."""
+    least = min(values)
+    above = [value - least for value in values]
+    lengths = [value.bit_length() for value in above]
+    by_value, by_length = Counter(above), Counter(lengths)
+    gaps = sum(len(unsigned(after - before)) for before, after in pairwise(sorted(by_value)))
+    values_and_counts = gaps + sum(len(unsigned(number)) for number in by_value.values())
+    counts = sum(len(unsigned(by_length[length])) for length in range(max(lengths) + 1))
+    plain = sum(max(0, length - 1) for length in lengths)
+    tables = (values_and_counts + -(-code_bits(by_value) // 8), counts + -(-(code_bits(by_length) + plain) // 8))
+    return 2 + len(zigzag(least)) + min(tables)
+
+
+def code_bits(numbers: Mapping[int, int]) -> int:
+    """What all symbols take where each takes the logarithm of its share, rounded up once."""
+    total = sum(numbers.values())
+    below: int = (total**total - 1) // prod(number**number for number in numbers.values())
+    return below.bit_length()
 
 
 def header_rows(every: Sequence[Cell]) -> list[Row]:
@@ -495,7 +607,7 @@ def tables(stored: Mapping[str, Any]) -> dict[str, str]:
             totals[row["records"]][kind] = totals[row["records"]].get(kind, 0) + number
     shares = [
         [kind, *(f"{totals[size].get(kind, 0) / sum(totals[size].values()):.1%}" for size in (10, 100))]
-        for kind in ("bits", "base", "slope", "delta", "patched", "patched delta")
+        for kind in KINDS
     ]
     outliers = [
         [what, *(f"{mean_of(columns, column, size):.2f}" for size in (10, 100))]
@@ -517,16 +629,33 @@ def tables(stored: Mapping[str, Any]) -> dict[str, str]:
         "0010": designs(
             columns,
             {
-                "dictionary": "a dictionary for lengths, where smaller",
-                "byte_aligned": "widths of 0, 8, 16, 32 or 64 bits only",
+                "byte_aligned": "widths of 0, 8, 16, 32 or 64 bits only, without rice",
                 "blocks": "blocks of 32 values with a base and width each, where smaller",
                 "cumulative": "lengths as sums, to reach record i at once",
                 "fine_slope": "slopes in 65,536ths, where smaller",
+                "elias_fano": "Elias-Fano in place of rice",
+                "coded": "an arithmetic coder and its table, where smaller",
             },
         ),
         "0011": states(stored["state"]),
         "0012": anchors(codecs),
         "0013": header_table(stored["headers"]),
+        "0014": designs(
+            columns,
+            {
+                "six_kinds": "six kinds, and steps of ages that rise",
+                "no_rice": "without rice and rice delta",
+                "rice_where_smaller": "rice wherever smaller, but for codes",
+                "rice_of_codes": "rice for codes, too",
+                "rice_sloped": "rice for ages and offsets alone",
+                "rice_widths": "the best width for rice, of all",
+                "no_dictionary": "without the dictionary",
+                "dictionary_of_4": "a dictionary of up to 4 values",
+                "dictionary_of_32": "a dictionary of up to 32 values",
+                "ages_rise": "steps of ages that rise",
+                "either_sign": "steps of ages that rise or fall, the smaller",
+            },
+        ),
     }
 
 
@@ -534,7 +663,7 @@ def blocks() -> dict[str, Block]:
     """Where each table stands."""
     return {
         number: Block(page=next(DECISIONS.glob(f"{number}-*.md")), name="figures", by="tools/columnar/choices.py")
-        for number in ("0007", "0008", "0009", "0010", "0011", "0012", "0013")
+        for number in ("0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014")
     }
 
 
