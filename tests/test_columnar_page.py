@@ -4,6 +4,7 @@ import re
 import struct
 import tracemalloc
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import crc32c
@@ -12,7 +13,7 @@ import pytest
 from kfbench import FORMATS, Limits, layouts
 from kfbench.errors import CorruptLog
 from tests.reference import columnar, v23
-from tests.reference.model import Fields, Message
+from tests.reference.model import Fields, Message, RefusedError
 from tests.reference.varint import unsigned, zigzag
 
 PAGE = (Path(__file__).parents[1] / "docs" / "columnar.md").read_text(encoding="utf-8")
@@ -103,20 +104,80 @@ def test_every_form_of_header() -> None:
     assert [getattr(columnar, name) for _, name, *_ in tables("Headers")[0]] == [0, 1, 2, 3, 4]
 
 
+# Of each kind: its descriptor's two bits, or all of it; values for which the encoder takes it, and what they are.
+KINDS: dict[str, tuple[int, columnar.Nature, list[int]]] = {
+    "bits": (0, "offsets", [0, 1]),
+    "base": (1, "offsets", [-1, -1]),
+    "slope": (2, "offsets", [0, 5, 10, 15, 20]),
+    "delta": (0xC0, "ages", [(40 - i) ** 2 for i in range(40)]),
+    "patched": (0xC1, "lengths", [5] * 20 + [5000]),
+    "patched delta": (0xC2, "ages", [*range(138, 118, -1), *range(19, -1, -1)]),
+    "rice": (0xC3, "lengths", [0, 1] * 10 + [3] * 18 + [8, 9]),
+    "rice delta": (0xC4, "ages", [*range(132, 105, -1), 102, 100]),
+    "dictionary": (0xC5, "codes", [5, 300, 47, 5, 300, 5, 5, 5, 5]),
+}
+
+
 def test_every_kind_of_column() -> None:
-    names = {"bits": 0, "base": 1, "slope": 2, "delta": 0xC0, "patched": 0xC1, "patched delta": 0xC2}
-    columns = {
-        "bits": [0, 1],
-        "base": [-1, -1],
-        "slope": [0, 5, 10, 15, 20],
-        "delta": [i * i for i in range(40)],
-        "patched": [5] * 20 + [5000],
-        "patched delta": [*range(20), *range(119, 139)],
-    }
-    assert [name for _, name, *_ in tables("Columns")[0]] == list(names)
-    for name, values in columns.items():
-        first = columnar.column(values, is_sloped=True)[0]
-        assert (first if first >> 6 == 3 else first >> 6) == names[name], name
+    assert [name for _, name, *_ in tables("Columns")[0]] == list(KINDS)
+    for kind, name, *_ in tables("Columns")[0]:
+        wanted, nature, values = KINDS[name]
+        high, _, low = kind.partition(", low bits ")
+        assert wanted == (int(high) << 6 | int(low) if low else int(high)), name
+        first = columnar.column(values, nature)[0]
+        assert (first if first >> 6 == 3 else first >> 6) == wanted, name
+    with pytest.raises(RefusedError, match="column 0xc6"):
+        columnar._read_column(columnar._Reader(bytes([0xC6, 0, 0]), 0), 2, "ages")
+    assert "3 with low bits 6 to 63 is refused." in TEXT
+
+
+@pytest.mark.parametrize("row", tables("Columns")[0], ids=lambda row: str(row[1]))
+def test_what_follows_the_descriptor(row: list[str]) -> None:
+    """The fields that the table lists, one after another, are the column, and its last cell gives the values."""
+    _, nature, values = KINDS[row[1]]
+    data = columnar.column(values, nature)
+    reader, found = columnar._Reader(data, 1), {"w": data[0] & 63}
+    bits: list[int] = []
+    for field in re.split(r", (?!w\)|W\()", row[2]):
+        match field.split():
+            case ["width", "code", "u8"]:
+                found["w"] = reader.byte()
+            case [name, "zigzag"]:
+                found[name] = reader.zigzag()
+            case ["d", "u8"]:
+                found["d"] = reader.byte()
+            case ["packed(d,", "w)"]:
+                distinct = reader.packed(found["d"], found["w"])
+            case ["packed(n,", "W(d", "-", "1))", "indexes"]:
+                bits = [distinct[index] for index in reader.packed(len(values), (found["d"] - 1).bit_length())]
+            case ["packed(n,", "w)"]:
+                bits = reader.packed(len(values), found["w"])
+            case ["packed(n", "-", "1,", "w)"]:
+                bits = reader.packed(len(values) - 1, found["w"])
+            case ["quotients"]:
+                bits = [low + (q << found["w"]) for low, q in zip(bits, reader.quotients(len(bits)), strict=True)]
+            case ["patches"]:
+                for i in reader.packed(reader.number(), (len(bits) - 1).bit_length()):
+                    bits[i] += reader.number(64) << found["w"]
+            case _:
+                raise AssertionError(field)
+    assert reader.rest() == b""
+    base, slope = found.get("base", 0), found.get("slope", 0)
+    if "first" in found:
+        assert "x₀ = first" in row[3]
+        assert nature == "ages"
+        assert list(accumulate(bits, lambda before, r: before - base - r, initial=found["first"])) == values
+    else:
+        assert [base + i * slope + r for i, r in enumerate(bits)] == values
+
+
+def test_what_our_encoder_tries_in_a_column() -> None:
+    most, tried = columnar.MOST_COLUMN_VALUES, columnar.TRIED_COLUMN_VALUES
+    assert f"A dictionary has 2 to {most} values" in TEXT
+    assert f"there are 2 to {tried} of them" in TEXT
+    for number, kind in ((tried, 0xC5), (tried + 1, 0x0E)):
+        assert columnar.column([1000 * i for i in range(number)] * 6, "lengths")[0] == kind
+    assert "where they need 7/8 of the bytes of the smallest other kind, or less" in TEXT
 
 
 def claim(count: int) -> bytes:

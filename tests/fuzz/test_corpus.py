@@ -10,13 +10,15 @@ import pytest
 from tests.fuzz import corpus
 from tests.reference import columnar
 
-KINDS = ("bits", "base", "slope", "delta", "patched", "patched delta")
+KINDS = ("bits", "base", "slope", "delta", "patched", "patched delta", "rice", "rice delta", "dictionary")
 FORMS = ("constant", "plain", "plain with nulls", "dictionary", "hex template")
 EXTENSIONS = ("base timestamp", "delete horizon", "anchor", "wide maximum", "by rows")
 MODES = ("of one record", "by record", "by record, one header", "by position")
 WANTED = {
-    *(f"numbers: {kind}" for kind in KINDS),
-    *(f"lengths: {kind}" for kind in KINDS if kind in ("bits", "base", "patched")),
+    *(f"ages: {kind}" for kind in KINDS if kind not in ("base", "dictionary")),  # the youngest is 0
+    *(f"offsets: {kind}" for kind in KINDS if kind != "dictionary"),
+    *(f"lengths: {kind}" for kind in ("bits", "base", "patched", "rice", "dictionary")),
+    *(f"codes: {kind}" for kind in ("bits", "patched", "dictionary")),
     *(f"header form: {form}" for form in FORMS),
     *(f"headers {mode}" for mode in MODES),
     *(f"extension: {name}" for name in EXTENSIONS),
@@ -38,8 +40,10 @@ class Seen:
     def watched(self, name: str, read: Any) -> Any:
         def reads(reader: Any, *given: Any) -> Any:
             byte = reader.data[reader.at]
-            if name in ("_read_numbers", "_read_lengths"):
-                self.role = name.removeprefix("_read_")
+            if name == "_read_numbers":
+                self.role = given[1]
+            elif name == "_read_lengths":
+                self.role = "codes" if given[1] else "lengths"
             elif name == "_read_column":
                 self.here.add(f"{self.role}: {KINDS[byte >> 6 if byte >> 6 < 3 else 3 + (byte & 63)]}")
             elif name == "_read_form":

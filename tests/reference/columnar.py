@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import crc32c
 
@@ -38,12 +39,13 @@ HEADERS, EXTENSIONS = 1 << 14, 1 << 15
 BASE_TIMESTAMP, DELETE_HORIZON, ANCHOR, WIDE_MAX_TIMESTAMP, BY_ROWS = range(5)
 EXTENSION_BYTES = (8, 8, 8, 8, 0)
 BITS, FRAME, SLOPE, OTHER = range(4)
-DELTA, PATCHED, PATCHED_DELTA = range(3)
+DELTA, PATCHED, PATCHED_DELTA, RICE, RICE_DELTA, COLUMN_DICTIONARY = range(6)
 BY_RECORD, BY_POSITION = 0, 1
 CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)
 DIGITS = b"0123456789abcdef"
 WIDEST, WHOLE, WHOLE_CODE = 56, 64, 63  # widths of 57 to 63 are written as 64, whose code is 63
-TRIED_VALUES, MOST_VALUES = 32, 256  # of a dictionary: by our encoder, by a reader
+TRIED_VALUES, MOST_VALUES = 32, 256  # of a header's dictionary: by our encoder, by a reader
+TRIED_COLUMN_VALUES, MOST_COLUMN_VALUES = 16, 255  # of a column's
 INT32_MAX = 2**31 - 1
 # The defaults of kfbench.Limits
 BATCH_RECORDS = BATCH_HEADERS = 1 << 24
@@ -51,6 +53,8 @@ FIELD_BYTES = BATCH_BYTES = 256 << 20
 LOG_EXPANSION = 256
 
 Headers = tuple[tuple[str, bytes | None], ...]
+# What a column holds. Codes are lengths that may be null; numbers of headers are lengths.
+Nature = Literal["ages", "offsets", "lengths", "codes"]
 
 
 # Integers
@@ -98,8 +102,8 @@ def _descriptor(kind: int, low: int) -> bytes:
     return struct.pack(">B", kind << 6 | low)
 
 
-def column(values: Sequence[int], is_sloped: bool) -> bytes:
-    """The smallest form of two values or more. is_sloped: ages and offsets may be told from their neighbours."""
+def column(values: Sequence[int], nature: Nature) -> bytes:
+    """The smallest form of two values or more; with quotients only where that saves an eighth."""
     candidates = []
     least = min(values)
     if least >= 0:
@@ -108,9 +112,11 @@ def column(values: Sequence[int], is_sloped: bool) -> bytes:
     above = [_above(value, least) for value in values]
     width = _width(above)
     candidates.append(_descriptor(FRAME, _width_code(width)) + zigzag(least) + _packed(above, width))
-    if not is_sloped:
+    if nature in ("lengths", "codes"):
         candidates += _patched(PATCHED, b"", least, above)
-        return _smallest(candidates)
+        candidates += _dictionary(least, above)
+        quick = _smallest(candidates)
+        return quick if nature == "codes" else _with_quotients(quick, _rice(RICE, b"", least, above))
 
     slope = _wrapped(values[-1] - values[0]) // (len(values) - 1)
     if len(values) >= 3 and slope:
@@ -120,7 +126,7 @@ def column(values: Sequence[int], is_sloped: bool) -> bytes:
         width = _width(over)
         front = _descriptor(SLOPE, _width_code(width)) + zigzag(lowest) + zigzag(slope)
         candidates.append(front + _packed(over, width))
-    steps = [_wrapped(after - before) for before, after in pairwise(values)]
+    steps = _steps(values, nature)
     shortest = min(steps)
     beyond = [_above(step, shortest) for step in steps]
     width = _width(beyond)
@@ -129,7 +135,14 @@ def column(values: Sequence[int], is_sloped: bool) -> bytes:
     candidates.append(front + _packed(beyond, width))
     candidates += _patched(PATCHED, b"", least, above)
     candidates += _patched(PATCHED_DELTA, first, shortest, beyond)
-    return _smallest(candidates)
+    coded = _rice(RICE, b"", least, above) + _rice(RICE_DELTA, first, shortest, beyond)
+    return _with_quotients(_smallest(candidates), coded)
+
+
+def _steps(values: Sequence[int], nature: Nature) -> list[int]:
+    """From each value to the next: what it rises, or falls in ages."""
+    rises = [_wrapped(after - before) for before, after in pairwise(values)]
+    return [_wrapped(-rise) for rise in rises] if nature == "ages" else rises
 
 
 def _patched(form: int, first: bytes, base: int, above: Sequence[int]) -> list[bytes]:
@@ -158,14 +171,59 @@ def patched(form: int, first: bytes, base: int, above: Sequence[int], width: int
     )
 
 
+def _with_quotients(quick: bytes, coded: Sequence[bytes]) -> bytes:
+    """One of `coded` where it is worth its time, else `quick`."""
+    return _smallest([quick, *(each for each in coded if 8 * len(each) <= 7 * len(quick))])
+
+
+def _rice(form: int, first: bytes, base: int, above: Sequence[int]) -> list[bytes]:
+    """The one of that form, if it is worth a try."""
+    most, mean = max(above).bit_length(), (sum(above) // len(above)).bit_length()
+    if most < 2 + mean or most + len(above).bit_length() > 63:
+        return []
+    return [rice(form, first, base, above, min(max(mean - 1, 0), WIDEST))]
+
+
+def rice(form: int, first: bytes, base: int, above: Sequence[int], width: int) -> bytes:
+    """A column whose packed values lack the bits from `width` on; a quotient of each has them."""
+    low = [value & ((1 << width) - 1) for value in above]
+    front = _descriptor(OTHER, form) + struct.pack(">B", width) + first + zigzag(base)
+    return front + _packed(low, width) + _quotients([value >> width for value in above])
+
+
+def _quotients(values: Sequence[int]) -> bytes:
+    """Each as many zeros, and a one."""
+    stream, bits = 0, 0
+    for value in values:
+        bits += value + 1
+        stream |= 1 << (bits - 1)
+    return stream.to_bytes(-(-bits // 8), "little")
+
+
+def _dictionary(base: int, above: Sequence[int]) -> list[bytes]:
+    """The one of these values, if it is worth a try."""
+    distinct = list(dict.fromkeys(above))  # in order of first appearance
+    if max(above).bit_length() < 4 or not 2 <= len(distinct) <= TRIED_COLUMN_VALUES:
+        return []
+    return [dictionary(base, distinct, [distinct.index(value) for value in above])]
+
+
+def dictionary(base: int, distinct: Sequence[int], indexes: Sequence[int]) -> bytes:
+    """distinct: what the dictionary's values are above the base."""
+    width = _width(distinct)
+    front = _descriptor(OTHER, COLUMN_DICTIONARY) + struct.pack(">B", _width_code(width)) + zigzag(base)
+    front += struct.pack(">B", len(distinct)) + _packed(distinct, width)
+    return front + _packed(indexes, (len(distinct) - 1).bit_length())
+
+
 def _lengths(contents: Sequence[bytes | None], has_nulls: bool) -> bytes:
     """The column of two lengths or more, or of the codes of those that may be null."""
     lengths = [len(content) for content in contents if content is not None]
     if not has_nulls:
-        return column(lengths, is_sloped=False)
+        return column(lengths, "lengths")
     least = min(lengths, default=0)
     codes = [0 if content is None else len(content) - least + 1 for content in contents]
-    return unsigned(least) + column(codes, is_sloped=False)
+    return unsigned(least) + column(codes, "codes")
 
 
 def _field_lengths(contents: Sequence[bytes | None]) -> bytes:
@@ -177,9 +235,8 @@ def _field_lengths(contents: Sequence[bytes | None]) -> bytes:
     return unsigned(len(content))
 
 
-def _numbers(values: Sequence[int]) -> bytes:
-    """Ages or offset deltas."""
-    return column(values, is_sloped=True) if len(values) > 1 else zigzag(values[0])
+def _numbers(values: Sequence[int], nature: Literal["ages", "offsets"]) -> bytes:
+    return column(values, nature) if len(values) > 1 else zigzag(values[0])
 
 
 # Headers
@@ -194,7 +251,7 @@ def _headers(messages: Sequence[Message]) -> tuple[bytes, bytes]:
         return unsigned(len(flat)) + b"".join(unsigned(len(key)) + _length(value) for key, value in flat), payload
     if len({tuple(key for key, _ in row) for row in rows}) == 1:
         return _headers_by_position(rows)
-    metadata = struct.pack(">B", BY_RECORD) + column([len(row) for row in rows], is_sloped=False)
+    metadata = struct.pack(">B", BY_RECORD) + column([len(row) for row in rows], "lengths")
     if len(flat) == 1:
         ((key, value),) = flat
         return metadata + unsigned(len(key)) + _length(value), payload
@@ -316,14 +373,14 @@ def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: byte
     ages = [_wrapped(anchor - message.timestamp_ms) for message in messages]
     if any(ages):
         attributes |= AGES
-        columns += _numbers(ages)
+        columns += _numbers(ages, "ages")
     deltas = [message.offset - base_offset for message in messages]
     if any(not -(2**31) <= delta <= INT32_MAX for delta in [*deltas, last_offset - base_offset]):
         raise RefusedError("an offset is further than an int32 from the base offset")
     if not messages or deltas != list(range(len(messages))) or last_offset - base_offset != len(messages) - 1:
         attributes |= OFFSETS
         last_delta = unsigned((last_offset - base_offset) & 0xFFFFFFFF)
-        columns += _numbers(deltas) if messages else b""
+        columns += _numbers(deltas, "offsets") if messages else b""
     for bit, null_bit, contents in (
         (KEYS, NULL_KEYS, [message.key for message in messages]),
         (VALUES, NULL_VALUES, [message.value for message in messages]),
@@ -403,6 +460,23 @@ class _Reader:
             raise RefusedError("padding")
         return [stream >> (i * width) & ((1 << width) - 1) for i in range(count)]
 
+    def quotients(self, count: int) -> list[int]:
+        """Up to the end of the byte that has the last one."""
+        found: list[int] = []
+        zeros = 0
+        while len(found) < count:
+            byte = self.byte()
+            for k in range(8):
+                if len(found) == count:
+                    if byte >> k:
+                        raise RefusedError("padding")
+                    break
+                zeros += 1
+                if byte >> k & 1:
+                    found.append(zeros - 1)
+                    zeros = 0
+        return found
+
     def content(self, length: int | None) -> bytes | None:
         return None if length is None else self.take(length)
 
@@ -420,7 +494,7 @@ def _read_width(code: int, widest: int = WHOLE) -> int:
     return width
 
 
-def _read_column(reader: _Reader, count: int) -> list[int]:
+def _read_column(reader: _Reader, count: int, nature: Nature) -> list[int]:
     """Two values or more, as int64s."""
     descriptor = reader.byte()
     kind, low = descriptor >> 6, descriptor & 63
@@ -432,22 +506,27 @@ def _read_column(reader: _Reader, count: int) -> list[int]:
     if kind == SLOPE:
         width, base, slope = _read_width(low), reader.zigzag(), reader.zigzag()
         return [_wrapped(base + i * slope + bits) for i, bits in enumerate(reader.packed(count, width))]
+    if low > COLUMN_DICTIONARY:
+        raise RefusedError(f"column {descriptor:#04x}")
+    width = _read_width(reader.byte(), WHOLE if low in (DELTA, COLUMN_DICTIONARY) else WIDEST)
+    first = reader.zigzag() if low in (DELTA, PATCHED_DELTA, RICE_DELTA) else None
+    base = reader.zigzag()
+    if low == COLUMN_DICTIONARY:
+        return [_wrapped(base + value) for value in _read_dictionary(reader, count, width)]
+    number = count if first is None else count - 1
     if low == DELTA:
-        width, first, base = _read_width(reader.byte()), reader.zigzag(), reader.zigzag()
-        return _summed(first, base, reader.packed(count - 1, width))
-    if low == PATCHED:
-        width, base = _read_width(reader.byte(), WIDEST), reader.zigzag()
-        return [_wrapped(base + value) for value in _read_patched(reader, count, width)]
-    if low == PATCHED_DELTA:
-        width, first, base = _read_width(reader.byte(), WIDEST), reader.zigzag(), reader.zigzag()
-        return _summed(first, base, _read_patched(reader, count - 1, width))
-    raise RefusedError(f"column {descriptor:#04x}")
-
-
-def _summed(first: int, base: int, above: Sequence[int]) -> list[int]:
-    values = [first]
+        above = reader.packed(number, width)
+    elif low in (PATCHED, PATCHED_DELTA):
+        above = _read_patched(reader, number, width)
+    else:
+        above = [
+            bits + (q << width) for bits, q in zip(reader.packed(number, width), reader.quotients(number), strict=True)
+        ]
+    if first is None:
+        return [_wrapped(base + value) for value in above]
+    values, sign = [first], -1 if nature == "ages" else 1
     for value in above:
-        values.append(_wrapped(values[-1] + base + value))
+        values.append(_wrapped(values[-1] + sign * (base + value)))
     return values
 
 
@@ -467,13 +546,29 @@ def _read_patched(reader: _Reader, count: int, width: int) -> list[int]:
     return values
 
 
+def _read_dictionary(reader: _Reader, count: int, width: int) -> list[int]:
+    number = reader.byte()
+    if not 2 <= number <= MOST_COLUMN_VALUES:
+        raise RefusedError(f"dictionary of {number}")
+    distinct = reader.packed(number, width)
+    return [distinct[index] for index in _read_indexes(reader, count, number)]
+
+
+def _read_indexes(reader: _Reader, count: int, number: int) -> list[int]:
+    """Into a dictionary of that number of values."""
+    indexes = reader.packed(count, (number - 1).bit_length())
+    if max(indexes) >= number:
+        raise RefusedError(f"index {max(indexes)} of {number}")
+    return indexes
+
+
 def _read_lengths(reader: _Reader, count: int, has_nulls: bool) -> list[int | None]:
     if not has_nulls:
-        return [_checked_length(value) for value in _read_column(reader, count)]
+        return [_checked_length(value) for value in _read_column(reader, count, "lengths")]
     least = reader.number()
     if least > INT32_MAX:
         raise RefusedError(f"minimum {least}")
-    codes = _read_column(reader, count)
+    codes = _read_column(reader, count, "codes")
     if min(codes) < 0:
         raise RefusedError(f"code {min(codes)}")
     return [_checked_length(code - 1 + least) if code else None for code in codes]
@@ -489,8 +584,8 @@ def _read_field_lengths(reader: _Reader, attributes: int, bit: int, null_bit: in
     return _read_lengths(reader, count, bool(attributes & null_bit))
 
 
-def _read_numbers(reader: _Reader, count: int) -> list[int]:
-    return _read_column(reader, count) if count > 1 else [reader.zigzag()]
+def _read_numbers(reader: _Reader, count: int, nature: Literal["ages", "offsets"]) -> list[int]:
+    return _read_column(reader, count, nature) if count > 1 else [reader.zigzag()]
 
 
 def _read_extensions(reader: _Reader) -> dict[int, bytes]:
@@ -525,14 +620,14 @@ def _read_headers(reader: _Reader, count: int, log_bytes: int) -> _HeadersOf:
         return _read_positions(reader, count, log_bytes)
     if mode != BY_RECORD:
         raise RefusedError(f"headers of mode {mode}")
-    numbers = _read_column(reader, count)
+    numbers = _read_column(reader, count, "lengths")
     if not 0 <= min(numbers) <= max(numbers) <= INT32_MAX:
         raise RefusedError("number of headers")
     number = sum(numbers)
     _check_number(number)
     if number == 1:
         return _rows_of(numbers, [(reader.length(), reader.nullable_length())])
-    key_lengths = [_checked_length(value) for value in _read_column(reader, number)]
+    key_lengths = [_checked_length(value) for value in _read_column(reader, number, "lengths")]
     has_nulls = reader.byte()
     if has_nulls > 1:
         raise RefusedError(f"nulls {has_nulls}")
@@ -600,9 +695,7 @@ def _read_form(reader: _Reader, count: int) -> tuple[_ValuesOf, int]:
         if not 2 <= number <= MOST_VALUES:
             raise RefusedError(f"dictionary of {number}")
         lengths = [reader.nullable_length() for _ in range(number)]
-        chosen = reader.packed(count, (number - 1).bit_length())
-        if max(chosen) >= number:
-            raise RefusedError(f"index {max(chosen)} of {number}")
+        chosen = _read_indexes(reader, count, number)
     else:
         raise RefusedError(f"header of form {form}")
     return _chosen(lengths, chosen), sum(lengths[i] or 0 for i in chosen)
@@ -667,8 +760,8 @@ def decode_one(data: bytes, at: int) -> Batch:
     if not count and (attributes & columns or not attributes & OFFSETS or reader.at < end):
         raise RefusedError(f"empty batch of attributes {attributes:#06x}, {end - reader.at} bytes behind it")
 
-    ages = _read_numbers(reader, count) if attributes & AGES else [0] * count
-    deltas = _read_numbers(reader, count) if attributes & OFFSETS and count else list(range(count))
+    ages = _read_numbers(reader, count, "ages") if attributes & AGES else [0] * count
+    deltas = _read_numbers(reader, count, "offsets") if attributes & OFFSETS and count else list(range(count))
     if any(not -(2**31) <= delta <= INT32_MAX for delta in deltas):
         raise RefusedError("offset delta")
     key_lengths = _read_field_lengths(reader, attributes, KEYS, NULL_KEYS, count)

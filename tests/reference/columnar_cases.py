@@ -30,6 +30,10 @@ SHAPES: dict[str, Callable[[Draw, int], list[int]]] = {
     "a falling line": lambda draw, count: [1000 * (count - i) + draw.randrange(9) for i in range(count)],
     "outliers": lambda draw, count: [draw.choice([1, 2, 3, 3, 2, 1, 2, 1 << draw.randrange(31)]) for _ in range(count)],
     "leaps": lambda draw, count: _sums(draw.choice([1, 1, 2, 1, 1, 1 << draw.randrange(26)]) for _ in range(count)),
+    "a tail": lambda draw, count: _tail(draw, count),
+    "a tail below": lambda draw, count: [10_000 - value for value in _tail(draw, count)],
+    "gaps": lambda draw, count: _sums(_tail(draw, count)),
+    "few": lambda draw, count: _few(draw, count),
 }
 WILD: dict[str, Callable[[Draw, int], list[int]]] = {
     "wide": lambda draw, count: [draw.randrange(1 << draw.choice([55, 56, 57, 58, 62, 63])) for _ in range(count)],
@@ -40,21 +44,33 @@ SHAPE_NAMES, WILD_NAMES = tuple(SHAPES), tuple(SHAPES | WILD)
 COUNTS = st.sampled_from([1, 2, 2, 3, 4, 7, 8, 9, 17, 33, 64])
 HOLES = ("dense", *SHAPE_NAMES)
 NULLS = ("none", "some", "all")
-HEADER_KINDS = ("none", "none", "by position", "one", "any")
-LENGTH_SHAPES = ("equal", "narrow", "narrow", "outliers")
+HEADER_KINDS = ("none", "none", "by position", "one", "any", "rare")
+LENGTH_SHAPES = ("equal", "narrow", "narrow", "outliers", "a tail", "few")
 
 
 def _sums(steps: Iterable[int]) -> list[int]:
     return list(accumulate(steps))
 
 
+def _tail(draw: Draw, count: int) -> list[int]:
+    """Most are small, some several times as large: too many for patches."""
+    scale = draw.choice([1, 1, 3, 20, 300])
+    return [min(int(draw.expovariate(1) ** 2 * scale), 10_000) for _ in range(count)]
+
+
+def _few(draw: Draw, count: int) -> list[int]:
+    below = draw.choice([8, 20, 20, 33, 33, 700])
+    among = [draw.randrange(below) for _ in range(draw.choice([2, 2, 2, 3, 4, 16, 17]))]
+    return [draw.choice(among) for _ in range(count)]
+
+
 def shaped(draw: Draw, name: str, count: int) -> list[int]:
     return (SHAPES | WILD)[name](draw, count)
 
 
-def _contents(draw: Draw, count: int, nulls: str) -> list[bytes | None]:
+def _contents(draw: Draw, count: int, nulls: str, shapes: Sequence[str] = LENGTH_SHAPES) -> list[bytes | None]:
     """nulls: one of NULLS."""
-    lengths = [min(length, 700) for length in shaped(draw, draw.choice(LENGTH_SHAPES), count)]
+    lengths = [min(length, 700) for length in shaped(draw, draw.choice(shapes), count)]
     contents: list[bytes | None] = [draw.randbytes(length) for length in lengths]
     if nulls == "none":
         return contents
@@ -96,6 +112,8 @@ def _headers(draw: Draw, count: int, kind: str) -> list[tuple[tuple[str, bytes |
         found: list[tuple[tuple[str, bytes | None], ...]] = [()] * count
         found[draw.randrange(count)] = rows[0][:1]
         return found
+    if kind == "rare":
+        return [row if draw.random() < 0.1 else () for row in rows]
     return [row[: draw.randrange(len(keys) + 1)] for row in rows]
 
 
@@ -110,11 +128,18 @@ def batches(draw: st.DrawFn, max_count: int = 64) -> tuple[Message, ...]:
 
 
 def messages(
-    draw: Draw, count: int, times: str, is_now: bool, holes: str, nulls: tuple[str, str], kind: str
+    draw: Draw,
+    count: int,
+    times: str,
+    is_now: bool,
+    holes: str,
+    nulls: tuple[str, str],
+    kind: str,
+    lengths: Sequence[str] = LENGTH_SHAPES,
 ) -> tuple[Message, ...]:
     """is_now: times are around today; nulls: among keys, among values; kind: of headers."""
     offsets = list(range(count)) if holes == "dense" else shaped(draw, holes, count)
-    keys, values = (_contents(draw, count, each) for each in nulls)
+    keys, values = (_contents(draw, count, each, lengths) for each in nulls)
     headers = _headers(draw, count, kind)
     stamps = shaped(draw, times, count)
     if is_now:
@@ -164,9 +189,13 @@ FIELDS: tuple[Fields, ...] = (
 def drawn(seed: int) -> tuple[tuple[Message, ...], Fields]:
     draw = random.Random(seed)
     times, holes = draw.choice(WILD_NAMES), draw.choice(HOLES)
-    kind = draw.choice(["none", "by position", "by position", "one", "any"])
+    kind = draw.choice(["none", "by position", "by position", "one", "any", "rare"])
     nulls, count = (draw.choice(NULLS), draw.choice(NULLS)), draw.choice([1, 2, 3, 9, 17, 33])
-    return messages(draw, count, times, draw.random() < 0.5, holes, nulls, kind), draw.choice(FIELDS)
+    lengths: Sequence[str] = LENGTH_SHAPES
+    if seed % 5 == 0:  # quotients and dictionaries ask for many records, a small batch for short ones
+        times, holes, kind, count = draw.choice(["a tail below", "gaps"]), draw.choice(["a tail", "gaps"]), "none", 40
+        nulls, lengths = draw.choice([("none", "all"), ("all", "none"), ("some", "all")]), ("a tail", "few", "few")
+    return messages(draw, count, times, draw.random() < 0.5, holes, nulls, kind, lengths), draw.choice(FIELDS)
 
 
 def by_rows(messages: Sequence[Message], fields: Fields) -> bytes:

@@ -51,7 +51,7 @@ def test_a_column_is_as_large_as_the_reference_writes_it(seed: int, count: int, 
     few = [draw.choice(tail[:17]) for _ in range(count)]
     for values in (columnar_cases.shaped(draw, name, count), tail, few, sorted(accumulate(tail), reverse=True)):
         for nature in choices.EVERY:
-            written = columnar.column(values, is_sloped=nature in choices.SLOPED)
+            written = columnar.column(values, nature)
             assert choices.smallest(values, nature) == len(written)
 
 

@@ -467,7 +467,7 @@ def positions(batch: Sequence[Message], without: tuple[int, ...]) -> tuple[bytes
 
 def by_record(numbers: Sequence[int], flat: Sequence[tuple[str, bytes | None]]) -> tuple[bytes, bytes]:
     """As mode 0 has them: lengths in columns, contents one after another."""
-    metadata = b"\0" + columnar.column(numbers, is_sloped=False)
+    metadata = b"\0" + columnar.column(numbers, "lengths")
     if len(flat) > 1:
         contents = [value for _, value in flat]
         metadata += columnar._lengths([key.encode() for key, _ in flat], has_nulls=False)
