@@ -45,11 +45,13 @@ def _has(*features: str) -> bool:
 
 FAST_CRC = _has("sse4.2", "pclmul")
 WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
+FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # what has that and no AVX-512 may take hundreds of cycles for it
 
 
 def _cache_folder() -> Path:
+    features = FAST_CRC, WIDE_CRC, FAST_DEPOSIT
     digest = hashlib.sha256(
-        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {FAST_CRC} {WIDE_CRC}".encode()
+        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features}".encode()
     )
     here = Path(__file__).parent
     for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:

@@ -108,6 +108,17 @@ def trailing_zeros(typingctx, value):
 
 
 @intrinsic
+def deposit(typingctx, value, mask):
+    """The low bits of a uint64 put where the mask has bits (PDEP): for hosts with FAST_DEPOSIT."""
+
+    def codegen(context, builder, signature, args):
+        kind = ir.FunctionType(I64, [I64, I64])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pdep.64"), args)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
 def prefetch(typingctx, buffer, position):
     """Asks for the cache line of a byte that will be read; wherever that is, it does no harm."""
 

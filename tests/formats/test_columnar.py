@@ -109,7 +109,10 @@ KINDS: dict[str, tuple[list[int], tuple[int, int | None]]] = {
     "a walk": (walk([NOISE.randrange(4) for _ in range(100)]), (3, 0)),
     "an outlier": ([NOISE.randrange(4) if i != 17 else 1 << 30 for i in range(60)], (3, 1)),
     "a leap": (walk([NOISE.randrange(2) + (1 << 30 if i == 40 else 0) for i in range(100)]), (3, 2)),
+    "a tail": ([0, *(int(NOISE.expovariate(0.9)) for _ in range(99))], (3, 3)),
+    "gaps": (walk([int(NOISE.expovariate(0.9)) for _ in range(100)]), (3, 4)),
 }
+LEVEL = ("bits", "an outlier", "a tail")  # the others rise: ages that do so count back from the last
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -120,7 +123,7 @@ def test_kinds_of_ages_and_offsets(name: str, column: str) -> None:
     given: dict[str, Any] = {"timestamps_ms": np.full(n, NOW_MS), "offsets": np.arange(n)}
     at = COUNT_AT + 1
     if column == "ages":
-        given["timestamps_ms"] = NOW_MS - np.array(values)
+        given["timestamps_ms"] = NOW_MS + np.array(values) * (-1 if name in LEVEL else 1)
     else:
         given["offsets"] = np.array(values)
         at += len(data_of_uvarint(int(given["offsets"][-1])))
@@ -130,6 +133,8 @@ def test_kinds_of_ages_and_offsets(name: str, column: str) -> None:
     assert (head >> 6, None if head >> 6 < 3 else head & 63) == expected
     assert COLUMNAR.decode(log).records == records
     assert COLUMNAR.size(records, n, batch_fields=BatchFields(base_offset=0)).tolist() == [len(log.data)]
+    for i in (0, 1, n // 2, n - 1):
+        assert COLUMNAR.fetch(log, log.positions, [i]) == records.part(i, i + 1)
 
 
 def data_of_uvarint(value: int) -> bytes:
@@ -146,6 +151,8 @@ def data_of_uvarint(value: int) -> bytes:
         ([100, 101, 102, 100], (1, None)),
         ([0, 3, 1, 2], (0, None)),
         ([NOISE.randrange(4) if i != 17 else 100_000 for i in range(60)], (3, 1)),
+        ([int(NOISE.expovariate(0.9)) for _ in range(100)], (3, 3)),
+        ([NOISE.choice([3, 50, 700]) for _ in range(60)], (3, 5)),
     ],
 )
 def test_kinds_of_lengths(lengths: list[int], expected: tuple[int, int | None]) -> None:
@@ -489,6 +496,15 @@ LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # a column, whether some ma
     "a walk from null": ("02 c0 01 00 00 05", True, [-1, 2, 2, 3]),
     "an outlier among nulls": ("02 c1 01 00 05 01 01 02", True, [2, 5, 2, -1]),
     "codes above a base": ("02 41 02 05", True, [3, 2, 3, 2]),
+    "a tail": ("c3 01 00 09 0b 01", False, [1, 0, 2, 9]),
+    "a tail of quotients alone": ("c3 00 00 b1", False, [0, 3, 0, 1]),
+    "a tail from a negative base": ("c3 00 01 52 08", False, [0, 1, 0, 3]),
+    "a tail among nulls": ("02 c3 00 00 b1", True, [-1, 4, -1, 2]),
+    "gaps": ("c4 00 02 00 26", False, [1, 2, 2, 4]),
+    "a few": ("c5 03 02 02 20 06", False, [1, 5, 5, 1]),
+    "a few among nulls": ("02 c5 03 00 03 48 01 61", True, [2, -1, 6, 2]),
+    "a few of no bits": ("c5 00 04 02 05", False, [2, 2, 2, 2]),
+    "a few words": ("c5 3f 00 02 03" + 7 * "00" + "01" + 7 * "00" + "06", False, [3, 1, 1, 3]),
 }
 
 
@@ -584,7 +600,17 @@ def batch_of(bits: int, body: str, count: str = "02") -> bytes:
 
 
 REFUSED: dict[str, tuple[bytes, str]] = {
-    "a kind that there is not": (batch_of(0x100, "c3 01 00 00"), "column"),
+    "a kind that there is not": (batch_of(0x100, "c6 01 00 00"), "column"),
+    "quotients without an end": (batch_of(0x100, "c3 00 00" + 20 * "00"), "column"),
+    "quotients of too few": (batch_of(0x100, "c4 00 00 00 00"), "column"),
+    "quotients above words": (batch_of(0x100, "c3 3f 00" + 16 * "00" + "03"), "column"),
+    "bits behind the last quotient": (batch_of(0x100, "c3 00 00 07"), "behind its last value"),
+    "a length beyond an int32 by quotients": (batch_of(0x400, "c3 1e 00" + 8 * "00" + "09"), "column length"),
+    "a column's dictionary of one": (batch_of(0x100, "c5 04 00 01 00 00"), "column"),
+    "a column's dictionary past the batch": (batch_of(0x100, "c5 08 00 03 00"), "column"),
+    "no such value": (batch_of(0x100, "c5 02 00 03 24 03"), "column"),
+    "padding of a dictionary": (batch_of(0x100, "c5 02 00 03 64 00"), "behind its last value"),
+    "padding of indexes": (batch_of(0x100, "c5 02 00 03 24 10"), "behind its last value"),
     "a width that there is not": (batch_of(0x100, "3a" + "00" * 16), "column"),
     "a column past the batch": (batch_of(0x100, "08 01"), "column"),
     "padding": (batch_of(0x100, "01 07"), "behind its last value"),

@@ -1,5 +1,6 @@
 """Eight at a time and what is left behind a mask: each intrinsic beside its twin, which takes them one by one."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,7 +51,8 @@ def spans(number: int, rng: np.random.Generator) -> Given:
 
 def trends(number: int, rng: np.random.Generator) -> Given:
     if number > 1:
-        yield drawn(number, rng), np.int64(number), np.int64(rng.integers(-9, 9))
+        for sign in (1, -1):
+            yield drawn(number, rng), np.int64(number), np.int64(rng.integers(-9, 9)), np.int64(sign)
 
 
 def gaps(number: int, rng: np.random.Generator) -> Given:
@@ -59,8 +61,19 @@ def gaps(number: int, rng: np.random.Generator) -> Given:
 
 
 def counts(number: int, rng: np.random.Generator) -> Given:
-    for shift in (0, 1, 40, 63):
-        yield drawn(number, rng), np.int64(number), np.int64(rng.integers(-5, 5)), np.uint64(shift)
+    for shift, sign in itertools.product((0, 1, 40, 63), (1, -1)):
+        yield drawn(number, rng), np.int64(number), np.int64(rng.integers(-5, 5)), np.uint64(shift), np.int64(sign)
+
+
+def hashes(number: int, rng: np.random.Generator) -> Given:
+    yield drawn(number, rng), np.int64(number)
+    yield rng.integers(0, 9, number), np.int64(number)
+
+
+def ones(number: int, rng: np.random.Generator) -> Given:
+    if number <= 8:
+        for most in (1, 30, 200, 2**60):
+            yield rng.integers(0, most, number + 2), np.uint64(2), np.int64(number), np.uint64(rng.integers(5))
 
 
 def marks(number: int, rng: np.random.Generator) -> Given:
@@ -80,10 +93,16 @@ def equals(number: int, rng: np.random.Generator) -> Given:
         (octets.gaps_of, _twins.gaps_of, gaps),
         (octets.count_wide, _twins.count_wide, counts),
         (octets.count_wide_steps, _twins.count_wide_steps, counts),
+        (octets.sum_high, _twins.sum_high, counts),
+        (octets.sum_high_steps, _twins.sum_high_steps, counts),
+        (octets.hashes_of, _twins.hashes_of, hashes),
+        (octets.ones_of, _twins.ones_of, ones),
         (octets.marks_of, _twins.marks_of, marks),
         (octets.equals_of, _twins.equals_of, equals),
     ],
-    ids=["span", "trend", "gaps", "count", "count of steps", "marks", "equals"],
+    ids=[
+        "span", "trend", "gaps", "count", "count of steps", "sum", "sum of steps", "hashes", "ones", "marks", "equals",
+    ],
 )  # fmt: skip
 @np.errstate(over="ignore")
 def test_what_is_known_of_all(
@@ -177,20 +196,31 @@ def test_values_are_taken_from_others() -> None:
         assert outs[0, :number].tolist() == (41 - times[1 : number + 1]).tolist()
 
 
-@pytest.mark.parametrize("name", ["lower", "lower_steps"])
 @np.errstate(over="ignore")
-def test_a_line_is_taken_from_values(name: str) -> None:
-    rng, lowering = np.random.default_rng(8), compiled(getattr(octets, name))
+def test_a_line_is_taken_from_values() -> None:
+    rng, lowering = np.random.default_rng(8), compiled(octets.lower)
     for number in NUMBERS:
         given = np.append(drawn(number, rng), np.zeros(7, np.int64))
         for slope in (0, -3, 2**62):
             values = np.array([given, given])
-            for own, of in zip(values, (lowering, getattr(_twins, name)), strict=True):
+            for own, of in zip(values, (lowering, _twins.lower), strict=True):
                 of(own, np.int64(number), np.int64(-5), np.int64(slope))
             assert values[0].tolist() == values[1].tolist()
-            source = np.diff(given) if name == "lower_steps" else given
             line = np.int64(-5) + np.arange(number) * np.int64(slope)
-            assert values[0, :number].tolist() == (source[:number] - line).tolist()
+            assert values[0, :number].tolist() == (given[:number] - line).tolist()
+
+
+@np.errstate(over="ignore")
+def test_steps_take_the_place_of_values() -> None:
+    rng, lowering = np.random.default_rng(8), compiled(octets.lower_steps)
+    for number in NUMBERS:
+        given = np.append(drawn(number, rng), np.zeros(7, np.int64))
+        for sign in (1, -1):
+            values = np.array([given, given])
+            for own, of in zip(values, (lowering, _twins.lower_steps), strict=True):
+                of(own, np.int64(number), np.int64(-5), np.int64(sign))
+            assert values[0].tolist() == values[1].tolist()
+            assert values[0, :number].tolist() == (sign * np.diff(given)[:number] + 5).tolist()
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])

@@ -125,7 +125,7 @@ def _patched(x, n, low, sign, top, most, highs):
     return best, best_width, best_number
 
 
-@leaf
+@part
 def _rice(x, n, low, sign, bits, total, most):
     """(bytes, width) of n residuals as `_patched` has them, of `bits` at most, with quotients; (most + 1, 0) where that
     is more than `most` bytes, or not tried. total: what they add up to, where that is sure to fit an int64."""
@@ -135,6 +135,7 @@ def _rice(x, n, low, sign, bits, total, most):
     width = max(bits_of(np.uint64(total)) - bits_of(np.uint64(n)), 0)  # one less than the mean has bits, or as many
     if width and total < n << width:
         width -= 1
+    width = min(width, np.int64(MOST_BITS))
     low_bytes = packed_bytes(n, width)
     if low_bytes + quotients.quotient_bytes(n, np.int64(0)) > most:
         return none

@@ -6,9 +6,9 @@ What is above the low bits of columns of kinds rice and rice delta (docs/columna
 import numpy as np
 
 from kfbench.kernels import status
-from kfbench.kernels._jit import leaf
+from kfbench.kernels._jit import FAST_DEPOSIT, leaf
 from kfbench.kernels.bits import flush, push
-from kfbench.kernels.intrinsics import bit_count, get_u8, load_le64, put_le64, trailing_zeros
+from kfbench.kernels.intrinsics import bit_count, deposit, get_u8, load_le64, put_le64, trailing_zeros
 from kfbench.kernels.octets import ones_of
 
 U0, U1, U64 = (np.uint64(value) for value in (0, 1, 64))
@@ -85,9 +85,13 @@ def add(data, p, end, n, shift, sign, x, first):
     return status.COLUMN, at
 
 
-@leaf
-def _place_of(word, k):
+def _fast_place_of(word, k):
     """The number of the bit that is one number k of a word, from 0 on."""
+    return trailing_zeros(deposit(U1 << np.uint64(k), word))
+
+
+def _portable_place_of(word, k):
+    """As `_fast_place_of`."""
     place = U0
     for half in HALVES:
         step = np.uint64(half)
@@ -95,6 +99,9 @@ def _place_of(word, k):
         if k >= number:
             k, word, place = k - number, word >> step, place + step
     return np.int64(place)
+
+
+_place_of = leaf(_fast_place_of if FAST_DEPOSIT else _portable_place_of)
 
 
 @leaf
