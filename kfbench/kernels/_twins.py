@@ -16,6 +16,7 @@ __all__ = [  # what takes the place of `intrinsics`, `octets`, `bit_packing` and
     "bit_count",
     "count_wide",
     "count_wide_steps",
+    "deposit",
     "differ8",
     "differ16",
     "differ32",
@@ -230,6 +231,11 @@ def prefetch(buffer: Any, position: Any) -> None:
 
 def leading_zeros(value: Any) -> int:
     return 64 - int(value).bit_length()
+
+
+def deposit(value: Any, mask: Any) -> Any:
+    places = [k for k in range(64) if int(mask) >> k & 1]
+    return np.uint64(sum((int(value) >> k & 1) << place for k, place in enumerate(places)))
 
 
 def trailing_zeros(value: Any) -> int:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from kfbench.kernels import COMPILED, _twins, bit_packing, characters, intrinsics, octets
+from kfbench.kernels._jit import FAST_DEPOSIT
+from kfbench.kernels.columnar import quotients
 
 pytestmark = pytest.mark.skipif(
     not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves"
@@ -261,3 +263,20 @@ def test_the_bits_of_a_word_are_counted() -> None:
     counting = compiled(intrinsics.bit_count)
     for value in (0, 1, 2**63, 2**64 - 1, 0x0F0F << 40):
         assert counting(np.uint64(value)) == _twins.bit_count(np.uint64(value)) == value.bit_count()
+
+
+PLACES = [
+    compiled(numba.njit(each))
+    for each in (quotients._portable_place_of, *([quotients._fast_place_of] if FAST_DEPOSIT else []))
+]
+
+
+def test_the_ones_of_a_word_are_found() -> None:
+    ending, rng = compiled(intrinsics.trailing_zeros), np.random.default_rng(9)
+    for word in map(int, rng.integers(1, 2**63, 50)):
+        places = [k for k in range(64) if word >> k & 1]
+        assert ending(np.uint64(word)) == _twins.trailing_zeros(np.uint64(word)) == places[0]
+        for k, place in enumerate(places):
+            for finding in PLACES:
+                assert finding(np.uint64(word), np.int64(k)) == place
+            assert _twins.deposit(np.uint64(1 << k), np.uint64(word)) == 1 << place
