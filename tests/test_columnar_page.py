@@ -173,11 +173,11 @@ def test_what_follows_the_descriptor(row: list[str]) -> None:
 
 def test_what_our_encoder_tries_in_a_column() -> None:
     most, tried = columnar.MOST_COLUMN_VALUES, columnar.TRIED_COLUMN_VALUES
-    assert f"A dictionary has 2 to {most} values" in TEXT
-    assert f"there are 2 to {tried} of them" in TEXT
+    assert f"*A dictionary* has d values, 2 to {most}, and" in TEXT
+    assert f"W(max - base) ≥ 4 and 2 to {tried} values are distinct" in TEXT
     for number, kind in ((tried, 0xC5), (tried + 1, 0x0E)):
         assert columnar.column([1000 * i for i in range(number)] * 6, "lengths")[0] == kind
-    assert "where they need 7/8 of the bytes of the smallest other kind, or less" in TEXT
+    assert "8 times its bytes are no more than 7 times those of the smallest other kind" in TEXT
 
 
 def claim(count: int) -> bytes:
