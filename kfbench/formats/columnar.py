@@ -22,13 +22,16 @@ a length; of more:
 | 0 | packed | bits |
 | 1 | base, packed | base + bits |
 | 2 | base, slope, packed | base + i * slope + bits |
-| 3 | low bits 0 delta, 1 patched, 2 both: `width u8, [first], base, packed, [patches]` | |
+| 3 | low bits 0 delta, 1 patched, 2 both, 3 rice, 4 rice delta: `width u8, [first], base, packed, [high bits]` | |
+| 3 | low bits 5: `width u8, base, d u8, packed d, packed indexes` | base + value d_i |
 
-Bits 0-5 are the width, 63 a word of 64. `kernels.columnar.columns` has the rest, `record_headers` beside it the headers
-by position or by record, and docs/columnar.md both in full, with what each choice is worth.
+Bits 0-5 are the width, 63 a word of 64. `kernels.columnar.columns` has the rest, `choosing` beside it what an encoder
+takes, `record_headers` the headers by position or by record, and docs/columnar.md all in full, with what each choice is
+worth.
 
-The encoder takes the smallest kind, so that the same records always are the same bytes. A broker sets the append time
-in place in the header's maximum: create times were relative to that, and are -1 unless extension 2 is there.
+The encoder takes the smallest kind (rice where it is smaller by an eighth), so that the same records always are the
+same bytes. A broker sets the append time in place in the header's maximum: create times were relative to that, and are
+-1 unless extension 2 is there.
 """
 
 from dataclasses import dataclass
@@ -48,7 +51,7 @@ from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
 from kfbench.formats._index import Index, header_counts
 from kfbench.formats._sealed import SealedFormat, written
-from kfbench.kernels.columnar import batch_header, columns, fetching, reading, record_headers, writing
+from kfbench.kernels.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
 from kfbench.limits import LIMITS, Limits
 from kfbench.records import Records, Shapes
 
@@ -68,7 +71,7 @@ NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
     """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
     # More than the largest batch has, which would take a pass to find: pages that nobody touches cost nothing.
-    most, highs = int(bounds[-1] - bounds[0]), np.empty(columns.BUCKETS, np.int64)
+    most, highs = int(bounds[-1] - bounds[0]), np.empty(choosing.BUCKETS, np.int64)
     if not shapes.has_headers:
         return np.empty(most + columns.GROUP, np.int64), highs, *NO_HEADER_ROOM
     most = max(most, shapes.header_count)

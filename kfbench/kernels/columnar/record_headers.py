@@ -5,17 +5,10 @@ import numpy as np
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf, part
 from kfbench.kernels.characters import CHARACTERS, differ8, differ16, differ32, pack_digits
+from kfbench.kernels.columnar import choosing
 from kfbench.kernels.columnar import columns as packed
-from kfbench.kernels.columnar.columns import (
-    CODES,
-    FULL,
-    INT32_MAX,
-    LENGTHS,
-    bits_of,
-    fill_lengths,
-    is_padded,
-    packed_bytes,
-)
+from kfbench.kernels.columnar.choosing import CODES, FULL, LENGTHS, fill_lengths
+from kfbench.kernels.columnar.columns import INT32_MAX, bits_of, is_padded, packed_bytes
 from kfbench.kernels.intrinsics import (
     bit_count,
     get_u8,
@@ -283,7 +276,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratc
     kind, width, base, more, patches = np.int64(packed.BASED), np.int64(0), length, np.int64(0), np.int64(0)
     if unlike:
         nulls, least, total, low, high, code_total = fill_lengths(x, lengths, h, stride, n)
-        plain, kind, width, base, more, patches = packed.choose(
+        plain, kind, width, base, more, patches = choosing.choose(
             x, n, low, high, code_total, CODES if nulls else LENGTHS, highs
         )
     else:  # what would be chosen; most are no plain values in the end
@@ -330,7 +323,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratc
             one = np.uint64(known[k])
             at = put_uvarint(out, at, np.uint64(np.int64(lengths[one]) + 1))
             behind = put_bytes(staged, behind, values, starts[one], np.int64(lengths[one]))
-        return packed.pack(out, at, numbers, n, bits_of(np.uint64(found - 1))), behind
+        return choosing.pack(out, at, numbers, n, bits_of(np.uint64(found - 1))), behind
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
     if unlike == 0:
@@ -339,7 +332,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratc
     for _ in range(n):
         behind = put_bytes(staged, behind, values, starts[h], np.int64(lengths[h]))
         h += stride
-    return packed.put(out, at, x, n, kind, width, base, more, patches, LENGTHS, highs), behind
+    return choosing.put(out, at, x, n, kind, width, base, more, patches, LENGTHS, highs), behind
 
 
 @leaf
@@ -363,13 +356,13 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     put_u8(out, at, np.uint8(BY_RECORD))
     for i in range(np.uint64(n)):
         x[i] = header_bounds[first + i + ONE] - header_bounds[first + i]
-    at = packed.write_all(out, at + 1, x, n, LENGTHS, highs)
+    at = choosing.write_all(out, at + 1, x, n, LENGTHS, highs)
     if at == FULL:
         return at
     if m == 1:
         return _put_pairs(out, at, key_lengths, value_lengths, start, end)
     _, _, _, low, high, total = fill_lengths(x, key_lengths, start, ONE, m)
-    at = packed.write(out, at, x, m, low, high, total, LENGTHS, highs)
+    at = choosing.write(out, at, x, m, low, high, total, LENGTHS, highs)
     if at == FULL:
         return at
     nulls, least, _, low, high, total = fill_lengths(x, value_lengths, start, ONE, m)
@@ -379,7 +372,7 @@ def _put_rows(out, at, header_bounds, key_lengths, value_lengths, first, n, x, h
     at += 1
     if nulls:
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, m, low, high, total, CODES if nulls else LENGTHS, highs)
+    return choosing.write(out, at, x, m, low, high, total, CODES if nulls else LENGTHS, highs)
 
 
 @leaf

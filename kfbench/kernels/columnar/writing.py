@@ -5,8 +5,7 @@ import numpy as np
 from kfbench import layouts
 from kfbench.kernels._jit import kernel, leaf, variant
 from kfbench.kernels.batch_header import attributes_of
-from kfbench.kernels.columnar import columns as packed
-from kfbench.kernels.columnar import record_headers
+from kfbench.kernels.columnar import choosing, record_headers
 from kfbench.kernels.columnar.batch_header import (
     AGES,
     ATTRIBUTES,
@@ -27,7 +26,7 @@ from kfbench.kernels.columnar.batch_header import (
     outline,
     put_header,
 )
-from kfbench.kernels.columnar.columns import CODES, FULL, LENGTHS
+from kfbench.kernels.columnar.choosing import CODES, FULL, LENGTHS
 from kfbench.kernels.crc import CRC32C_START, crc32c_copy, crc32c_finish
 from kfbench.kernels.intrinsics import put_i16
 from kfbench.kernels.lengths import delta_code
@@ -81,7 +80,7 @@ def _put_lengths(out, at, lengths, starts, first, n, bit, x, highs):
     """Writes the column of the lengths of n >= 2 records, if any is not null.
 
     (next position, bits, their sum, whether what they are of lies one behind the other)."""
-    is_run, nulls, least, total, low, high, code_total = packed.fill_placed_lengths(x, lengths, starts, first, n)
+    is_run, nulls, least, total, low, high, code_total = choosing.fill_placed_lengths(x, lengths, starts, first, n)
     if nulls == n:
         return at, 0, total, is_run
     if nulls:
@@ -89,7 +88,7 @@ def _put_lengths(out, at, lengths, starts, first, n, bit, x, highs):
         if uvarint_bytes(np.uint64(least)) > len(out) - at:
             return np.int64(FULL), bit, total, is_run
         at = put_uvarint(out, at, np.uint64(least))
-    return packed.write(out, at, x, n, low, high, code_total, CODES if nulls else LENGTHS, highs), bit, total, is_run
+    return choosing.write(out, at, x, n, low, high, code_total, CODES if nulls else LENGTHS, highs), bit, total, is_run
 
 
 @leaf
@@ -126,13 +125,13 @@ def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_hole
         take_ages(x, timestamps, first, n, latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
         at = (
-            packed.write(out, at, x, n, np.int64(0), oldest, total, packed.AGES, highs)
+            choosing.write(out, at, x, n, np.int64(0), oldest, total, choosing.AGES, highs)
             if oldest > 0
-            else packed.write_all(out, at, x, n, packed.AGES, highs)
+            else choosing.write_all(out, at, x, n, choosing.AGES, highs)
         )
     if has_holes and at != FULL:
         _fill_offsets(x, offsets, first, n, base_offset)
-        at = packed.write_all(out, at, x, n, packed.OFFSETS, highs)
+        at = choosing.write_all(out, at, x, n, choosing.OFFSETS, highs)
     key_bytes = value_bytes = np.int64(0)
     key_run = value_run = True
     if at != FULL:
@@ -250,10 +249,10 @@ def _lengths_bytes(lengths, first, n, x, highs):
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length)) if length >= 0 else np.int64(0), max(length, 0)
-    nulls, least, total, low, high, code_total = packed.fill_lengths(x, lengths, first, ONE, n)
+    nulls, least, total, low, high, code_total = choosing.fill_lengths(x, lengths, first, ONE, n)
     if nulls == n:
         return np.int64(0), total
-    size = packed.choose(x, n, low, high, code_total, CODES if nulls else LENGTHS, highs)[0]
+    size = choosing.choose(x, n, low, high, code_total, CODES if nulls else LENGTHS, highs)[0]
     return (uvarint_bytes(np.uint64(least)) if nulls else 0) + size, total
 
 
@@ -276,10 +275,10 @@ def sizes(columns, bounds, fields, header_sizes, x, highs, out, parts):
         ages = holes = keys = values = key_total = value_total = np.int64(0)
         if count > 1 and ages_of[0]:
             take_ages(x, timestamps, first, count, latest)
-            ages = packed.size_of(x, count, packed.AGES, highs)
+            ages = choosing.size_of(x, count, choosing.AGES, highs)
         if count > 1 and has_holes:
             _fill_offsets(x, offsets, first, count, base_offset)
-            holes = packed.size_of(x, count, packed.OFFSETS, highs)
+            holes = choosing.size_of(x, count, choosing.OFFSETS, highs)
         elif count and has_holes:
             holes = varint_bytes(offsets[first] - base_offset)
         if count:
