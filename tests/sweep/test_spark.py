@@ -68,7 +68,9 @@ def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
     assert done.stdout.split() == ["1", "None"]
 
 
-DIES_WHILE_IT_SENDS = """
+DIES = """
+import os
+import sys
 from contextlib import contextmanager
 import psutil
 from pyspark.core import rdd
@@ -76,8 +78,10 @@ from kfbench.sweep.spark.tasks import mapped
 
 opened = rdd._load_from_socket
 @contextmanager
-def stopped(*address):
-    with opened(*address) as rows:
+def stopped(address, serializer):
+    if sys.argv[1] == "before":  # what it takes away at its end first: it still answers
+        os.unlink(address[0])
+    with opened(address, serializer) as rows:
         for each in psutil.Process().children():
             each.kill()
             each.wait()
@@ -88,10 +92,17 @@ next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
 
 
 @pytest.mark.spark
-def test_a_jvm_that_dies_while_it_sends_a_result_is_said_as_one_that_is_gone() -> None:
-    """PySpark gives the rows that came, as if they were all."""
-    done = subprocess.run([sys.executable, "-c", DIES_WHILE_IT_SENDS], capture_output=True, text=True, check=False)
-    assert "SweepFailed: Spark gave a task up: the JVM ended: it gave 0 of 1 results\n" in done.stderr, done.stderr
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("before", "[CANNOT_OPEN_SOCKET] "),
+        ("meanwhile", "the JVM ended: it gave 0 of 1 results\n"),
+    ],
+)
+def test_a_jvm_that_dies_before_it_has_sent_a_result_is_said_as_one_that_is_gone(moment: str, said: str) -> None:
+    """PySpark gives the rows that came, as if they were all, and where none could come, an error of its own making."""
+    done = subprocess.run([sys.executable, "-c", DIES, moment], capture_output=True, text=True, check=False)
+    assert f"SweepFailed: Spark gave a task up: {said}" in done.stderr, done.stderr
 
 
 def measuring_until(terminal: Console, words: str) -> None:

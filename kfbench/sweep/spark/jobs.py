@@ -25,7 +25,10 @@ def collected(rows: RDD[R], count: int) -> list[R]:
 
     Raises one of FAILURES.
     """
-    found = rows.collect()
+    try:
+        found = rows.collect()
+    except UnboundLocalError as error:  # PySpark closes what it could not open, of a JVM that ended before it sent any
+        raise (error.__context__ if isinstance(error.__context__, FAILURES) else error) from None
     if len(found) != count:
         raise EOFError(f"the JVM ended: it gave {len(found)} of {count} results")
     return found
