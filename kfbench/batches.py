@@ -346,6 +346,20 @@ class DecodedLog:
         return self.records.at_times(self.create_timestamps_ms)
 
 
+@dataclass(frozen=True)
+class DecodedTimes:
+    """Timestamps as a consumer sees them, and offsets, of the records of some batches; bounds int64[batches + 1] as in
+    DecodedLog."""
+
+    timestamps_ms: Int64
+    offsets: Int64
+    bounds: Int64
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        return len(self.bounds) - 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class DecodedMetadata:
     """What a log says of its records without a byte of their payload; bounds int64[batches + 1] as in DecodedLog.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, as_bytes
-from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
+from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
@@ -144,6 +144,13 @@ class BatchedFormat(SealedFormat):
         if self.features & ~(layouts.NO_RECORD_ATTRIBUTES_BIT | layouts.FIXED_HEADER_BIT):
             super()._fetch(data, positions, indices, state, index)
         rows.fetch(data, positions, self.magic, indices, state, index.columns)
+
+    def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
+        read = Reading(data, positions, self.magic, "raise", allowance, check_crcs=False)
+        read.decompress(metadata_only=True)
+        timestamps, offsets, bounds = read.times()
+        read.damage.errors()
+        return DecodedTimes(timestamps, offsets, bounds)
 
     def decode_metadata(
         self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True

@@ -26,6 +26,7 @@ from kfbench.batches import (
     BatchFields,
     DecodedLog,
     DecodedMetadata,
+    DecodedTimes,
     EncodedLog,
     plan,
 )
@@ -205,6 +206,22 @@ class Format(ABC):
             trailing_bytes=log.trailing_bytes,
         )
 
+    def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
+        """Offsets and timestamps of the entries data[positions[i]:positions[i + 1]], as whoever looks an offset up by its
+        time wants them. positions: of `Entries.of`, or some of them.
+
+        Nothing else of a record is read where the format has a way around it, and no checksum is checked: damage there
+        goes unseen. What lies behind a codec is decompressed, metadata first where it comes first. A format that has no
+        other way decodes all of it. Raises CorruptLog.
+        """
+        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        _check_entries(positions, data)
+        return self._read_times(data, positions, Allowance.of(len(data), limits))
+
+    def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
+        log = self.decode_at(data, positions, "raise", allowance)
+        return DecodedTimes(log.records.shapes.timestamps_ms, log.records.shapes.offsets, log.bounds)
+
     def fetch(self, data: Any, positions: Int64, indices: ArrayLike) -> Records:
         """Record indices[b] of each batch data[positions[b]:positions[b + 1]], as one record a batch without headers.
 
@@ -215,8 +232,7 @@ class Format(ABC):
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
-        if not frames.are_entries(positions, len(data)):
-            raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
+        _check_entries(positions, data)
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
         self._fetch(data, positions, wanted, damage.state, index)
         damage.errors()
@@ -305,6 +321,11 @@ class Format(ABC):
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
+
+
+def _check_entries(positions: Int64, data: Bytes) -> None:
+    if not frames.are_entries(positions, len(data)):
+        raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
 
 
 def _fields(batch_fields: BatchFields | None) -> BatchFields:

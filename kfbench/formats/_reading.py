@@ -91,6 +91,19 @@ class Reading:
         index.cut(n)
         return index, header_bounds[: n + 1], bounds
 
+    def times(self) -> tuple[Int64, Int64, Int64]:
+        """Timestamps, offsets and bounds int64[batches + 1]."""
+        if self.featured:  # where headers come first, no length leads from record to record
+            index, _, bounds = self.index()
+            return index.timestamps, index.offsets, bounds
+        timestamps, offsets = np.empty(self.records, np.int64), np.empty(self.records, np.int64)
+        bounds = np.empty(len(self.positions), np.int64)
+        batch.times(
+            self.data, self.positions, self.magic, self.source, self.starts, self.ends, self.damage.state, timestamps,
+            offsets, bounds,
+        )  # fmt: skip
+        return timestamps, offsets, bounds
+
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
         """One BATCH row a sound batch."""
         sound = self._sound

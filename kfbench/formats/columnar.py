@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, as_bytes
-from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, EncodedLog
+from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats._columnar_reading import ColumnarReading
@@ -151,6 +151,12 @@ class ColumnarFormat(SealedFormat):
 
     def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
         fetching.fetch(data, positions, indices, LIMITS.batch_records, LIMITS.field_bytes, state, index.columns)
+
+    def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
+        read = ColumnarReading(data, positions, "raise", allowance, check_crcs=False)
+        read.read_times()
+        read.damage.errors()
+        return DecodedTimes(read.columns.timestamps, read.columns.offsets, read.bounds)
 
     def decode_metadata(
         self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True

@@ -32,6 +32,7 @@ from kfbench.kernels.batch_header import (
     read_tags,
 )
 from kfbench.kernels.control import is_sound
+from kfbench.kernels.frames import ask_ahead
 from kfbench.kernels.intrinsics import get_i16, get_i32, get_i64, get_u32
 from kfbench.kernels.sealing import NEVER
 from kfbench.kernels.sequence import last_sequence
@@ -113,6 +114,30 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
         state[b] = problem
         if problem == status.SOUND:
             most_shared -= common * count
+            r += count
+            bounds[b + 1] = r
+
+
+@kernel
+def times(data, positions, magic, source, starts, ends, state, timestamps, offsets, bounds):
+    """Offsets and a consumer's times of the records of each sound batch, none of them unsigned, headers first or
+    tagged; no checksum is checked. Arguments as in `index`."""
+    r = np.int64(0)
+    bounds[0] = 0
+    for b in range(len(state)):
+        bounds[b + 1] = r
+        if state[b] != status.SOUND:
+            continue
+        ask_ahead(data, positions, b)
+        at, end = positions[b], positions[b + 1]
+        bits, _, base_time, append_time, count, _ = read_header(data, at, end, magic)
+        if count == 0:
+            continue
+        state[b] = rows.read_times(
+            source, starts[b], ends[b], r, count, marks_of(bits, magic), (base_time, bits & APPEND != 0, append_time),
+            get_i64(data, at), timestamps, offsets,
+        )  # fmt: skip
+        if state[b] == status.SOUND:
             r += count
             bounds[b + 1] = r
 

@@ -9,6 +9,7 @@ from kfbench import layouts
 from kfbench.kernels import status
 from kfbench.kernels._jit import kernel, leaf
 from kfbench.kernels.crc import crc32c
+from kfbench.kernels.frames import ask_ahead
 from kfbench.kernels.intrinsics import (
     get_i8,
     get_i16,
@@ -376,6 +377,8 @@ def survey(data, positions, magic, most_records, most_bytes, check_crcs, codecs,
     least = V2_SIZE if magic == 2 else V3_SIZE
     records, compressed, append, featured = np.int64(0), False, False, False
     for b in range(len(state)):
+        if not check_crcs:
+            ask_ahead(data, positions, b)
         at, end = positions[b], positions[b + 1]
         codecs[b], counts[b], bodies[b] = 0, 0, end
         if magic == 3:

@@ -31,7 +31,7 @@ from kfbench.kernels.batch_header import (
     untagged_bytes,
 )
 from kfbench.kernels.crc import BLOCK, CRC32C_START, crc32c_ahead, crc32c_finish
-from kfbench.kernels.frames import ask_ahead
+from kfbench.kernels.frames import ask_ahead, ask_on
 from kfbench.kernels.intrinsics import get_i8, get_i64, get_u8, put_u8
 from kfbench.kernels.lengths import (
     count_bytes,
@@ -327,6 +327,28 @@ def read(source, p, end, r, count, marks, clock, base_offset, shared, most_bytes
     return status.SOUND if p == end else status.TRAILING
 
 
+@leaf
+def read_times(source, p, end, r, count, marks, clock, base_offset, timestamps, offsets):
+    """As `read`, of signed numbers: offsets and a consumer's times alone, and what else a record holds unseen."""
+    base_time, append, append_time = clock
+    for q in range(np.uint64(r), np.uint64(r + count)):
+        size, p = get_count(source, p, end, False)
+        stop = p + size
+        if p > end or size < marks or stop > end:
+            return status.RECORD_LENGTH
+        ask_on(source, p, size)
+        delta, p = get_varlong(source, p + marks, stop)
+        if p > stop:
+            return status.TIMESTAMP_DELTA
+        timestamps[q] = append_time if append else base_time + delta
+        delta, p = get_delta(source, p, stop, False)
+        if p > stop:
+            return status.OFFSET_DELTA
+        offsets[q] = base_offset + delta
+        p = stop
+    return status.SOUND if p == end else status.TRAILING
+
+
 @kernel
 def fetch(data, positions, magic, indices, state, columns):
     """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
@@ -357,6 +379,7 @@ def fetch(data, positions, magic, indices, state, columns):
                 if size < 0 or size > end - p:
                     problem = status.RECORD_LENGTH
                     break
+                ask_on(data, p, size)
                 p += size
         if problem != status.SOUND:
             state[b] = problem

@@ -10,25 +10,25 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import NO_FIELDS, BatchFields, DecodedMetadata, EncodedLog
+from kfbench.batches import NO_FIELDS, BatchFields, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.errors import IllegalCombination
 from kfbench.formats import Entries, Format
 from kfbench.measure.verify import Unverified, verify_metadata
 from kfbench.records import Records
 
-Operation = Literal["encode", "decode", "decode-metadata", "lookup-metadata", "fetch-record"]
+Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
 # Readers that do not want all: by the kind of cell that they are timed in, one to each.
 READINGS: Final[Mapping[str, Operation]] = {
     "metadata": "decode-metadata",
-    "lookup": "lookup-metadata",
+    "lookup": "read-times",
     "record": "fetch-record",
 }
 CACHES: Final = ("resident", "cold")
@@ -74,8 +74,8 @@ def prepare(
     batch_fields: BatchFields = NO_FIELDS,
 ) -> list[Arm]:
     """An arm for each of the formats (one may be there twice): encode into a reused buffer, decode to columns, read
-    offsets, times and lengths alone by the format's cheapest way to them, with the CRC or without it, as a broker does
-    that looks one up, or a record of each batch, drawn beforehand.
+    offsets, times and lengths alone by the format's cheapest way to them, offsets and times without the CRC, as a
+    broker does that looks one up, or a record of each batch, drawn beforehand.
 
     logs: what each format is known to make of the records, verified by whoever calls.
     All arms work in one and the same buffer: where each has its own, its place in the caches stays with it through
@@ -103,13 +103,24 @@ def prepare(
 
         return Arm(call=lambda: fmt.decode(view), before=lambda: np.copyto(view, log), verify=verify)
 
-    def decode_metadata(fmt: Format, log: Bytes, check_crcs: bool = True) -> Arm:
+    def decode_metadata(fmt: Format, log: Bytes) -> Arm:
         if type(fmt).decode_metadata is Format.decode_metadata:  # which decodes all, and does more beside
             return decode(fmt, log)
         view = buffer[: len(log)]
 
         def call() -> DecodedMetadata:
-            return fmt.decode_metadata(view, check_crcs=check_crcs)
+            return fmt.decode_metadata(view)
+
+        def verify() -> None:
+            verify_metadata(fmt, call(), fmt.decode(view).records.shapes)
+
+        return Arm(call=call, before=lambda: np.copyto(view, log), verify=verify)
+
+    def read_times(fmt: Format, log: Bytes) -> Arm:
+        view, positions = buffer[: len(log)], Entries.of(log).positions
+
+        def call() -> DecodedTimes:
+            return fmt.read_times(view, positions)
 
         def verify() -> None:
             verify_metadata(fmt, call(), fmt.decode(view).records.shapes)
@@ -131,7 +142,7 @@ def prepare(
         "encode": encode,
         "decode": decode,
         "decode-metadata": decode_metadata,
-        "lookup-metadata": partial(decode_metadata, check_crcs=False),
+        "read-times": read_times,
         "fetch-record": fetch_record,
     }
     arm = arms[operation]

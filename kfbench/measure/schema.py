@@ -105,7 +105,7 @@ COLUMNS: Final = (
         "operation",
         pa.string(),
         "",
-        "cpu: encode or decode; metadata: decode-metadata; lookup: lookup-metadata; record: fetch-record; prefix: "
+        "cpu: encode or decode; metadata: decode-metadata; lookup: read-times; record: fetch-record; prefix: "
         "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker: the path",
     ),
     _column(

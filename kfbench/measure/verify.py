@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
-from kfbench.batches import APPEND_TIME, BatchFields, DecodedMetadata, EncodedLog
+from kfbench.batches import APPEND_TIME, BatchFields, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.errors import KfbenchError
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
@@ -57,9 +57,10 @@ def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, lo
             raise Unverified(f"{fmt.name}: breakdown says {parts[name]} bytes for {name}, the records hold {payload}")
 
 
-def verify_metadata(fmt: Format, metadata: DecodedMetadata, shapes: Shapes) -> None:
+def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shapes: Shapes) -> None:
     """Raises Unverified unless offsets, times and lengths by themselves are those of the decoded records."""
-    for name in ("offsets", "timestamps_ms", "key_lengths", "value_lengths"):
+    lengths = () if isinstance(metadata, DecodedTimes) else ("key_lengths", "value_lengths")
+    for name in ("offsets", "timestamps_ms", *lengths):
         if not np.array_equal(getattr(metadata, name), getattr(shapes, name)):
             raise Unverified(f"{fmt.name}: {name} read from the prefix differ from the decoded ones")
 

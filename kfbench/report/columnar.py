@@ -53,7 +53,7 @@ DOES: Final[Mapping[str, str]] = dict(
             "encode",
             "decode",
             "read offsets and times",
-            "read them without the CRC",
+            "read times without the CRC",
             "read one record",
         ),
         strict=True,
@@ -64,9 +64,8 @@ COUNTED: Final = ("records", "batches", "size_bytes", "field_bytes")
 # Beside its times, for a saving that gives up checks is no plain one.
 NOT_LOOKED_AT: Final = (
     (
-        f"Of headers {NAME}'s decode-metadata and lookup-metadata read how many there are: columns of headers that "
-        "break a promise, and a payload of another size than its lengths say, are left to decode. "
-        f"{BASE} walks through all headers."
+        f"Of headers {NAME}'s decode-metadata reads how many there are: columns of headers that break a promise, and a "
+        f"payload of another size than its lengths say, are left to decode. {BASE} walks through all headers."
     ),
     f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE} need not.",
 )

@@ -99,11 +99,29 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
         bare = FORMATS[name].decode_metadata(data, on_error="skip", limits=LIMITS, check_crcs=False)
         if not prefix.errors and not np.array_equal(prefix.offsets, bare.offsets):
             raise Fault("without its checksum it says otherwise")
+        times(FORMATS[name], log, data)
     if again and len(log):
         written_again(name, log, data)
     if FORMATS[name].has_bare_metadata:
         other_paths(FORMATS[name], log, data)
     return [error.field for error in log.errors]
+
+
+def times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
+    """They see less, so they may read more."""
+    positions = Entries.of(data).positions
+    if len(positions) == 1 or np.diff(positions).min() <= MAGIC_AT:
+        return
+    try:
+        seen = fmt.read_times(data, positions, limits=LIMITS)
+    except CorruptLog as error:
+        if not log.errors:
+            raise Fault("times that can be read are refused by themselves") from error
+        return
+    if not log.errors:
+        shapes = log.records.shapes
+        if not (np.array_equal(seen.offsets, shapes.offsets) and np.array_equal(seen.timestamps_ms, shapes.timestamps_ms)):
+            raise Fault("times by themselves say otherwise")
 
 
 def other_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:

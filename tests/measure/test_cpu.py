@@ -45,7 +45,7 @@ def prepared(names: list[str], operation: str, sample: Sample, codec: str = "non
     return prepare(formats, logs, operation, sample.records, sample.bounds, codec)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("operation", ["decode-metadata", "lookup-metadata", "fetch-record"])
+@pytest.mark.parametrize("operation", ["decode-metadata", "read-times", "fetch-record"])
 def test_what_a_reader_is_given_is_compared_with_what_decode_gives(
     monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:

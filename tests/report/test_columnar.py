@@ -191,7 +191,7 @@ def test_every_cell_in_which_it_loses_is_listed(found: Columnar) -> None:
     # 2 workloads, each in 3 batches and under 2 more codecs; headers first was not timed
     alone = "bytes under snappy and zstd at 100 records a batch alone"
     alone += "; CPU time of an operation on 2 workloads, without a codec"
-    none = "0 of 12 by decode, decode-metadata, lookup-metadata, fetch-record, append and compact"
+    none = "0 of 12 by decode, decode-metadata, read-times, fetch-record, append and compact"
     rest = f"1 of 10 by bytes; 1 of 2 by encode; {none} ({alone})."
     assert table.notes[:3] == (
         f"Cells in which columnar takes more than v2: {rest}",

@@ -39,6 +39,7 @@ from kfbench.kernels.columnar.batch_header import (
     read_header,
 )
 from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
+from kfbench.kernels.frames import ask_ahead
 from kfbench.kernels.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8, get_u32
 from kfbench.kernels.octets import put_line, put_starts
 from kfbench.kernels.sealing import INT32_MAX, LENGTH
@@ -58,6 +59,8 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
     """
     records, largest, append, headers = np.int64(0), np.int64(0), False, False
     for b in range(len(state)):
+        if not check_crcs:
+            ask_ahead(data, positions, b)
         at, end = positions[b], positions[b + 1]
         counts[b] = 0
         if get_i8(data, at + MAGIC) != THIS_MAGIC:
@@ -102,6 +105,42 @@ def _read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
 
 
 @leaf
+def _read_times(data, p, end, n, bits, base_offset, anchor, created, offsets, r):
+    """Reads ages and offsets of n >= 1 records into rows r and up; (state, next position).
+
+    Of one record, the position may be behind the end. Times are the producer's.
+    """
+    none, to = np.int64(0), np.uint64(r)
+    if n == 1:
+        age, delta = none, none
+        if bits & AGES:
+            age, p = get_varlong(data, p, end)
+        if bits & OFFSETS:
+            delta, p = get_varlong(data, p, end)
+        created[to], offsets[to] = anchor - age, base_offset + delta
+        return status.COLUMN_OFFSET if (delta + 2**31) >> 32 else status.SOUND, p
+    if bits & AGES:
+        state, p = packed.read(data, p, end, n, anchor, np.int64(-1), created, r)
+        if state != status.SOUND:
+            return state, p
+    else:
+        put_line(created, to, n, anchor, none)
+    if bits & OFFSETS:
+        state, p = packed.read(data, p, end, n, none, np.int64(1), offsets, r)
+        if state != status.SOUND:
+            return state, p
+        far = none
+        for i in range(to, to + np.uint64(n)):
+            far |= offsets[i] + 2**31
+            offsets[i] += base_offset
+        if far >> 32:
+            return status.COLUMN_OFFSET, p
+    else:
+        put_line(offsets, to, n, base_offset, np.int64(1))
+    return status.SOUND, p
+
+
+@leaf
 def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, columns, r):
     """Reads ages, offsets and lengths of n >= 1 records into rows r and up.
 
@@ -109,15 +148,10 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
     """
     _, created, offsets, key_lengths, _, value_lengths, _ = columns
     none, to = np.int64(0), np.uint64(r)
+    state, p = _read_times(data, p, end, n, bits, base_offset, anchor, created, offsets, r)
+    if state != status.SOUND:
+        return state, p, none, none
     if n == 1:
-        age, delta = np.int64(0), np.int64(0)
-        if bits & AGES:
-            age, p = get_varlong(data, p, end)
-        if bits & OFFSETS:
-            delta, p = get_varlong(data, p, end)
-        if (delta + 2**31) >> 32:
-            return status.COLUMN_OFFSET, p, none, none
-        created[to], offsets[to] = anchor - age, base_offset + delta
         state, p, key_length = read_length(data, p, end, bits & KEYS != 0, most_bytes)
         if state != status.SOUND:
             return state, p, none, none
@@ -126,24 +160,6 @@ def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, col
         if p > end:
             state = status.COLUMN
         return state, p, max(key_length, 0), max(value_length, 0)
-    if bits & AGES:
-        state, p = packed.read(data, p, end, n, anchor, np.int64(-1), created, r)
-        if state != status.SOUND:
-            return state, p, none, none
-    else:
-        put_line(created, to, n, anchor, none)
-    if bits & OFFSETS:
-        state, p = packed.read(data, p, end, n, none, np.int64(1), offsets, r)
-        if state != status.SOUND:
-            return state, p, none, none
-        far = none
-        for i in range(to, to + np.uint64(n)):
-            far |= offsets[i] + 2**31
-            offsets[i] += base_offset
-        if far >> 32:
-            return status.COLUMN_OFFSET, p, none, none
-    else:
-        put_line(offsets, to, n, base_offset, np.int64(1))
     key_bytes = value_bytes = none
     if bits & KEYS:
         state, p, key_bytes = _read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, to)
@@ -293,6 +309,33 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             r += count
             bounds[b + 1] = r
     return plain_bytes
+
+
+@kernel
+def times(data, positions, counts, state, timestamps, offsets, bounds):
+    """Reads offsets and a consumer's times of each sound batch, and nothing behind their columns; no checksum is checked.
+
+    Arguments as in `index`.
+    """
+    r = np.int64(0)
+    bounds[0] = 0
+    for b in range(len(state)):
+        bounds[b + 1] = r
+        if state[b] != status.SOUND or counts[b] == 0:
+            continue
+        ask_ahead(data, positions, b)
+        at, end, count = positions[b], positions[b + 1], counts[b]
+        header = read_header(data, at, end)
+        state[b], p = _read_times(
+            data, header.body, end, count, header.attributes, get_i64(data, at), header.anchor, timestamps, offsets, r
+        )
+        if p > end:
+            state[b] = status.COLUMN
+        if state[b] == status.SOUND:
+            if header.attributes & APPEND:
+                put_line(timestamps, np.uint64(r), count, header.max_time, np.int64(0))
+            r += count
+            bounds[b + 1] = r
 
 
 @kernel

@@ -1,0 +1,92 @@
+"""Offsets and timestamps alone are what a full reader gives, in every format."""
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, BatchFields, EncodedLog, Limits, Records
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.formats import Entries
+from kfbench.formats._format import Format
+from tests.formats.test_metadata import ARMS, BOUNDS, RECORDS
+
+PARTIAL = [name for name, fmt in FORMATS.items() if type(fmt)._read_times is not Format._read_times]
+TIMES_MS = np.random.default_rng(1).integers(0, 1 << 40, 300)
+MANY = Records.from_lists(
+    [b"v" * (i % 50 * 50) for i in range(300)],
+    timestamps_ms=TIMES_MS,
+    offsets=np.cumsum(1 + (np.arange(300) % 7 == 0)),
+)
+
+
+def check_same(fmt: Format, log: EncodedLog) -> None:
+    whole = fmt.decode(log)
+    seen = fmt.read_times(log, Entries.of(log.data).positions)
+    assert seen.timestamps_ms.tolist() == whole.records.timestamps_ms.tolist()
+    assert seen.offsets.tolist() == whole.records.offsets.tolist()
+    assert seen.bounds.tolist() == whole.bounds.tolist() and len(seen) == len(whole)
+    assert seen.timestamps_ms.flags.c_contiguous and seen.offsets.flags.c_contiguous
+
+
+@pytest.mark.parametrize(("name", "codec"), ARMS)
+def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
+    fmt = FORMATS[name]
+    for records, bounds in ((RECORDS, BOUNDS), (MANY, [0, 1, 2, 9, 10, 60, 300]), (MANY.take([]), [0])):
+        check_same(fmt, fmt.encode(records, bounds, codec, lossy=True))
+
+
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.magic >= 2])
+def test_what_a_consumer_sees(name: str) -> None:
+    """Append time, batches of nothing, steps back."""
+    fmt = FORMATS[name]
+    times = BatchFields(append_time_ms=[5, 1 << 41, 7, 8])
+    check_same(fmt, fmt.encode(MANY, [0, 100, 101, 299, 300], batch_fields=times, lossy=True))
+    held = BatchFields(delete_horizon_ms=9)
+    check_same(fmt, fmt.encode(MANY, [0, 100, 101, 299, 300], batch_fields=held, lossy=True))
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_no_payload_is_looked_at(name: str) -> None:
+    """Nor a checksum: what is damaged there goes unseen."""
+    fmt = FORMATS[name]
+    log = fmt.encode(Records.from_lists([b"value"] * 20, timestamps_ms=range(20)), 10)
+    data = log.data.copy()
+    data[data.tobytes().index(b"value")] ^= 1
+    with pytest.raises(CorruptLog, match="crc"):
+        fmt.decode(data)
+    assert fmt.read_times(data, log.positions).timestamps_ms.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_what_leads_to_them_is_checked(name: str) -> None:
+    """Every byte of a batch changed to any of a few others: what comes of it is an error, or some records."""
+    fmt = FORMATS[name]
+    log = fmt.encode(MANY.take(range(30)), [0, 10, 20, 30], lossy=True)
+    for at in range(int(log.positions[1]), int(log.positions[1]) + 200):
+        for value in (0, 1, 0x7F, 0x80, 0xFF):
+            data = log.data.copy()
+            data[at] = value
+            try:
+                seen = fmt.read_times(data, log.positions)
+            except CorruptLog as error:
+                assert error.position == log.positions[1]  # noqa: PT017 - or nothing is raised
+            else:
+                assert seen.bounds[1] == 10 and seen.bounds[-1] - seen.bounds[-2] == 10
+                assert len(seen.offsets) == len(seen.timestamps_ms) == seen.bounds[-1]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_of_some_entries(name: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(MANY, 50, lossy=True)
+    positions = Entries.of(log.data).positions
+    some, of_all = fmt.read_times(log.data, positions[2:5]), fmt.decode(log)
+    assert some.offsets.tolist() == of_all.records.offsets[of_all.bounds[2] : of_all.bounds[4]].tolist()
+    with pytest.raises(InvalidRecords, match="positions: must rise"):
+        fmt.read_times(log.data, positions + 1)
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_limits_hold(name: str) -> None:
+    log = FORMATS[name].encode(MANY, 150, lossy=True)
+    with pytest.raises(CorruptLog, match="limits.batch_records"):
+        FORMATS[name].read_times(log.data, log.positions, Limits(batch_records=100))
