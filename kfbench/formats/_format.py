@@ -207,8 +207,8 @@ class Format(ABC):
         )
 
     def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
-        """Offsets and timestamps of the entries data[positions[i]:positions[i + 1]], as whoever looks an offset up by its
-        time wants them. positions: of `Entries.of`, or some of them.
+        """Offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look an offset up by its time.
+        positions: of `Entries.of`, or some of them.
 
         Nothing else of a record is read where the format has a way around it, and no checksum is checked: damage there
         goes unseen. What lies behind a codec is decompressed, metadata first where it comes first. A format that has no

@@ -10,7 +10,7 @@ U64 = np.uint64(64)
 
 @leaf
 def push(out, at, word, fill, value, width):
-    """Adds `width` bits (1 to 56) to the word that is being filled, and stores it when it is full."""
+    """Adds `width` bits, 1 to 63, to the word that is being filled, and stores it when it is full."""
     word |= value << fill
     fill += width
     if fill >= U64:

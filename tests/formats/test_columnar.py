@@ -524,6 +524,60 @@ def test_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:
         assert COLUMNAR.fetch(data, np.array([0, len(data)]), [i]) == back.part(i, i + 1)
 
 
+FAR = 2**63 - 1
+WRAPPING: dict[str, list[int]] = {  # lengths, of which all but the last two are none
+    "the sum is one": [FAR, FAR - 60, 0, 0],
+    "before memory": [FAR, FAR - 10**11, 0, 0],
+    "negative": [-1, -60, 5, 0],
+}
+
+
+@pytest.mark.parametrize("lengths", WRAPPING.values(), ids=WRAPPING)
+@pytest.mark.parametrize("kind", ["dictionary", "patched delta", "patched"])
+def test_lengths_before_a_record_that_are_none(kind: str, lengths: list[int]) -> None:
+    """Each is refused when it is met, and not forgotten for the next one that holds: they would add up to any place."""
+    if kind == "dictionary":
+        distinct = sorted({length % 2**64 for length in lengths})
+        column = columnar.dictionary(0, distinct, [distinct.index(length % 2**64) for length in lengths])
+    elif kind == "patched":
+        column = columnar.patched(1, b"", -7, [(length + 7) % 2**64 for length in lengths], 0)
+    else:
+        steps = [(after - before) % 2**64 for before, after in itertools.pairwise(lengths)]
+        column = columnar.patched(2, zigzag(lengths[0]), 0, steps, 0)
+    values = columnar.column([3, 3, 3, 3], "lengths")
+    for bits, columns in ((0x400 | 0x1000, column + values), (0x400 | 0x1000, values + column)):
+        data = batch_of(bits, (columns + b"x" * 12).hex(), "04")
+        check_agrees_with_reference(data)
+        for index in range(4):
+            with pytest.raises(CorruptLog, match="column length"):
+                COLUMNAR.fetch(data, np.array([0, len(data)]), [index])
+
+
+def test_a_length_that_a_patch_brings_back() -> None:
+    """2**64 - 2 above 5 is 3: all arithmetic is modulo 2**64."""
+    column = columnar.patched(1, b"", 5, [0, 2**64 - 2, 0, 0], 0)
+    data = batch_of(0x400, (column + b"abcdefghijklmnopqr").hex(), "04")
+    check_agrees_with_reference(data)
+    back = COLUMNAR.decode(data).records
+    assert back.shapes.key_lengths.tolist() == [5, 3, 5, 5]
+    for i in range(4):
+        assert COLUMNAR.fetch(data, np.array([0, len(data)]), [i]) == back.part(i, i + 1)
+
+
+@pytest.mark.parametrize("body", ["c4 00 00 00 00", "c3 00 00 00"])
+def test_quotients_that_end_in_the_next_batch(body: str) -> None:
+    data = batch_of(0x100, body)
+    ones = bytes(COLUMNAR.encode(Records.from_lists([b"v"], offsets=[2**63 - 1])))
+    log = data + ones
+    assert [error.field for error in COLUMNAR.decode(log, on_error="skip").errors] == ["column"]
+    for read in (
+        lambda: COLUMNAR.fetch(log, np.array([0, len(data)]), [1]),
+        lambda: COLUMNAR.read_times(log, np.array([0, len(data)])),
+    ):
+        with pytest.raises(CorruptLog, match="column"):
+            read()
+
+
 @pytest.mark.parametrize("tag", [0, 1, 2])
 def test_an_extension_may_say_the_least_time(tag: int) -> None:
     """-2**63 is a time like any other."""

@@ -88,5 +88,5 @@ def test_of_some_entries(name: str) -> None:
 @pytest.mark.parametrize("name", PARTIAL)
 def test_limits_hold(name: str) -> None:
     log = FORMATS[name].encode(MANY, 150, lossy=True)
-    with pytest.raises(CorruptLog, match="limits.batch_records"):
+    with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
         FORMATS[name].read_times(log.data, log.positions, Limits(batch_records=100))

@@ -5,6 +5,7 @@ index. test_bounds.py starts it, since it may die.
 """
 
 import ctypes
+import itertools
 import mmap
 import random
 import sys
@@ -20,11 +21,13 @@ from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields
 from kfbench.broker._headers import headers
 from kfbench.broker.mirror import mirror
-from kfbench.errors import CorruptLog
-from kfbench.formats import Format, _columnar_reading, _index, columnar
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.formats import Entries, Format, _columnar_reading, _index, columnar
 from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
 from tests.common import MESSAGES, records_of
+from tests.fetching import is_fetched
 from tests.formats.fuzz import sealed
+from tests.reference import columnar_cases
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 from tests.templates import cases
@@ -76,6 +79,8 @@ def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
             stamp -= 0 if fmt.capabilities.milliseconds else stamp % 1000
             messages.append(Message(offset=i, timestamp_ms=stamp, key=key, value=value, headers=pairs))
         yield records_of(messages)
+    for _ in range(60 if fmt.name == "columnar" else 0):  # columns of every kind
+        yield records_of(columnar_cases.drawn(rng.choice([5, 1]) * rng.randrange(1000))[0])
 
 
 def in_guarded_memory(records: Records) -> Records:
@@ -115,6 +120,7 @@ def check(name: str, rng: random.Random) -> None:
             back = fmt.decode(moved(expected, at_the_start))
             assert back.records == records
             assert len(back.batches) == len(back)
+            parts_of(fmt, moved(expected, at_the_start))
         assert fmt.size(given, size).sum() == len(expected)
         assert sum(fmt.breakdown(given, size).values()) == len(expected)
         measure = copy_and_crc32 if name in MESSAGES else copy_and_crc32c
@@ -143,8 +149,20 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
             for log, at_the_start in [(batch, False), (data + batch, True), (batch + data, False)]:
                 back = fmt.decode(moved(log, at_the_start), on_error="skip")
                 assert len(back.batches) == len(back)
+                parts_of(fmt, moved(log, at_the_start))
                 with suppress(CorruptLog):
                     headers(moved(log, at_the_start), fmt)
+
+
+def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
+    """Reads a few records by themselves, times by themselves, and lengths without a checksum."""
+    positions = Entries.of(data).positions
+    for start, end in itertools.pairwise(positions.tolist()):
+        for index in (0, 1, 7):
+            is_fetched(fmt, data, start, end, index)
+    with suppress(CorruptLog, InvalidRecords):
+        fmt.read_times(data, positions)
+    fmt.decode_metadata(data, on_error="skip", check_crcs=False)
 
 
 def check_templates() -> None:

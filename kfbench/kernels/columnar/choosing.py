@@ -102,7 +102,7 @@ def _rice(x, n, low, sign, bits, total, most):
     width = max(bits_of(np.uint64(total)) - bits_of(np.uint64(n)), 0)  # one less than the mean has bits, or as many
     if width and total < n << width:
         width -= 1
-    width = min(width, np.int64(MOST_BITS))
+    width = min(width, np.int64(MOST_BITS))  # what is that wide never takes 7/8 of words, but has to have a size
     low_bytes = packed_bytes(n, width)
     if low_bytes + quotients.quotient_bytes(n, np.int64(0)) > most:
         return none
@@ -324,8 +324,10 @@ def _put_patches(out, at, x, m, width, number):
 
 
 @part
-def put(out, at, x, n, kind, width, base, more, number, nature, highs):
-    """Writes x[:n] as `choose` has it, which says how much room it takes; x is used up. Gives the next position."""
+def put(out, at, x, n, kind, width, base, more, number, sign, highs):
+    """Writes x[:n] as `choose` has it, which says how much room it takes; x is used up. sign: -1 of ages.
+
+    Gives the next position."""
     code = np.uint8(width if width <= MOST_BITS else WORD_CODE)
     if kind < EXTENDED:
         put_u8(out, at, np.uint8(np.int64(code) | kind << 6))
@@ -347,7 +349,7 @@ def put(out, at, x, n, kind, width, base, more, number, nature, highs):
     if width == 0 and kind < PATCHED:  # nothing is packed
         return at
     if is_delta:
-        lower_steps(x, m, base, np.int64(-1 if nature == AGES else 1))
+        lower_steps(x, m, base, sign)
     elif kind != BITS:
         lower(x, n, base, more if kind == SLOPED else np.int64(0))
     at = pack(out, at, x, m, width)
@@ -361,7 +363,7 @@ def _write(out, at, x, n, low, high, total, nature, highs):
     size, kind, width, base, more, number = choose(x, n, low, high, total, nature, highs)
     if size > len(out) - at:
         return np.int64(FULL)
-    return put(out, at, x, n, kind, width, base, more, number, nature, highs)
+    return put(out, at, x, n, kind, width, base, more, number, np.int64(-1 if nature == AGES else 1), highs)
 
 
 @leaf

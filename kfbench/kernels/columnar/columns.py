@@ -404,6 +404,8 @@ def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
             state = status.COLUMN_LENGTH
         elif here > most_bytes:
             state = status.LIMIT_FIELD
+        if state != status.SOUND:  # before the next value has a state of its own
+            break
         if k < i:
             before += max(here, 0)
         elif k == i:
@@ -432,6 +434,8 @@ def read_around(data, p, end, n, nulls, i, with_total, most_bytes):
     largest = U0
     if kind == PATCHED:
         state, p, own, more, more_in_all, born_before, born, largest = _patches_around(data, p, end, n, i, width, start)
+        if largest >> U31:  # some length, where the base brings it back
+            return _walk_around(data, head, end, n, nulls, shift, i, most_bytes)
     elif kind == RICE:
         state, p, own, more, more_in_all = quotients.around(data, p, end, n, i)
         if more_in_all >= INT32_MAX or base + ((more_in_all + 1) << width) > INT32_MAX:  # one may be too much
@@ -443,7 +447,7 @@ def read_around(data, p, end, n, nulls, i, with_total, most_bytes):
     before, held, total, held_in_all = _sum(data, start, i, n if with_total else i, width)
     before += more + base * i + shift * (i if base else held + born_before)
     total += more_in_all + base * n + shift * (n if base else held_in_all + born)
-    if largest >> U31 or base + max(np.int64(largest), 0) + shift > INT32_MAX:
+    if base + np.int64(largest) + shift > INT32_MAX:
         state = status.COLUMN_LENGTH
     length = length + shift if length or not nulls else np.int64(NULL)
     if state == status.SOUND and length > INT32_MAX:

@@ -102,7 +102,7 @@ def fetch(data, positions, indices, most_records, most_bytes, state, columns):
         if problem == status.SOUND and (delta + 2**31) >> 32:
             problem = status.COLUMN_OFFSET
         if problem == status.SOUND and (
-            p > end or max(key_length, 0) > end - key_at or max(value_length, 0) > end - value_at
+            min(key_at, value_at) < p or max(key_length, 0) > end - key_at or max(value_length, 0) > end - value_at
         ):
             problem = status.PAYLOAD
         if problem != status.SOUND:

@@ -313,10 +313,8 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
 
 @kernel
 def times(data, positions, counts, state, timestamps, offsets, bounds):
-    """Reads offsets and a consumer's times of each sound batch, and nothing behind their columns; no checksum is checked.
-
-    Arguments as in `index`.
-    """
+    """Reads offsets and a consumer's times of each sound batch, and nothing behind their columns; no checksum is
+    checked. Arguments as in `index`."""
     r = np.int64(0)
     bounds[0] = 0
     for b in range(len(state)):

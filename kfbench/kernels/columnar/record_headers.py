@@ -332,7 +332,7 @@ def _put_position(out, at, lengths, values, starts, h, stride, n, unlike, scratc
     for _ in range(n):
         behind = put_bytes(staged, behind, values, starts[h], np.int64(lengths[h]))
         h += stride
-    return choosing.put(out, at, x, n, kind, width, base, more, patches, LENGTHS, highs), behind
+    return choosing.put(out, at, x, n, kind, width, base, more, patches, np.int64(1), highs), behind
 
 
 @leaf

@@ -1,0 +1,31 @@
+"""One record of a batch, whatever its bytes say."""
+
+from typing import Any
+
+import numpy as np
+
+from kfbench.arrays import Bytes
+from kfbench.errors import CorruptLog, IllegalCombination
+from kfbench.formats import Format
+from kfbench.kernels.frames import MAGIC_AT
+
+
+class Outside(Exception):
+    """A key or a value that does not lie in the batch that it was fetched from."""
+
+
+def is_fetched(fmt: Format, data: Bytes, start: int, end: int, index: int) -> bool:
+    """Whether the entry data[start:end] gives this record, and not an error. Raises Outside."""
+    try:
+        found = fmt.fetch(data, np.array([start, end]), [index])
+    except (CorruptLog, IllegalCombination):
+        return False
+    shapes: Any = found.shapes
+    for lengths, starts in (
+        (shapes.key_lengths, found.key_starts),
+        (shapes.value_lengths, found.value_starts),
+    ):
+        length, begin = int(lengths[0]), int(starts[0])
+        if length < -1 or (length > 0 and not start + MAGIC_AT < begin <= end - length):
+            raise Outside(f"record {index}: {length} bytes at {begin} of a batch from {start} to {end}")
+    return True
