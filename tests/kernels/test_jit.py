@@ -115,6 +115,7 @@ def exercise() -> None:
     for name in ("v2", "columnar"):
         log = FORMATS[name].encode(Records.from_lists([b"v"] * 2), 2)
         FORMATS[name].fetch(log, log.positions, [1])
+        FORMATS[name].read_times(log, log.positions)
     control_record = Records.from_lists([None], keys=[b"\0\0\0\2"])
     FORMATS["v2"].encode(control_record, batch_fields=BatchFields(is_control=True))
 
