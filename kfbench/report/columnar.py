@@ -67,6 +67,10 @@ NOT_LOOKED_AT: Final = (
         f"Of headers {NAME}'s decode-metadata reads how many there are: columns of headers that break a promise, and a "
         f"payload of another size than its lengths say, are left to decode. {BASE} walks through all headers."
     ),
+    (
+        f"read-times takes no CRC: of a record {BASE} reads the length, time and offset, of a batch {NAME} its first "
+        "two columns, and what is broken behind them is left to decode."
+    ),
     f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE} need not.",
 )
 HEADER_PARTS: Final = "batch_header"  # and what is behind a dot

@@ -149,7 +149,7 @@ def _patched(form: int, first: bytes, base: int, above: Sequence[int]) -> list[b
     """The best of that form, if it is worth a try."""
     most = max(above).bit_length()
     mean = sum(above) // len(above)
-    if most < 3 + mean.bit_length() and most + len(above).bit_length() <= 63:
+    if most < (3 if len(above) < 16 else 4) + mean.bit_length() and most + len(above).bit_length() <= 63:
         return []
     widths = range(min(most - 1, WIDEST), -1, -1)
     return [_smallest([patched(form, first, base, above, width) for width in widths])]

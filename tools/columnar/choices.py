@@ -171,7 +171,7 @@ def steps_of(values: Sequence[int], nature: Nature, rules: Rules = COLUMNAR) -> 
 def uneven(above: Sequence[int], nature: Nature, rules: Rules) -> Sizes:
     """Bytes behind the base, in the kinds whose width is less than the largest value's."""
     found = {}
-    if rules.patches and (rules.patches_always or is_tried(above, 3) or not is_summed(above)):
+    if rules.patches and (rules.patches_always or is_tried(above, 3 if len(above) < 16 else 4) or not is_summed(above)):
         sizes = [patched(above, width) for width in {rules.widen(each) for each in widths_of(above)}]
         found = {"patched": min(size for size in sizes if size)} if any(sizes) else {}
     if nature in rules.rice and is_tried(above, 2) and is_summed(above):

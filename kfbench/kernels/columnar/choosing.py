@@ -49,6 +49,7 @@ CODES, LENGTHS, OFFSETS, AGES = range(4)  # what a column is of: it says which k
 FULL = -1  # no position
 BUCKETS = 65 + 7  # for each width the bytes of all that is above it, and none behind: 7 bits are a byte of a uvarint
 MOST_TRIED, FEWEST_BITS = 16, 4  # a dictionary's values, and the bits of the range that it is tried from
+QUOTIENTS_BY = 2  # bits that the largest residual has more than the mean, where they are tried
 LOOKED_AT = 32  # values that tell whether more differ than a dictionary pays for
 U0, U1, U2, U4, U7, U8, U64 = (np.uint64(value) for value in (0, 1, 2, 4, 7, 8, 64))
 
@@ -61,9 +62,21 @@ def _width_of(value):
 
 
 @leaf
-def _is_uneven(bits, total, n):
-    """Whether patches are tried: the largest residual is far above the mean. bits: the largest's; total: their sum."""
-    return bits >= 3 and (bits + bits_of(np.uint64(n)) > 63 or total >> (bits - 3) < n)
+def _is_summed(bits, n):
+    """Whether the sum of n residuals is sure to fit an int64. bits: the largest's."""
+    return bits + bits_of(np.uint64(n)) <= 63
+
+
+@leaf
+def _is_uneven(bits, total, n, by):
+    """Whether the largest residual has `by` bits more than the mean. bits: the largest's; total: their sum."""
+    return bits >= by and total >> (bits - by) < n
+
+
+@leaf
+def _is_patched(bits, total, n):
+    """Whether patches are tried. One value far above few is not as far above their mean."""
+    return not _is_summed(bits, n) or _is_uneven(bits, total, n, np.int64(3 if n < 16 else 4))
 
 
 @leaf
@@ -93,12 +106,10 @@ def _patched(x, n, low, sign, top, most, highs):
 
 
 @part
-def _rice(x, n, low, sign, bits, total, most):
-    """(bytes, width) of n residuals as `_patched` has them, of `bits` at most, with quotients; (most + 1, 0) where that
-    is more than `most` bytes, or not tried. total: what they add up to, where that is sure to fit an int64."""
+def _rice(x, n, low, sign, total, most):
+    """(bytes, width) of n residuals as `_patched` has them, with quotients; (most + 1, 0) where that
+    is more than `most` bytes. total: what they add up to."""
     none = most + 1, np.int64(0)
-    if bits < 2 or bits + bits_of(np.uint64(n)) > 63 or total >> (bits - 2) >= n:
-        return none
     width = max(bits_of(np.uint64(total)) - bits_of(np.uint64(n)), 0)  # one less than the mean has bits, or as many
     if width and total < n << width:
         width -= 1
@@ -202,11 +213,11 @@ def choose(x, n, low, high, total, nature, highs):
     bits, none = bits_of(np.uint64(high - low)), np.int64(0)
     above, steps_above = total - low * n, sign * (x[n - 1] - x[0]) - least * (n - 1)
     head, step_head = 2 + varint_bytes(low), 2 + varint_bytes(x[0]) + varint_bytes(least)
-    if _is_uneven(bits, above, n):
+    if _is_patched(bits, above, n):
         other_size, other, found = _patched(x, n, low, none, bits, size - head, highs)
         if found:
             size, kind, width, base, more, number = other_size + head, np.int64(PATCHED), other, low, none, found
-    if is_wide and _is_uneven(step_bits, steps_above, n - 1):
+    if is_wide and _is_patched(step_bits, steps_above, n - 1):
         other_size, other, found = _patched(x, n - 1, least, sign, step_bits, size - step_head, highs)
         if found:
             size, kind, width, base, more, number = (
@@ -223,13 +234,13 @@ def choose(x, n, low, high, total, nature, highs):
                 found,
             )
     limit = size - ((size + 7) >> 3)  # 7/8 of it
-    if nature != CODES:
-        other_size, other = _rice(x, n, low, none, bits, above, limit - head)
+    if nature != CODES and _is_summed(bits, n) and _is_uneven(bits, above, n, QUOTIENTS_BY):
+        other_size, other = _rice(x, n, low, none, above, limit - head)
         if other_size + head <= limit:
             size, kind, width, base, more, number = other_size + head, np.int64(RICE), other, low, none, none
             limit = size - 1
-    if is_wide:
-        other_size, other = _rice(x, n - 1, least, sign, step_bits, steps_above, limit - step_head)
+    if is_wide and _is_summed(step_bits, n - 1) and _is_uneven(step_bits, steps_above, n - 1, QUOTIENTS_BY):
+        other_size, other = _rice(x, n - 1, least, sign, steps_above, limit - step_head)
         if other_size + step_head <= limit:
             size, kind, width, base, more, number = (
                 other_size + step_head, np.int64(RICE_DELTA), other, least, x[0], none
