@@ -55,15 +55,17 @@ def test_a_column_is_as_large_as_the_reference_writes_it(seed: int, count: int, 
             assert choices.smallest(values, nature) == len(written)
 
 
-FEW_LARGE = [0] * 60 + [1, 2, 3, 7]
+FEW_LARGE = [0] * 60 + [1, 2, 3, 15]
 
 
 def test_kinds_of_a_nature_by_hand() -> None:
     assert choices.kinds([3, 3], "lengths") == {"bits": 2, "base": 2}
     assert list(choices.kinds([3, 3], "offsets")) == ["bits", "base", "delta"]
-    patches, quotients = 1 + 3 + 4, 10  # 6 bits each of 4 positions; 64 ones and 13 zeros
+    patches, quotients = 1 + 3 + 4, 11  # 6 bits each of 4 positions; 64 ones and 21 zeros
     found = choices.kinds(FEW_LARGE, "lengths")
-    assert found == {"bits": 25, "base": 26, "patched": 2 + 1 + patches, "rice": 2 + 1 + quotients}
+    few = 3 + 24  # five values of 4 bits, 64 indexes of 3
+    uneven = {"patched": 2 + 1 + patches, "rice": 2 + 1 + quotients, "dictionary": 2 + 1 + 1 + few}
+    assert found == {"bits": 33, "base": 34} | uneven
     assert choices.chosen(FEW_LARGE, "lengths") == ("patched", 11)
     assert "rice" not in choices.kinds(FEW_LARGE, "codes")
     assert choices.kinds([0, 16] * 8, "codes")["dictionary"] == 2 + 1 + 1 + 2 + 2
