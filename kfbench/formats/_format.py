@@ -208,14 +208,15 @@ class Format(ABC):
 
     def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
         """Offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look an offset up by its time.
-        positions: of `Entries.of`, or some of them.
+        positions: of `Entries.of`, or a run of them.
 
-        Nothing else of a record is read where the format has a way around it, and no checksum is checked: damage there
-        goes unseen. What lies behind a codec is decompressed, metadata first where it comes first. A format that has no
-        other way decodes all of it. Raises CorruptLog.
+        v2, v3 without features that say where a record lies or how its numbers are written, and columnar read nothing
+        else of a record: damage there goes unseen. What lies behind a codec is decompressed, metadata first where it
+        comes first. No checksum is checked but by the formats that decode all of it, as in `decode_metadata`. Raises
+        CorruptLog, InvalidRecords for positions that are none.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
-        _check_entries(positions, data)
+        positions = _entries(positions, data)
         return self._read_times(data, positions, Allowance.of(len(data), limits))
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
@@ -230,9 +231,9 @@ class Format(ABC):
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
+        positions = _entries(positions, data)
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
-        _check_entries(positions, data)
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
         self._fetch(data, positions, wanted, damage.state, index)
         damage.errors()
@@ -323,9 +324,11 @@ class Format(ABC):
         return f"<Format {self.name}: {self.summary}>"
 
 
-def _check_entries(positions: Int64, data: Bytes) -> None:
-    if not frames.are_entries(positions, len(data)):
+def _entries(positions: ArrayLike, data: Bytes) -> Int64:
+    found: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
+    if not len(found) or not frames.are_entries(found, len(data)):
         raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
+    return found
 
 
 def _fields(batch_fields: BatchFields | None) -> BatchFields:

@@ -93,7 +93,7 @@ class Reading:
 
     def times(self) -> tuple[Int64, Int64, Int64]:
         """Timestamps, offsets and bounds int64[batches + 1]."""
-        if self.featured:  # where headers come first, no length leads from record to record
+        if self.featured:  # where headers come first, no length leads from record to record; of the others few are read
             index, _, bounds = self.index()
             return index.timestamps, index.offsets, bounds
         timestamps, offsets = np.empty(self.records, np.int64), np.empty(self.records, np.int64)

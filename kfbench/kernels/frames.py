@@ -8,7 +8,7 @@ LENGTH_AT = layouts.position(layouts.ENTRY, "length")
 START = layouts.ENTRY.itemsize
 MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
 AHEAD, LINES, LINE_BYTES = 8, 4, 64  # entries, and cache lines of each: a header, and columns of 50 records
-STREAM_BEGIN, STREAM_BYTES = 256, 1024  # from a record on, and at most: longer ones are waited for
+STREAM_BEGIN, STREAM_BYTES = 256, 640  # from a record on; lines between longer ones take longer than to wait for those
 
 
 @leaf
@@ -23,7 +23,7 @@ def ask_ahead(data, positions, b):
 def ask_on(data, at, size):
     """As `ask_ahead`, at a record of so many bytes of which few are read: those behind it will be about as long, and
     all their lines come sooner than the few that are wanted, one waiting for another."""
-    for k in range(0, min(size, STREAM_BYTES), LINE_BYTES):
+    for k in range(0, size if size <= STREAM_BYTES else 0, LINE_BYTES):
         prefetch(data, at + STREAM_BEGIN + k)
 
 

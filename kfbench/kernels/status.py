@@ -53,7 +53,7 @@ NO_SUCH_RECORD: Final = 47
 NOT_FETCHED: Final = 48
 
 PROMISES: Final[dict[int, tuple[str, str]]] = {
-    SIZE: ("length", "smaller than the format's own header"),
+    SIZE: ("length", "smaller than the format's own header, or not what the batch takes"),
     CRC: ("crc", "the stored checksum is not that of the bytes"),
     CODEC: ("attributes", "names a codec that this format does not have"),
     ATTRIBUTES: ("attributes", "bits are set that this format does not know"),

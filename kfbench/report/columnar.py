@@ -69,7 +69,7 @@ NOT_LOOKED_AT: Final = (
     ),
     (
         f"read-times takes no CRC: of a record {BASE} reads the length, time and offset, of a batch {NAME} its first "
-        "two columns, and what is broken behind them is left to decode."
+        "two columns, and what is broken behind them is left to decode. v3-headers-first reads all its metadata."
     ),
     f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE} need not.",
 )
@@ -176,6 +176,7 @@ class Columnar:
     def times(self) -> list[Times]:
         """By operation, codec, batch and workload."""
         rows = self.rows[self.rows["kind"].isin(["cpu", *READINGS, "broker"])]
+        rows = rows[(rows["kind"] == "broker") | rows["operation"].isin(WORK)]  # an older run may have timed others
         rows = rows[rows["host"] == rows["host"].mode().get(0)]  # a path's times may be of several
         rows = rows[[*CELL, "operation", "format", "arm", "cpu_ns", "inner_loops"]]
         found = []

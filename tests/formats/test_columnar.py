@@ -564,6 +564,15 @@ def test_a_length_that_a_patch_brings_back() -> None:
         assert COLUMNAR.fetch(data, np.array([0, len(data)]), [i]) == back.part(i, i + 1)
 
 
+def test_a_patch_that_does_not_rise_is_not_left_over() -> None:
+    """Behind one at the last value; what is found would be out of its place by what it adds."""
+    data = batch_of(0x400 | 0x800, "00 c1 01 01 03 02 01 02 41 62 63", "02")
+    check_agrees_with_reference(data)
+    for index in (0, 1):
+        with pytest.raises(CorruptLog, match="patches"):
+            COLUMNAR.fetch(data, np.array([0, len(data)]), [index])
+
+
 @pytest.mark.parametrize("body", ["c4 00 00 00 00", "c3 00 00 00"])
 def test_quotients_that_end_in_the_next_batch(body: str) -> None:
     data = batch_of(0x100, body)

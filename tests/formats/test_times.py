@@ -1,5 +1,7 @@
 """Offsets and timestamps alone are what a full reader gives, in every format."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,12 @@ def test_of_some_entries(name: str) -> None:
     assert some.offsets.tolist() == of_all.records.offsets[of_all.bounds[2] : of_all.bounds[4]].tolist()
     with pytest.raises(InvalidRecords, match="positions: must rise"):
         fmt.read_times(log.data, positions + 1)
+    wrong: list[Any] = [positions[:0], positions[::-1].astype(np.uint64), positions * 1.0, positions[None]]
+    for none in wrong:
+        with pytest.raises(InvalidRecords, match="positions"):
+            fmt.read_times(log.data, none)
+    with pytest.raises(CorruptLog):
+        fmt.read_times(log.data, positions[::2])
 
 
 @pytest.mark.parametrize("name", PARTIAL)

@@ -411,6 +411,8 @@ def _walk_around(data, p, end, n, nulls, shift, i, most_bytes):
         elif k == i:
             length = here
         total += max(here, 0)
+    if state == status.SOUND and patch < number:  # not met, as it does not rise
+        state = status.PATCHES
     return state, p, length, before, total
 
 

@@ -28,7 +28,9 @@ def collected(rows: RDD[R], count: int) -> list[R]:
     try:
         found = rows.collect()
     except UnboundLocalError as error:  # PySpark closes what it could not open, of a JVM that ended before it sent any
-        raise (error.__context__ if isinstance(error.__context__, FAILURES) else error) from None
+        if isinstance(error.__context__, FAILURES):
+            raise error.__context__ from None
+        raise
     if len(found) != count:
         raise EOFError(f"the JVM ended: it gave {len(found)} of {count} results")
     return found
