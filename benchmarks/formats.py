@@ -35,6 +35,13 @@ def given(fmt, made):
     return made.shapes if fmt.capabilities.sizes_from_shapes else made.records
 
 
+def many(fmt, made):
+    """A log of 128,000 records, and its batches' positions."""
+    log, times = fmt.encode(made.records, made.bounds, lossy=True), MANY // RECORDS
+    data = np.tile(log.data, times)
+    return data, np.append(np.add.outer(np.arange(times) * len(log.data), log.positions[:-1]), len(data))
+
+
 class Encode:
     """2,000 records into a reused buffer."""
 
@@ -91,8 +98,9 @@ class DecodeMetadata:
         self.format.decode_metadata(self.data)
 
 
-class Fetch:
-    """The middle record of each batch: 128,000 records, so that a call's own time is little of it."""
+class ReadTimes:
+    """Offsets and times of 128,000 records in batches whose places are known, so that a call's own time is little of
+    it."""
 
     version = "1"
     timer = time.process_time
@@ -100,11 +108,25 @@ class Fetch:
     param_names = ("format", "batch_size")
 
     def setup(self, name, batch_size):
-        self.format, made = FORMATS[name], sample(batch_size=batch_size)
-        log = self.format.encode(made.records, made.bounds, lossy=True)
-        times = MANY // RECORDS
-        self.data = np.tile(log.data, times)
-        self.positions = np.append(np.add.outer(np.arange(times) * len(log.data), log.positions[:-1]), len(self.data))
+        self.format = FORMATS[name]
+        self.data, self.positions = many(self.format, sample(batch_size=batch_size))
+        self.time_read_times()
+
+    def time_read_times(self, *_):
+        self.format.read_times(self.data, self.positions)
+
+
+class Fetch:
+    """The middle record of each batch of 128,000 records."""
+
+    version = "1"
+    timer = time.process_time
+    params = (FORMAT_NAMES, (10, 100, 1000))
+    param_names = ("format", "batch_size")
+
+    def setup(self, name, batch_size):
+        self.format = FORMATS[name]
+        self.data, self.positions = many(self.format, sample(batch_size=batch_size))
         self.indices = np.full(len(self.positions) - 1, batch_size // 2)
         try:
             self.time_fetch()

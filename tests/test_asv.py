@@ -78,9 +78,13 @@ def test_asv_knows_this_machine_without_asking(tmp_path: Path, monkeypatch: pyte
     asv_machine.setup()
     assert (tmp_path / ".asv-machine.json").read_text() == written
 
-    monkeypatch.setattr(Machine, "get_defaults", lambda: known | {"cpu": "another"})
-    asv_machine.setup()
-    assert Machine.get_unique_machine_name() not in (name, host())
+    names = {name, host()}
+    for seen, cpu, model in ((3, "another", "family 1"), (4, "another", "family 2"), (5, "another", None)):
+        monkeypatch.setattr(Machine, "get_defaults", lambda cpu=cpu: known | {"cpu": cpu})
+        monkeypatch.setattr(asv_machine, "cpu_model", lambda model=model: model)
+        asv_machine.setup()
+        names.add(Machine.get_unique_machine_name())
+        assert len(names) == seen
 
 
 # --- The site

@@ -97,14 +97,6 @@ class ColumnarReading:
         """Where the plain payload of each batch begins in `source`."""
         return self.bodies if self.plain_starts is None else self.plain_starts
 
-    def read_times(self) -> None:
-        """Reads offsets and times, and no column behind theirs."""
-        reading.times(
-            self.data, self.positions, self.counts, self.damage.state, self.columns.timestamps, self.columns.offsets,
-            self.bounds,
-        )  # fmt: skip
-        self.columns.cut(int(self.bounds[-1]))
-
     def read_columns(self) -> int:
         """Reads offsets, times and lengths; gives the bytes of all that was looked at."""
         plain_bytes = self._index(with_payload=False)

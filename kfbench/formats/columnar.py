@@ -46,7 +46,7 @@ from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, Decoded
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats._columnar_reading import ColumnarReading
-from kfbench.formats._damage import OnError
+from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
 from kfbench.formats._format import Capabilities, shapes_of
 from kfbench.formats._index import Index, header_counts
@@ -153,10 +153,15 @@ class ColumnarFormat(SealedFormat):
         fetching.fetch(data, positions, indices, LIMITS.batch_records, LIMITS.field_bytes, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
-        read = ColumnarReading(data, positions, "raise", allowance, check_crcs=False)
-        read.read_times()
-        read.damage.errors()
-        return DecodedTimes(read.columns.timestamps, read.columns.offsets, read.bounds)
+        damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
+        most = allowance.limits.batch_records, allowance.limits.log_records(len(data))
+        records, _, _, _ = reading.survey(data, positions, *most, False, counts, damage.state)
+        room = records + columns.GROUP  # kernels write whole groups
+        timestamps, offsets = np.empty(room, np.int64), np.empty(room, np.int64)
+        bounds = np.empty(len(positions), np.int64)
+        reading.times(data, positions, counts, damage.state, timestamps, offsets, bounds)
+        damage.errors()
+        return DecodedTimes(timestamps[:records], offsets[:records], bounds)
 
     def decode_metadata(
         self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True

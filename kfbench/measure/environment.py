@@ -46,7 +46,7 @@ def environment() -> dict[str, Any]:
         "system": ", ".join(filter(None, (kernel(), " ".join(platform.libc_ver()).strip()))),
         "machine": platform.machine(),
         "cpu": _cpu_name(),
-        "cpu_model": _cpu_model(),
+        "cpu_model": cpu_model(),
         "cores": cores(),
         "cache": _caches(),
         "governor": _text(_SYSTEM / "cpufreq" / "scaling_governor"),
@@ -117,7 +117,7 @@ def last_level_cache_bytes() -> int | None:
     return max((int(size[:-1]) * units[size[-1]] for size in sizes), default=None)
 
 
-def _cpu_model() -> str | None:
+def cpu_model() -> str | None:
     """Family and model: a virtual machine may call several generations of processors by one name."""
     said = _first_processor()
     numbers = [f"{name.split()[-1]} {said[name]}" for name in ("cpu family", "model") if name in said]

@@ -72,4 +72,4 @@ def test_processors_of_one_name_are_told_apart(
 ) -> None:
     module = sys.modules["kfbench.measure.environment"]
     monkeypatch.setattr(module, "_text", lambda _: said)
-    assert (module._cpu_name.__wrapped__(), module._cpu_model()) == (name, model)
+    assert (module._cpu_name.__wrapped__(), module.cpu_model()) == (name, model)
