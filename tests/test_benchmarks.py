@@ -76,8 +76,8 @@ def test_the_first_parameters_stay_where_they_are() -> None:
 
 def test_there_is_something_to_run() -> None:
     assert {each.__name__ for each in CLASSES} == {
-        "Encode", "Decode", "DecodeMetadata", "Fetch", "Size", "Overhead", "BreakEven", "Compressed", "Memory",
-        "Compress", "Decompress", "Append", "Convert", "Compact", "Shapes", "Payload", "Made", "Render",
+        "Encode", "Decode", "DecodeMetadata", "ReadTimes", "Fetch", "Size", "Overhead", "BreakEven", "Compressed",
+        "Memory", "Compress", "Decompress", "Append", "Convert", "Compact", "Shapes", "Payload", "Made", "Render",
     }  # fmt: skip
 
 
