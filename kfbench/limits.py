@@ -5,6 +5,8 @@ from typing import Final
 
 from kfbench.errors import InvalidConfig
 
+MOST: Final = 1 << 62  # kernels count in int64
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -25,20 +27,20 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 62:
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < MOST:
                 raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 is wanted, not {value!r}")
 
     def log_bytes(self, log_size_bytes: int) -> int:
         """What a log of that size may decompress to in all, and what it may become in another format."""
-        return self.batch_bytes + self.log_expansion * log_size_bytes
+        return min(self.batch_bytes + self.log_expansion * log_size_bytes, MOST)
 
     def log_records(self, log_size_bytes: int) -> int:
         """How many records a log of that size may hold in all, where one may take no byte: 48 bytes of columns each."""
-        return self.batch_records + self.log_expansion * log_size_bytes // 48
+        return min(self.batch_records + self.log_expansion * log_size_bytes // 48, MOST)
 
     def log_headers(self, log_size_bytes: int) -> int:
         """How many headers the shared ones of a log may stand for in all: each takes 24 bytes of columns."""
-        return self.batch_headers + self.log_expansion * log_size_bytes // 24
+        return min(self.batch_headers + self.log_expansion * log_size_bytes // 24, MOST)
 
 
 LIMITS: Final = Limits()

@@ -1,13 +1,14 @@
 """What the bytes may make a reader allocate: each limit holds, and one more is enough to pass it."""
 
 import tracemalloc
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from kfbench import FORMATS, KfbenchError, Limits, Records, read_log
 from kfbench.errors import CorruptLog
-from kfbench.formats import Format
+from kfbench.formats import Entries, Format
 from tests.formats.fuzz import sealed
 
 every_format = pytest.mark.parametrize("fmt", FORMATS.values(), ids=FORMATS.keys())
@@ -80,6 +81,21 @@ def test_shared_headers_stand_for_no_more_than_a_log_may_hold() -> None:
     tracemalloc.stop()
     kept = fmt.decode(bytes(log.data) * 3, on_error="skip", limits=Limits(batch_headers=500_000, log_expansion=1))
     assert (len(kept), len(kept.errors)) == (1, 2)
+
+
+def test_other_formats_between_shared_headers_make_no_room_for_more_of_them() -> None:
+    records = Records.from_lists([None] * 100, headers=[[("", None)] * 500] * 100)
+    log, between = bytes(FORMATS["v3-batch-headers"].encode(records)), bytes(FORMATS["v2"].encode(records.part(0, 1)))
+    kept = read_log((log + between) * 3, on_error="skip", limits=Limits(batch_headers=50_000, log_expansion=1))
+    assert (len(kept), len(kept.errors)) == (4, 2)
+
+
+@every_format
+def test_the_largest_limits_are_taken(fmt: Format) -> None:
+    log = fmt.encode(Records.from_lists([b"v"] * 3), lossy=True)
+    limits = Limits(**{field.name: (1 << 62) - 1 for field in fields(Limits)})
+    assert len(fmt.decode(log, limits=limits).records) == 3
+    assert len(fmt.read_times(log, Entries.of(log.data).positions, limits).offsets) == 3
 
 
 def test_every_reader_takes_limits() -> None:

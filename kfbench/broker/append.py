@@ -358,7 +358,7 @@ def _checked(
     allowance: Allowance,
 ) -> _Run:
     """A run of requests that were read and hold to the rules; same bool[requests]: format and codec are the log's."""
-    rules, before_bytes = topic.rules(to), allowance.log_bytes
+    rules, before = topic.rules(to), replace(allowance)
     columns = read(fmt, data, positions, not same.all(), allowance, rules)
     latest_ms, in_order = check(columns, rules)
     codecs, stays = topic.codecs(traits), same
@@ -373,7 +373,8 @@ def _checked(
         if topic.codec:
             codecs = np.where(in_order, codecs, topic.codec)
         if columns.is_metadata and not stays.all():  # the payload is wanted after all
-            allowance.log_bytes, spent = before_bytes, columns.decompressed_bytes
+            spent = columns.decompressed_bytes
+            allowance.read_again(before)
             columns = read(fmt, data, positions, True, allowance, rules)
             columns = replace(columns, decompressed_bytes=columns.decompressed_bytes + spent)
     is_one_each = len(bounds) == len(positions)

@@ -140,9 +140,17 @@ class BatchedFormat(SealedFormat):
             errors=errors,
         )
 
-    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
+    def _fetch(
+        self,
+        data: Bytes,
+        positions: Int64,
+        indices: Int64,
+        allowance: Allowance,
+        state: NDArray[np.int8],
+        index: Index,
+    ) -> None:
         if self.features & ~(layouts.NO_RECORD_ATTRIBUTES_BIT | layouts.FIXED_HEADER_BIT):
-            super()._fetch(data, positions, indices, state, index)
+            super()._fetch(data, positions, indices, allowance, state, index)
         rows.fetch(data, positions, self.magic, indices, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:

@@ -25,12 +25,12 @@ class ColumnarReading:
         self.data, self.positions, self.allowance, self.check_crcs = data, positions, allowance, check_crcs
         self.damage = Damage(positions, on_error)
         batches = len(positions) - 1
-        limits = allowance.limits
         self.counts = np.empty(batches, np.int64)
         records, largest, self.two_clocks, self.any_headers = reading.survey(
-            data, positions, limits.batch_records, limits.log_records(len(data)), check_crcs, self.counts,
+            data, positions, allowance.limits.batch_records, allowance.log_records, check_crcs, self.counts,
             self.damage.state,
         )  # fmt: skip
+        allowance.log_records -= records
         room = records + columns.GROUP  # kernels write whole groups
         self.columns, self.scratch = Index(room, self.two_clocks), np.empty(largest + columns.GROUP, np.int64)
         self.header_bounds = np.empty(room + 1 if self.any_headers else 0, np.int64)
@@ -54,7 +54,7 @@ class ColumnarReading:
     def _index(self, with_payload: bool) -> int:
         """Reads all that is outside the codec but for the headers' own columns; gives its bytes."""
         limits = self.allowance.limits
-        most = limits.field_bytes, limits.batch_headers, limits.log_headers(len(self.data))
+        most = limits.field_bytes, limits.batch_headers, self.allowance.log_headers
         plain_bytes: int = reading.index(
             self.data, self.positions, self.counts, most, self.check_crcs, self.two_clocks, with_payload, self.scratch,
             self.damage.state, self.columns.columns, self.header_bounds, self.header_columns, self.totals, self.codecs,
@@ -84,6 +84,7 @@ class ColumnarReading:
         n = int(self.bounds[-1])
         self.columns.cut(n)
         self.header_bounds = self.header_bounds[: n + 1] if self.any_headers else np.zeros(n + 1, np.int64)
+        self.allowance.log_headers -= int(self.header_bounds[n])
 
     def _decompress(self) -> None:
         """Makes the payloads plain; none grows beyond what the lengths of its batch add up to."""

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.errors import CorruptLog
 from kfbench.formats._damage import OnError, check_choice
 from kfbench.kernels import frames
@@ -32,7 +32,7 @@ class Entries(NamedTuple):
             if entries <= room:
                 break
             room = entries
-        positions, magics = positions[: entries + 1], magics[:entries]
+        positions, magics = read_only(positions[: entries + 1]), magics[:entries]
         broken = (
             CorruptLog(stop, "length", "too small to be skipped: nothing after it can be found") if stopped else None
         )

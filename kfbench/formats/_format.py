@@ -210,10 +210,10 @@ class Format(ABC):
         """Offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look an offset up by its time.
         positions: of `Entries.of`, or a run of them.
 
-        v2, v3 without features that say where a record lies or how its numbers are written, and columnar read nothing
-        else of a record: damage there goes unseen. What lies behind a codec is decompressed, metadata first where it
-        comes first. No checksum is checked but by the formats that decode all of it, as in `decode_metadata`. Raises
-        CorruptLog, InvalidRecords for positions that are none.
+        v2, v3 without tags and without features that say where a record lies or how its numbers are written, and
+        columnar read nothing else of a record: damage there goes unseen. What lies behind a codec is decompressed,
+        metadata first where it comes first. No checksum is checked but by the formats that decode all of it, as in
+        `decode_metadata`. Raises CorruptLog, InvalidRecords for positions that are none.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         positions = _entries(positions, data)
@@ -223,11 +223,12 @@ class Format(ABC):
         log = self.decode_at(data, positions, "raise", allowance)
         return DecodedTimes(log.records.shapes.timestamps_ms, log.records.shapes.offsets, log.bounds)
 
-    def fetch(self, data: Any, positions: Int64, indices: ArrayLike) -> Records:
+    def fetch(self, data: Any, positions: Int64, indices: ArrayLike, limits: Limits | None = None) -> Records:
         """Record indices[b] of each batch data[positions[b]:positions[b + 1]], as one record a batch without headers.
 
-        No other record is decoded, and no checksum checked. Raises IllegalCombination where the format has no way to do
-        that, CorruptLog for a batch that is damaged, has a codec or has no such record.
+        positions: of `Entries.of`, or a run of them. No other record is decoded, and no checksum checked. Raises
+        IllegalCombination where the format has no way to do that, CorruptLog for a batch that is damaged, has a codec
+        or has no such record, InvalidRecords for positions that are none.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
@@ -235,11 +236,19 @@ class Format(ABC):
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
-        self._fetch(data, positions, wanted, damage.state, index)
+        self._fetch(data, positions, wanted, Allowance.of(len(data), limits), damage.state, index)
         damage.errors()
         return index.records(data, np.zeros(len(wanted) + 1, np.int64), NO_HEADERS)
 
-    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:  # noqa: ARG002
+    def _fetch(
+        self,
+        data: Bytes,  # noqa: ARG002
+        positions: Int64,  # noqa: ARG002
+        indices: Int64,  # noqa: ARG002
+        allowance: Allowance,  # noqa: ARG002
+        state: NDArray[np.int8],  # noqa: ARG002
+        index: Index,  # noqa: ARG002
+    ) -> None:
         raise IllegalCombination(f"{self.name} has no way to one record of a batch")
 
     @abstractmethod
@@ -326,8 +335,8 @@ class Format(ABC):
 
 def _entries(positions: ArrayLike, data: Bytes) -> Int64:
     found: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
-    if not len(found) or not frames.are_entries(found, len(data)):
-        raise InvalidRecords("positions: must rise inside the data, a header's bytes at least")
+    if not frames.are_entries(data, found):
+        raise InvalidRecords("positions: must be of entries one after another, each as long as it says")
     return found
 
 

@@ -82,9 +82,9 @@ class Reading:
         index = Index(self.records, two_clocks=self.two_clocks)
         header_bounds, bounds = np.empty(self.records + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
-        (batch.index_featured if self.featured else batch.index)(
+        self.allowance.log_headers = (batch.index_featured if self.featured else batch.index)(
             self.data, self.positions, self.magic, self.source, self.starts, self.ends, self.payload_ends, *self.shared,
-            (limits.batch_headers, limits.field_bytes, limits.log_headers(len(self.data))), self.check_crcs,
+            (limits.batch_headers, limits.field_bytes, self.allowance.log_headers), self.check_crcs,
             self.damage.state, index.columns, header_bounds, bounds,
         )  # fmt: skip
         n = int(bounds[-1])
@@ -93,7 +93,7 @@ class Reading:
 
     def times(self) -> tuple[Int64, Int64, Int64]:
         """Timestamps, offsets and bounds int64[batches + 1]."""
-        if self.featured:  # where headers come first, no length leads from record to record; of the others few are read
+        if self.featured:  # where headers come first, no length leads from record to record; the others are rare
             index, _, bounds = self.index()
             return index.timestamps, index.offsets, bounds
         timestamps, offsets = np.empty(self.records, np.int64), np.empty(self.records, np.int64)

@@ -52,7 +52,7 @@ from kfbench.formats._format import Capabilities, shapes_of
 from kfbench.formats._index import Index, header_counts
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
-from kfbench.limits import LIMITS, Limits
+from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
 CARRIED: Final = Capabilities(
@@ -149,13 +149,23 @@ class ColumnarFormat(SealedFormat):
             errors=errors,
         )
 
-    def _fetch(self, data: Bytes, positions: Int64, indices: Int64, state: NDArray[np.int8], index: Index) -> None:
-        fetching.fetch(data, positions, indices, LIMITS.batch_records, LIMITS.field_bytes, state, index.columns)
+    def _fetch(
+        self,
+        data: Bytes,
+        positions: Int64,
+        indices: Int64,
+        allowance: Allowance,
+        state: NDArray[np.int8],
+        index: Index,
+    ) -> None:
+        most = allowance.limits.batch_records, allowance.log_records, allowance.limits.field_bytes
+        fetching.fetch(data, positions, indices, *most, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
-        most = allowance.limits.batch_records, allowance.limits.log_records(len(data))
+        most = allowance.limits.batch_records, allowance.log_records
         records, _, _, _ = reading.survey(data, positions, *most, False, counts, damage.state)
+        allowance.log_records -= records
         room = records + columns.GROUP  # kernels write whole groups
         timestamps, offsets = np.empty(room, np.int64), np.empty(room, np.int64)
         bounds = np.empty(len(positions), np.int64)

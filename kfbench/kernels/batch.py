@@ -57,6 +57,7 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
     decompressed. columns: as in `formats._index`; timestamps are a consumer's, created the producer's (one array may
     serve for both where no batch has log append time). limits: (headers a batch, bytes a field, headers in all that
     tag 1 may stand for). A batch that breaks a promise gets its state and no record. Fills bounds int64[batches + 1].
+    Gives what is left of the last limit.
     """
     most_headers, most_bytes, most_shared = limits
     _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
@@ -116,6 +117,7 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
             most_shared -= common * count
             r += count
             bounds[b + 1] = r
+    return most_shared
 
 
 @kernel

@@ -8,7 +8,7 @@ LENGTH_AT = layouts.position(layouts.ENTRY, "length")
 START = layouts.ENTRY.itemsize
 MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
 AHEAD, LINES, LINE_BYTES = 8, 4, 64  # entries, and cache lines of each: a header, and columns of 50 records
-STREAM_BEGIN, STREAM_BYTES = 256, 640  # from a record on; lines between longer ones take longer than to wait for those
+STREAM_BEGIN, STREAM_BYTES = 256, 640  # behind a record; the longest whose lines all come sooner than the few wanted
 
 
 @leaf
@@ -22,7 +22,8 @@ def ask_ahead(data, positions, b):
 @leaf
 def ask_on(data, at, size):
     """As `ask_ahead`, at a record of so many bytes of which few are read: those behind it will be about as long, and
-    all their lines come sooner than the few that are wanted, one waiting for another."""
+    all their lines come sooner than the few that are wanted, one waiting for another. Of records longer than
+    STREAM_BYTES nothing is asked for."""
     for k in range(0, size if size <= STREAM_BYTES else 0, LINE_BYTES):
         prefetch(data, at + STREAM_BEGIN + k)
 
@@ -53,14 +54,16 @@ def walk(data, positions, magics):
 
 
 @kernel
-def are_entries(positions, size):
-    """Whether they rise inside `size` bytes, each entry with a magic."""
-    sound = True
-    for b in range(len(positions)):
-        sound &= 0 <= positions[b] <= size
-        if b:
-            sound &= positions[b] - positions[b - 1] > MAGIC_AT
-    return sound
+def are_entries(data, positions):
+    """Whether these are positions as `walk` finds them, or a run of such: each entry ends where its length says."""
+    if len(positions) == 0 or not 0 <= positions[0] <= len(data):
+        return False
+    for b in range(len(positions) - 1):
+        ask_ahead(data, positions, b)
+        at, end = positions[b], positions[b + 1]
+        if end > len(data) or end - at < START + MIN_LENGTH or get_i32(data, at + LENGTH_AT) + START != end - at:
+            return False
+    return True
 
 
 @kernel

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench import FORMATS, BatchFields, Records, codecs
-from kfbench.arrays import as_bytes
+from kfbench.arrays import Int64, as_bytes
 from kfbench.batches import DecodedLog
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
+from kfbench.formats import Entries
 from kfbench.formats._columnar_reading import ColumnarReading
 from kfbench.kernels.columnar.batch_header import HEADERS
 from kfbench.limits import Limits
@@ -609,12 +610,9 @@ def test_a_record_that_cannot_be_fetched(name: str) -> None:
             fmt.fetch(log, log.positions, [0, index])
     with pytest.raises(CorruptLog, match="whole batch"):
         fmt.fetch(compressed, compressed.positions, [0, 0])
+    other = FORMATS["v3"].encode(records, 2)
     with pytest.raises(CorruptLog, match="magic"):
-        fmt.fetch(FORMATS["v3"].encode(records, 2), np.array([0, 60]), [0])
-    far = np.array([1, -(2**63), -5, 50])  # their differences are all positive, modulo 2**64
-    for positions in (log.positions[::-1].copy(), log.positions + 9, log.positions[[0, 0]], far):
-        with pytest.raises(InvalidRecords):
-            fmt.fetch(log, positions, [0] * (len(positions) - 1))
+        fmt.fetch(other, other.positions, [0, 0])
     with pytest.raises(InvalidRecords, match="indices"):
         fmt.fetch(log, log.positions, [0])
     with pytest.raises(IllegalCombination, match="v1"):
@@ -656,6 +654,10 @@ def test_a_payload_is_no_larger_than_its_lengths_say(codec: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+def positions_of(log: bytes) -> Int64:
+    return Entries.of(as_bytes("log", log)).positions
 
 
 def batch_of(bits: int, body: str, count: str = "02") -> bytes:
@@ -753,6 +755,31 @@ def test_a_claim_of_records_is_refused_before_there_is_room_for_them() -> None:
     two = batch_of(0, "", "e807") * 2
     kept = COLUMNAR.decode(two, on_error="skip", limits=Limits(batch_records=1000, log_expansion=1))
     assert (len(kept.records), len(kept.errors)) == (1000, 1)
+    with pytest.raises(CorruptLog, match="log_expansion"):
+        COLUMNAR.read_times(two, positions_of(two), Limits(batch_records=1000, log_expansion=1))
+
+
+def test_other_formats_between_claims_make_no_room_for_more_of_them() -> None:
+    """The limits are of a log, and not of a run of batches of one magic."""
+    claim, between = batch_of(0, "", "e807"), bytes(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]))
+    limits = Limits(batch_records=1000, log_expansion=1)
+    kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
+    assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
+    claim = batch_of(0x4000, "01 01" + "00 00 01", "e807")
+    limits = Limits(batch_headers=1000, log_expansion=1)
+    kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
+    assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
+
+
+def test_one_record_is_not_looked_for_among_more_than_a_log_may_hold() -> None:
+    """Lengths that rise by nothing have no bytes, and are added up one after another."""
+    data = batch_of(0x1000, "80 00 00", "e807") * 3
+    positions, limits = positions_of(data), Limits(batch_records=1000, log_expansion=1)
+    assert len(COLUMNAR.fetch(data, positions, [999] * 3)) == 3
+    assert len(COLUMNAR.fetch(data, positions[:2], [999], limits)) == 1
+    with pytest.raises(CorruptLog, match=r"limits\.log_expansion") as refused:
+        COLUMNAR.fetch(data, positions, [999] * 3, limits)
+    assert refused.value.position == positions[1]
 
 
 def test_claims_of_headers_are_refused_before_there_is_room_for_them() -> None:
@@ -824,7 +851,7 @@ def test_a_record_of_a_batch_that_is_cut_short_or_damaged_anywhere(name: str) ->
     """It is refused by a typed error, or lies within the batch: there is no checksum to rely on."""
     messages = [Message(**{**each.__dict__, "headers": ()}) for each in HEADED]
     data = bytes(FORMATS[name].encode(records_of(messages), [0, len(messages)]).data)
-    cut = [data[:size] for size in range(20, len(data))]
+    cut = [data[:size] for size in range(26, len(data))]
     damaged = [
         data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :] for i in range(12, len(data)) for bit in (1, 0x80, 0xFF)
     ]

@@ -9,6 +9,7 @@ from kfbench import FORMATS, BatchFields, EncodedLog, Limits, Records
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries
 from kfbench.formats._format import Format
+from kfbench.kernels.frames import LENGTH_AT, MIN_LENGTH, START
 from tests.formats.test_metadata import ARMS, BOUNDS, RECORDS
 
 PARTIAL = [name for name, fmt in FORMATS.items() if type(fmt)._read_times is not Format._read_times]
@@ -71,6 +72,8 @@ def test_what_leads_to_them_is_checked(name: str) -> None:
                 seen = fmt.read_times(data, log.positions)
             except CorruptLog as error:
                 assert error.position == log.positions[1]  # noqa: PT017 - or nothing is raised
+            except InvalidRecords:
+                assert LENGTH_AT <= at - log.positions[1] < START
             else:
                 assert seen.bounds[1] == 10 and seen.bounds[-1] - seen.bounds[-2] == 10
                 assert len(seen.offsets) == len(seen.timestamps_ms) == seen.bounds[-1]
@@ -83,14 +86,27 @@ def test_of_some_entries(name: str) -> None:
     positions = Entries.of(log.data).positions
     some, of_all = fmt.read_times(log.data, positions[2:5]), fmt.decode(log)
     assert some.offsets.tolist() == of_all.records.offsets[of_all.bounds[2] : of_all.bounds[4]].tolist()
-    with pytest.raises(InvalidRecords, match="positions: must rise"):
-        fmt.read_times(log.data, positions + 1)
-    wrong: list[Any] = [positions[:0], positions[::-1].astype(np.uint64), positions * 1.0, positions[None]]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_positions_that_are_none(name: str) -> None:
+    """Neither those of no entry at all nor those that leave one out, whose records would be missed by nobody."""
+    fmt = FORMATS[name]
+    log = fmt.encode(MANY, [0, 0, 50, 150, 300] if fmt.capabilities.empty_batches else [0, 50, 150, 300], lossy=True)
+    positions = Entries.of(log.data).positions
+    far = np.array([1, -(2**63), -5, 50])  # their differences are all positive, modulo 2**64
+    falling, twice = positions[::-1], positions[[0, 0, 1]]
+    wrong: list[Any] = [positions[:0], positions * 1.0, positions[None], positions + 1, falling, twice, far]
+    wrong += [falling.astype(np.uint64), positions[[0, 2, 3]], positions[[0, -1]], [0, START + MIN_LENGTH - 1]]
     for none in wrong:
         with pytest.raises(InvalidRecords, match="positions"):
             fmt.read_times(log.data, none)
-    with pytest.raises(CorruptLog):
-        fmt.read_times(log.data, positions[::2])
+        if fmt.name in ("v2", "columnar"):
+            with pytest.raises(InvalidRecords, match="positions"):
+                fmt.fetch(log, none, [0] * max(len(none) - 1, 0))
+    for size in range(START + MIN_LENGTH):
+        with pytest.raises(InvalidRecords, match="positions"):
+            fmt.read_times(bytes(size), np.array([0, size]))
 
 
 @pytest.mark.parametrize("name", PARTIAL)

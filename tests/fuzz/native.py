@@ -25,7 +25,6 @@ from kfbench.broker.append import append
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog
 from kfbench.formats import Entries, Format
-from kfbench.kernels.frames import MAGIC_AT
 from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT
 from tests.fetching import is_fetched
 from tests.fuzz import mutate
@@ -113,8 +112,6 @@ def check(name: str, data: NDArray[np.uint8], again: bool) -> list[str]:
 def times(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
     """They see less, so they may read more."""
     positions = Entries.of(data).positions
-    if len(positions) == 1 or np.diff(positions).min() <= MAGIC_AT:
-        return
     try:
         seen = fmt.read_times(data, positions, limits=LIMITS)
     except CorruptLog as error:
@@ -139,7 +136,7 @@ def other_paths(fmt: Format, log: DecodedLog, data: NDArray[np.uint8]) -> None:
     refused(mirror, data, fmt, limits=LIMITS)
     entries = Entries.of(data)
     starts = entries.positions[:-1]
-    if entries.trailing_bytes or not len(starts) or np.diff(entries.positions).min() <= MAGIC_AT:
+    if entries.trailing_bytes or not len(starts):
         return
     is_plain = is_sound and not log.batch_rows["codec"].any() and not log.records.shapes.has_headers
     for b, (start, end) in enumerate(itertools.pairwise(entries.positions.tolist())):

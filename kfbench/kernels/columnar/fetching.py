@@ -42,11 +42,13 @@ def _read_around(data, p, end, n, nulls, i, with_total, most_bytes):
 
 
 @kernel
-def fetch(data, positions, indices, most_records, most_bytes, state, columns):
+def fetch(data, positions, indices, most_records, most_in_all, most_bytes, state, columns):
     """Record indices[b] of each batch, as one row b of the columns, which have no created times; no checksum is
-    checked. most_records, most_bytes: in a batch, in a field. A batch that breaks a promise, has a codec or headers
-    gets its state.
+    checked. most_records, most_bytes: in a batch, in a field; most_in_all: records of all batches, for some columns are
+    read value by value, and values may take no byte. A batch that breaks a promise, has a codec or headers gets its
+    state.
     """
+    records = np.int64(0)
     timestamps, _, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
     for b in range(len(indices)):
         ask_ahead(data, positions, b)
@@ -67,9 +69,12 @@ def fetch(data, positions, indices, most_records, most_bytes, state, columns):
             problem = status.NOT_FETCHED
         if problem == status.SOUND and n > most_records:
             problem = status.LIMIT_RECORDS
+        if problem == status.SOUND and n > most_in_all - records:
+            problem = status.LIMIT_LOG_RECORDS
         if problem != status.SOUND:
             state[b] = problem
             continue
+        records += n
         age, delta, key_length, value_length = np.int64(0), i, np.int64(NULL), np.int64(NULL)
         key_before = key_total = value_before = np.int64(0)
         if n == 1:

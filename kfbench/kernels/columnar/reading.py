@@ -42,7 +42,7 @@ from kfbench.kernels.columnar.columns import ALL_ALIKE, read_length
 from kfbench.kernels.frames import ask_ahead
 from kfbench.kernels.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8, get_u32
 from kfbench.kernels.octets import put_line, put_starts
-from kfbench.kernels.sealing import AFTER_LENGTH, INT32_MAX, LENGTH
+from kfbench.kernels.sealing import INT32_MAX, LENGTH
 from kfbench.kernels.sequence import last_sequence
 from kfbench.kernels.shared_headers import same_bytes
 from kfbench.kernels.varint import get_uvarint, get_varlong
@@ -66,7 +66,7 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
         if get_i8(data, at + MAGIC) != THIS_MAGIC:
             state[b] = status.MAGIC
             continue
-        if end - at <= HEADER or get_i32(data, at + LENGTH) + AFTER_LENGTH != end - at:  # or somebody left one out
+        if end - at <= HEADER:
             state[b] = status.SIZE
             continue
         header = read_header(data, at, end)
