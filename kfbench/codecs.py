@@ -34,13 +34,15 @@ Buffer: TypeAlias = bytes | memoryview  # bytes are quicker to take apart; a vie
 @dataclass(kw_only=True)
 class Allowance:
     """What may still be made of a log while it is read, whichever formats it has: `limits` for a batch, and in all
-    `log_bytes` decompressed, `log_records` that may take no byte each, `log_headers` that shared ones stand for, and
-    `built_bytes` of plain batches where it is written in another format."""
+    `log_bytes` decompressed, of columnar `log_records` and `log_headers`, which may take no byte each, of v3 those
+    headers that shared ones stand for, `log_header_bytes` that headers stand for, and `built_bytes` of plain batches
+    where it is written in another format."""
 
     limits: Limits
     log_bytes: int
     log_records: int
     log_headers: int
+    log_header_bytes: int
     built_bytes: int
 
     @classmethod
@@ -55,12 +57,14 @@ class Allowance:
             log_bytes=log_bytes,
             log_records=limits.log_records(log_size_bytes),
             log_headers=limits.log_headers(log_size_bytes),
+            log_header_bytes=log_bytes,
             built_bytes=log_bytes,
         )
 
     def read_again(self, before: Self) -> None:
         """What has been read since `before`, a copy of this one, is read once more: it counts once."""
-        self.log_bytes, self.log_records, self.log_headers = before.log_bytes, before.log_records, before.log_headers
+        self.log_bytes, self.log_records = before.log_bytes, before.log_records
+        self.log_headers, self.log_header_bytes = before.log_headers, before.log_header_bytes
 
     def decompress(self, codec: "Codec", payload: Any, most_bytes: int | None = None) -> bytes:
         """Raises Undecodable, also of a payload larger than `most_bytes`; what was decompressed before that is spent

@@ -13,9 +13,10 @@ class Limits:
     """Beyond these a batch is refused as damaged (`CorruptLog`). Raises InvalidConfig for a limit below 1.
 
     batch_bytes: one compressed batch, decompressed. log_expansion: all batches of a log together may decompress to so
-    many times its size, and batch_bytes on top. batch_records: records of one batch, or messages of one wrapper.
-    batch_headers: headers of one batch, those that its records share counted for each. field_bytes: one key, value,
-    header key or header value. The columns of a record take 48 bytes, those of a header 24.
+    many times its size, and batch_bytes on top (`log_records` and `log_headers` have it in columns). batch_records:
+    records of one batch, or messages of one wrapper. batch_headers: headers of one batch, those that its records share
+    counted for each. field_bytes: one key, value, header key or header value. The columns of a record take 48 bytes,
+    those of a header 24.
     """
 
     batch_bytes: int = 256 << 20  # a broker's default message.max.bytes is 1 MiB
@@ -28,7 +29,9 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < MOST:
-                raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 is wanted, not {value!r}")
+                raise InvalidConfig(
+                    f"limits.{field.name}: a whole number from 1 up, below 2**62, is wanted, not {value!r}"
+                )
 
     def log_bytes(self, log_size_bytes: int) -> int:
         """What a log of that size may decompress to in all, and what it may become in another format."""

@@ -43,6 +43,7 @@ _UNREADABLE: Final = tuple(  # of these a broker has nothing to say, or no error
         status.LIMIT_RECORDS,
         status.LIMIT_LOG_RECORDS,
         status.LIMIT_HEADERS,
+        status.LIMIT_LOG_HEADERS,
         status.LIMIT_LOG_HEADER_BYTES,
         status.LIMIT_FIELD,
     )

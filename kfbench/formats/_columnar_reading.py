@@ -30,7 +30,6 @@ class ColumnarReading:
             data, positions, allowance.limits.batch_records, allowance.log_records, check_crcs, self.counts,
             self.damage.state,
         )  # fmt: skip
-        allowance.log_records -= records
         room = records + columns.GROUP  # kernels write whole groups
         self.columns, self.scratch = Index(room, self.two_clocks), np.empty(largest + columns.GROUP, np.int64)
         self.header_bounds = np.empty(room + 1 if self.any_headers else 0, np.int64)
@@ -40,6 +39,7 @@ class ColumnarReading:
         self.source, self.bodies, self.ends = data, self.header_columns, positions[1:]
         self.plain_starts: Int64 | None = None
         self.headers, self.header_data = NO_HEADERS, data
+        self.header_bytes_left = allowance.log_header_bytes
 
     @cached_property
     def header_totals(self) -> Int64:
@@ -84,7 +84,9 @@ class ColumnarReading:
         n = int(self.bounds[-1])
         self.columns.cut(n)
         self.header_bounds = self.header_bounds[: n + 1] if self.any_headers else np.zeros(n + 1, np.int64)
+        self.allowance.log_records -= n
         self.allowance.log_headers -= int(self.header_bounds[n])
+        self.allowance.log_header_bytes = self.header_bytes_left
 
     def _decompress(self) -> None:
         """Makes the payloads plain; none grows beyond what the lengths of its batch add up to."""
@@ -118,10 +120,10 @@ class ColumnarReading:
             values = np.empty(max(len(self.scratch), headers + columns.GROUP), np.int64)
             room = values, np.empty(2 * record_headers.MOST_VALUES, np.int64)
             self.headers, self.bodies = header_room(headers), self.header_columns.copy()
-            self.out_bytes, self.most_digits = record_headers.index(
+            self.out_bytes, self.most_digits, self.header_bytes_left = record_headers.index(
                 self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
-                limits.field_bytes, limits.log_bytes(len(self.data)), room, self.damage.state, self.codecs,
-                self.bodies, self.header_totals, self.made, self.headers,
+                limits.field_bytes, self.allowance.log_header_bytes, room, self.damage.state, self.codecs, self.bodies,
+                self.header_totals, self.made, self.headers,
             )  # fmt: skip
 
     def _place(self) -> None:

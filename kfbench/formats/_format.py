@@ -226,9 +226,10 @@ class Format(ABC):
     def fetch(self, data: Any, positions: Int64, indices: ArrayLike, limits: Limits | None = None) -> Records:
         """Record indices[b] of each batch data[positions[b]:positions[b + 1]], as one record a batch without headers.
 
-        positions: of `Entries.of`, or a run of them. No other record is decoded, and no checksum checked. Raises
+        positions: of `Entries.of`, or a run of them. limits: of columnar; v2 and v3 make room for one record a batch,
+        whatever the bytes claim. No other record is decoded, and no checksum checked. Raises
         IllegalCombination where the format has no way to do that, CorruptLog for a batch that is damaged, has a codec
-        or has no such record, InvalidRecords for positions that are none.
+        or has no such record, and of columnar for one with headers; InvalidRecords for positions that are none.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
@@ -336,7 +337,7 @@ class Format(ABC):
 def _entries(positions: ArrayLike, data: Bytes) -> Int64:
     found: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
     if not frames.are_entries(data, found):
-        raise InvalidRecords("positions: must be of entries one after another, each as long as it says")
+        raise InvalidRecords("positions: must be of entries (Entries.of), one after another, each as long as it says")
     return found
 
 

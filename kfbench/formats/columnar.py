@@ -165,7 +165,6 @@ class ColumnarFormat(SealedFormat):
         damage, counts = Damage(positions, "raise"), np.empty(len(positions) - 1, np.int64)
         most = allowance.limits.batch_records, allowance.log_records
         records, _, _, _ = reading.survey(data, positions, *most, False, counts, damage.state)
-        allowance.log_records -= records
         room = records + columns.GROUP  # kernels write whole groups
         timestamps, offsets = np.empty(room, np.int64), np.empty(room, np.int64)
         bounds = np.empty(len(positions), np.int64)

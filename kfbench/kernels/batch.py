@@ -83,7 +83,7 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
             if shared_starts[b] != shared_stops[b]:
                 _, common, _ = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
                 if common * count > most_shared:
-                    problem = status.LIMIT_HEADERS
+                    problem = status.LIMIT_LOG_HEADERS
         clock = base_time, bits & APPEND != 0, append_time
         if problem != status.SOUND:
             pass

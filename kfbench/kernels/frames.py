@@ -61,7 +61,9 @@ def are_entries(data, positions):
     for b in range(len(positions) - 1):
         ask_ahead(data, positions, b)
         at, end = positions[b], positions[b + 1]
-        if end > len(data) or end - at < START + MIN_LENGTH or get_i32(data, at + LENGTH_AT) + START != end - at:
+        if not 0 <= at < end <= len(data):  # before they are subtracted
+            return False
+        if end - at < START + MIN_LENGTH or get_i32(data, at + LENGTH_AT) + START != end - at:
             return False
     return True
 

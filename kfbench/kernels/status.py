@@ -51,9 +51,10 @@ LIMIT_LOG_RECORDS: Final = 45
 LIMIT_LOG_HEADER_BYTES: Final = 46
 NO_SUCH_RECORD: Final = 47
 NOT_FETCHED: Final = 48
+LIMIT_LOG_HEADERS: Final = 49
 
 PROMISES: Final[dict[int, tuple[str, str]]] = {
-    SIZE: ("length", "smaller than the format's own header, or not what the batch takes"),
+    SIZE: ("length", "smaller than the format's own header"),
     CRC: ("crc", "the stored checksum is not that of the bytes"),
     CODEC: ("attributes", "names a codec that this format does not have"),
     ATTRIBUTES: ("attributes", "bits are set that this format does not know"),
@@ -100,5 +101,6 @@ PROMISES: Final[dict[int, tuple[str, str]]] = {
     LIMIT_LOG_RECORDS: ("count", "more records in all than limits.log_expansion allows a log of this size"),
     NO_SUCH_RECORD: ("count", "no record of that number"),
     NOT_FETCHED: ("attributes", "a codec, or headers before the payload: only the whole batch can be read"),
+    LIMIT_LOG_HEADERS: ("header count", "more headers in all than limits.log_expansion allows a log of this size"),
     LIMIT_LOG_HEADER_BYTES: ("headers", "more bytes in all than limits.log_expansion allows a log of this size"),
 }

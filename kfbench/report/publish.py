@@ -71,8 +71,9 @@ def newest(reports: Path) -> Path:
 
 
 def _claim(staging: Path, out: Path, date: str) -> Path:
-    """Renames to the first free `<date>.<n>`; what someone else makes meanwhile moves us one further."""
-    for n in count(1):
+    """Renames to the `<date>.<n>` behind the last, whatever was removed; what someone else makes meanwhile moves us one
+    further."""
+    for n in count(1 + max(map(_serial, out.glob(f"{date}.*")), default=0)):
         target = out / f"{date}.{n}"
         if target.exists():
             continue

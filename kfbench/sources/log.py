@@ -38,7 +38,7 @@ RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
 RUN_RECORDS: Final = 1 << 19  # of several batches, as far as their headers tell
 OVER_A_RUN: Final = tuple(
     status.PROMISES[state][1]
-    for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
+    for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
 )
 
 SEGMENT: Final = ".log"

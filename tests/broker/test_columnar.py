@@ -379,6 +379,22 @@ class TestSeenOutsideTheCodec:
         with pytest.raises(CorruptLog, match=r"limits\.log_expansion"):
             append(two, limits=Limits(batch_records=1000, log_expansion=1))
 
+    @pytest.mark.parametrize(
+        ("values", "limits"),
+        [
+            ([b"v"] * 1000, Limits(batch_records=1000, batch_headers=1000, log_expansion=60)),
+            ([b"%04000x" % (i % 16) for i in range(1000)], Limits(batch_bytes=4_100_000, log_expansion=60)),
+        ],
+    )
+    def test_what_is_read_again_counts_once(self, values: list[bytes], limits: Limits) -> None:
+        """Offsets out of order have a batch built anew, whose columns were read before."""
+        offsets = [*range(3), 4, 3, *range(5, 1000)]
+        records = Records.from_lists([None] * 1000, offsets=offsets, headers=[[("k", value)] for value in values])
+        sent = COLUMNAR.encode(records, 1000)
+        with pytest.raises(CorruptLog, match="log_expansion"):
+            read_log(sent.data.tobytes() * 2, limits=limits)
+        assert append(sent, limits=limits).next_offset == 1000
+
     @pytest.mark.parametrize("claimed", [(1 << 24) + 1, 2**31 - 1])
     def test_by_default_too_and_before_there_is_room(self, claimed: int) -> None:
         sent = sealed(bytes(16) + b"\4" + bytes(12) + unsigned(claimed))

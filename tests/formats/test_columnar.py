@@ -769,6 +769,17 @@ def test_other_formats_between_claims_make_no_room_for_more_of_them() -> None:
     limits = Limits(batch_headers=1000, log_expansion=1)
     kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
     assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
+    assert kept.errors[0].promise == "more headers in all than limits.log_expansion allows a log of this size"
+    claim = bytes(COLUMNAR.encode(with_headers([b"%04000x" % (i % 16) for i in range(1000)]), 1000))
+    kept = read_log((claim + between) * 5, on_error="skip", limits=Limits(batch_bytes=5_000_000, log_expansion=1))
+    assert (len(kept), {error.field for error in kept.errors}) == (6, {"headers"})
+
+
+def test_a_damaged_batch_takes_no_room_from_those_behind_another_format() -> None:
+    damaged, sound = batch_of(0x1000, "ff 00 00", "e807"), batch_of(0, "", "e807")
+    between = bytes(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]))
+    limits = Limits(batch_records=1000, log_expansion=1)
+    assert len(read_log(damaged + between + sound, on_error="skip", limits=limits).records) == 1000
 
 
 def test_one_record_is_not_looked_for_among_more_than_a_log_may_hold() -> None:

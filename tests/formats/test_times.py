@@ -97,6 +97,7 @@ def test_positions_that_are_none(name: str) -> None:
     far = np.array([1, -(2**63), -5, 50])  # their differences are all positive, modulo 2**64
     falling, twice = positions[::-1], positions[[0, 0, 1]]
     wrong: list[Any] = [positions[:0], positions * 1.0, positions[None], positions + 1, falling, twice, far]
+    wrong += [np.array([len(log.data) - off, -(2**63)]) for off in (0, 5)]
     wrong += [falling.astype(np.uint64), positions[[0, 2, 3]], positions[[0, -1]], [0, START + MIN_LENGTH - 1]]
     for none in wrong:
         with pytest.raises(InvalidRecords, match="positions"):

@@ -157,10 +157,14 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
 def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
     """Reads a few records by themselves, times by themselves, and lengths without a checksum."""
     positions = Entries.of(data).positions
+    for at in (len(data), len(data) - 5):  # an end far below, whose distance is a size modulo 2**64
+        with suppress(InvalidRecords):
+            fmt.read_times(data, np.array([at, -(2**63)]))
+            raise AssertionError("positions of nothing are taken")
     for start, end in itertools.pairwise(positions.tolist()):
         for index in (0, 1, 7):
             is_fetched(fmt, data, start, end, index)
-    with suppress(CorruptLog, InvalidRecords):
+    with suppress(CorruptLog):
         fmt.read_times(data, positions)
     fmt.decode_metadata(data, on_error="skip", check_crcs=False)
 

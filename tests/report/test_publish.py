@@ -55,6 +55,14 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
+def test_a_report_is_the_newest_also_where_an_older_one_was_removed(run: Run, tmp_path: Path) -> None:
+    date = run.manifest["started"][:10]
+    for n in (2, 10):
+        (tmp_path / f"{date}.{n}").mkdir()
+    made = publish(run.path, tmp_path)
+    assert made.name == f"{date}.11" and newest(tmp_path) == made
+
+
 def test_a_report_is_named_after_the_day_of_the_run_and_holds_what_it_says(report: Path, run: Run) -> None:
     assert report.name == f"{run.manifest['started'][:10]}.1"
     files = {path.relative_to(report).as_posix() for path in report.rglob("*") if path.is_file()}

@@ -283,6 +283,8 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             elif bits & HEADERS:
                 most = min(most_headers, most_headers_in_all - header_bounds[r])
                 problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
+                if problem == status.LIMIT_HEADERS and most < most_headers:
+                    problem = status.LIMIT_LOG_HEADERS
             elif any_headers:
                 put_line(header_bounds, np.uint64(r) + ONE, count, header_bounds[r], np.int64(0))
         if problem == status.SOUND:

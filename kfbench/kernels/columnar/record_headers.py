@@ -673,7 +673,7 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
     largest batch and GROUP more, table int64[2 * MOST_VALUES]. Fills headers (lengths and places of keys, of values),
     header_totals and made int64 (bytes of headers in each batch's payload, of their templates). A batch that breaks a
     promise gets its state. Gives of the sound ones (bytes of both if there is a template, else 0, the most digits of a
-    template).
+    template, what is left of most_in_all).
     """
     total, made_in_all, most_digits = np.int64(0), np.int64(0), np.int64(0)
     for b in range(len(state)):
@@ -708,7 +708,7 @@ def index(data, positions, bounds, header_bounds, header_columns, totals, most_b
             total += batch_made + header_total
             most_digits = max(most_digits, min(2 * header_total, batch_made))
         state[b] = problem
-    return (total if made_in_all else np.int64(0)), most_digits
+    return (total if made_in_all else np.int64(0)), most_digits, most_in_all
 
 
 @part
