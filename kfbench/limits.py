@@ -42,7 +42,7 @@ class Limits:
         return min(self.batch_records + self.log_expansion * log_size_bytes // 48, MOST)
 
     def log_headers(self, log_size_bytes: int) -> int:
-        """How many headers the shared ones of a log may stand for in all: each takes 24 bytes of columns."""
+        """How many headers a log may hold in all, of v3 those that shared ones stand for: 24 bytes of columns each."""
         return min(self.batch_headers + self.log_expansion * log_size_bytes // 24, MOST)
 
 

@@ -21,6 +21,7 @@ from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
 from kfbench.formats import Entries
 from kfbench.formats._columnar_reading import ColumnarReading
 from kfbench.kernels.columnar.batch_header import HEADERS
+from kfbench.kernels.frames import MIN_LENGTH, START
 from kfbench.limits import Limits
 from kfbench.log import read_log, write_log
 from tests import strategies
@@ -862,7 +863,10 @@ def test_a_record_of_a_batch_that_is_cut_short_or_damaged_anywhere(name: str) ->
     """It is refused by a typed error, or lies within the batch: there is no checksum to rely on."""
     messages = [Message(**{**each.__dict__, "headers": ()}) for each in HEADED]
     data = bytes(FORMATS[name].encode(records_of(messages), [0, len(messages)]).data)
-    cut = [data[:size] for size in range(26, len(data))]
+    for size in range(20, START + MIN_LENGTH):
+        with pytest.raises(InvalidRecords, match="positions"):
+            FORMATS[name].fetch(data[:size], np.array([0, size]), [3])
+    cut = [data[:size] for size in range(START + MIN_LENGTH, len(data))]
     damaged = [
         data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :] for i in range(12, len(data)) for bit in (1, 0x80, 0xFF)
     ]
