@@ -3,7 +3,7 @@
 import pyarrow.compute as pc
 import pytest
 
-from benchmarks.serial import is_met, serial
+from tools.serial import is_met, serial
 from kfbench.report.agreement import agreement
 from kfbench.store import Run, open_run
 from kfbench.sweep.grid import load_profile
@@ -26,12 +26,12 @@ axes = {batch_size = [1, 10]}
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("serial")
     (folder / "two.toml").write_text(SWEEP)
-    return serial(load_profile(folder / "two.toml"), folder, "python -m benchmarks.serial two.toml")
+    return serial(load_profile(folder / "two.toml"), folder, "python -m tools.serial two.toml")
 
 
 def test_it_is_a_run_that_says_how_it_came_about(run: Run) -> None:
     manifest = open_run(run.path).manifest
-    assert (manifest["command"], manifest["master"]) == ("python -m benchmarks.serial two.toml", "none: one process")
+    assert (manifest["command"], manifest["master"]) == ("python -m tools.serial two.toml", "none: one process")
     assert manifest["counts"] == {"cells": 2, "ok": 2 * 2 * 3, "skipped": 0, "error": 0}
     assert "spark" not in manifest and "resumed" not in manifest
     assert manifest["hosts"] == [manifest["environment"]["host"]] == list(manifest["host_facts"])

@@ -1,4 +1,4 @@
-"""Ratios from Spark held against a serial run: `python -m benchmarks.serial [PROFILE] [--out FOLDER]`, in minutes.
+"""Ratios from Spark held against a serial run: `python -m tools.serial [PROFILE] [--out FOLDER]`, in minutes.
 
 The CPU cells of a profile, measured by Spark's workers as a sweep does, then one after the other in this process, with
 neither Spark nor a JVM about. Both runs are kept under FOLDER/runs for `kfbench compare`. Printed is by how much a
@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("profile", nargs="?", default="default")
     parser.add_argument("--out", type=Path, default=Path("reports"))
     asked = parser.parse_args()
-    typed = command(["python", "-m", "benchmarks.serial", *sys.argv[1:]])
+    typed = command(["python", "-m", "tools.serial", *sys.argv[1:]])
     try:
         profile = filtered(load_profile(asked.profile), ["kind=cpu"])
         by_spark = open_run(run_sweep(profile, asked.out, command=typed))

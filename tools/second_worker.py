@@ -1,4 +1,4 @@
-"""What a second worker gives: `python -m benchmarks.cluster [PROFILE] [--filter EXPR] [--rounds 4]`, in 10 minutes.
+"""What a second worker gives: `python -m tools.second_worker [PROFILE] [--filter EXPR] [--rounds 4]`, in 10 minutes.
 
 The bytes cells of a profile on a standalone cluster of two workers, each of one core: a round has a sweep that is given
 one of them and a sweep that is given both, in an order that turns every round. Rounds are even in number, and one that
