@@ -1,143 +1,204 @@
-"""asv's parameters are literal, so that its histories go on; here they are held to what kfbench has."""
+"""The benchmarks run for every parameter set, import public names alone, and track known figures."""
 
+import ast
 import inspect
-import tracemalloc
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from itertools import product
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from benchmarks import break_even, broker, codecs, formats, reports, workloads
-from kfbench.codecs import CODECS
-from kfbench.formats import FORMATS
-from kfbench.measure.noise import TIMED_KINDS
-from kfbench.sweep.grid import load_profile
-from kfbench.workloads import BLOCK_RECORDS
-from kfbench.workloads.catalogue import WORKLOADS
+import kfbench
+from benchmarks import broker, codecs, formats, samples, workloads
+from kfbench import CODECS, FORMATS, WORKLOADS
+from kfbench.errors import IllegalCombination
 
-CLASSES: list[Any] = [
+ROOT: Final = Path(__file__).parents[1]
+PREFIXES: Final = ("time_", "peakmem_", "track_")
+CLASSES: Final[list[Any]] = [
     found
-    for module in (formats, break_even, codecs, broker, workloads, reports)
+    for module in (formats, codecs, broker, workloads)
     for name, found in inspect.getmembers(module, inspect.isclass)
-    if found.__module__ == module.__name__ and not name.startswith("_")  # which asv passes over
+    if found.__module__ == module.__name__
 ]
-PREFIXES = ("time_", "peakmem_", "track_")
+V2_HEADER_BYTES: Final = 61
+MAGIC_AT: Final = 16
 
 
-def test_every_format_and_codec_is_benchmarked() -> None:
-    assert set(formats.FORMAT_NAMES) == set(FORMATS)
-    assert set(formats.CODEC_NAMES) == set(CODECS)
-    assert set(codecs.FRAMINGS) == set(codecs.BY_FRAMING) == {*CODECS, "lz4-v0"}
+def methods(benchmark: Any) -> list[str]:
+    return [name for name in dir(benchmark) if name.startswith(PREFIXES)]
 
 
-def test_every_format_whose_size_depends_on_the_batch_has_its_break_even() -> None:
-    def size(name: str, batch: int) -> int:
-        sample: Any = formats.sample
-        made = sample(batch_size=batch)
-        return int(FORMATS[name].size(made.records, made.bounds).sum())
-
-    assert set(break_even.FORMAT_NAMES) == {name for name in FORMATS if size(name, 1) != size(name, 100)}
+# --- What is imported
 
 
-def test_blocks_that_are_rendered_are_those_of_the_profile() -> None:
-    found = {grid.name: grid for grid in load_profile(reports.PROFILE).grids}
-    measured = {kind for block in reports.BLOCKS for kind in found[block].measure}
-    assert not measured & set(TIMED_KINDS)  # they take longer
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    """Module and name of each import of kfbench."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "kfbench":
+            yield from ((str(node.module), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.partition(".")[0] == "kfbench")
 
 
-def test_every_workload_of_the_catalogue_is_benchmarked() -> None:
-    assert set(workloads.NAMES) == set(WORKLOADS)
-    assert workloads.RECORDS[1] == BLOCK_RECORDS
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)
+def test_benchmarks_import_public_names_alone(path: Path) -> None:
+    """So that they run on commits whose modules lie elsewhere. kfbench.broker's are imported by name when needed."""
+    for module, name in imported(path):
+        assert module == "kfbench" and name in kfbench.__all__, f"{module}: {name}"
+    assert {module for module, _ in imported(ROOT / "tests" / "test_benchmarks.py")} > {"kfbench"}  # all are seen
 
 
-def test_the_first_parameters_stay_where_they_are() -> None:
-    """Append only: asv finds a history by the position and the value of its parameters."""
-    assert formats.FORMAT_NAMES[:6] == ("v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only")
-    assert formats.BATCH_SIZES[:4] == (1, 10, 100, 1000)
-    assert formats.VALUE_BYTES[:3] == (10, 100, 1000)
-    assert broker.TARGET_NAMES[:4] == ("v0", "v1", "v2", "v3") and set(broker.TARGET_NAMES) <= set(FORMATS)
-    assert workloads.NAMES[:19] == (
-        "cdc-debezium", "cloudevents", "cluster-metadata", "compacted-changelog", "connect-internal",
-        "consumer-offsets", "iot-telemetry", "kv-etc", "kv-mixgraph", "kv-ycsb", "large-payload", "log-shipping",
-        "omb-100b", "omb-1kb", "out-of-order", "producer-perf", "service-events", "transactional", "user-activity",
-    )  # fmt: skip
-    assert workloads.RECORDS[:2] == (1_000, 65_536)
-    assert formats.CODEC_NAMES[:5] == ("none", "gzip", "snappy", "lz4", "zstd")
-    assert break_even.FORMAT_NAMES[:10] == (
-        "v2", "v3", "v3-attributes-only", "v3-header-only", "v3-unsigned", "v3-headers-first", "v3-tagged",
-        "v3-batch-headers", "v3-full", "kip98",
-    )  # fmt: skip
-    assert break_even.OTHER_NAMES[:3] == ("v0", "v1", "v2")
-    assert codecs.FRAMINGS[:6] == ("none", "gzip", "snappy", "lz4", "zstd", "lz4-v0")
-    assert reports.BLOCKS[:3] == ("batch-value", "ablation", "workloads")
+# --- What is measured
 
 
-def test_there_is_something_to_run() -> None:
-    assert {each.__name__ for each in CLASSES} == {
-        "Encode", "Decode", "DecodeMetadata", "ReadTimes", "Fetch", "Size", "Overhead", "BreakEven", "Compressed",
-        "Memory", "Compress", "Decompress", "Append", "Convert", "Compact", "Shapes", "Payload", "Made", "Render",
-    }  # fmt: skip
+def test_the_default_lists_are_part_of_what_kfbench_has() -> None:
+    for kind, known in (("formats", FORMATS), ("codecs", CODECS), ("workloads", WORKLOADS)):
+        assert set(samples.DEFAULTS[kind]) <= set(known)
 
 
-def parameters(benchmark: Any) -> list[tuple[Any, ...]]:
-    """All of a format's and a workload's; of a broker's path, which has three methods, those of no codec and of one."""
-    every = list(product(*benchmark.params))
-    return every if benchmark.__module__ != broker.__name__ else [each for each in every if each[-1] in ("none", "lz4")]
+def has_codec(name: str, codec: str) -> bool:
+    return codec in FORMATS[name].capabilities.codecs
+
+
+def is_fetchable(name: str) -> bool:
+    many: Any = samples.many
+    data, positions = many(name)
+    try:
+        FORMATS[name].fetch(data, positions, positions[1:] * 0)
+    except IllegalCombination:
+        return False
+    return True
+
+
+def is_found_by_magic(name: str) -> bool:
+    """enriched has v0's and v1's magic; kip98 has v2's, with another layout."""
+    return not name.startswith(("enriched", "kip98"))
+
+
+def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
+    """Return False for the parameter sets that are n/a: the format has no such codec, magic or operation."""
+    named = dict(zip(benchmark.param_names, parameters, strict=True))
+    names = (
+        named["conversion"].split(" to ")
+        if "conversion" in named
+        else [named[key] for key in ("format",) if key in named]
+    )
+    if not all(has_codec(name, named["codec"]) for name in names if "codec" in named):
+        return False
+    if benchmark is formats.BreakEven:
+        return bool(named["format"] != named["other"])
+    if benchmark is formats.Fetch:
+        return is_fetchable(named["format"])
+    return benchmark is not formats.ReadLog or is_found_by_magic(named["format"])
 
 
 @pytest.mark.parametrize("benchmark", CLASSES, ids=lambda each: str(each.__name__))
-def test_a_benchmark_runs_for_every_parameter(benchmark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MANY", 2 * formats.RECORDS)
-    monkeypatch.chdir(tmp_path)
-    methods = [name for name in dir(benchmark) if name.startswith(PREFIXES)]
-    assert methods and benchmark.version
+def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is n/a is what the format does not have, and nothing else: `lacking` hides no defect."""
+    monkeypatch.setattr(samples, "MANY_RECORDS", 2 * samples.RECORDS)
+    monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
+    assert methods(benchmark) and benchmark.version
     assert len(benchmark.params) == len(benchmark.param_names)
-    cached = (benchmark().setup_cache(),) if hasattr(benchmark, "setup_cache") else ()
-    ran = 0
-    for params in parameters(benchmark):
-        each = benchmark()
+    passed_over = []
+    for parameters in product(*benchmark.params):
+        prepared = benchmark()
         try:
-            if hasattr(each, "setup"):
-                each.setup(*cached, *params)
-        except NotImplementedError:  # asv skips these
+            prepared.setup(*parameters)
+        except NotImplementedError:
+            passed_over.append(parameters)
             continue
-        for method in methods:
-            found = getattr(each, method)(*cached, *params)
+        for method in methods(benchmark):
+            found = getattr(prepared, method)(*parameters)
             if method.startswith("track_"):
                 assert (found >= 0 or isnan(found)) and (hasattr(benchmark, "unit") or getattr(benchmark, method).unit)
-            else:
-                assert found is None
-                assert not method.startswith("time_") or benchmark.timer.__name__ == "process_time"
-        ran += 1
-    assert ran == len(reports.BLOCKS) if benchmark is reports.Render else ran >= 14
+            elif method.startswith("time_"):
+                assert benchmark.timer.__name__ == "process_time"
+    assert passed_over == [each for each in product(*benchmark.params) if not is_measured(benchmark, each)]
+    assert len(passed_over) < len(list(product(*benchmark.params)))
+
+
+@pytest.mark.thorough
+def test_every_benchmark_of_the_full_lists_runs() -> None:
+    program = "from tools import asv_full; asv_full.setup(); import os, sys; os.execv(sys.executable, sys.argv[1:])"
+    tests = [f"{Path(__file__)}::test_a_benchmark_runs_for_every_parameter_set", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-c", program, sys.executable, "-m", "pytest", *tests]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"KFBENCH_ASV": "full"}, capture_output=True, text=True, timeout=1800
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(CLASSES)} passed" in done.stdout
+
+
+def test_setup_prepares_once_a_process() -> None:
+    """asv calls it before every sample."""
+    encode: Any = formats.Encode()
+    encode.setup("v2", 1, "none")
+    first = encode.out
+    encode.setup("v2", 1, "none")
+    assert encode.out is first
+
+
+def test_what_a_commit_lacks_is_passed_over() -> None:
+    """Each of these is how an older commit shows that it lacks something."""
+    append: Any = broker.Append()
+    with pytest.raises(NotImplementedError, match="no-such-format"):
+        append.setup("no-such-format", "none")
+    for error in (ImportError, AttributeError, KeyError, TypeError, IllegalCombination):
+        with pytest.raises(NotImplementedError, match=f"{error.__name__}: .*lacked"), samples.lacking():
+            raise error("lacked")
+    with pytest.raises(NotImplementedError, match="kfbench.no_such_path"), samples.lacking():
+        broker.path("no_such_path", "append")
+
+
+def test_a_missing_package_fails() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"), samples.lacking():
+        import_module("no_such_package")
+
+
+# --- What is tracked
 
 
 def test_what_a_path_writes_and_opens_is_tracked() -> None:
     append: Any = broker.Append()
     append.setup("v0", "lz4")
-    assert append.track_written_bytes("v0", "lz4") > 20 and append.track_decompressed_bytes("v0", "lz4") == 142
+    assert append.track_written_bytes("v0") > 20 and append.track_decompressed_bytes("v0") == 142
+    append = broker.Append()
     append.setup("v2", "lz4")
-    assert append.track_written_bytes("v2", "lz4") == 12 / 100  # 100 records a batch
+    assert append.track_written_bytes("v2") == 12 / 100  # 100 records per batch
+    append = broker.Append()
     append.setup("v2", "none")
-    assert append.track_decompressed_bytes("v2", "none") == 0
+    assert append.track_decompressed_bytes("v2") == 0
+
+
+def test_a_compaction_writes_half_of_the_records() -> None:
+    compact: Any = broker.Compact()
+    compact.setup("v1", "none")
+    assert compact.track_written_bytes("v1") == (34 + 16 + 100) / 2
+
+
+def test_a_conversion_writes_the_size_of_its_target() -> None:
+    convert: Any = broker.Convert()
+    convert.setup("v2 to v1", "none")
+    assert convert.track_written_bytes() == 34 + 16 + 100
 
 
 def test_what_a_workload_is_made_of_is_tracked() -> None:
     made: Any = workloads.Made()
-    assert made.track_records_a_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # as a real one has
+    made.setup("cluster-metadata")
+    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # as a real one has
+    made = workloads.Made()
+    made.setup("kv-ycsb")
     assert made.track_payload_bytes("kv-ycsb") == 23 + 1_000
     payload: Any = workloads.Payload()
     payload.setup("omb-100b")
     assert payload.sample.shapes.payload_bytes == pytest.approx(workloads.PAYLOAD_BYTES, rel=0.13)  # a batch: an eighth
-
-
-def test_what_a_format_cannot_have_is_passed_over() -> None:
-    convert: Any = broker.Convert()
-    for given in (("v2", "v1", "zstd"), ("v1", "v2", "zstd")):
-        with pytest.raises(NotImplementedError, match="v1 has no zstd"):
-            convert.setup(*given)
 
 
 def test_a_tracked_overhead_is_the_known_one() -> None:
@@ -147,33 +208,22 @@ def test_a_tracked_overhead_is_the_known_one() -> None:
 
 
 def test_a_tracked_break_even_is_the_known_one() -> None:
-    tracked: Any = break_even.BreakEven().track_records_a_batch
+    tracked: Any = formats.BreakEven().track_records_per_batch
     assert [tracked("v2", "v0"), tracked("v2", "v1"), tracked("v3", "v2")] == [4, 3, 1]
+    assert isnan(tracked("v1", "v0"))
 
 
-def test_a_batch_of_one_record_has_nothing_to_share_under_a_codec() -> None:
-    made: Any = codecs.Compress()
-    ratios = {}
-    for framing in codecs.FRAMINGS:
-        for batch_size in (1, 100):
-            made.setup(framing, batch_size)
-            ratios[framing, batch_size] = made.track_ratio()
-    assert ratios["none", 1] == ratios["none", 100] == 1
-    assert all(ratios[name, 100] < min(ratios[name, 1], 1) for name in codecs.FRAMINGS[1:])
-    assert ratios["lz4-v0", 1] == ratios["lz4", 1]  # a checksum of its own, no byte more
+def test_compression_is_of_the_records_behind_the_header() -> None:
+    codec: Any = codecs.Codec()
+    codec.setup("zstd", 100)
+    sizes = FORMATS["v2"].size(samples.sample(100).records, samples.sample(100).bounds)
+    assert sum(map(len, codec.plain)) == sizes.sum() - V2_HEADER_BYTES * len(sizes)
+    assert sum(map(len, codec.packed)) < sum(map(len, codec.plain))
 
 
-def test_memory_is_that_of_many_records() -> None:
-    memory, payload_bytes = formats.Memory(), formats.MANY * (16 + 100)
-
-    def peak_bytes(call: Any) -> int:
-        tracemalloc.start()
-        try:
-            call("v2")
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    assert peak_bytes(memory.peakmem_encode) > 2 * payload_bytes  # records and log
-    assert payload_bytes < peak_bytes(memory.peakmem_decode) < 3 * payload_bytes
-    assert peak_bytes(memory.peakmem_size) < payload_bytes
+def test_128_000_records_have_the_positions_of_their_batches() -> None:
+    many: Any = samples.many
+    data, positions = many("v2")
+    assert len(FORMATS["v2"].decode(data).records) == samples.MANY_RECORDS == 128_000
+    assert len(positions) == 1_281 and positions[-1] == len(data)
+    assert (data[positions[:-1] + MAGIC_AT] == 2).all()
