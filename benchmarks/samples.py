@@ -62,8 +62,8 @@ def many(name, batch_size=100):
 def lacking():
     """Raise NotImplementedError, which asv shows as n/a, for what a commit or a format does not have.
 
-    A package that is not installed is no such case: its error fails the benchmark. A test holds the newest commit to the
-    parameter sets that may be n/a.
+    A missing third-party package fails the benchmark. A test holds the newest commit to the parameter sets that may be
+    n/a.
     """
     try:
         yield

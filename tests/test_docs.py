@@ -74,7 +74,6 @@ def test_paths_that_are_named_are_there(page: Path) -> None:
 
 @every_page
 def test_no_page_names_a_host(page: Path) -> None:
-    """Nor does any other file of ours; licences in the copies under tools/asv_www stay as they came."""
     hosts = re.findall(r"\w://(?:https?://)?([\w.-]+)", text(page))
     assert {host.lower() for host in hosts} <= EXAMPLES
 

@@ -1,9 +1,8 @@
-"""asv plugin: `asv run` works without a terminal, and what it stores does not say whose machine this is.
+"""asv plugin: `asv run` works without a terminal, and stores no name of the machine.
 
-asv asks for the machine's name and hardware the first time, and fails where nobody can answer. Here its own guess is
-taken, of whose kernel kfbench's runs do not say the build either. The name is made as they make a host's, but of the
-processor too: a virtual machine keeps its name where it gets another, which may be called like the one before, and its
-times are then another machine's.
+asv asks for the machine's name and hardware the first time, and fails where nobody can answer. This plugin takes asv's own
+guess, with the kernel's version as kfbench's runs show it. The machine's name is a hash of the host's name and of the
+processor: a virtual machine keeps its name when it moves to another processor, and its times are then another machine's.
 """
 
 import socket
@@ -15,7 +14,7 @@ from kfbench.measure.environment import cpu_model, host, kernel
 
 
 def setup() -> None:
-    """Called by asv before any command."""
+    """Store this machine unless asv knows it. asv calls this before any command."""
     found = Machine.get_defaults()
     found["cpu"] = ", ".join(filter(None, (found["cpu"], cpu_model())))
     Machine.hardcoded_machine_name = name = host(f"{socket.gethostname()} {found['cpu']}")
