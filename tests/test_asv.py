@@ -57,7 +57,8 @@ def test_asv_installs_versions_of_the_lock() -> None:
 
 def test_asv_finds_the_benchmarks_with_the_packages_that_it_installs(tmp_path: Path) -> None:
     """In its environments neither the checkout nor other packages of this one are importable."""
-    (tmp_path / "kfbench").symlink_to(ROOT / "kfbench")
+    for folder in ("kfbench", "datasets"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     installed = CONF["install_command"][0].partition("requirements.lock ")[2].split()
     program = f"""
 import sys

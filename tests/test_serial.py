@@ -3,10 +3,10 @@
 import pyarrow.compute as pc
 import pytest
 
-from tools.serial import is_met, serial
 from kfbench.report.agreement import agreement
 from kfbench.store import Run, open_run
 from kfbench.sweep.grid import load_profile
+from tools.serial import is_met, serial
 
 SWEEP = """\
 title = "two cells"

@@ -1,8 +1,9 @@
 """asv plugin: `asv run` works without a terminal, and stores no name of the machine.
 
-asv asks for the machine's name and hardware the first time, and fails where nobody can answer. This plugin takes asv's own
-guess, with the kernel's version as kfbench's runs show it. The machine's name is a hash of the host's name and of the
-processor: a virtual machine keeps its name when it moves to another processor, and its times are then another machine's.
+asv asks for the machine's name and hardware the first time, and fails where nobody can answer. This plugin takes asv's
+own guess, with the kernel's version as kfbench's runs show it. The machine's name is a hash of the host's name and of
+the processor. A virtual machine keeps its name when it moves to another processor, but its times are then another
+machine's.
 """
 
 import socket
