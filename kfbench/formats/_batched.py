@@ -13,7 +13,7 @@ from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadat
 from kfbench.codecs import CODECS, Allowance
 from kfbench.formats._damage import OnError
 from kfbench.formats._entries import Entries
-from kfbench.formats._format import Capabilities, shapes_of
+from kfbench.formats._format import Capabilities, Checksum, shapes_of
 from kfbench.formats._index import Index, header_counts
 from kfbench.formats._reading import Reading
 from kfbench.formats._sealed import SealedFormat, written
@@ -62,7 +62,7 @@ class BatchedFormat(SealedFormat):
     summary: str
     features: int = 0
     capabilities: Capabilities = field(init=False)
-    _checksum: ClassVar[tuple[int, int]] = (batch_header.CRC, batch_header.ATTRIBUTES)
+    checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
     _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +65,14 @@ class Capabilities:
         return parts + [name for name in (*FIELD_DEFAULTS, "tagged_fields") if name not in self.batch_fields]
 
 
+class Checksum(NamedTuple):
+    """The checksum of an entry: stored as u32 at its byte `position`, over its bytes from `covers_from` to its end."""
+
+    algorithm: Literal["CRC-32", "CRC-32C"]
+    position: int
+    covers_from: int
+
+
 class Format(ABC):
     """A record format: bytes from records and records from bytes.
 
@@ -76,6 +84,7 @@ class Format(ABC):
     magic: int
     summary: str
     capabilities: Capabilities
+    checksum: ClassVar[Checksum]
     features: int = 0  # attribute bits that every batch of this format sets
     bare_parts: ClassVar[tuple[str, ...]] = ("batch_header.",)  # how parts of `breakdown` begin that no codec covers
 

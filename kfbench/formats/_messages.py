@@ -13,7 +13,7 @@ from kfbench.batches import BATCH, BatchFields, DecodedLog
 from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, Format, chunks, compressed, gathered, shapes_of
+from kfbench.formats._format import Capabilities, Checksum, Format, chunks, compressed, gathered, shapes_of
 from kfbench.formats._index import NO_HEADERS, Index
 from kfbench.kernels import legacy, status
 from kfbench.records import Records, Shapes
@@ -27,6 +27,9 @@ class MessageFormat(Format):
     magic: int
     summary: str
     capabilities: Capabilities
+    checksum: ClassVar[Checksum] = Checksum(
+        "CRC-32", layouts.position(layouts.V0_MESSAGE, "crc"), layouts.position(layouts.V0_MESSAGE, "magic")
+    )
     _kernels: ClassVar[Any] = legacy
 
     @property

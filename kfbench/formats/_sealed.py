@@ -1,7 +1,6 @@
 """What v2, v3 and kip98 share: one header and one checksum a batch, and a body that a codec may cover."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,10 +14,6 @@ from kfbench.records import Records
 
 
 class SealedFormat(Format):
-    """_checksum: where a batch has it, and from where on it covers the batch."""
-
-    _checksum: ClassVar[tuple[int, int]]
-
     @abstractmethod
     def _encode(
         self,
@@ -58,7 +53,15 @@ class SealedFormat(Format):
             data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
             new_positions = np.empty_like(positions)
             problem, batch = sealing.assemble(
-                plain, positions, bodies, payload, payload_bounds, *self._checksum, data, new_positions
+                plain,
+                positions,
+                bodies,
+                payload,
+                payload_bounds,
+                self.checksum.position,
+                self.checksum.covers_from,
+                data,
+                new_positions,
             )
             written(problem, lo + batch)
             pieces.append((data, new_positions))

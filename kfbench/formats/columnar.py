@@ -48,7 +48,7 @@ from kfbench.errors import InvalidRecords
 from kfbench.formats._columnar_reading import ColumnarReading
 from kfbench.formats._damage import Damage, OnError
 from kfbench.formats._entries import Entries
-from kfbench.formats._format import Capabilities, shapes_of
+from kfbench.formats._format import Capabilities, Checksum, shapes_of
 from kfbench.formats._index import Index, header_counts
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
@@ -97,7 +97,7 @@ class ColumnarFormat(SealedFormat):
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",
     )  # fmt: skip
-    _checksum: ClassVar[tuple[int, int]] = (batch_header.CRC, batch_header.ATTRIBUTES)
+    checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
         return (

@@ -26,7 +26,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, BatchFields, DecodedLog
 from kfbench.codecs import CODECS, Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, shapes_of
+from kfbench.formats._format import Capabilities, Checksum, shapes_of
 from kfbench.formats._index import NO_HEADERS, Index
 from kfbench.formats._sealed import SealedFormat, written
 from kfbench.kernels import kip98 as kernels
@@ -64,7 +64,7 @@ class Kip98Format(SealedFormat):
     magic: int = kernels.THIS_MAGIC
     summary: str = "the batch as the text of KIP-98 has it, never shipped"
     capabilities: Capabilities = CARRIED
-    _checksum: ClassVar[tuple[int, int]] = (kernels.CRC, kernels.ATTRIBUTES)
+    checksum: ClassVar[Checksum] = Checksum("CRC-32C", kernels.CRC, kernels.ATTRIBUTES)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
         overhead = batches * kernels.HEADER + len(shapes) * kernels.MAX_MESSAGE_OVERHEAD

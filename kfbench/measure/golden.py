@@ -22,6 +22,7 @@ from kfbench.formats import BY_MAGIC
 from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, V0_MESSAGE, V2_HEADER, position
 from kfbench.log import read_log, write_log
 from kfbench.log.inspect import CONTROL_TYPES
+from kfbench.measure.checksums import wrong_checksum
 from kfbench.measure.golden_steps import ON_PURPOSE, REMADE, Remade
 from kfbench.measure.verify import Outcome
 from kfbench.shipped import DATASETS
@@ -30,6 +31,7 @@ GOLDEN: Final = DATASETS / "golden"
 CHECKS: Final = {
     "sha256": "the file is the one that the index and the sidecar name",
     "fields": "every field of every batch and record reads as Kafka's own reader gives it",
+    "checksums": "a second witness (the crc32c package, binascii) computes the checksum that every batch has",
     "same bytes": "written anew, it is Kafka's byte for byte",
     "decompressed": "written anew under a codec, it decompresses to Kafka's bytes",
     "same records": "made by hand, as Kafka would not write it: written anew, it holds the same records",
@@ -126,6 +128,7 @@ def check_vector(folder: Path, entry: dict[str, Any]) -> Iterator[Outcome]:
         return
     difference = next(_differences(log, sidecar["batches"], sidecar["trailingBytes"]), None)
     yield outcome("fields", difference)
+    yield outcome("checksums", wrong_checksum(data))
     if difference:  # the sidecar does not describe these bytes, and could not say where they differ from ours
         return
     try:

@@ -12,6 +12,7 @@ from kfbench.batches import APPEND_TIME, BatchFields, DecodedMetadata, DecodedTi
 from kfbench.errors import KfbenchError
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
+from kfbench.measure.checksums import wrong_checksum
 from kfbench.records import Records, Shapes
 
 
@@ -66,7 +67,12 @@ def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shape
 
 
 def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
-    """decode(encode(x)) == x, but for what the format cannot carry. Raises Unverified."""
+    """decode(encode(x)) == x, but for what the format cannot carry; a second witness computes the same checksums.
+
+    Raises Unverified.
+    """
+    if wrong := wrong_checksum(log.data, fmt):
+        raise Unverified(f"{fmt.name}: {wrong}")
     back = fmt.decode(log.data)
     if back.trailing_bytes:
         raise Unverified(f"{fmt.name}: {back.trailing_bytes} bytes are left over after decoding")
@@ -91,7 +97,12 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
 
 
 def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
-    """The bytes are a whole log of exactly these records, offsets included. Raises Unverified, which `what` opens."""
+    """The bytes are a whole log of exactly these records, offsets included; a second witness computes its checksums.
+
+    Raises Unverified, which `what` opens.
+    """
+    if wrong := wrong_checksum(data, fmt):
+        raise Unverified(f"{what}: {wrong}")
     log = fmt.decode(data)
     found = log.records
     if log.trailing_bytes or len(found) != len(expected):

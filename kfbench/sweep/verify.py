@@ -27,7 +27,7 @@ CHECKS: Final = {
     "size": "size is what encode wrote, for every batch",
     "breakdown": "breakdown adds up to those bytes, its keys and values to the payload",
     "round trip": "decode gives back the records and header fields that encode was given, but for what the format "
-    "cannot carry",
+    "cannot carry; the checksum of every batch is the one that a second witness (crc32c, binascii) computes",
 } | {name: "the round trip under that codec" for name in CODECS if name != "none"}
 
 T = TypeVar("T")

@@ -1,0 +1,45 @@
+"""A second witness for checksums: each batch's, computed by code that is not ours.
+
+Readers and writers of kfbench share one checksum kernel, so an error in it would go unseen: they would agree on a wrong
+number. Here the crc32c package computes CRC-32C, and Python's own binascii CRC-32.
+"""
+
+from binascii import crc32
+from collections.abc import Callable
+from typing import Any, Final
+
+import crc32c
+
+from kfbench.arrays import as_bytes
+from kfbench.formats import BY_MAGIC, Entries, Format
+
+WITNESSES: Final[dict[str, tuple[str, Callable[[memoryview], int]]]] = {
+    "CRC-32C": ("the crc32c package", crc32c.crc32c),
+    "CRC-32": ("binascii", crc32),
+}
+
+
+def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
+    """Return what differs in the first whole entry whose stored checksum is not the witness's; None if all agree.
+
+    fmt: the format of all entries. Unless given, the magic byte of each names it (`BY_MAGIC`), and unknown magics are
+    left out. An entry is a batch; in v0, v1 and enriched a message, which may be a wrapper around others.
+    """
+    data = as_bytes("data", data)
+    entries = Entries.of(data)
+    starts, ends = entries.positions[:-1].tolist(), entries.positions[1:].tolist()
+    view = memoryview(data)
+    for number, (start, end, magic) in enumerate(zip(starts, ends, entries.magics.tolist(), strict=True)):
+        found = fmt or BY_MAGIC.get(magic)
+        if found is None:
+            continue
+        algorithm, position, covers_from = found.checksum
+        at = start + position
+        stored = int.from_bytes(view[at : at + 4], "big")
+        name, compute = WITNESSES[algorithm]
+        if (computed := compute(view[start + covers_from : end])) != stored:
+            return (
+                f"entry {number} at byte {start}: {algorithm} is {stored:#010x}, and {computed:#010x} by a second "
+                f"witness, {name}"
+            )
+    return None

@@ -1,0 +1,157 @@
+"""A wrong checksum kernel is seen, though readers and writers agree on what it says."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench.arrays import Bytes
+from kfbench.batches import NO_FIELDS, DecodedLog, EncodedLog
+from kfbench.formats import BY_MAGIC, FORMATS, Entries
+from kfbench.formats._batched import BatchedFormat
+from kfbench.formats._messages import MessageFormat
+from kfbench.measure.checksums import wrong_checksum
+from kfbench.measure.golden import GOLDEN
+from kfbench.measure.verify import Unverified, verify_log, verify_records
+from kfbench.sweep import cell as cells
+from kfbench.sweep import verify as verification
+from kfbench.sweep.grid import load_profile
+from kfbench.workloads.grid import GridPoint
+from tests.vectors import write_vectors
+
+SAMPLE = GridPoint(batch_size=10, timestamp_spread_ms=9).generate(records=30, seed=1)
+WITNESS = {"CRC-32C": "crc32c", "CRC-32": "binascii"}
+SWEEP = """
+title = "t"
+analysis = "a"
+[cpu]
+records = 20
+rounds = 3
+[[grid]]
+name = "plain"
+title = "t"
+analysis = "a"
+measure = ["bytes", "cpu"]
+formats = ["v1", "v2", "v3"]
+[grid.axes]
+batch_size = [10]
+"""
+
+
+def flipped(data: Bytes, position: int) -> Bytes:
+    """The log with another checksum stored in every entry. Flipped twice it is as before."""
+    data = np.array(data)
+    data[Entries.of(data).positions[:-1] + position] ^= 0xFF
+    return data
+
+
+class _WrongKernel:
+    """A format whose checksum kernel is wrong in the same way wherever it is asked."""
+
+    def encode(self, *args: Any, **options: Any) -> EncodedLog:
+        log: EncodedLog = super().encode(*args, **options)  # type: ignore[misc]
+        at = FORMATS[self.name].checksum.position  # type: ignore[attr-defined]
+        return replace(log, data=flipped(log.data, at))
+
+    def decode(self, data: Any, *args: Any, **options: Any) -> DecodedLog:
+        at = FORMATS[self.name].checksum.position  # type: ignore[attr-defined]
+        found: DecodedLog = super().decode(flipped(data, at), *args, **options)  # type: ignore[misc]
+        return found
+
+
+class WrongBatches(_WrongKernel, BatchedFormat):
+    pass
+
+
+class WrongMessages(_WrongKernel, MessageFormat):
+    pass
+
+
+WRONG = {
+    "v1": WrongMessages(name="v1", magic=1, summary="", capabilities=FORMATS["v1"].capabilities),
+    "v2": WrongBatches(name="v2", magic=2, summary=""),
+    "v3": WrongBatches(name="v3", magic=3, summary="", features=FORMATS["v3"].features),
+}
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_both_witnesses_agree_on_every_format(name: str, codec: str) -> None:
+    log = FORMATS[name].encode(SAMPLE.records, SAMPLE.bounds, codec, lossy=True)
+    assert wrong_checksum(log.data, FORMATS[name]) is None
+    if FORMATS[name] in BY_MAGIC.values():  # a proposal's text may claim the magic of another format
+        assert wrong_checksum(log.data) is None
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_one_bit_of_any_covered_byte_is_seen(name: str) -> None:
+    """And of no other byte, but for those of the stored checksum."""
+    fmt = FORMATS[name]
+    log = fmt.encode(SAMPLE.records.part(0, 2), 2, lossy=True)
+    start, end = Entries.of(log.data).positions[:2].tolist()
+    _, position, covers_from = fmt.checksum
+    for at in range(start, end):
+        data = np.array(log.data)
+        data[at] ^= 1
+        if at in range(8, 12):  # the length: there is another entry, or none
+            continue
+        seen = at >= covers_from or at in range(position, position + 4)
+        assert bool(wrong_checksum(data, fmt)) == seen, at
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_message_names_entry_place_and_witness(name: str) -> None:
+    fmt = FORMATS[name]
+    log = fmt.encode(SAMPLE.records, SAMPLE.bounds, lossy=True)
+    second = int(Entries.of(log.data).positions[1])
+    data = np.array(log.data)
+    data[second + fmt.checksum.position] ^= 0xFF
+    wrong = wrong_checksum(data, fmt)
+    assert wrong is not None
+    assert f"entry 1 at byte {second}" in wrong
+    assert WITNESS[fmt.checksum.algorithm] in wrong
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_is_told_by_the_second_witness_alone(name: str) -> None:
+    wrong, sound = WRONG[name], FORMATS[name]
+    log = wrong.encode(SAMPLE.records, SAMPLE.bounds, lossy=True)
+    assert wrong.decode(log.data).records == sound.decode(flipped(log.data, sound.checksum.position)).records
+    with pytest.raises(Unverified, match=f"second witness.*{WITNESS[sound.checksum.algorithm]}"):
+        verify_records(wrong, SAMPLE.records, SAMPLE.bounds, NO_FIELDS, log)
+    with pytest.raises(Unverified, match=r"a path: entry 0 at byte 0: .*second witness"):
+        verify_log("a path", wrong, log.data, SAMPLE.records)
+
+
+def test_verify_and_timed_cells_ask_the_second_witness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through `kfbench verify`, and through a cell whose formats are verified before they are timed."""
+    path = tmp_path / "sweep.toml"
+    path.write_text(SWEEP)
+    profile, golden = load_profile(path), write_vectors(tmp_path / "golden")
+    assert not verification.verify(profile, golden).failures
+    with_wrong = MappingProxyType({**FORMATS, "v3": WRONG["v3"]})
+    monkeypatch.setattr(verification, "FORMATS", with_wrong)
+    monkeypatch.setattr(cells, "FORMATS", with_wrong)
+    (failure,) = verification.verify(profile, golden).failures
+    assert (failure.format, failure.check) == ("v3", "round trip")
+    assert "second witness" in failure.problem
+    for cell in profile.cells:
+        for row in cells.measure_cell(cell):
+            assert (row["status"] == "error") == (row["format"] == "v3"), row
+            assert ("second witness" in (row.get("error") or "")) == (row["format"] == "v3")
+
+
+def test_the_vectors_of_kafkas_own_classes_agree_with_both_witnesses() -> None:
+    """Those that Kafka reads: a third implementation of both checksums."""
+    asked = {"CRC-32": 0, "CRC-32C": 0}
+    for file in sorted(GOLDEN.glob("*.bin")):
+        if json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))["error"] is None:
+            data = np.frombuffer(file.read_bytes(), np.uint8)
+            assert wrong_checksum(data) is None, file.name
+            for magic in Entries.of(data).magics.tolist():
+                asked["CRC-32" if magic < 2 else "CRC-32C"] += 1
+    assert min(asked.values()) > 100
