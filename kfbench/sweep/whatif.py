@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kfbench.broker.bills import Prices, Traffic
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
+from kfbench.extras import has_extra
 from kfbench.formats import FORMATS, PROPOSED, SHIPPED
 from kfbench.log.inspect import counted
 from kfbench.log.tail import nothing_in
@@ -292,10 +293,11 @@ def what_if(
     Spark takes its Kafka source from (see `topic_mapped`). batchings: other batches for the same records; tables and
     topics have none, and the first is assumed. sample_bytes: about how much of the source goes through the codecs,
     drawn by `seed`; None: all of it. rate_mb_s: 10**6 bytes a second as they lie now, of plain v2 where the source has
-    no batches; None: the timestamps tell. master: a Spark master; None: threads of this process for what is small, else
-    all cores of this machine. archive: the environment of a cluster's executors (see packing).
+    no batches; None: the timestamps tell. master: a Spark master; None: threads of this process for what is small or
+    without the extra `sweep`, else all cores of this machine. archive: the environment of a cluster's executors (see
+    packing).
     Raises KfbenchError for a path that is not there, and when nothing can be read; InvalidConfig and
-    IllegalCombination for what cannot be asked; MissingTool and SweepFailed of Spark.
+    IllegalCombination for what cannot be asked; MissingTool (MissingExtra) and SweepFailed of Spark.
     """
     names = _known(formats, FORMATS, "format")
     arms, illegal = _arms(names if BASE in names else [*names, BASE], _known(codecs, CODECS, "codec"), formats)
@@ -355,7 +357,8 @@ def tallied(
 ) -> Tally:
     """The tally of all parts, its sources in their order: the same whoever works it out."""
     size_bytes = sum(part.size_bytes for part in parts)
-    if master is None and (size_bytes < LOCAL_BYTES or len(parts) == 1 or java_home() is None):
+    is_small = size_bytes < LOCAL_BYTES or len(parts) == 1
+    if master is None and (is_small or not has_extra("sweep") or java_home() is None):
         pools = ThreadPoolExecutor(os.cpu_count())  # codecs and kernels do not hold the interpreter
         with pools as pool, reading(size_bytes, "read", console) as advance:
             found = _tallied(parts, question, pool.map, advance)

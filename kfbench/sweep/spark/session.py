@@ -200,7 +200,9 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
     """JAVA_HOME for the JVM, an interpreter that has kfbench for its Python workers; as before afterwards."""
     home = java_home()
     if home is None:
-        raise MissingTool("Spark needs Java 17 or newer: run `make setup`, which brings one, or set JAVA_HOME")
+        raise MissingTool(
+            "Spark needs Java 17 or newer: set JAVA_HOME, or pip install 'kfbench[sweep]', which brings one"
+        )
     wanted: dict[str, str | None] = {
         "JAVA_HOME": str(home),
         "PYSPARK_DRIVER_PYTHON": sys.executable,

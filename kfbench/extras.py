@@ -1,0 +1,18 @@
+"""The extras of an installation: how to tell that one is there, and the line for those who lack it."""
+
+from importlib.util import find_spec
+from typing import Final
+
+from kfbench.errors import MissingExtra
+
+MODULE_OF_EXTRA: Final = {"sweep": "pyspark", "peers": "kafka"}  # a module that comes with it
+
+
+def has_extra(name: str) -> bool:
+    return find_spec(MODULE_OF_EXTRA[name]) is not None
+
+
+def require_extra(name: str) -> None:
+    """Raise MissingExtra unless the extra is installed."""
+    if not has_extra(name):
+        raise MissingExtra(name)
