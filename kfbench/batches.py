@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CREATE_TIME, APPEND_TIME = 0, 1
 CACHED_BATCHES: Final = 1 << 16  # plans with more are made anew: half a megabyte each is enough to keep
-TIMESTAMP_TYPES: Final = ("create", "append")
+TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": of magic 0, which has no timestamps
 
 FIELDS: Final = np.dtype(
     [
@@ -105,6 +105,12 @@ def is_tagged(rows: NDArray[np.void]) -> NDArray[np.bool_]:
     """Which of these BATCH rows are of batches with tagged fields."""
     tagged: NDArray[np.bool_] = (rows["magic"] == 3) & (rows["attributes"] & TAGGED_BIT != 0)
     return tagged
+
+
+def timestamp_types(rows: NDArray[np.void]) -> NDArray[np.object_]:
+    """The names of the timestamp types of these BATCH rows, Kafka's NO_TIMESTAMP_TYPE included."""
+    numbers = np.where(rows["magic"] == 0, TIMESTAMP_TYPES.index("none"), rows["timestamp_type"])
+    return np.array(TIMESTAMP_TYPES, object)[numbers]
 
 
 def plan(records: int, batch_size: int | ArrayLike) -> Int64:
@@ -255,7 +261,11 @@ NO_FIELDS: Final = BatchFields()
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedLog:
-    """Batches as bytes: data uint8[size], positions int64[batches + 1] (where each begins, and the end)."""
+    """Batches as bytes: data uint8[size], positions int64[batches + 1] (where each begins, and the end).
+
+    A plain batch of v0 or v1 is a run of messages, each an entry of its own: `Format.read_times` and `fetch` take the
+    positions of `Entries.of(data)` instead.
+    """
 
     data: Bytes
     positions: Int64
@@ -313,7 +323,7 @@ class DecodedLog:
 
         frame = pd.DataFrame({name: self.batch_rows[name] for name in BATCH.names or ()})
         frame["codec"] = np.array(CODEC_NAMES, object)[frame["codec"]]
-        frame["timestamp_type"] = np.array(TIMESTAMP_TYPES, object)[frame["timestamp_type"]]
+        frame["timestamp_type"] = timestamp_types(self.batch_rows)
         return frame
 
     @property

@@ -277,7 +277,7 @@ def describe(batch: Batch) -> dict[str, Any]:
         "crc": batch.crc,
         "attributes": batch.attributes if batch.attributes < 2**15 else batch.attributes - 2**16,
         "codec": batch.codec,
-        "timestamp_type": "append" if batch.is_append_time else "create",
+        "timestamp_type": "none" if batch.magic == 0 else "append" if batch.is_append_time else "create",
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,
         "count": len(batch.messages),

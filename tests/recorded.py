@@ -31,8 +31,6 @@ class Facts:
 def facts(name: str) -> Facts:
     tables = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     batches, records = (_columns(tables[kind]) for kind in ("batches", "records"))
-    # v0 has no timestamps, so no type of them; ours is then the one that adds nothing.
-    batches["timestamp_type"] = ["create" if kind == "none" else kind for kind in batches["timestamp_type"]]
     return Facts(batches=batches, records=records)
 
 

@@ -6,7 +6,7 @@ from kfbench.batches import DecodedLog
 from tests.common import messages_of
 from tests.reference.model import increment_sequence
 
-TIMESTAMP_TYPES = {"NO_TIMESTAMP_TYPE": "create", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
+TIMESTAMP_TYPES = {"NO_TIMESTAMP_TYPE": "none", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
 
 # Kafka's names in the sidecar, ours in DecodedLog.batches.
 BATCH_COLUMNS = {

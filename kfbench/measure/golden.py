@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.batches import TIMESTAMP_TYPES, DecodedLog
+from kfbench.batches import DecodedLog, timestamp_types
 from kfbench.codecs import CODEC_NAMES, LEGACY_LZ4, Undecodable, codec_of
 from kfbench.errors import CorruptLog, InvalidConfig, KfbenchError, Refused, WouldLose
 from kfbench.formats import BY_MAGIC
-from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, V0_MESSAGE, V2_HEADER, position
+from kfbench.layouts import CODEC_MASK, LEGACY_FIXED_BYTES, MAGIC_AT, NO_TIMESTAMP, V0_MESSAGE, V2_HEADER, position
 from kfbench.log import read_log, write_log
 from kfbench.log.inspect import CONTROL_TYPES
 from kfbench.measure.checksums import wrong_checksum
@@ -78,7 +78,7 @@ _BATCH_READ: Final = {"compression": str, "records": list}
 # Size, checksum and magic of single records are in the bytes, which are compared as such.
 _NOT_COMPARED: Final = {"isValid", "decompressedSha256", "decompressError", "records"}
 _RECORD_NOT_COMPARED: Final = {"size", "crc", "magic"}
-_TIMESTAMP_TYPES: Final = {"NO_TIMESTAMP_TYPE": "create", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
+_TIMESTAMP_TYPES: Final = {"NO_TIMESTAMP_TYPE": "none", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
 _ABSENT: Final = {"delete_horizon_ms": -1}  # what we say where Kafka says null
 _NO_ERROR: Final = "UNKNOWN_SERVER_ERROR"  # what a client hears of an exception that Kafka has no error for
 _DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
@@ -294,7 +294,7 @@ def _batch_fields(batch: dict[str, Any], row: NDArray[np.void]) -> Iterator[tupl
         if name == "nextOffset":
             yield name, kafkas, _after(int(row["last_offset"]))
         elif name == "timestampType":
-            yield name, _TIMESTAMP_TYPES.get(kafkas, kafkas), TIMESTAMP_TYPES[row["timestamp_type"]]
+            yield name, _TIMESTAMP_TYPES.get(kafkas, kafkas), timestamp_types(np.atleast_1d(row))[0]
         elif name == "compression":
             yield name, kafkas, CODEC_NAMES[row["codec"]]
         elif name == "count" and kafkas is None:  # Kafka does not count v0 and v1
@@ -303,6 +303,13 @@ def _batch_fields(batch: dict[str, Any], row: NDArray[np.void]) -> Iterator[tupl
             yield name, _ABSENT.get(_BATCH[name]) if kafkas is None else kafkas, row[_BATCH[name]]
         else:
             yield name, kafkas, "has no such field"
+
+
+def _timestamp_type(log: DecodedLog, k: int, row: NDArray[np.void]) -> str:
+    """The timestamp type of record k, in the batch of this row."""
+    if row["mixed_magic"] and log.records.timestamps_ms[k] == NO_TIMESTAMP:  # a message of v0
+        return "none"
+    return str(timestamp_types(np.atleast_1d(row))[0])
 
 
 def _record_fields(
@@ -318,7 +325,7 @@ def _record_fields(
             case "timestamp":
                 ours = int(records.timestamps_ms[k])
             case "timestampType":
-                kafkas, ours = _TIMESTAMP_TYPES.get(kafkas, kafkas), TIMESTAMP_TYPES[row["timestamp_type"]]
+                kafkas, ours = _TIMESTAMP_TYPES.get(kafkas, kafkas), _timestamp_type(log, k, row)
             case "key":
                 ours = _hex(key)
             case "value":
