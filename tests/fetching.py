@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from kfbench.arrays import Bytes
-from kfbench.errors import CorruptLog, IllegalCombination
+from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
 from kfbench.formats import Format
 from kfbench.kernels.frames import MAGIC_AT
 
@@ -18,7 +18,7 @@ def is_fetched(fmt: Format, data: Bytes, start: int, end: int, index: int) -> bo
     """Whether the entry data[start:end] gives this record, and not an error. Raises Outside."""
     try:
         found = fmt.fetch(data, np.array([start, end]), [index])
-    except (CorruptLog, IllegalCombination):
+    except (CorruptLog, IllegalCombination, InvalidRecords):
         return False
     shapes: Any = found.shapes
     for lengths, starts in (

@@ -14,6 +14,9 @@ from kfbench.kernels import frames
 class Entries(NamedTuple):
     """positions int64[entries + 1], magics int8[entries], and how the walk ended.
 
+    An entry is a batch in v2 and later. In v0 and v1 it is a message: a plain one holds one record, and one with a
+    codec the compressed set of a whole batch.
+
     broken: a length that cannot be skipped, after which nothing is found. trailing_bytes: an incomplete last entry,
     which is no error (`LogInputStream`).
     """

@@ -217,7 +217,8 @@ class Format(ABC):
 
     def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
         """Offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look an offset up by its time.
-        positions: of `Entries.of`, or a run of them.
+        positions: of `Entries.of`, or a run of them. An entry of v0 and v1 is a message, plain or around a compressed
+        set; the positions of their `EncodedLog` are of batches, which are other things.
 
         v2, v3 without tags and without features that say where a record lies or how its numbers are written, and
         columnar read nothing else of a record: damage there goes unseen. What lies behind a codec is decompressed,
@@ -235,10 +236,11 @@ class Format(ABC):
     def fetch(self, data: Any, positions: Int64, indices: ArrayLike, limits: Limits | None = None) -> Records:
         """Record indices[b] of each batch data[positions[b]:positions[b + 1]], as one record a batch without headers.
 
-        positions: of `Entries.of`, or a run of them. limits: of columnar; v2 and v3 make room for one record a batch,
-        whatever the bytes claim. No other record is decoded, and no checksum checked. Raises
-        IllegalCombination where the format has no way to do that, CorruptLog for a batch that is damaged, has a codec
-        or has no such record, and of columnar for one with headers; InvalidRecords for positions that are none.
+        positions: as `read_times` takes them. limits: of columnar; v2 and v3 make room for one record a batch, whatever
+        the bytes claim. No other record is decoded, and no checksum checked. Raises IllegalCombination where the format
+        has no way to do that, CorruptLog for a batch that is damaged or has a codec, and of columnar for one with
+        headers; InvalidRecords for positions that are none, and for indices below 0 or not below the number of records
+        in their batch.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
@@ -247,6 +249,12 @@ class Format(ABC):
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
         self._fetch(data, positions, wanted, Allowance.of(len(data), limits), damage.state, index)
+        if len(missing := np.flatnonzero(damage.state == status.NO_SUCH_RECORD)):
+            b = int(missing[0])
+            raise InvalidRecords(
+                f"indices: item {b} is {wanted[b]}, and the batch at byte {positions[b]} has no such record: "
+                "0 is its first, and `decode` or `decode_metadata` tells how many it has"
+            )
         damage.errors()
         return index.records(data, np.zeros(len(wanted) + 1, np.int64), NO_HEADERS)
 
@@ -346,7 +354,10 @@ class Format(ABC):
 def _entries(positions: ArrayLike, data: Bytes) -> Int64:
     found: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
     if not frames.are_entries(data, found):
-        raise InvalidRecords("positions: must be of entries (Entries.of), one after another, each as long as it says")
+        raise InvalidRecords(
+            "positions: must be of entries, one after another, each as long as it says: `Entries.of(data)` finds them "
+            "(in v0 and v1 each message is one)"
+        )
     return found
 
 

@@ -369,6 +369,8 @@ def fetch(data, positions, magic, indices, state, columns):
         marks, problem = marks_of(bits, magic), status.SOUND
         if p > end:
             problem = status.BATCH_HEADER
+        elif count < 0:
+            problem = status.COUNT
         elif bits & (CODEC_MASK | (UNSIGNED | HEADERS_FIRST | TAGGED if magic == 3 else 0)):
             problem = status.NOT_FETCHED
         elif i < 0 or i >= count:

@@ -49,7 +49,7 @@ PAYLOAD: Final = 43
 EMPTY_BATCH: Final = 44
 LIMIT_LOG_RECORDS: Final = 45
 LIMIT_LOG_HEADER_BYTES: Final = 46
-NO_SUCH_RECORD: Final = 47
+NO_SUCH_RECORD: Final = 47  # no promise of the log: the caller asked for it
 NOT_FETCHED: Final = 48
 LIMIT_LOG_HEADERS: Final = 49
 
@@ -99,7 +99,6 @@ PROMISES: Final[dict[int, tuple[str, str]]] = {
     PAYLOAD: ("payload", "not the bytes that the lengths add up to"),
     EMPTY_BATCH: ("attributes", "columns in a batch without records, or no last offset"),
     LIMIT_LOG_RECORDS: ("count", "more records in all than limits.log_expansion allows a log of this size"),
-    NO_SUCH_RECORD: ("count", "no record of that number"),
     NOT_FETCHED: ("attributes", "a codec, or headers before the payload: only the whole batch can be read"),
     LIMIT_LOG_HEADERS: ("header count", "more headers in all than limits.log_expansion allows a log of this size"),
     LIMIT_LOG_HEADER_BYTES: ("headers", "more bytes in all than limits.log_expansion allows a log of this size"),

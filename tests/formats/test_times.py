@@ -110,6 +110,20 @@ def test_positions_that_are_none(name: str) -> None:
             fmt.read_times(bytes(size), np.array([0, size]))
 
 
+@pytest.mark.parametrize("name", ["v0", "v1"])
+def test_an_entry_of_v0_and_v1_is_a_message(name: str) -> None:
+    """Plain messages have a position each; a batch of them has none that a reader takes."""
+    fmt = FORMATS[name]
+    plain, wrapped = fmt.encode(MANY, 50, lossy=True), fmt.encode(MANY, 50, "gzip", lossy=True)
+    with pytest.raises(InvalidRecords, match=r"Entries\.of\(data\)"):
+        fmt.read_times(plain, plain.positions)
+    messages = Entries.of(plain.data).positions
+    assert len(messages) == len(MANY) + 1
+    assert np.diff(fmt.read_times(plain, messages[:4]).bounds).tolist() == [1, 1, 1]
+    assert Entries.of(wrapped.data).positions.tolist() == wrapped.positions.tolist()
+    assert np.diff(fmt.read_times(wrapped, wrapped.positions[:4]).bounds).tolist() == [50, 50, 50]
+
+
 @pytest.mark.parametrize("name", PARTIAL)
 def test_limits_hold(name: str) -> None:
     log = FORMATS[name].encode(MANY, 150, lossy=True)
