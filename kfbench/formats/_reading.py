@@ -83,7 +83,8 @@ class Reading:
         header_bounds, bounds = np.empty(self.records + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
         self.allowance.log_headers = (batch.index_featured if self.featured else batch.index)(
-            self.data, self.positions, self.magic, self.source, self.starts, self.ends, self.payload_ends, *self.shared,
+            self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.payload_ends,
+            *self.shared,
             (limits.batch_headers, limits.field_bytes, self.allowance.log_headers), self.check_crcs,
             self.damage.state, index.columns, header_bounds, bounds,
         )  # fmt: skip
@@ -99,8 +100,8 @@ class Reading:
         timestamps, offsets = np.empty(self.records, np.int64), np.empty(self.records, np.int64)
         bounds = np.empty(len(self.positions), np.int64)
         batch.times(
-            self.data, self.positions, self.magic, self.source, self.starts, self.ends, self.damage.state, timestamps,
-            offsets, bounds,
+            self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.damage.state,
+            timestamps, offsets, bounds,
         )  # fmt: skip
         return timestamps, offsets, bounds
 
@@ -109,8 +110,9 @@ class Reading:
         sound = self._sound
         found = np.zeros(len(sound), BATCH)
         (batch.describe_featured if self.featured else batch.describe)(
-            self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared, sound, found
-        )
+            self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, *self.shared,
+            sound, found,
+        )  # fmt: skip
         if self.any_shared:  # an encoder shares no fewer than it can
             shared = np.empty(len(sound), np.int64)
             shared_headers.count(records.columns, bounds, shared)

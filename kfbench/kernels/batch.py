@@ -48,10 +48,11 @@ def _longest(key_lengths, value_lengths, r, count):
     return longest
 
 
-def _index(data, positions, magic, source, starts, ends, payload_ends, shared_starts, shared_stops, limits, check_crcs,
-           state, columns, header_bounds, bounds):  # fmt: skip
+def _index(data, positions, magic, counts, source, starts, ends, payload_ends, shared_starts, shared_stops, limits,
+           check_crcs, state, columns, header_bounds, bounds):  # fmt: skip
     """Reads the records of each sound batch into columns; no byte of payload is moved.
 
+    counts: as `survey` found them. The columns have room for so many records, whatever a header says by now.
     source[starts[b]:ends[b]] are the plain records of batch b (`data` itself where nothing is compressed), and
     source[shared_starts[b]:shared_stops[b]] its tag 1. payload_ends: `ends`, or NEVER where only the metadata was
     decompressed. columns: as in `formats._index`; timestamps are a consumer's, created the producer's (one array may
@@ -68,7 +69,8 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
         if state[b] != status.SOUND:
             continue
         at, end = positions[b], positions[b + 1]
-        bits, _, base_time, append_time, count, body = read_header(data, at, end, magic)
+        bits, _, base_time, append_time, _, body = read_header(data, at, end, magic)
+        count = counts[b]
         if check_crcs and (bits & CODEC_MASK == 0 or count == 0) and not crc_holds(data, at, end):
             state[b] = status.CRC
             continue
@@ -121,7 +123,7 @@ def _index(data, positions, magic, source, starts, ends, payload_ends, shared_st
 
 
 @kernel
-def times(data, positions, magic, source, starts, ends, state, timestamps, offsets, bounds):
+def times(data, positions, magic, counts, source, starts, ends, state, timestamps, offsets, bounds):
     """Offsets and a consumer's times of the records of each sound batch, none of them unsigned, headers first or
     tagged; no checksum is checked. Arguments as in `index`."""
     r = np.int64(0)
@@ -132,7 +134,8 @@ def times(data, positions, magic, source, starts, ends, state, timestamps, offse
             continue
         ask_ahead(data, positions, b)
         at, end = positions[b], positions[b + 1]
-        bits, _, base_time, append_time, count, _ = read_header(data, at, end, magic)
+        bits, _, base_time, append_time, _, _ = read_header(data, at, end, magic)
+        count = counts[b]
         if count == 0:
             continue
         state[b] = rows.read_times(
@@ -163,6 +166,7 @@ def _index_headers(data, positions, magic, source, starts, ends, shared_starts, 
         common, at = np.int64(0), np.int64(0)
         if FEATURED and shared_starts[b] != shared_stops[b]:
             _, common, at = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
+            common = min(common, header_bounds[first + 1] - header_bounds[first])  # what there is room for
             for r in range(first, last):
                 rows.read_headers(
                     source, at, header_bounds[r], common,
@@ -200,13 +204,14 @@ def other_tags(data, positions, sound, starts, sizes):
                 starts[i], sizes[i] = rest, records - rest
 
 
-def _describe(data, positions, magic, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
+def _describe(data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
     """Fills one BATCH row for each batch number in `sound`; the other arguments as in `index`, which has checked it."""
     for i in range(len(sound)):
         b = sound[i]
         at, end = positions[b], positions[b + 1]
         row = rows_out[i]
-        bits, last_delta, base_time, max_time, count, body = read_header(data, at, end, magic)
+        bits, last_delta, base_time, max_time, _, body = read_header(data, at, end, magic)
+        count = counts[b]
         row.position, row.size_bytes, row.magic = at, end - at, magic
         row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
         row.timestamp_type = 1 if bits & APPEND else 0

@@ -1,0 +1,73 @@
+"""A reader makes room by what headers say when it first reads them. A buffer that changes later does no harm."""
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, EncodedLog, Records
+from kfbench.arrays import Bytes, Int64
+from kfbench.codecs import Allowance
+from kfbench.formats._reading import Reading
+from kfbench.kernels import batch
+from kfbench.kernels.batch_header import TAIL_COUNT, V2_COUNT
+
+RECORDS = Records.from_lists([b"value"] * 100)
+COUNTS_AT = {"v2": V2_COUNT, "v3-attributes-only": TAIL_COUNT}
+
+
+def reading_of(name: str, log: EncodedLog, data: Bytes) -> Reading:
+    return Reading(data, log.positions, FORMATS[name].magic, "skip", Allowance.of(len(data), None), check_crcs=False)
+
+
+def set_count(name: str, data: Bytes, count: int) -> None:
+    at = COUNTS_AT[name]
+    data[at : at + 4] = np.frombuffer(count.to_bytes(4, "big"), np.uint8)
+
+
+def bounds_of(reading: Reading, way: str) -> list[int]:
+    bounds: Int64 = reading.index()[2] if way == "index" else reading.times()[2]
+    return [int(bound) for bound in bounds]
+
+
+@pytest.mark.parametrize("way", ["index", "times"])
+@pytest.mark.parametrize("name", COUNTS_AT)
+def test_a_count_that_changes_after_the_survey_does_not_matter(name: str, way: str) -> None:
+    log = FORMATS[name].encode(RECORDS, 100)
+    data = log.data.copy()
+    fewer = reading_of(name, log, data)
+    set_count(name, data, 1)
+    assert bounds_of(fewer, way) == [0, 100]
+    assert not fewer.damage
+
+    more = reading_of(name, log, data)
+    set_count(name, data, 100)
+    assert bounds_of(more, way) == [0, 0]
+    assert [(error.position, error.field) for error in more.damage.errors()] == [(0, "count")]
+
+
+def test_the_description_of_batches_has_the_counts_that_were_read() -> None:
+    log = FORMATS["v2"].encode(RECORDS, 100)
+    data = log.data.copy()
+    back = FORMATS["v2"].decode(data)
+    set_count("v2", data, 2**31 - 1)
+    assert back.batches["count"].tolist() == [100]
+
+
+def test_shared_headers_that_become_more_stay_inside_the_room_for_them() -> None:
+    fmt, values = FORMATS["v3-batch-headers"], [b"value"] * 10
+    one = fmt.encode(Records.from_lists(values, headers=[[("abcd", None)]] * 10), 10)
+    two = fmt.encode(Records.from_lists(values, headers=[[("a", None), ("b", None)]] * 10), 10)
+    assert len(one.data) == len(two.data)
+    data = one.data.copy()
+    reading = reading_of(fmt.name, one, data)
+    index, header_bounds, bounds = reading.index()
+    assert header_bounds[-1] == 10
+    data[:] = two.data
+
+    behind = 64  # of each column
+    columns = [np.full(10 + behind, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
+    batch.index_headers_featured(
+        reading.data, reading.positions, reading.magic, reading.source, reading.starts, reading.ends,
+        *reading.shared, reading.damage.state, index.columns, header_bounds, bounds,
+        tuple(column[:10] for column in columns),
+    )  # fmt: skip
+    assert [column[10:].tolist() for column in columns] == [[-7] * behind] * 4
