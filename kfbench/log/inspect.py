@@ -237,7 +237,8 @@ def inspect(path: str | os.PathLike[str], records: bool = False) -> Inspection:
 
 def _ending(path: str | os.PathLike[str], size_bytes: int, log: DecodedLog) -> tuple[tuple[Damage, ...], int, int]:
     """What is damaged, the bytes of a batch that is being written, and the zeros at the end."""
-    damage, trailing_bytes = damage_of(log, size_bytes), log.trailing_bytes
+    trailing_bytes = log.trailing_bytes
+    damage = damage_of(log, size_bytes) if trailing_bytes < size_bytes else ()  # all that is: `Inspection.unreadable`
     is_lost = bool(damage) and damage[-1].position + damage[-1].size_bytes == size_bytes
     end = damage[-1].position if is_lost else size_bytes - trailing_bytes
     if end == size_bytes:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,23 @@ from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, FORMATS, Entries
 from kfbench.formats._damage import OnError
+from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
 from kfbench.records import PAYLOAD, Records, Shapes
+
+IS_LOG: Final = "is this a log segment?"
 
 
 def read_log(
     source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
 ) -> DecodedLog:
-    """Reads a log segment, from a path or from bytes: magics 0 to 4, mixed, any codec.
+    """Reads a log segment, from a path or from bytes: magics 0 to 4, mixed, any codec. No bytes are an empty log.
 
     on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
-    batch is no error: `.trailing_bytes`. limits: what the bytes may make it allocate (None: the defaults).
+    batch is no error: `.trailing_bytes`. Where it is all that there is, it has to begin as a batch does, or these bytes
+    are no log, which is an error. Zeros at the end (log.preallocate) are one too, as in Kafka; `inspect` knows them.
+    limits: what the bytes may make it allocate (None: the defaults).
     Raises KfbenchError for a file that cannot be read.
     """
     name = None
@@ -55,11 +60,20 @@ def read_log(
                     raise unknown[0]
                 errors += unknown
         errors += entries.errors(on_error)
+        if 0 < len(data) == entries.trailing_bytes and not _begins_batch(data):
+            errors.append(CorruptLog(0, "magic", f"no batch begins like these {len(data):,} bytes: {IS_LOG}"))
+            if on_error == "raise":
+                raise errors[-1]
     except CorruptLog as error:
         raise CorruptLog(error.position, error.field, error.promise, name) from None
     if name:
         errors = [CorruptLog(error.position, error.field, error.promise, name) for error in errors]
     return replace(_together(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
+
+
+def _begins_batch(data: Bytes) -> bool:
+    """Whether this may be the beginning of a batch: of a magic that there is, or of an offset below 2**56."""
+    return int(data[MAGIC_AT]) in BY_MAGIC if len(data) > MAGIC_AT else data[0] == 0
 
 
 def _read(path: Path) -> Bytes:

@@ -18,7 +18,7 @@ from kfbench.arrays import Bytes
 from kfbench.formats import BY_MAGIC
 from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import LIMITS, Limits
-from kfbench.log.segment import read_log
+from kfbench.log.segment import IS_LOG, read_log
 
 Tail = Literal["zeros", "open", "damaged"]
 
@@ -59,7 +59,7 @@ def nothing_in(size_bytes: int) -> str:
     """Why a file without a whole batch has no answer. size_bytes: without what is allocated ahead."""
     if not size_bytes:
         return EMPTY
-    return f"no whole batch in {size_bytes:,} byte{'s' * (size_bytes != 1)}: is this a log segment?"
+    return f"no whole batch in {size_bytes:,} byte{'s' * (size_bytes != 1)}: {IS_LOG}"
 
 
 def read(file: FileIO, start: int, size_bytes: int) -> Bytes:

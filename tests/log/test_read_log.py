@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kfbench import FORMATS, Limits, Records, read_log, write_log
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats._batched import BatchedFormat
-from kfbench.layouts import SHARED_HEADERS, UNSET, V2_HEADER, position
+from kfbench.layouts import MAGIC_AT, SHARED_HEADERS, UNSET, V2_HEADER, position
 from tests import strategies
 from tests.common import LEGACY, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
 from tests.formats.fuzz import sealed
@@ -75,8 +75,10 @@ def test_what_was_read_is_written_again(data: bytes) -> None:
 @given(logs(), st.data())
 def test_a_cut_tail_is_counted(data: bytes, draw: st.DataObject) -> None:
     cut = draw.draw(st.integers(0, len(data)))
-    log = read_log(data[:cut])
     batches, trailing = reference_log.decode(data[:cut])
+    log = read_log(data[:cut], on_error="skip")
+    # Before its magic nothing but a small offset tells a batch from anything else.
+    assert bool(log.errors) == (0 < cut <= MAGIC_AT and data[0] != 0)
     assert log.trailing_bytes == trailing
     check_decoded(log, batches)
     assert bytes(write_log(log))[:8] == data[: min(8, cut - trailing)]
@@ -134,6 +136,33 @@ def test_nothing() -> None:
     assert len(write_log(log).data) == 0
     for short in (b"\0", bytes(11), bytes(12)[:11]):
         assert read_log(short).trailing_bytes == len(short)
+
+
+@pytest.mark.parametrize(
+    "junk", [b"junk", b"not a log", b"name,age\nalice,1\nbob,2\n" * 9, b"\x1f\x8b" * 40, b"\0" * 10 + b"\x05" * 40]
+)
+def test_bytes_that_are_no_log(junk: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(junk)
+    with pytest.raises(CorruptLog, match="is this a log segment") as refusal:
+        read_log(path)
+    assert str(refusal.value).startswith(f"{path}: ") and f"{len(junk)} bytes" in str(refusal.value)
+    (error,) = read_log(path, on_error="skip").errors
+    assert str(error) == str(refusal.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_first_batch_that_is_cut_short_is_a_log(name: str) -> None:
+    data = written(name)
+    end = read_log(data).batches["size_bytes"][0]
+    for cut in range(end):
+        log = read_log(data[:cut])
+        assert (len(log), log.trailing_bytes) == (0, cut)
+
+
+def test_zeros_behind_the_last_batch_are_named_as_kafka_does_and_are_no_other_file() -> None:
+    log = read_log(written("v2") + bytes(100), on_error="skip")
+    assert len(log) == 2 and [error.field for error in log.errors] == ["length"]
 
 
 # Damage
