@@ -8,7 +8,7 @@ PY = .venv/bin/python
 .PHONY: help setup report test coverage faults fuzz oracle golden peers lint bench history figures broker notebooks readme workloads results intervals lock clean
 
 help:
-	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and publish the comparison under reports/"
+	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print where the report is"
 	@echo "make test       set up, lint, check types and imports, run the tests"
 	@echo "make faults     kill workers, executors and drivers of sweeps, fill their disks, run them on a cluster of processes"
 	@echo "make coverage   branch coverage of readers and writers, kernels as plain Python; fails below 95 %"
@@ -21,7 +21,7 @@ help:
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
 	@echo "make history    write the site of the committed asv results, which opens without the network"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
-	@echo "make notebooks  run the notebooks on the newest report and store what they show"
+	@echo "make notebooks  run the notebooks on the newest published report and store what they show"
 	@echo "make readme     put the newest published table and picture into README.md"
 	@echo "make workloads  write docs/workloads.md and its figures anew from the catalogue"
 	@echo "make results    write the columns of a run into docs/results.md anew"

@@ -37,7 +37,15 @@ app = typer.Typer(
 Profile = Annotated[
     str, typer.Argument(metavar="PROFILE|FILE.toml", help="A profile by name, or a sweep of one's own.")
 ]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where reports go; runs go to DIR/runs.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Runs go to DIR/runs.")]
+ReportOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where reports go, and runs to DIR/runs; unless given, reports/, and reports/unpublished/ for a report "
+        "that is not for publishing (docs/publish.md).",
+    ),
+]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")]
 Archive = Annotated[
     Path | None, typer.Option(metavar="FILE", help="For a cluster's executors: what `kfbench pack` wrote.")
@@ -150,7 +158,7 @@ def _options(
 @app.command()
 def run(
     profile: Profile,
-    out: Out = REPORTS,
+    out: ReportOut = None,
     master: Master = None,
     archive: Archive = None,
     filters: Filters = None,
@@ -160,11 +168,11 @@ def run(
     as_json: DryJson = False,
 ) -> None:
     """Sweep, then report: the main job."""
-    from kfbench.report.publish import publish
+    from kfbench.report.publish import place_of, publish
 
-    path = _swept(profile, out, master, archive, filters, resume, cell_budget_s, dry_run, as_json)
+    path = _swept(profile, out or REPORTS, master, archive, filters, resume, cell_budget_s, dry_run, as_json)
     with _busy("rendering"):
-        published = publish(path, out)
+        published = publish(path, out or place_of(path, REPORTS))
     _print(published)
     _refuse_errors(path)
 
@@ -310,14 +318,14 @@ def _refuse_errors(run: Path) -> None:
 @app.command()
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run, or of a report.")],
-    out: Out = REPORTS,
+    out: ReportOut = None,
 ) -> None:
     """Publish a stored run as tables and figures; print the path of the report."""
-    from kfbench.report.publish import publish
+    from kfbench.report.publish import place_of, publish
 
     _existing(run)
     with _busy("rendering"):
-        published = publish(run, out)
+        published = publish(run, out or place_of(run, REPORTS))
     _print(published)
 
 

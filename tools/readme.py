@@ -1,34 +1,18 @@
 """Puts the head of a published report, its table and its picture, into README.md between two markers.
 
-usage: readme.py [REPORT]     the newest one of the default profile under reports/ unless given
+usage: readme.py [REPORT]     the newest published one of the default profile unless given
 """
 
-import json
 import re
 import sys
 from pathlib import Path
 
+from kfbench.errors import RunError
+from kfbench.report.publish import newest
+
 BEGIN = "<!-- report {report}: written by `make readme`, do not edit -->"
 END = "<!-- end of report -->"
 BLOCK = re.compile(BEGIN.format(report=r"(?P<report>\S*)") + r"\n(?P<text>.*?)" + END, re.DOTALL)
-PUBLISHED = re.compile(r"(\d{4}-\d\d-\d\d)\.(\d+)")
-
-
-def newest(reports: Path) -> Path:
-    """The last published report of the default profile: by date, then by number. A smoke run is not for showing."""
-    found = {
-        (match[1], int(match[2])): path
-        for path in reports.iterdir()
-        if (match := PUBLISHED.fullmatch(path.name)) and profile_of(path) == "default"
-    }
-    if not found:
-        raise SystemExit(f"{reports}: no published report of the default profile; make one with: make report")
-    return found[max(found)]
-
-
-def profile_of(report: Path) -> str | None:
-    manifest = report / "manifest.json"
-    return json.loads(manifest.read_text(encoding="utf-8")).get("profile") if manifest.is_file() else None
 
 
 def head(report: Path, root: Path) -> str:
@@ -49,7 +33,10 @@ def spliced(readme: str, report: Path, root: Path) -> str:
 
 def main() -> None:
     root = Path(__file__).resolve().parents[1]
-    report = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else newest(root / "reports")
+    try:
+        report = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else newest(root / "reports", "default")
+    except RunError as error:
+        raise SystemExit(str(error)) from None
     readme = root / "README.md"
     readme.write_text(spliced(readme.read_text(encoding="utf-8"), report, root), encoding="utf-8")
     print(f"README.md shows {report.relative_to(root)}")

@@ -1,5 +1,8 @@
 """A stored run as a directory that can be read, mailed or committed: `OUT/<date>.<n>/`.
 
+A report that is not for publishing goes to `OUT/unpublished/<date>.<n>/`, which git ignores. docs/publish.md says which
+these are.
+
 Laws (tests/report/test_publish.py):
 1. The same run gives the same bytes wherever the same version of the code and its libraries renders it: no clock, no
    host, no path of this machine. Times of peers, what is reckoned from the formats (claims, holes), the definitions of
@@ -31,6 +34,7 @@ from kfbench.report.sections import Block, Figure
 from kfbench.store import Run, open_run
 
 TEMPLATES = Path(__file__).parent / "templates"
+UNPUBLISHED = "unpublished"
 NO_NUMBERS = "no row of this run is a number"
 
 
@@ -62,11 +66,31 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
         raise
 
 
-def newest(reports: Path) -> Path:
-    """The last report of the last day. Raises RunError when there is none."""
-    found = [path.parent for path in reports.glob("[0-9]*.*/index.html")]
+def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
+    """Whether the run is a whole sweep that says `publish = true`; of runs older than that key, the default profile."""
+    found: bool = manifest.get("publish", manifest.get("profile") == "default" and not manifest.get("filter"))
+    return found
+
+
+def place_of(run: Path, reports: Path) -> Path:
+    """Where the report of a finished run goes unless the user says where. Raises RunError as `publish` does."""
+    return reports if is_for_publishing(open_run(run).manifest) else reports / UNPUBLISHED
+
+
+def newest(reports: Path, profile: str | None = None) -> Path:
+    """The last report of the last day that is for publishing, whatever else lies there. profile: of this one alone.
+
+    Raises RunError when there is none.
+    """
+    found = []
+    for page in reports.glob("[0-9]*.*/index.html"):
+        file = page.with_name("manifest.json")
+        manifest = json.loads(file.read_bytes()) if file.is_file() else {}
+        if is_for_publishing(manifest) and profile in (None, manifest.get("profile")):
+            found.append(page.parent)
     if not found:
-        raise RunError(f"{reports}: there is no report; make report makes one")
+        of = f" of the {profile} profile" if profile else ""
+        raise RunError(f"{reports}: there is no published report{of}; make one with: make report")
     return max(found, key=lambda path: (path.name.rpartition(".")[0], _serial(path)))
 
 

@@ -55,7 +55,7 @@ class Filter:
 
 
 def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
-    """The profile with the cells, and the blocks, for which all the filters hold.
+    """The profile with the cells, and the blocks, for which all the filters hold. A part is not for publishing.
 
     A cell of several blocks stays for those that are wanted, with the formats that they ask for. One whose workload has
     no such axis goes. Raises InvalidConfig for a column that no cell has, and where nothing is left.
@@ -68,10 +68,14 @@ def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
             raise InvalidConfig(f"{each.text!r}: no column {each.column!r} (columns: {', '.join(known)})")
     cells = tuple(kept for cell in profile.cells for kept in _kept(cell, wanted))
     if not cells:
-        raise InvalidConfig(f"{' and '.join(filters)}: none of the {len(profile.cells):,} cells of {profile.name}")
+        grids_of_profile = ", ".join(grid.name for grid in profile.grids)
+        raise InvalidConfig(
+            f"{' and '.join(filters)}: none of the {len(profile.cells):,} cells of {profile.name} "
+            f"(grids: {grids_of_profile})"
+        )
     named = {grid for cell in cells for grid in cell.grids}
     grids = tuple(grid for grid in profile.grids if grid.name in named)
-    return replace(profile, cells=cells, grids=grids, filter=tuple(filters))
+    return replace(profile, cells=cells, grids=grids, filter=tuple(filters), publish=False)
 
 
 def _kept(cell: Cell, filters: Collection[Filter]) -> Iterator[Cell]:

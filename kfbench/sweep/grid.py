@@ -101,7 +101,7 @@ class Cell:
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """A sweep, checked: its prose, its blocks and its cells. text: the TOML as it was read, then what it extends;
-    filter: what its cells were chosen by, as it was given."""
+    filter: what its cells were chosen by, as it was given; publish: its reports are for publishing."""
 
     name: str
     title: str
@@ -111,6 +111,7 @@ class Profile:
     cells: tuple[Cell, ...]
     text: str
     filter: tuple[str, ...] = ()
+    publish: bool = False
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
@@ -141,6 +142,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
         grids=tuple(file.grid),
         cells=tuple(cells.values()),
         text=text,
+        publish=file.publish,
     )
 
 

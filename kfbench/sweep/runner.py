@@ -205,6 +205,7 @@ def sweep_facts(profile: Profile, master: str, command: str, budget_s: float) ->
         "profile_text": profile.text,
         "seed": profile.seed,
         "filter": list(profile.filter),
+        "publish": profile.publish,
         "cell_budget_s": budget_s,
         "command": command,
         "master": without_hosts(master),

@@ -103,9 +103,12 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A sweep. publish: its reports are for publishing, and go where published ones are (docs/publish.md)."""
+
     title: str
     analysis: str
     grid: list[Grid]
+    publish: bool = False
     seed: int = 0
     bytes: BytesSettings = BytesSettings()
     cpu: CpuSettings = CpuSettings()
@@ -117,10 +120,11 @@ class _Over(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     """A file that extends another one: a profile by name, or a path beside its own that ends in .toml.
 
     Its words take the place of the other's, its sections key by key. A block of a name that the other has is laid over
-    that block, key by key; other blocks follow.
+    that block, key by key; other blocks follow. `publish` is never the other's: each file says it for itself.
     """
 
     extends: str
+    publish: bool = False
     title: str | msgspec.UnsetType = msgspec.UNSET
     analysis: str | msgspec.UnsetType = msgspec.UNSET
     seed: int | msgspec.UnsetType = msgspec.UNSET
@@ -235,7 +239,7 @@ def _of(value: Any, key: str) -> Any:
 
 
 def _laid_over(below: Mapping[str, Any], own: _Over) -> dict[str, Any]:
-    found = dict(below)
+    found = {**below, "publish": own.publish}
     for name in ("title", "analysis", "seed"):
         if (words := getattr(own, name)) is not msgspec.UNSET:
             found[name] = words

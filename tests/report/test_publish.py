@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from kfbench.errors import RunError
 from kfbench.report import peers
 from kfbench.report import publish as module
-from kfbench.report.publish import facts, newest, publish
+from kfbench.report.publish import UNPUBLISHED, facts, newest, place_of, publish
 from kfbench.store import Run, open_run
 from tests.runs import MANIFEST, stored
 
@@ -60,7 +61,9 @@ def test_a_report_is_the_newest_also_where_an_older_one_was_removed(run: Run, tm
     for n in (2, 10):
         (tmp_path / f"{date}.{n}").mkdir()
     made = publish(run.path, tmp_path)
-    assert made.name == f"{date}.11" and newest(tmp_path) == made
+    assert made.name == f"{date}.11"
+    (made / "manifest.json").write_text('{"publish": true}')
+    assert newest(tmp_path) == made
 
 
 def test_a_report_is_named_after_the_day_of_the_run_and_holds_what_it_says(report: Path, run: Run) -> None:
@@ -116,13 +119,42 @@ def test_another_report_of_that_day_gets_the_next_number_and_the_first_stays(
 
 
 def test_the_newest_report_is_found_by_day_and_number(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no report"):
+    with pytest.raises(RunError, match="no published report; make one with: make report"):
         newest(tmp_path)
     for name in ("2026-11-21.9", "2026-11-21.10", "2026-09-30.99", ".2026-12-01.x"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "index.html").touch()
+        put_report(tmp_path / name, publish=True)
     (tmp_path / "2027-01-01.1").mkdir()
     assert newest(tmp_path).name == "2026-11-21.10"
+
+
+def put_report(folder: Path, **manifest: Any) -> None:
+    folder.mkdir(parents=True)
+    (folder / "index.html").touch()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_what_is_not_for_publishing_is_never_the_newest_report(tmp_path: Path) -> None:
+    put_report(tmp_path / "2026-11-20.1", profile="default", publish=True)
+    put_report(tmp_path / "2026-11-21.1", profile="smoke", publish=False)
+    put_report(tmp_path / UNPUBLISHED / "2026-11-21.2", profile="default", publish=True)
+    put_report(tmp_path / "2026-11-21.3", profile="smoke", filter=[])  # older than the key
+    put_report(tmp_path / "2026-11-21.4", profile="default", filter=["kind=bytes"])
+    (tmp_path / "2026-11-21.5").mkdir()
+    (tmp_path / "2026-11-21.5" / "index.html").touch()
+    assert newest(tmp_path).name == "2026-11-20.1"
+    put_report(tmp_path / "2026-11-21.6", profile="default", filter=[])
+    put_report(tmp_path / "2026-11-21.7", profile="default")
+    assert newest(tmp_path).name == "2026-11-21.7"
+
+
+def test_what_is_not_for_publishing_goes_where_git_ignores_it(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    for is_published in (True, False):
+        run = stored(tmp_path, rows, publish=is_published).path
+        place = place_of(run, root / "reports")
+        assert place.parent == (root if is_published else root / "reports")
+        asked = subprocess.run(["git", "check-ignore", "-q", place / "2026-11-22.1"], cwd=root, check=False)
+        assert asked.returncode == (1 if is_published else 0)
 
 
 def test_all_rows_and_samples_are_in_the_report(report: Path, run: Run) -> None:

@@ -61,6 +61,7 @@ def test_it_is_no_report_of_a_run(answer: Answer, tmp_path: Path) -> None:
     run = tmp_path / "2026-01-01.1"
     run.mkdir()
     (run / "index.html").touch()
+    (run / "manifest.json").write_text('{"profile": "default", "publish": true}')
     assert newest(tmp_path) == run
 
 

@@ -111,7 +111,7 @@ def test_a_cell_of_two_blocks_stays_for_the_one_that_is_wanted(profile: Profile)
         ("batch_size>=1,2", ">= takes one number"),
         ("batchsize=1", r"no column 'batchsize' \(columns: grid, kind, workload, codec, level, path, to, batch_size"),
         ("key_size=1", r"no column 'key_size' \(columns: .*, variant\)"),
-        ("kind=prefix", "kind=prefix: none of the 86 cells of some"),
+        ("kind=prefix", r"kind=prefix: none of the 86 cells of some \(grids: sizes, more-sizes, named, broker\)"),
     ],
 )
 def test_what_is_no_filter_or_leaves_nothing_is_refused_by_name(profile: Profile, text: str, said: str) -> None:

@@ -14,7 +14,9 @@ from kfbench.formats import FORMATS
 from kfbench.measure.broker import PATHS
 from kfbench.measure.floor import FLOOR
 from kfbench.sweep import grid as grid_module
+from kfbench.sweep import sweep_file
 from kfbench.sweep.cell import estimate_s, measure_cell
+from kfbench.sweep.filter import filtered
 from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
 from kfbench.sweep.plan import CELL_BUDGET_S
 from kfbench.sweep.sweep_file import Kind
@@ -281,6 +283,15 @@ def test_what_is_extended_may_be_a_profile_and_extend_others(extend: Extend, tmp
     (tmp_path / "named.toml").write_text('extends = "smoke"\nbytes = { records = 10 }\n')
     smoke, named = load_profile("smoke"), load_profile(tmp_path / "named.toml")
     assert [cell.key for cell in named.cells] == [cell.key for cell in smoke.cells] and named.grids == smoke.grids
+
+
+def test_a_sweep_says_for_itself_that_its_reports_are_for_publishing(extend: Extend) -> None:
+    said = [(name, sweep_file.read(name)[1].publish) for name in ("default", "fleet", "full", "smoke")]
+    assert said == [("default", True), ("fleet", True), ("full", True), ("smoke", False)]
+    below = HEAD + "publish = true\n" + block()
+    assert not extend(below, 'extends = "below.toml"').publish
+    whole = extend(HEAD + block(), 'extends = "below.toml"\npublish = true')
+    assert whole.publish and not filtered(whole, ["batch_size>0"]).publish
 
 
 @pytest.mark.parametrize(

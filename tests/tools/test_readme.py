@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.readme import BEGIN, BLOCK, END, head, newest, spliced
+from kfbench.errors import RunError
+from kfbench.report.publish import newest
+from tools.readme import BEGIN, BLOCK, END, head, spliced
 
 ROOT = Path(__file__).parents[2]
 REPORT = """<!-- Generated -->
@@ -30,27 +32,22 @@ Not shown.
 """
 
 
-def published(root: Path, *names: str, profile: str = "default") -> Path:
+def published(root: Path, *names: str, profile: str = "default", **facts: bool) -> Path:
     for name in names:
         (root / "reports" / name).mkdir(parents=True)
         (root / "reports" / name / "README.md").write_text(REPORT)
-        (root / "reports" / name / "manifest.json").write_text(json.dumps({"profile": profile}))
+        (root / "reports" / name / "index.html").touch()
+        (root / "reports" / name / "manifest.json").write_text(json.dumps({"profile": profile, **facts}))
     return root / "reports"
 
 
-def test_the_newest_report_is_by_date_then_number(tmp_path: Path) -> None:
-    names = ["2026-11-21.10", "2026-11-21.9", "2026-09-30.11", "runs", ".2026-12-01.x"]
-    assert newest(published(tmp_path, *names)).name == "2026-11-21.10"
-
-
-def test_a_smoke_run_is_not_shown(tmp_path: Path) -> None:
+def test_another_profile_is_not_shown(tmp_path: Path) -> None:
     published(tmp_path, "2026-11-21.1")
-    assert newest(published(tmp_path, "2026-11-22.1", profile="smoke")).name == "2026-11-21.1"
-
-
-def test_no_report_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="no published report"):
-        newest(published(tmp_path, "runs"))
+    published(tmp_path, "2026-11-22.1", profile="full", publish=True)
+    reports = published(tmp_path, "2026-11-23.1", profile="smoke", publish=False)
+    assert newest(reports, "default").name == "2026-11-21.1" and newest(reports).name == "2026-11-22.1"
+    with pytest.raises(RunError, match="no published report of the fleet profile; make one with"):
+        newest(reports, "fleet")
 
 
 def test_the_head_ends_at_the_first_section_and_its_links_still_lead_somewhere(tmp_path: Path) -> None:
