@@ -26,7 +26,7 @@ from kfbench.sources import find
 from kfbench.store import create_run
 from kfbench.sweep import cell, compiling, migration, whatif
 from kfbench.sweep.grid import Profile
-from kfbench.workloads import WORKLOADS
+from kfbench.workloads import WORKLOADS, catalogue
 from tests.runs import MANIFEST, stored
 from tests.vectors import write_vectors
 
@@ -486,6 +486,35 @@ def test_a_workload_with_its_story_its_numbers_and_their_sources(kfbench: Run, n
         assert each.path in text.out and (each.source or each.meaning or "") in text.out
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('model = "linger"', 'model = "never"', "batching"),
+        ("share = 0.03", "share = 3.0", "share"),
+        ("[producer]", "[produce]", "produce"),
+        ("[bands]", "[variant.odd.value]\nshape = 3\n\n[bands]", "variant.odd"),
+    ],
+)
+def test_a_workload_that_no_sweep_takes_is_refused(
+    old: str, new: str, said: str, kfbench: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in catalogue.FILES.glob("*.toml"):
+        text = path.read_text(encoding="utf-8")
+        changed = text.replace(old, new, 1) if path.stem == "cluster-metadata" else text
+        assert (changed != text) == (path.stem == "cluster-metadata")
+        (tmp_path / path.name).write_text(changed, encoding="utf-8")
+    monkeypatch.setattr(catalogue, "FILES", tmp_path)
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(SWEEP.partition("[grid.axes]")[0] + 'workloads = ["cluster-metadata", "*/*"]\n')
+    refused = kfbench("sweep", sweep, "--out", tmp_path / "out").refused()
+    file = str(tmp_path / "cluster-metadata.toml")
+    assert file in refused and said in refused
+    for arguments in ([], ["cluster-metadata"], ["cluster-metadata", "--json"]):
+        refused = kfbench("workloads", *arguments).refused()
+        assert file in refused and said in refused
+    assert kfbench("workloads", "user-activity").status == 0
+
+
 def test_a_workload_that_does_not_exist(kfbench: Run) -> None:
     done = kfbench("workloads", "nothing")
     assert done.status == 2 and "'nothing' is not one of " in done.err
@@ -706,6 +735,22 @@ def test_run_sweeps_and_reports_and_report_finds_the_same_report_again(two_cells
     (run,) = (out / "runs").iterdir()
     again = process("report", run, "--out", out)
     assert again.communicate(timeout=180) == (printed, "")
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_report_goes_where_its_sweep_wants_it_unless_told(
+    is_published: bool, kfbench: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}
+    row |= {"status": "ok", "codec": "none", "batch_size": 10, "batches": 1, "payload_bytes": 50}
+    sizes = [
+        row | {"format": name, "size_bytes": size, "overhead_bytes": size} for name, size in (("v2", 700), ("v3", 600))
+    ]
+    run = stored(tmp_path, sizes, publish=is_published).path
+    place = "reports" if is_published else "reports/unpublished"
+    assert re.fullmatch(rf"{place}/\d{{4}}-\d\d-\d\d\.1\n", kfbench("report", run).out)
+    assert re.fullmatch(r"elsewhere/\d{4}-\d\d-\d\d\.1\n", kfbench("report", run, "--out", "elsewhere").out)
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])

@@ -54,8 +54,10 @@ class NamedWorkload:
         return (DEFAULT, *_file.variants(self.file))
 
     def describe(self) -> Description:
-        """All variants are in it, whichever this one is."""
+        """All variants are in it, whichever this one is. Raises InvalidConfig for a file that no sweep would take."""
         prose = _file.prose(self.file)
+        for variant in self.variants:
+            _ = NamedWorkload(name=self.name, variant=variant).model
         return Description(
             question=prose.question,
             story=prose.story.strip(),
