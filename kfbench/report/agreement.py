@@ -1,8 +1,8 @@
 """How far two runs agree on CPU: every arm's ratio to its base in both, and how far that moved.
 
 Ratios are of the same rounds, so that a slower day does not move them. Another host does: formats gain differently from
-another core or cache, and arms of two hosts are not compared. A base that got slower makes all others look faster; what
-it took itself tells the two apart.
+another core or cache. Arms of two hosts are not compared; the ratios of BESIDE stand side by side. A base that got
+slower makes all others look faster; what it took itself tells the two apart.
 """
 
 from collections import Counter, defaultdict
@@ -31,6 +31,8 @@ Name: TypeAlias = tuple[bool, str, str, str]  # A/A or not, kind, operation, for
 RESIDENT: Final = "resident"  # what a run from before `cache` measured
 AA: Final = "aa"
 LEAST_CELLS: Final = 6  # the median of fewer may lie outside all of them in more than 5 of 100
+BESIDE: Final = ("v3", "columnar")  # what is asked of another machine first: do these still win over BASE?
+BASE: Final = "v2"
 USUAL: Final = 95  # of 100 A/A arms moved no further: what moved no further either is noise
 
 
@@ -89,16 +91,28 @@ class Base:
     verdict: Verdict
 
 
+class Beside(NamedTuple):
+    """A format's time over v2's on two hosts, which nothing is made of. before, after: the median cell in each run."""
+
+    kind: str
+    operation: str
+    format: str
+    cells: int
+    before: float
+    after: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
     """groups: A/A arms last. arms: of both runs, bases and A/A among them. Not compared: hosts, (first, second) -> arms
-    of two hosts; resized, arms of another number of records."""
+    of two hosts; resized, arms of another number of records. beside: ratios of arms of two hosts."""
 
     groups: tuple[Group, ...]
     arms: tuple[int, int]
     hosts: Mapping[tuple[str, str], int]
     resized: int
     bases: tuple[Base, ...]
+    beside: tuple[Beside, ...]
 
     @property
     def judged(self) -> Iterator[Group]:
@@ -124,15 +138,18 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
         hosts=matched.hosts,
         resized=matched.resized,
         bases=_bases(matched, groups, threshold),
+        beside=tuple(_beside(*name, pairs) for name, pairs in matched.apart.items()),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Matched:
-    """The arms of two runs that can be compared, and how many cannot. pairs: A/A and others against their base."""
+    """The arms of two runs that can be compared, and how many cannot. pairs: A/A and others against their base; apart:
+    of two hosts, by kind, operation and format."""
 
     pairs: Mapping[Name, Sequence[Pair]]
     bases: Mapping[What, Sequence[Pair]]
+    apart: Mapping[tuple[str, str, str], Sequence[Pair]]
     arms: tuple[int, int]
     hosts: Mapping[tuple[str, str], int]
     resized: int
@@ -148,10 +165,14 @@ def _match(first: Mapping[Key, Row], second: Mapping[Key, Row]) -> _Matched:
     resized = 0
     pairs: dict[Name, list[Pair]] = defaultdict(list)
     bases: dict[What, list[Pair]] = defaultdict(list)
+    apart: dict[tuple[str, str, str], list[Pair]] = defaultdict(list)
     for key in [key for key in first if key in second]:  # in one order: resamples of cells depend on it
         there, here = first[key], second[key]
         if there["host"] != here["host"]:
             hosts[there["host"], here["host"]] += 1
+            is_beside = there["format"] in BESIDE and there["base"]["format"] == BASE and there["arm"] != AA
+            if is_beside and there["records"] == here["records"]:
+                apart[*_what(there), there["format"]].append((there, here))
         elif there["records"] != here["records"]:
             resized += 1
         elif there["base"] is there:
@@ -161,6 +182,7 @@ def _match(first: Mapping[Key, Row], second: Mapping[Key, Row]) -> _Matched:
     return _Matched(
         pairs=dict(sorted(pairs.items(), key=itemgetter(0))),
         bases=dict(sorted(bases.items())),
+        apart=dict(sorted(apart.items())),
         arms=(len(first), len(second)),
         hosts=dict(sorted(hosts.items())),
         resized=resized,
@@ -186,6 +208,16 @@ def _groups(matched: _Matched, threshold: float) -> tuple[Group, ...]:
         )
         for name, each in cells.items()
     )
+
+
+def _beside(kind: str, operation: str, name: str, pairs: Sequence[Pair]) -> Beside:
+    before, after = (float(np.median([_median_ratio(row) for row in rows])) for rows in zip(*pairs, strict=True))
+    return Beside(kind, operation, name, len(pairs), before, after)
+
+
+def _median_ratio(row: Row) -> float:
+    """Of the same rounds: the median of `_ratio`, without its interval."""
+    return float(np.median(_per_record_ns(row) / _per_record_ns(row["base"])))
 
 
 def _moved(there: Row, here: Row, arms: int, threshold: float) -> Moved:

@@ -5,9 +5,9 @@ Laws (tests/report/test_compare.py):
    a regression, be it smaller. Not judged: the words of an error, and a codec library's version, which is only named.
 2. A row that was a number and is none is a regression; one that was none and is a number is not.
 3. CPU is compared as ratios to the base of the same rounds, between runs of one host only: a name that stands for other
-   hardware in the second run is another host. A change counts where its
-   whole interval lies beyond the threshold; a regression is one of an operation in a format, not of a single cell. The
-   base is held by what it took itself, where others show that it was not the machine.
+   hardware in the second run is another host. Ratios of two hosts are shown and not judged. A change counts where
+   its whole interval lies beyond the threshold; a regression is one of an operation in a format, not of a single cell.
+   The base is held by what it took itself, where others show that it was not the machine.
 4. What only one of the runs has is listed. It is a regression where both asked the same and the second lacks it.
 """
 
@@ -127,6 +127,7 @@ class Comparison:
                 "arms": list(self.cpu.arms),
                 "resized_arms": self.cpu.resized,
                 "arms_of_two_hosts": [{"hosts": list(hosts), "arms": arms} for hosts, arms in self.cpu.hosts.items()],
+                "ratios_of_two_hosts": [each._asdict() for each in self.cpu.beside],
                 "bases": [asdict(base) for base in self.cpu.bases],
                 "groups": [_group(group) for group in self.cpu.groups],
             },

@@ -35,6 +35,8 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
     if found.cpu.hosts:
         pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(found.cpu.hosts.items())]
         yield f"CPU times are not compared where they are of two hosts: {listed(pairs)}."
+        if found.cpu.beside:
+            yield _beside(found).to_text()
     if found.cpu.groups:
         yield _operations(found).to_text()
         yield _formats(found).to_text()
@@ -148,6 +150,17 @@ def _lone_cells(lone: tuple[Sequence[Lone], Sequence[Lone]]) -> Table:
         caption="What only one of the runs has (--json lists every cell)",
         columns=tuple(Column(name=name) for name in names),
         rows=tuple(lines),
+    )
+
+
+def _beside(found: Comparison) -> Table:
+    """The ratios of two hosts."""
+    names = ("kind", "operation", "format", "cells")
+    return Table(
+        name="beside",
+        caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
+        columns=(*(Column(name=name) for name in names), Column(name="A", digits=3), Column(name="B", digits=3)),
+        rows=tuple(tuple(each) for each in found.cpu.beside),
     )
 
 

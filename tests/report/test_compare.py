@@ -1,6 +1,7 @@
 """Two runs side by side: what is a regression, what is named, what is refused."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,32 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
     told = found.to_dict()["cpu"]
     assert told["left_out"] == "those of A and of B are of two hosts" and min(told["arms"]) > 0
     assert against(moved, each(ONE, size_bytes=1)).is_regression
+
+
+def test_ratios_to_v2_of_two_hosts_stand_side_by_side_without_a_verdict(against: Against) -> None:
+    """On another host all takes longer, and v3's encode by more than v2's."""
+    moved = each(lambda row: True, host="host-elsewhere")
+    slower = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(5.0))
+    columnar = each(of(kind="cpu", format="v0"), format="columnar")  # as if the run had it
+    here = against(columnar, first=(columnar,))
+    found = against(columnar, moved, slower, each(V3, cpu_ns=times(3.0)), first=(columnar,))
+    assert not found.is_regression and not here.cpu.beside
+    ratios = {(each.kind, each.operation, each.format): each for each in found.cpu.beside}
+    assert {name for _, _, name in ratios} == {"v3", "columnar"}
+    both = {("cpu", operation, name) for operation in ("encode", "decode") for name in ("v3", "columnar")}
+    assert both <= ratios.keys()
+    for group in here.cpu.judged:
+        if each_of := ratios.get((group.kind, group.operation, group.format)):
+            assert each_of.cells == len(group.cells)
+            assert each_of.before == pytest.approx(group.median("before"), rel=1e-6)
+            factor = 3.0 if (group.kind, group.operation, group.format) == ("cpu", "encode", "v3") else 1.0
+            assert each_of.after == pytest.approx(factor * each_of.before, rel=1e-3)
+    encode = ratios["cpu", "encode", "v3"]
+    (line,) = (line for line in text(found).splitlines() if re.match(r"\W*cpu\W+encode\W+v3\b", line))
+    assert f"{encode.before:.3f}" in line and f"{encode.after:.3f}" in line
+    assert encode._asdict() in found.to_dict()["cpu"]["ratios_of_two_hosts"]
+    resized = each(V3, records=lambda records: records + 1)
+    assert "encode" not in {each.operation for each in against(moved, resized, profile_text="else").cpu.beside}
 
 
 def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
