@@ -162,6 +162,8 @@ class Inspection:
     def _rest(self) -> str:
         if self.allocated_bytes:
             return f"{counted(self.allocated_bytes, 'byte')} of zeros, allocated ahead"
+        if self.trailing_bytes == self.size_bytes and self.log.errors:  # no log: `unreadable` says so
+            return ""
         if self.trailing_bytes:
             return f"{counted(self.trailing_bytes, 'byte')} of an incomplete batch, being written or cut off"
         return ""

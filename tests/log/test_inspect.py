@@ -71,6 +71,15 @@ def test_control_batches_say_what_they_mark() -> None:
     assert [line.split("control: ")[1] for line in kinds] == ["snapshot header", "snapshot footer"]
 
 
+def test_bytes_that_are_no_log_are_not_called_an_incomplete_batch(tmp_path: Path) -> None:
+    notes = inspect(written(tmp_path, b"notes, and no log at all"))
+    assert notes.unreadable and "incomplete" not in notes.to_text()
+    cut = inspect(written(tmp_path, (FOLDER / "activity-lz4.log").read_bytes()[:50]))
+    assert cut.unreadable and "50 bytes of an incomplete batch" in cut.to_text()
+    for found in (notes, cut):
+        assert found.to_dict()["trailing_bytes"] == found.size_bytes and found.damage == ()
+
+
 def test_damage_stands_in_its_place_among_the_sound_batches(tmp_path: Path) -> None:
     positions = facts("activity-gzip.log").positions
     data = bytearray((FOLDER / "activity-gzip.log").read_bytes())
