@@ -74,6 +74,7 @@ class Convert(Timed):
     def prepare(self, conversion, codec):
         self.source, self.target = conversion.split(" to ")
         self.convert, self.log = path("convert", "convert"), encoded(self.source, codec=codec)
+        encoded(self.target, codec=codec)  # n/a where the target has no such codec
         self.time_convert()
 
     def time_convert(self, *_):
