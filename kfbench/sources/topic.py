@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ NO_LEADER: Final = -2  # instead of a size
 EARLIEST, LATEST = "earliest", "latest"
 NUMBERS: Final = {EARLIEST: -2, LATEST: -1}  # as Spark writes them in its JSON
 NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-ADDRESS: Final = re.compile(r"(?:[^:\s]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
+ADDRESS: Final = re.compile(r"(?:[^:\s\[\]]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}")
 COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp": "timestamp_ms", "headers": "headers"}
 
 
@@ -48,13 +48,16 @@ class Topic:
     def parse(cls, url: str) -> Self:
         """kafka://HOST:PORT,…/TOPIC, and after a ? from, to: "earliest", "latest" or PARTITION:OFFSET,…; config: a
         properties file of the consumer, as Kafka's own tools take it; kafka.NAME: one option. Raises InvalidConfig."""
-        parts = urlsplit(url)
-        # What follows may be a secret, and so may what stands before an @.
-        url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-        bootstrap, name = parts.netloc, unquote(parts.path).strip("/")
-        if parts.scheme != "kafka" or not all(map(ADDRESS.fullmatch, bootstrap.split(","))) or not NAME.fullmatch(name):
+        # Not urlsplit: Python's newer releases refuse an IPv6 address behind another one.
+        address, _, query = url.partition("#")[0].partition("?")
+        scheme, separator, place = address.partition("://")
+        bootstrap, slash, path = place.partition("/")
+        # Messages show neither the query nor what stands before an @: both may be secrets.
+        url = f"{scheme}{separator}{bootstrap.rpartition('@')[2]}{slash}{path}"
+        name = unquote(path).strip("/")
+        if f"{scheme}{separator}" != SCHEME or not _are_addresses(bootstrap) or not NAME.fullmatch(name):
             raise InvalidConfig(f"{url}: {USAGE} is wanted")
-        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        asked = dict(parse_qsl(query, keep_blank_values=True))
         starting, ending = (
             _offsets(url, key, asked.pop(key, default)) for key, default in (("from", EARLIEST), ("to", LATEST))
         )
@@ -105,6 +108,10 @@ class Topic:
             return offsets
         given = dict.fromkeys(self.partitions or [], NUMBERS[offsets]) if isinstance(offsets, str) else offsets
         return json.dumps({self.name: {str(partition): offset for partition, offset in sorted(given.items())}})
+
+
+def _are_addresses(bootstrap: str) -> bool:
+    return all(ADDRESS.fullmatch(address) for address in bootstrap.split(","))
 
 
 def _offsets(url: str, key: str, text: str) -> str | Mapping[int, int]:

@@ -22,6 +22,11 @@ def test_a_topic_from_its_beginning_to_its_end() -> None:
     }  # fmt: skip
 
 
+def test_an_address_is_escaped_and_ends_before_a_fragment() -> None:
+    topic = Topic.parse("kafka://a:1/or%64ers/?from=latest#here")
+    assert (topic.bootstrap, topic.name, topic.starting) == ("a:1", "orders", "latest")
+
+
 def test_partitions_with_offsets() -> None:
     options = Topic.parse("kafka://a:1/t?from=0:100,12:0&to=latest").source_options()
     assert json.loads(options["assign"]) == {"t": [0, 12]} and "subscribe" not in options
@@ -57,7 +62,10 @@ def test_options_of_the_consumer(tmp_path: Path) -> None:
         ("kafka://a:1/", "is wanted"),
         ("kafka://a:1/t/u", "is wanted"),
         ("kafka://a:1,/t", "is wanted"),
+        ("kafka://[::1:9092/t", "is wanted"),
+        ("kafka://a:1,[z]:2/t", "is wanted"),
         ("http://a:1/t", "is wanted"),
+        ("a:1/t", "is wanted"),
         ("kafka://a:1/t?from=5", "from: earliest, latest or PARTITION:OFFSET,… is wanted, not '5'"),
         ("kafka://a:1/t?to=0:1,0:2", "to: earliest, latest or PARTITION:OFFSET,… is wanted"),
         ("kafka://a:1/t?from=0:1&to=1:2", "from and to are not of the same partitions"),
