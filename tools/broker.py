@@ -39,7 +39,7 @@ def running(jars: Path, folder: Path) -> Iterator[Broker]:
     properties = _written(folder / "server.properties", _settings(logs, port, controller_port))
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
     format_storage = java(jars, "kafka.tools.StorageTool", "format", *options)
-    subprocess.run(format_storage, check=True, stdout=subprocess.DEVNULL, timeout=WAIT_S)
+    subprocess.run(format_storage, env=jvm.environment(), check=True, stdout=subprocess.DEVNULL, timeout=WAIT_S)
     with _serving("broker", java(jars, "kafka.Kafka", properties), folder, port):
         yield Broker(port=port, logs=logs)
 
@@ -63,7 +63,7 @@ def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator
     """A server that writes what it says to `folder`/NAME.out: from when its port answers, until it has ended."""
     output = folder / f"{name}.out"
     with output.open("wb") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, env=jvm.environment(), stdout=stream, stderr=subprocess.STDOUT)
     try:
         wait_for(f"the {name}'s port", lambda: process.poll() is not None or answers(port), WAIT_S)
         if process.poll() is not None:

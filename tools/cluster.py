@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import pyspark
 
-from kfbench.sweep.java import java_home
+from kfbench.sweep.java import UTF8_LOCALE, java_home
 from tools.loopback import LOOPBACK, answers, free_port, wait_for
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -48,7 +48,7 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
         raise RuntimeError("Spark needs Java: see kfbench doctor")
     port = free_port()
     cluster = Cluster(url=f"spark://{LOOPBACK}:{port}", folder=folder)
-    shared = {"JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
+    shared = {**UTF8_LOCALE, "JAVA_HOME": str(home), "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
     quiet, named = ["--webui-port", "0"], hosts_can_be_named()
     with ExitStack() as stack:
         stack.enter_context(

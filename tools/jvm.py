@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from kfbench.sweep.java import UTF8_LOCALE
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kfbench"
 RELEASE = 17
 ESCAPES = r"\x1b\[[0-9;]*m"
@@ -57,15 +59,25 @@ def compiled(sources: Sequence[Path], jars: Path) -> Path:
 def _run(command: Sequence[str]) -> tuple[int, str]:
     """(status, all that it said)"""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+        )
     except FileNotFoundError:
         raise ToolError(f"{command[0]}: not on PATH") from None
     return done.returncode, re.sub(ESCAPES, "", done.stdout).strip()
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:
-    """A command; `class_path` holds folders of classes, and of jars where a name ends in /*."""
+    """Return a command, to be started in `environment`.
+
+    `class_path` holds folders of classes, and folders of jars as FOLDER/*.
+    """
     return ["java", "-Xmx512m", "-cp", os.pathsep.join(map(str, class_path)), *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for a JVM: ours, in a locale in which paths are UTF-8."""
+    return {**os.environ, **UTF8_LOCALE}
 
 
 def _kept(kind: str, sources: Sequence[Path], salt: str, fill: Callable[[Path], None]) -> Path:

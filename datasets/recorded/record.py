@@ -225,7 +225,7 @@ def dump(paths: Sequence[Path]) -> Iterator[tuple[list[dict[str, Any]], list[lis
     """What DumpLogSegments says of each file: a dict a batch; offset, timestamp, key and value size a record."""
     files = ",".join(map(str, paths))
     command = java("kafka.tools.DumpLogSegments", "--deep-iteration", "--files", files)
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(command, env=jvm.environment(), check=True, capture_output=True, encoding="utf-8").stdout
     for path, part in zip(paths, re.split("^Dumping ", text, flags=re.MULTILINE)[1:], strict=True):
         dumped, *lines = part.splitlines()
         if dumped != str(path):
@@ -274,7 +274,8 @@ def write_facts(folder: Path) -> None:
     contents_file = folder / "contents.json"
     entries = [(recording, name, *found) for recording in RECORDINGS for name, found in recording.segments.items()]
     files = [folder / name for _, name, *_ in entries]
-    subprocess.run(java(HERE / "Recorder.java", "facts", contents_file, *files), check=True)
+    command = java(HERE / "Recorder.java", "facts", contents_file, *files)
+    subprocess.run(command, env=jvm.environment(), check=True)
     contents = json.loads(contents_file.read_text())
     contents_file.unlink()
     with tempfile.TemporaryDirectory() as scratch:
@@ -327,7 +328,8 @@ def record(out: Path, recordings: Sequence[Recording]) -> None:
 def _recorded(recording: Recording, folder: Path, fresh: Path) -> None:
     with recording.running(jvm.fetched(recording.pom), folder) as kafka:
         for pom, source, arguments in recording.jobs:
-            subprocess.run(broker.java(jvm.fetched(pom), source, *arguments, kafka.address), check=True)
+            command = broker.java(jvm.fetched(pom), source, *arguments, kafka.address)
+            subprocess.run(command, env=jvm.environment(), check=True)
         for topic in recording.compacted:
             wait_for(f"the compacted {topic}", partial(compacted, kafka.logs, topic), broker.WAIT_S)
     for name, (segment, _) in recording.segments.items():

@@ -16,9 +16,11 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree, which
+from typing import Final
 
 LEAST_JAVA = 17
 VECTOR = "jdk.incubator.vector"
+UTF8_LOCALE: Final = {"LC_ALL": "C.UTF-8"}  # under LC_ALL=C a JVM cannot open a path that is not ASCII
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,9 @@ def _properties(program: Path, *options: str) -> dict[str, str] | None:
     # java.home instead of the program's folder: on PATH stand links, wrappers and shims.
     command = [str(program), *options, "-XshowSettings:properties", "-version"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            command, env={**os.environ, **UTF8_LOCALE}, capture_output=True, encoding="utf-8", timeout=60, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     lines = (line.partition(" = ") for line in done.stderr.splitlines())

@@ -30,7 +30,7 @@ ByPartition = dict[int, list[Consumed]]
 def java(broker: Broker, jars: Path, topic: str, partitions: int) -> ByPartition:
     classes = jvm.compiled([Path(__file__).parent / "Consumer.java"], jars)
     command = jvm.java("broker.Consumer", broker.address, topic, str(partitions), class_path=[classes, f"{jars}/*"])
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=2 * WAIT_S)
+    done = subprocess.run(command, env=jvm.environment(), check=True, stdout=subprocess.PIPE, timeout=2 * WAIT_S)
     found: ByPartition = defaultdict(list)
     for line in done.stdout.split(b"\n")[:-1]:
         partition, offset, timestamp_type, timestamp_ms, key, value, headers = json.loads(line)

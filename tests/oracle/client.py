@@ -26,7 +26,7 @@ class Kafka:
         jars = fetch(POM)
         classes = jvm.compiled(sorted(HERE.glob("*.java")), jars)
         command = jvm.java("oracle.Server", class_path=[classes, f"{jars}/*"])
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> Self:
         return self

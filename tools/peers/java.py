@@ -130,7 +130,7 @@ def java() -> Iterator[Java]:
 @contextmanager
 def _process(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Its input, at whose end it ends, and its output."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:
             yield process.stdin, process.stdout

