@@ -54,7 +54,8 @@ def messages_of(records: Records, timestamps_ms: Sequence[int] | None = None) ->
 
 
 def bounds_of(case: Case) -> list[int]:
-    return np.cumsum([0, *map(len, case.batches)]).tolist()  # type: ignore[no-any-return]
+    bounds: list[int] = np.cumsum([0, *map(len, case.batches)]).tolist()
+    return bounds
 
 
 def batch_fields_of(case: Case) -> BatchFields | None:

@@ -1,7 +1,7 @@
-"""Tests that this machine cannot run are skipped with the reason; what it lacks is asked once."""
+"""Skip the tests that this machine cannot run, mark what the quick suite leaves out, put long files first."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from shutil import which
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kfbench.sweep.java import LEAST_JAVA, find_java
+from tests.sampling import mark_compiled_only, mark_matrix
 from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy: no deadline.
@@ -20,11 +21,23 @@ settings.load_profile("kfbench")
 REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from package registries, of Java and of npm, are allowed
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# rich draws for a terminal where one of these says so; tests have none, unless they set one themselves.
+for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(name, None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    mark_matrix(items)
+    mark_compiled_only(items)
+    yield
     # Workers take files in this order: a long one that begins last would run alone.
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("spark")}
     items.sort(key=lambda item: item.path not in long)
+    _skip_what_cannot_run(items)
+
+
+def _skip_what_cannot_run(items: Sequence[pytest.Item]) -> None:
     marked = {mark.name for item in items for mark in item.iter_markers()}
     lacking: dict[str, str] = {}
     if marked & {"spark", "cluster"} and not find_java():

@@ -8,6 +8,7 @@ from tests.broker_vectors import FURTHER, BrokerVector, broker_vectors
 VECTORS = [vector for category in ("validate", "downconvert", "compaction") for vector in broker_vectors(category)]
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
 def test_what_came_out_came_from_what_went_in(vector: BrokerVector) -> None:
     if vector.refused:

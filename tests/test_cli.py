@@ -281,6 +281,7 @@ ENDINGS: dict[
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
 def test_all_that_read_a_segment_have_one_rule_for_its_damage_and_its_end(
@@ -700,6 +701,7 @@ def test_a_terminal_is_told_what_takes_seconds(
     run = sizes(100)
     assert kfbench("compare", run, run).err == ""
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich's own name for it
+    monkeypatch.setenv("TERM", "xterm")
     said = kfbench("compare", run, run)
     assert said.status == 0 and "comparing" in said.err and "comparing" not in said.out
 

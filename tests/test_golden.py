@@ -68,6 +68,7 @@ def test_the_folder_is_whole() -> None:
         assert (entry["sha256"], entry["size"]) == (sidecar["sha256"], len(data))
 
 
+@pytest.mark.sampled(100)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=False))
 def test_reads_as_kafka_reads(folder: Path, name: str) -> None:
     data, sidecar = vector(folder, name)
@@ -77,6 +78,7 @@ def test_reads_as_kafka_reads(folder: Path, name: str) -> None:
     assert not log.errors
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=True))
 def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
     """The same batch; what comes before it is read."""
@@ -90,6 +92,7 @@ def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
     check_sidecar(kfbench.read_log(data[:where]), sound)
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=False, but=BY_HAND))
 def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
     """Byte for byte where nothing is compressed; else the decompressed bytes are."""
@@ -116,6 +119,7 @@ def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
     )
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize(("folder", "name"), vectors())
 def test_the_reference_itself(folder: Path, name: str) -> None:
     """Judges the judge: it reads what we read, and writes what Kafka wrote."""

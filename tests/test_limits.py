@@ -44,6 +44,7 @@ def test_headers_of_a_batch(fmt: Format) -> None:
         refused(fmt, data, "more headers in a batch than limits.batch_headers", batch_headers=5)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("name", "field"),
     [
@@ -68,6 +69,7 @@ def test_bytes_of_a_field(name: str, field: str) -> None:
             fmt.decode(data, limits=Limits(field_bytes=99))
 
 
+@pytest.mark.compiled_only
 def test_shared_headers_stand_for_no_more_than_a_log_may_hold() -> None:
     """A kibibyte of tag 1 before a thousand records of a few bytes stands for half a million headers."""
     records = Records.from_lists([None] * 1000, headers=[[("", None)] * 500] * 1000)

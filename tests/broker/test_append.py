@@ -62,6 +62,7 @@ def refused(log: Any, fmt: str, error: str, promise: str, position: int = 0, **o
 
 
 class TestAssigns:
+    @pytest.mark.sampled
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize("name", NAMES)
     def test_offsets_follow_one_another(self, name: str, codec: str) -> None:
@@ -82,6 +83,7 @@ class TestAssigns:
         offsets = FORMATS[name].decode(done.encoded).records.offsets.tolist()
         assert offsets == [*range(1000, 1005), *range(5)]
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize(
         "name", [name for name in NAMES if "append_time_ms" in FORMATS[name].capabilities.batch_fields]
@@ -104,6 +106,7 @@ class TestAssigns:
         done = append(encoded(name, codec), name, timestamp_type="append", now_ms=now_ms)
         assert set(FORMATS[name].decode(done.encoded).batch_rows["max_timestamp_ms"].tolist()) == {now_ms}
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("name", ["v1", *SEALED])
     @pytest.mark.parametrize("wrong_ms", [0, NOW_MS - 1, LATER_MS])
     def test_a_wrong_maximum_is_mended(self, name: str, wrong_ms: int) -> None:
@@ -113,6 +116,7 @@ class TestAssigns:
         assert FORMATS[name].decode(done.encoded).batch_rows["max_timestamp_ms"].tolist() == right
         assert done.max_timestamp_ms.tolist() == right
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize("source", ["v0", "v1", "v2", "v3", "v3-full", "columnar", "kip98", "enriched-ms"])
     @pytest.mark.parametrize("target", ["v0", "v1", "v2", "v3", "v3-headers-first", "columnar", "kip98", "enriched-ms"])
@@ -145,6 +149,7 @@ class TestAssigns:
         assert set(back.batches["codec"]) == {"gzip"}
         assert back.batch_rows["position"].tolist() == done.positions[:-1].tolist()
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("name", ["v1", "v2", "v3", "v3-headers-first", "columnar", "kip98", "enriched-ms"])
     @pytest.mark.parametrize("codec", [None, "none", "gzip"])
     def test_codecs_that_change_from_request_to_request(self, name: str, codec: str | None) -> None:
@@ -256,6 +261,7 @@ class TestSetsOutOfOrder:
 
 
 class TestInPlace:
+    @pytest.mark.sampled
     @pytest.mark.parametrize("append_time", [False, True])
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     @pytest.mark.parametrize("name", [*FIXED, "v1"])
@@ -472,6 +478,7 @@ class TestRefuses:
         log = FORMATS["v2"].encode(held)
         refused(log, "v2", "INVALID_TIMESTAMP", "record 1", compacted=True, now_ms=NOW_MS, before_max_ms=9)
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize("name", NAMES)
     @pytest.mark.parametrize("codec", ["none", "gzip"])
     def test_a_checksum_that_does_not_hold(self, name: str, codec: str) -> None:
@@ -534,6 +541,7 @@ class TestRefuses:
         with pytest.raises(InvalidRecords, match="base_offset"):
             append(log, "v2", base_offset=[0, 1, 2])
 
+    @pytest.mark.sampled
     @pytest.mark.parametrize(
         "options",
         [
@@ -566,6 +574,7 @@ class TestRefuses:
         assert append(encoded("v2"), "v2", **options).next_offset == 2**63 - 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("codec", ["none", "snappy"])
 @pytest.mark.parametrize("name", NAMES)
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])

@@ -39,6 +39,7 @@ def test_there_are_vectors_of_each_kind() -> None:
     assert of(refused=True, unnamed=True)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", of(refused=False), ids=str)
 def test_takes_what_kafka_takes(vector: BrokerVector) -> None:
     done = append(vector.source, None, **vector.options)
@@ -65,6 +66,7 @@ def test_takes_what_kafka_takes(vector: BrokerVector) -> None:
     assert done.encoded.positions.tolist() == [0, len(done.data)]
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", of(refused=True), ids=str)
 def test_refuses_what_kafka_refuses(vector: BrokerVector) -> None:
     given = np.frombuffer(vector.source, np.uint8).copy()

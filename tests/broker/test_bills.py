@@ -107,6 +107,7 @@ def test_a_look_at_every_batch_is_charged_to_who_needs_it() -> None:
     assert isclose(new.fetch_cpu_s, GIB / 1_000 * CPU_NS["zero-copy"] / 1e9)
 
 
+@pytest.mark.compiled_only
 def test_upgraded_data_is_read_as_large_as_the_upgrade_left_it() -> None:
     traffic = Traffic(old_consumers=0.5, old_data=1, replication=1, fan_out=1)
     for codec in ("none", "lz4"):

@@ -533,6 +533,7 @@ def batches_of(log: Any) -> list[bytes]:
     return found
 
 
+@pytest.mark.compiled_only
 @settings(max_examples=60)
 @given(columnar_cases.cases(), st.sampled_from(["none", "none", "gzip", "zstd"]))
 def test_v2_byte_for_byte(case: Case, codec: str) -> None:
@@ -562,6 +563,8 @@ def test_empty_batches_too(data: st.DataObject) -> None:
     assert bytes(convert(there.data, "v2").data) == log
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".log")])
 def test_recorded_segments(name: str) -> None:
     """Those of v2; an older one goes up, and what it becomes in v2 is what it becomes by way of columnar."""
@@ -579,6 +582,7 @@ def test_recorded_segments(name: str) -> None:
 VECTORS = [entry["name"] for entry in index(OURS) if entry["error"] is None]
 
 
+@pytest.mark.compiled_only
 def test_kafkas_own_vectors() -> None:
     """All batches of v2 that its classes wrote, in one go: transactions, markers, append times, what a cleaner left."""
     seen = 0

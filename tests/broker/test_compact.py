@@ -29,6 +29,7 @@ from tests.strategies import NOW_MS, TAGGED_FIELDS
 COMPACTION = broker_vectors("compaction")
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("vector", COMPACTION, ids=str)
 def test_filters_as_kafka_does(vector: BrokerVector) -> None:
     """Batches and records; byte for byte where nothing is compressed, else the decompressed bytes."""
@@ -502,6 +503,7 @@ def test_a_set_of_mixed_magic_is_mended_and_other_oddities_are_not(magic: int, c
     assert made.records.offsets.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_damage_stops_the_log(name: str, codec: str) -> None:
@@ -533,6 +535,7 @@ def test_flags_of_another_length_are_refused() -> None:
         filtered(source, [True], retain_empty=[True, False], now_ms=NOW_MS)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
 def test_sizes_with_holes_are_what_filtering_leaves(name: str, share: float) -> None:

@@ -31,6 +31,7 @@ NOT_TOLD = ("kip98", *ENRICHED)  # their magic names another format
 # What Kafka makes of it
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("vector", broker_vectors("downconvert"), ids=str)
 def test_converts_down_as_kafka_does(vector: BrokerVector) -> None:
     options = vector.options | {"keep_older": True}
@@ -139,6 +140,8 @@ KEPT_FIELDS = (
 )
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=6)
@@ -373,6 +376,7 @@ def test_nothing() -> None:
         convert(b"", "v9")
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize(("name", "to", "codec"), [("v1", "v2", "none"), ("v2", "v1", "none"), ("v2", "v3", "lz4")])
 def test_a_log_of_several_chunks(name: str, to: str, codec: str) -> None:
     """The same bytes as in one go; the last batch is damaged where it lies."""

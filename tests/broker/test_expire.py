@@ -98,6 +98,8 @@ def test_an_index_of_nothing() -> None:
     assert (len(index), index.largest_ms, index.by_offset(5), index.by_time(5), index.kafka_bytes) == (0, -1, 0, 0, 0)
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_indexes_of_recorded_segments(name: str) -> None:
     said = facts(name).batches
@@ -270,6 +272,8 @@ def test_what_cannot_be_asked() -> None:
     assert expire([b""], 5, "head").segments[0].tobytes() == b""
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
     data, said = (FOLDER / name).read_bytes(), facts(name).batches

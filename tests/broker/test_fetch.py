@@ -25,6 +25,7 @@ def mixed(*names: str) -> bytes:
     return b"".join(bytes(written(name)) for name in names)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("scan", SCANS)
@@ -57,6 +58,7 @@ def test_a_scan_reads_no_more_than_the_beginning_of_a_batch() -> None:
     assert fetch(log, "v2").work.read_bytes == HEADER_BYTES
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("reader", MAGICS)
 @pytest.mark.parametrize("stored", MAGICS)
 def test_who_is_converted_for(stored: str, reader: str) -> None:
@@ -123,6 +125,7 @@ def test_where_the_consumer_reads_on() -> None:
     assert fetch(log, "v2", first_offset=5).zero_copy
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("vector", [vector for vector in broker_vectors("downconvert") if not vector.refused], ids=str)
 def test_serves_what_kafka_serves(vector: BrokerVector) -> None:
     to, first_offset = vector.options["to"], vector.options["first_offset"]

@@ -149,6 +149,8 @@ def poisoned(log: EncodedLog, fmt: Format) -> np.ndarray[Any, Any]:
     return broken
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 @pytest.mark.parametrize("kept", [{"partitions": 1}, {"partitions": 4, "keyed": False}])
 def test_where_no_key_is_needed_nothing_is_looked_at(name: str, codec: str, kept: dict[str, Any]) -> None:
@@ -174,6 +176,8 @@ def test_where_no_key_is_needed_nothing_is_looked_at(name: str, codec: str, kept
         assert bytes(part) == b"".join(given)
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 def test_a_destination_takes_sets_as_they_are(name: str, codec: str) -> None:
     fmt, records = FORMATS[name], steady(some_keys())
@@ -188,6 +192,8 @@ def test_a_destination_takes_sets_as_they_are(name: str, codec: str) -> None:
         assert fmt.decode(append(rough.encoded, fmt).data).records == fmt.decode(taken.data).records
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) -> None:
     fmt = FORMATS[name]
@@ -212,6 +218,8 @@ def test_without_keys_only_a_flag_keeps_a_batch_closed(name: str, codec: str) ->
     assert [read(fmt, part) for part in through.partitions] == [read(fmt, part) for part in done.partitions]
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 def test_with_keys_batches_are_taken_apart(name: str, codec: str) -> None:
     fmt = FORMATS[name]
@@ -389,6 +397,8 @@ def test_what_cannot_be_asked() -> None:
 SEGMENTS = {name: sorted(set(facts(name).batches["magic"])) for name in NAMES if name.endswith(".log")}
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", [name for name, magics in SEGMENTS.items() if len(magics) == 1])
 @pytest.mark.parametrize("partitions", [1, 5])
 def test_recorded_segments(name: str, partitions: int) -> None:
@@ -397,6 +407,7 @@ def test_recorded_segments(name: str, partitions: int) -> None:
     check(fmt, log, done, partitions)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("name", [name for name, magics in SEGMENTS.items() if len(magics) > 1])
 def test_recorded_segments_of_mixed_magics_are_refused(name: str) -> None:
     said = facts(name).batches

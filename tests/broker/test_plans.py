@@ -140,6 +140,7 @@ def test_new_readers_get_old_data_as_it_is(plan: Plan, phase: Phase) -> None:
         assert row.zero_copy or row.fetch.spoken < phase.writes
 
 
+@pytest.mark.compiled_only
 def test_a_forced_upgrade_leaves_nothing_old_on_disk() -> None:
     # "If the value is set to 2, the broker will ensure all segments have records with format v2 after log recovery
     # has completed during start-up."
@@ -260,6 +261,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("plan", "phase", "codec"), CELLS)
 def test_append_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> None:
     for producer in plan.formats:
@@ -277,6 +279,7 @@ def test_append_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> N
         assert (cell.action == "recompress") == (cell.spoken == cell.format and done.work.rewritten > 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("plan", "phase", "codec"), CELLS)
 def test_fetch_does_what_a_cell_says(plan: Plan, phase: Phase, codec: str) -> None:
     for stored in phase.stored:

@@ -115,6 +115,7 @@ def steady(count: int = 1000) -> Records:
 CELLS = [(name, codec) for name, fmt in FORMATS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), CELLS)
 def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
     """Every batch's payload is damaged, and the batch is found all the same: no checksum, no codec has seen it."""
@@ -140,6 +141,8 @@ def test_by_offset_only_headers_are_read(name: str, codec: str) -> None:
         assert opened.work.read_bytes == rows["header_bytes"][:7].sum() + rows["size_bytes"][7]
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), [cell for cell in CELLS if cell[0] != "v0"])
 def test_by_time_one_batch_is_opened(name: str, codec: str) -> None:
     fmt = FORMATS[name]
@@ -250,6 +253,8 @@ def test_an_opened_batch_is_checked_and_named_by_its_position() -> None:
     assert seek_time(broken, NOW_MS + 5_000) is not None
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
     log, said = (FOLDER / name).read_bytes(), facts(name)
@@ -274,6 +279,7 @@ def test_recorded_segments(name: str) -> None:
     assert seek_time(log, max(stamps) + 1) is None
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("folder", "name"), SEGMENTS)
 def test_segments_of_mixed_magics(folder: Path, name: str) -> None:
     """Written by Kafka's classes: v0, v1 and v2 one after another, and what its broker left after compaction."""

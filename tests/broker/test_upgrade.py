@@ -22,6 +22,8 @@ from tests.common import records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
+pytestmark = pytest.mark.compiled_only
+
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i * 9) for i in range(60)]
 NEWER = [name for name in FORMATS if name == "v2" or FORMATS[name].magic >= 3]
 ROOT = Path(__file__).parents[2]
@@ -48,6 +50,7 @@ def beside(segment: Path) -> set[str]:
     return {path.name.removeprefix(segment.stem) for path in segment.parent.iterdir()} - {".log"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chunk_bytes", [12, 1000, 1 << 20])
 @pytest.mark.parametrize("to", NEWER)
 def test_every_batch_in_the_newer_format(segment: Path, to: str, chunk_bytes: int) -> None:

@@ -53,6 +53,7 @@ def test_the_bytes_are_the_references(case: Case) -> None:
     check_against_reference("columnar", case)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", CODECS)
 @given(case=strategies.cases_of("columnar", max_batches=2) | columnar_cases.cases(2))
 def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
@@ -179,6 +180,7 @@ def test_widths_of_most_bits_and_of_a_word(bits: int) -> None:
     assert COLUMNAR.decode(log).create_timestamps_ms.tolist() == records.timestamps_ms.tolist()
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("bits", [*range(1, 57), 64])
 def test_values_that_fill_no_group(bits: int) -> None:
     """Eight, four or two are packed at a time, and where `out` ends with the batch one at a time."""
@@ -260,6 +262,7 @@ def test_forms_of_a_position(name: str) -> None:
     assert COLUMNAR.decode(COLUMNAR.encode(two, 9)).records == two
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(25))
 def test_templates_of_any_length_and_place(seed: int) -> None:
     """Their values are spelled a word of eight characters at a time, of all records at once."""
@@ -510,6 +513,7 @@ LENGTHS: dict[str, tuple[str, bool, list[int]]] = {  # a column, whether some ma
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", LENGTHS)
 @pytest.mark.parametrize("keys", [True, False])
 def test_lengths_in_every_kind_of_column(name: str, keys: bool) -> None:

@@ -37,6 +37,7 @@ def test_who_has_control_batches() -> None:
     assert not {"v0", "v1"} & set(NAMES)
 
 
+@pytest.mark.sampled
 @every_name
 @pytest.mark.parametrize("kind", [0, 1, 2, 3, 4, 5, 6, 42, -1, 2**15 - 1])
 def test_control_records_of_every_type(name: str, kind: int) -> None:
@@ -86,6 +87,7 @@ def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
     return sealed(bytes(data), name)
 
 
+@pytest.mark.sampled
 @every_name
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.key!r}:{bad.value!r}")
 def test_what_is_no_control_record(name: str, bad: Message) -> None:

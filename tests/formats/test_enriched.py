@@ -31,6 +31,7 @@ def test_the_bytes_are_the_references(name: str, data: st.DataObject) -> None:
     check_against_reference(name, data.draw(strategies.cases_of(name)))
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", CODECS)
 @every_name
 @given(data=st.data())

@@ -80,6 +80,7 @@ def test_what_was_encoded_decodes(name: str, data: st.DataObject) -> None:
     check_round_trip(name, data.draw(strategies.cases_of(name)), codec)
 
 
+@pytest.mark.sampled
 @every_format
 @pytest.mark.parametrize("batch_size", [1, 2, 39, 40, 41, 10**9])
 def test_a_number_of_records_is_a_plan(name: str, batch_size: int) -> None:
@@ -91,6 +92,7 @@ def test_a_number_of_records_is_a_plan(name: str, batch_size: int) -> None:
     assert FORMATS[name].size(records, batch_size).tolist() == np.diff(by_number.positions).tolist()
 
 
+@pytest.mark.sampled
 @every_format
 @pytest.mark.parametrize("plan", [0, -1, [0, 10], [1, 40], [0, 30, 20, 40], [], [[0, 40]], [0, 41]])
 def test_a_plan_that_is_none(name: str, plan: Any) -> None:
@@ -111,6 +113,7 @@ def test_no_records(name: str) -> None:
     assert (len(back), len(back.records), len(back.batches)) == (0, 0, 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), WITH_CODECS)
 def test_a_buffer_is_reused_and_never_overrun(name: str, codec: str) -> None:
     fmt, records = FORMATS[name], sample(name)
@@ -127,6 +130,7 @@ def test_a_buffer_is_reused_and_never_overrun(name: str, codec: str) -> None:
         assert (arena[100 + room :] == 0xEE).all()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), WITH_CODECS)
 def test_a_buffer_that_is_too_small(name: str, codec: str) -> None:
     fmt, records = FORMATS[name], sample(name)
@@ -136,6 +140,7 @@ def test_a_buffer_that_is_too_small(name: str, codec: str) -> None:
             fmt.encode(records, 7, codec, out=np.empty(room, np.uint8))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @every_format
 def test_a_buffer_that_is_none(name: str, codec: str) -> None:
@@ -342,6 +347,8 @@ def test_noise_never_crashes_a_reader(name: str, noise: bytes, data: st.DataObje
         assert len(messages_of(back.records)) == len(back.records)
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), [(name, codec) for name, codec in WITH_CODECS if codec != "none"])
 def test_the_limit_of_one_batch(name: str, codec: str) -> None:
     fmt = FORMATS[name]

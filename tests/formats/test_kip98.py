@@ -28,6 +28,7 @@ def test_the_bytes_are_the_references(case: Case) -> None:
     check_against_reference("kip98", case)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", CODECS)
 @given(case=strategies.cases_of("kip98", max_batches=2))
 def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:

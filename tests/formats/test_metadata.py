@@ -33,6 +33,7 @@ def check_same(seen: DecodedMetadata, log: DecodedLog) -> None:
     assert [str(error) for error in seen.errors] == [str(error) for error in log.errors]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), ARMS)
 def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
     fmt = FORMATS[name]
@@ -45,6 +46,7 @@ def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
     check_same(fmt.decode_metadata(cut), fmt.decode(cut))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), ARMS)
 def test_a_damaged_batch_between_sound_ones(name: str, codec: str) -> None:
     fmt = FORMATS[name]
@@ -69,6 +71,7 @@ def test_headers_that_only_a_damaged_batch_has(name: str) -> None:
     assert seen.header_counts.tolist() == [0] * 15
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("headers", [0, 1])
 @pytest.mark.parametrize("name", FORMATS)
 def test_columns_are_contiguous(name: str, headers: int) -> None:
@@ -78,6 +81,7 @@ def test_columns_are_contiguous(name: str, headers: int) -> None:
         assert column.flags.c_contiguous and len(column) == 20
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), ARMS)
 def test_without_checksums(name: str, codec: str) -> None:
     """A changed byte of payload, or of the checksum, goes unseen but where all of it is decoded."""

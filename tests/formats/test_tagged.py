@@ -135,6 +135,7 @@ def test_tags_are_written_in_ascending_order(name: str) -> None:
     assert bytes.fromhex("02 01 61 40 01 62 c801 01 63") in data
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["v2", "v3", "v3-full"])
 @pytest.mark.parametrize("given", [{0: bytes(8)}, {1: b""}, {-1: b""}, {2**32: b""}, {7: "x"}, {"7": b"x"}, 7, [7]])
 def test_tags_that_cannot_be_given(name: str, given: object) -> None:
@@ -201,6 +202,7 @@ def test_tags_that_are_read_but_not_canonical(section: str) -> None:
 A, B, NULL = ("a", b"1"), ("b", b"2"), ("a", None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", v23.BATCH_HEADERS_NAMES)
 @pytest.mark.parametrize(
     ("lists", "shared"),
@@ -330,6 +332,7 @@ def test_one_large_tag_among_many_batches_takes_no_more_than_its_room() -> None:
     assert bytes(write_log(read_log(log))) == bytes(log)
 
 
+@pytest.mark.compiled_only
 @every_codec
 def test_tags_of_each_batch_in_logs_of_several_chunks(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kfbench.formats._format.CHUNK_BYTES", 200)

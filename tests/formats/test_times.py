@@ -30,6 +30,7 @@ def check_same(fmt: Format, log: EncodedLog) -> None:
     assert seen.timestamps_ms.flags.c_contiguous and seen.offsets.flags.c_contiguous
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec"), ARMS)
 def test_the_same_as_a_full_reader(name: str, codec: str) -> None:
     fmt = FORMATS[name]

@@ -20,6 +20,7 @@ def test_the_bytes_are_the_references(case: Case) -> None:
     check_against_reference("v0", case)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", shared.CODECS)
 @given(case=strategies.legacy_cases(0, max_batches=2))
 def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:

@@ -26,6 +26,7 @@ def test_the_bytes_are_the_references(case: Case) -> None:
     check_against_reference("v1", case)
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", shared.CODECS)
 @given(case=strategies.legacy_cases(1, max_batches=2))
 def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:

@@ -40,6 +40,7 @@ def test_the_bytes_are_the_references(name: str, data: st.DataObject) -> None:
     check_against_reference(name, data.draw(strategies.cases_of(name)))
 
 
+@pytest.mark.compiled_only
 @every_name
 @given(data=st.data())
 def test_the_decompressed_bytes_are_the_references(name: str, data: st.DataObject) -> None:
@@ -111,6 +112,7 @@ def test_the_bits_that_a_name_sets(name: str) -> None:
         assert FORMATS[name].decode(log).batches["attributes"].tolist() == [attributes]
 
 
+@pytest.mark.sampled
 @every_name
 @pytest.mark.parametrize("bit", range(12, 16))
 def test_unknown_features_are_refused(name: str, bit: int) -> None:
@@ -141,6 +143,7 @@ def size(name: str, *messages: Message, fields: BatchFields | None = None) -> in
     return int(FORMATS[name].size(records_of(messages), [0, len(messages)], fields)[0])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("records", [1, 2, 63, 64, 65])
 @pytest.mark.parametrize("base", [-1, 0, NOW_MS, 2_199_023_255_551, 2_199_023_255_552, INT64])
 def test_what_the_compact_header_takes(base: int, records: int) -> None:
@@ -253,6 +256,7 @@ def test_all_features_together() -> None:
 # The header
 
 
+@pytest.mark.sampled
 @every_name
 @pytest.mark.parametrize("append", [0, NOW_MS - 10**10, NOW_MS + 2**31, INT64])
 def test_append_time_may_lie_far_from_the_records(name: str, append: int) -> None:

@@ -208,6 +208,7 @@ def known(client: str, name: str) -> str:
     return kinds.pop() if kinds else ""
 
 
+@pytest.mark.sampled(60)
 @every_reader
 @pytest.mark.parametrize("name", golden())
 def test_they_read_golden_vectors_but_for_their_known_faults(reader: str, name: str) -> None:
@@ -226,12 +227,14 @@ def sample(name: str) -> list[Message]:
     return PLAIN if name == "v1" else [Message(offset=m.offset, key=m.key, value=m.value) for m in PLAIN]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec", "reader"), COMBINATIONS)
 def test_they_read_what_we_write(name: str, codec: str, reader: str) -> None:
     log = FORMATS[name].encode(records_of(sample(name)), 2, codec)
     assert reads(reader, bytes(log)) == sample(name)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec", "reader"), COMBINATIONS)
 def test_they_read_generated_batches(name: str, codec: str, reader: str) -> None:
     seen = 0
@@ -306,6 +309,7 @@ def test_they_see_the_append_time(reader: str) -> None:
             assert {message.timestamp_ms for message in reads(reader, bytes(log))} == {NOW_MS + 99}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "codec", "client"), COMBINATIONS)
 def test_we_read_what_they_write(name: str, codec: str, client: str) -> None:
     expected = sample(name)

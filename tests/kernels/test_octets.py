@@ -152,7 +152,8 @@ def test_packed_values_are_spread_and_summed(words: int, widths: range) -> None:
     for number in NUMBERS:
         for width in widths:
             data, *where = packed(number, width, rng)
-            start, step, sign = (*rng.integers(-(2**62), 2**62, 2), rng.choice([-1, 1]))
+            start, step = rng.integers(-(2**62), 2**62, 2)
+            sign = rng.choice([-1, 1])
             outs = np.full((2, number + 9), -7)
             for to, out in zip((spread, _twins.spread8), outs, strict=True):
                 to(data, *where, start, step, sign, out, np.uint64(1))

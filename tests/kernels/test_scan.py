@@ -132,6 +132,8 @@ def test_what_cannot_be_read_is_named(at: int, change: bytes, promise: str) -> N
         headers(np.frombuffer(broken, np.uint8), fmt)
 
 
+@pytest.mark.compiled_only
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
     """What Kafka's reader says of the segments that a real broker wrote."""

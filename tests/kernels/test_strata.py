@@ -1,6 +1,7 @@
 """One draw from each part, no two orders alike."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
@@ -21,6 +22,7 @@ def test_each_part_is_drawn_from_once() -> None:
         assert np.all((np.floor(first) <= found) & (found < first + 65_536 / count))
 
 
+@pytest.mark.compiled_only
 def test_any_order_is_as_likely() -> None:
     """Of three, each of the six; and of many, the place of the smallest."""
     orders = [tuple(np.argsort(drawn(3, block))) for block in range(6_000)]
@@ -30,6 +32,7 @@ def test_any_order_is_as_likely() -> None:
     assert kstest((np.array(places) + np.random.default_rng(1).random(2_000)) / 100, "uniform").pvalue > 0.001
 
 
+@pytest.mark.compiled_only
 def test_within_a_part_any_entry_is_as_likely() -> None:
     assert kstest(drawn(16) / 65_536 * 16 % 1, "uniform").pvalue > 0.001
     assert kstest(np.concatenate([drawn(16, block) for block in range(300)]) % 4_096 / 4_096, "uniform").pvalue > 0.001

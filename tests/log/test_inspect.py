@@ -34,6 +34,7 @@ def batch_lines(found: Inspection) -> list[str]:
     return lines[lines.index("") + 2 :]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_json_has_what_kafka_says(name: str) -> None:
     found = json.loads(json.dumps(inspect(FOLDER / name, records=True).to_dict()))
@@ -51,6 +52,7 @@ def test_json_has_what_kafka_says(name: str) -> None:
     assert found["damaged"] == [] and found["trailing_bytes"] == 0
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_text_has_a_line_a_batch_and_a_line_a_record(name: str) -> None:
     wanted = facts(name)
@@ -110,6 +112,7 @@ def test_a_length_that_cannot_be_skipped_ends_the_reading(tmp_path: Path) -> Non
     assert len(batch_lines(found)) == 3
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_byte_is_in_a_batch_or_damaged_or_trailing(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)

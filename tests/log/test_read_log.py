@@ -307,6 +307,7 @@ def test_runs_of_alternating_formats_keep_each_buffer_once() -> None:
     assert sum(map(len, log.records.buffers)) < 2 * len(data)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("features", [*range(0, 1 << 12, 1 << 7), SHARED_HEADERS | 1 << 11, SHARED_HEADERS | 0xF << 8])
 def test_every_combination_of_v3_features_is_written_again(features: int) -> None:
     fmt = BatchedFormat(name="v3", magic=3, summary="", features=features)

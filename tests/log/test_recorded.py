@@ -25,6 +25,7 @@ def test_the_bytes_are_those_that_kafka_was_asked_about(name: str) -> None:
     assert hashlib.sha256(data).hexdigest() == INDEX[name]["sha256"]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_every_batch(name: str) -> None:
     log = read_log(FOLDER / name)
@@ -36,6 +37,7 @@ def test_every_field_of_every_batch(name: str) -> None:
     assert log.trailing_bytes == 0 and not log.errors
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_record(name: str) -> None:
     wanted, records = facts(name).records, read_log(FOLDER / name).records
@@ -97,6 +99,7 @@ def test_a_marker_that_outlives_its_records_has_a_delete_horizon() -> None:
     assert keys == {b"\0\0\0\0", b"\0\0\0\1"}  # version, type: abort and commit
 
 
+@pytest.mark.compiled_only
 def test_an_upgraded_topic_changes_its_format_midway() -> None:
     for name in ("upgraded.log", "changelog-upgraded.log", "consumer-offsets-upgraded.log"):
         magics = read_log(FOLDER / name).batches["magic"].tolist()
@@ -120,6 +123,7 @@ def test_writing_anew_gives_the_same_bytes(name: str) -> None:
     assert bytes(write_log(read_log(FOLDER / name))) == (FOLDER / name).read_bytes()
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(PLAIN)))
 def test_writing_compressed_batches_anew_keeps_all_that_they_say(name: str) -> None:
     log = read_log(FOLDER / name)
@@ -130,6 +134,7 @@ def test_writing_compressed_batches_anew_keeps_all_that_they_say(name: str) -> N
     assert again.batches.drop(columns=depends_on_the_library).equals(log.batches.drop(columns=depends_on_the_library))
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("format_name", LOSSLESS)
@@ -153,6 +158,7 @@ def test_formats_that_carry_it_all_give_it_all_back(format_name: str, codec: str
         assert sizes.tolist() == back.batches["size_bytes"].tolist()
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize(
     "name", ["transactions.log", "activity-zstd.log", "changelog.log", "upgraded.log", "changelog-v1.log"]
 )

@@ -44,6 +44,7 @@ def columns_of(found: list[Measured]) -> dict[str, dict[str, Any]]:
     return {each.format: each.columns for each in found if each.arm == "measure"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("codec", ["none", "zstd", "lz4"])
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_runs_in_every_format_that_has_it(path: str, codec: str) -> None:

@@ -31,6 +31,7 @@ def test_only_formats_with_headers_first_have_a_prefix() -> None:
     assert [name for name, fmt in FORMATS.items() if has_prefix(fmt)] == HEADERS_FIRST
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("name", HEADERS_FIRST)
 @pytest.mark.parametrize("codec", REAL)
 def test_a_prefix_takes_no_more_than_its_blocks(name: str, codec: str) -> None:
@@ -63,6 +64,7 @@ def test_a_reader_that_says_something_else_is_not_timed(monkeypatch: pytest.Monk
             measure_prefixes(FMT, log, "gzip", rounds=1, sample_ns=1, seed=1)
 
 
+@pytest.mark.compiled_only
 def test_the_payloads_are_what_the_codec_made() -> None:
     log = FMT.encode(SAMPLE.records, SAMPLE.bounds, "zstd")
     plain = FMT.encode(SAMPLE.records, SAMPLE.bounds)
@@ -97,6 +99,7 @@ def check_unseen(data: bytes, field: str, limits: Limits | None = None) -> None:
     assert seen.timestamps_ms.tolist() == SAMPLE.shapes.timestamps_ms.tolist()
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", REAL)
 def test_lost_undecodable_payload(codec: str) -> None:
     for change in (lambda payload: payload[: len(payload) // 2], lambda payload: payload[:-1]):
@@ -104,11 +107,13 @@ def test_lost_undecodable_payload(codec: str) -> None:
     assert "undecodable payload" in LOST
 
 
+@pytest.mark.compiled_only
 def test_lost_codec_checksum() -> None:
     check_unseen(log_with(lambda payload: payload[:-8] + bytes(4) + payload[-4:]), "records")
     assert "codec checksum" in LOST
 
 
+@pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", REAL)
 def test_lost_payload_size(codec: str) -> None:
     check_unseen(recompressed(lambda plain: plain[:-1], codec), "value length")
@@ -116,12 +121,14 @@ def test_lost_payload_size(codec: str) -> None:
     assert "payload size" in LOST
 
 
+@pytest.mark.compiled_only
 def test_lost_size_limit() -> None:
     data = log_with(lambda payload: payload)
     check_unseen(data, "records", Limits(batch_bytes=300_000))
     assert "size limit" in LOST
 
 
+@pytest.mark.compiled_only
 def test_lost_control_records() -> None:
     records = records_of([Message(offset=0, timestamp_ms=7, key=b"\0\0\0\1", value=b"\0\0\0\0\0\0")])
     log = FMT.encode(records, 1, "gzip", batch_fields=BatchFields(is_control=True))
@@ -136,6 +143,7 @@ def test_lost_control_records() -> None:
 # What does not
 
 
+@pytest.mark.compiled_only
 def test_kept_the_checksum_over_the_compressed_bytes() -> None:
     data = log_with(lambda payload: payload)
     with pytest.raises(CorruptLog) as refusal:

@@ -131,6 +131,7 @@ def test_lost_records_are_noticed() -> None:
         verify_records(fmt, records(), BOUNDS, NO_FIELDS, half)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("append_time", [False, True])

@@ -216,6 +216,7 @@ def test_a_row_that_a_panel_has_nothing_for_says_so() -> None:
     assert texts.count("not measured") == 1
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("low", "high"), [(0.38, 1.27), (0.2, 1.1), (0.65, 2.0), (0.77, 1.6), (0.9, 3.9), (0.02, 1.3), (0.97, 1.05)]
 )

@@ -61,6 +61,7 @@ for path in sys.argv[1:]:
 ONE_MAGIC = [name for name in NAMES if len(set(facts(name).batches["magic"])) == 1]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", ONE_MAGIC)
 def test_plain_bytes_of_its_format_are_what_kafka_wrote(name: str) -> None:
     said = facts(name).batches
@@ -108,6 +109,7 @@ def test_old_formats_take_their_fixed_bytes_a_record() -> None:
     assert found.payload_bytes == payload
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_fields_add_up(name: str) -> None:
     found = what_if(FOLDER / name, codecs=["none"], batchings=[])

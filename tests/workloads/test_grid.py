@@ -24,6 +24,7 @@ def test_batch_size(batch_size: int) -> None:
     assert sizes.sum() == 10_001 and 0 < sizes[-1] <= batch_size
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.parametrize("length", [-1, 0, 1, 7, 8, 63, 64, 900, 5_000])
 def test_lengths(length: int, payload: str) -> None:
@@ -35,6 +36,7 @@ def test_lengths(length: int, payload: str) -> None:
         assert (None if value is None else len(value)) == expected
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("spread_ms", [0, 1, 63, 64, 8_191, 8_192, 86_400_000])
 @pytest.mark.parametrize("batch_size", [2, 3, 100])
 def test_timestamp_spread_is_exact_in_every_whole_batch_and_rises(spread_ms: int, batch_size: int) -> None:

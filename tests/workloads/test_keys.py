@@ -25,6 +25,7 @@ def shares_of(table: NDArray[np.uint64]) -> NDArray[np.float64]:
     return shares / len(table)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("skew", [0.0, 0.01, 0.5, 0.99, 1.0, 1.2, 2.68, 10.0])
 @pytest.mark.parametrize("cardinality", [1, 2, 3, 1_000, 4_096, 100_003, 1_000_000])
 def test_the_groups_have_the_law_in_them(cardinality: int, skew: float) -> None:

@@ -1,0 +1,56 @@
+"""Markers of single cases: `matrix` outside the quick suite's sample, `compiled_only` without branches of its own."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pytest
+
+Parameters = frozenset[tuple[str, str]]
+SAME_BRANCHES = ("v3-attributes-only", "v3-header-only")  # as v3: coverage gains nothing by them
+
+
+def mark_matrix(items: Sequence[pytest.Item]) -> None:
+    """Mark the cases of each test marked `sampled` that are not in its sample."""
+    tests: dict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        marker = cases[0].get_closest_marker("sampled")
+        assert marker
+        count: int | None = marker.args[0] if marker.args else None
+        sample = spread(len(cases), count) if count else covering([_parameters(case) for case in cases])
+        for i, case in enumerate(cases):
+            if i not in sample:
+                case.add_marker(pytest.mark.matrix)
+
+
+def mark_compiled_only(items: Sequence[pytest.Item]) -> None:
+    """Mark the cases of the formats whose kernels take the branches of v3."""
+    for item in items:
+        if any(name in item.name for name in SAME_BRANCHES):
+            item.add_marker(pytest.mark.compiled_only)
+
+
+def spread(cases: int, count: int) -> set[int]:
+    """Return the indexes of `count` cases, as far apart as they can be; of all cases where there are fewer."""
+    return {i * cases // count for i in range(count)}
+
+
+def covering(cases: Sequence[Parameters]) -> set[int]:
+    """Return the indexes of few cases that have every value of every parameter.
+
+    The case with the most new values comes first: among formats and codecs, each format comes with another codec.
+    """
+    missing: set[tuple[str, str]] = set().union(*cases)
+    chosen: set[int] = set()
+    while missing:
+        best = max(range(len(cases)), key=lambda i: len(cases[i] & missing))
+        chosen.add(best)
+        missing -= cases[best]
+    return chosen
+
+
+def _parameters(case: pytest.Function) -> Parameters:
+    parameters = case.callspec.params.items() if hasattr(case, "callspec") else ()
+    return frozenset((name, repr(value)) for name, value in parameters)
