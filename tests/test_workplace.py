@@ -5,6 +5,7 @@ Published reports are not looked at: they stay as they are.
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -46,3 +47,14 @@ def test_no_file_tells_whose_machine_it_was(folder: str) -> None:
     for name in names:
         text = (ROOT / name).read_bytes().decode("utf-8", "replace")
         assert not (found := TELLING.search(text)), f"{name}: {text[max(0, found.start() - 40) : found.end() + 40]}"
+
+
+@pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="not the environment that `make setup` makes")
+def test_the_installation_in_place_does_not_name_the_checkout() -> None:
+    """Python 3.11 and 3.12 do not start under LC_ALL=C where a .pth file is not ASCII, as a checkout's path may be."""
+    files = [each for each in Path(sys.prefix).rglob("*.pth") if "kfbench" in each.name]
+    assert files
+    for file in files:
+        assert file.read_bytes().isascii()
+        assert [(file.parent / line).resolve() for line in file.read_text().splitlines()] == [ROOT.resolve()]
+        assert str(ROOT) not in file.read_text()

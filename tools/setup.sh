@@ -60,5 +60,11 @@ fi
 if ! { pwd && cat pyproject.toml; } | cmp -s - .venv/kfbench.project; then
     install --no-deps --no-build-isolation --editable . ||
         fail "kfbench itself could not be installed; pip says why above"
+    # Relative to site-packages. Under LC_ALL=C, Python 3.11 and 3.12 do not start with a .pth file that is not ASCII, and
+    # the path of this checkout may not be.
+    for pth in .venv/lib/python3*/site-packages/_editable_impl_kfbench.pth; do
+        [ -f "$pth" ] || fail "the editable installation of kfbench has no $pth"
+        echo ../../../.. > "$pth"
+    done
     { pwd && cat pyproject.toml; } > .venv/kfbench.project
 fi
