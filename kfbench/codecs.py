@@ -1,8 +1,9 @@
 """Compression as Kafka frames it: gzip, snappy (xerial stream), lz4 (frame), zstd.
 
 `Compression` and `CompressionType` in `org.apache.kafka.common`. Each codec uses the library that is fastest at small
-batches (docs/adr/0002): compressed bytes change with a library's build, so runs record `version`, and nothing asserts
-compressed bytes. Decompression never allocates much past its limit, whatever the bytes claim.
+batches (docs/adr/0002). gzip, lz4 and zstd give Kafka's own bytes where the library's version is Kafka's; snappy-java's
+matches differ from ours. Runs record `version`, because compressed bytes depend on it; `make oracle` compares them with
+Kafka's. Decompression never allocates much past its limit, whatever the bytes claim.
 """
 
 import threading
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
 import cramjam
+import lz4.block
 import lz4.frame
 import numpy as np
 import xxhash
@@ -226,17 +228,29 @@ class NoCodec(Codec):
 
 
 class Gzip(Codec):
-    """`GZIPOutputStream`: RFC 1952, no name, no time. Readers take several members."""
+    """`GZIPOutputStream`: RFC 1952, no name, no time, operating system unknown. Readers take several members.
+
+    The header is that of JDK 16 and newer; before, the operating system was 0.
+    """
 
     name, id, levels, default_level = "gzip", 1, range(1, 10), 6
+    HEADER: Final = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
     LEAST_BYTES: Final = 256  # of compressed bytes to look at, for a header
+    CLASSIC_CRC: Final = 0xD2F216CF  # of the sample's gzip member behind the header
 
     @property
     def version(self) -> str:
         return f"zlib {zlib.ZLIB_RUNTIME_VERSION}"
 
+    @property
+    def is_classic(self) -> bool:
+        """True where zlib deflates a sample as classic zlib does, the JDK's. zlib-ng and others write other bytes."""
+        sample = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(2000))
+        return zlib.crc32(self.compress(sample)[len(self.HEADER) :]) == self.CLASSIC_CRC
+
     def compress(self, data: Any, level: int | None = None) -> bytes:
-        return zlib.compress(data, self.check_level(level) or 6, wbits=31)
+        member = zlib.compress(data, self.check_level(level) or 6, wbits=31)
+        return self.HEADER + member[len(self.HEADER) :]  # zlib's names the system and, at some levels, the effort
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         member = zlib.decompressobj(wbits=31)
@@ -351,22 +365,37 @@ class Lz4(Codec):
     name, id, levels, default_level, library = "lz4", 3, range(1, 18), 9, "lz4"
     MAGIC: Final = b"\x04\x22\x4d\x18"
     FLAGS_AT: Final = 4
+    HEADER: Final = MAGIC + b"\x60\x40\x82"  # flags, block size, and their checksum
+    BLOCK_BYTES: Final = 64 << 10
+    LEAST_FRAME_LEVEL: Final = 3  # of the "high" compressor in frames of lz4's C library
     MOST_EXPANSION: Final = 256
     STORED: Final = 1 << 31
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         level = self.check_level(level) or 0
+        if level < self.LEAST_FRAME_LEVEL:
+            return self._high_frame(memoryview(data), level)
         frame: bytes = lz4.frame.compress(
             data,
-            # As Lz4BlockOutputStream: the default level means the fast compressor, any other the "high" one, which in
-            # lz4's C library begins at 3.
-            compression_level=0 if level == self.default_level else max(level, 3),
+            # As Lz4BlockOutputStream: the default level means the fast compressor, any other the "high" one.
+            compression_level=0 if level == self.default_level else level,
             block_size=lz4.frame.BLOCKSIZE_MAX64KB,
             block_linked=False,
             content_checksum=False,
             store_size=False,
         )
         return frame
+
+    def _high_frame(self, data: memoryview, level: int) -> bytes:
+        """Write a frame with the "high" compressor at a level that the library's frames take for the fast one."""
+        parts = [self.HEADER]
+        for start in range(0, len(data), self.BLOCK_BYTES):
+            plain = data[start : start + self.BLOCK_BYTES]
+            block = lz4.block.compress(plain, mode="high_compression", compression=level, store_size=False)
+            is_smaller = len(block) < len(plain)
+            size = len(block) if is_smaller else len(plain) | self.STORED
+            parts += [size.to_bytes(4, "little"), block if is_smaller else bytes(plain)]
+        return b"".join([*parts, bytes(4)])
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         raw = bytes(data)
@@ -438,24 +467,42 @@ class LegacyLz4(Lz4):
 
 
 class Zstd(Codec):
-    """zstd as zstd-jni's stream writes it: no content size, no checksum. Readers take several frames."""
+    """zstd as Kafka's stream writes it with zstd-jni. Readers take several frames.
+
+    The stream does not know the size of a batch. So it keeps the level's parameters, where a call with all of the data
+    tunes them to the size, and writes neither content size nor checksum. Kafka flushes before it closes: the last block
+    with data is not marked as the last, and an empty block of 3 bytes follows.
+    """
 
     name, id, levels, default_level, library = "zstd", 4, range(-7, 23), 3, "zstandard"
     CHUNK_BYTES: Final = 64 << 10
     WINDOW_BYTES: Final = 1 << 27
 
     def __init__(self) -> None:
-        self._contexts = threading.local()  # a fresh context costs more than a small batch
+        self._contexts = threading.local()  # a fresh context costs more than a small batch: 0.5 ms at level 3
         self._idle: list[zstandard.ZstdDecompressor] = []  # of streams: each needs one for as long as it is read
 
+    @property
+    def version(self) -> str:
+        return f"{super().version} (zstd {'.'.join(map(str, zstandard.ZSTD_VERSION))})"
+
     def compress(self, data: Any, level: int | None = None) -> bytes:
-        level = self.check_level(level)
-        compressors = self._contexts.__dict__.setdefault("compressors", {})
-        if level not in compressors:
-            compressors[level] = zstandard.ZstdCompressor(
-                level=level or 0, write_content_size=False, write_checksum=False
-            )
-        return compressors[level].compress(data)  # type: ignore[no-any-return]
+        stream = self._compressor(self.check_level(level) or 0).compressobj()
+        if not len(data):
+            return stream.flush()  # nothing was written before the close, so the frame says that it is empty
+        return b"".join((stream.compress(data), stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK), stream.flush()))
+
+    def _compressor(self, level: int) -> zstandard.ZstdCompressor:
+        """Return this thread's context, set up for `level`.
+
+        Only one level's context is kept, because a large one takes much memory: 90 MiB at level 19, 834 MiB at 22.
+        """
+        contexts = self._contexts.__dict__
+        if contexts.get("level") != level:
+            contexts.pop("compressor", None)  # before the next one takes its memory
+            contexts["compressor"] = zstandard.ZstdCompressor(level=level)
+            contexts["level"] = level
+        return contexts["compressor"]  # type: ignore[no-any-return]
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         if "decompressor" not in self._contexts.__dict__:

@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.codecs import CODECS, DEFAULT_LIMIT_BYTES, LEGACY_LZ4, Codec, Undecodable
+from kfbench.codecs import CODECS, DEFAULT_LIMIT_BYTES, LEGACY_LZ4, Codec, Undecodable, Zstd
 from kfbench.errors import IllegalCombination, KfbenchError
 from tests.reference import codecs as reference
 from tests.reference import lz4, snappy
@@ -102,10 +102,11 @@ def test_any_data(data: bytes, times: int, name: str) -> None:
 # gzip
 
 
-def test_gzip_has_no_name_and_no_time() -> None:
-    stream = CODECS["gzip"].compress(TEXT)
-    assert stream[:4] == b"\x1f\x8b\x08\x00"
-    assert stream[4:8] == bytes(4)
+@pytest.mark.parametrize("level", CODECS["gzip"].levels)
+def test_gzip_header_is_that_of_a_current_jdk(level: int) -> None:
+    """No flags, no time, no effort whatever the level, and an unknown operating system."""
+    for data in (TEXT, b""):
+        assert CODECS["gzip"].compress(data, level)[:10] == bytes.fromhex("1f8b 08 00 00000000 00 ff")
 
 
 def test_gzip_members_one_after_another() -> None:
@@ -228,6 +229,52 @@ def test_lz4_stops_after_the_first_frame() -> None:
 
 
 # zstd
+
+ZSTD_RAW, ZSTD_RUN = 0, 1
+
+
+def zstd_blocks(frame: bytes) -> list[tuple[bool, int, int]]:
+    """The blocks of one frame without a checksum: is it the last, its kind, its size."""
+    at, blocks = zstandard.frame_header_size(frame), []
+    while at < len(frame):
+        fields = int.from_bytes(frame[at : at + 3], "little")
+        is_last, kind, size = bool(fields & 1), fields >> 1 & 3, fields >> 3
+        blocks.append((is_last, kind, size))
+        at += 3 + (1 if kind == ZSTD_RUN else size)
+    assert at == len(frame)
+    return blocks
+
+
+ZSTD_WINDOW_LOGS = {-7: 19, 1: 19, 3: 21, 9: 22, 19: 23, 22: 27}  # of zstd's table for inputs of unknown size
+
+
+@pytest.mark.parametrize("level", [None, *ZSTD_WINDOW_LOGS])
+def test_zstd_frame_is_of_a_stream_that_is_flushed_and_then_closed(level: int | None) -> None:
+    for data in (b"x", TEXT[:1000], TEXT, NOISE, bytes(300_000)):
+        frame = CODECS["zstd"].compress(data, level)
+        header = zstandard.get_frame_parameters(frame)
+        assert header.content_size == zstandard.CONTENTSIZE_UNKNOWN
+        assert header.window_size == 1 << ZSTD_WINDOW_LOGS[3 if level is None else level]
+        assert (header.has_checksum, header.dict_id) == (False, 0)
+        *filled, end = zstd_blocks(frame)
+        assert end == (True, ZSTD_RAW, 0)
+        assert len(filled) >= -(-len(data) // (128 << 10))
+        assert not any(is_last for is_last, *_ in filled)
+
+
+def test_zstd_frame_of_nothing_says_that_it_is_empty() -> None:
+    for level in (None, -7, 22):
+        assert CODECS["zstd"].compress(b"", level) == bytes.fromhex("28b52ffd 20 00 010000")
+
+
+def test_zstd_levels_in_turn_write_what_each_writes_alone() -> None:
+    """A context is used again, and only one level's is kept."""
+    levels = (3, 1, 3, 3, 19, -7, 3, 1)
+    samples = [TEXT[at : at + 5000] for at in range(0, 5000 * len(levels), 5000)]
+    alone = [Zstd().compress(data, level) for data, level in zip(samples, levels, strict=True)]
+    shared = Zstd()
+    assert [shared.compress(data, level) for data, level in zip(samples, levels, strict=True)] == alone
+    assert len({len(Zstd().compress(TEXT, level)) for level in set(levels)}) == len(set(levels))
 
 
 def test_zstd_frames_one_after_another() -> None:

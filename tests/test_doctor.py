@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
+import cramjam
 import pytest
 
 from kfbench.doctor import LEAST_MEMORY_BYTES, Check, checks
@@ -109,6 +111,20 @@ def test_a_cache_that_cannot_be_written() -> None:
     assert status == 1
     assert found["kernels"]["state"] == found["kept code"]["state"] == "missing"
     assert "KFBENCH_CACHE_DIR" in found["kernels"]["mend"]
+
+
+def test_a_zlib_that_is_not_classic_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cramjam's gzip, another library's, stands for zlib-ng."""
+    assert _check("codecs").state == "ok"
+    monkeypatch.setattr(zlib, "compress", lambda data, level, wbits: bytes(cramjam.gzip.compress(data, level=level)))
+    codecs = _check("codecs")
+    assert codecs.state == "warning"
+    assert codecs.found.count(zlib.ZLIB_RUNTIME_VERSION) == 2
+    assert codecs.mend
+
+
+def _check(name: str) -> Check:
+    return next(check for check in checks() if check.name == name)
 
 
 def test_little_memory_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

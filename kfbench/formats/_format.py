@@ -4,7 +4,8 @@
 2. `decode(encode(x)) == x` for all that `capabilities` lists. What a format cannot carry is refused (`WouldLose`), or
    left out when `lossy=True` asks for it, and then counted in `EncodedLog.losses`.
 3. `breakdown` names where each byte went and adds up to `size`.
-4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer; under a codec the decompressed bytes are.
+4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer; under a codec the decompressed bytes are, and the
+   compressed ones where the codec's library is Kafka's (docs/adr/0002).
 5. No input makes a reader crash, hang, read out of bounds, or allocate past its limit.
 """
 

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from kfbench import read_log, write_log
+from kfbench.codecs import CODECS, LEGACY_LZ4
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS
 from tests.common import messages_of
+from tests.compressed import MOST_OFF, is_exact, payloads
 from tests.recorded import FOLDER, INDEX, NAMES, content_hash, facts
 
 PLAIN = [name for name in NAMES if set(facts(name).batches["codec"]) == {"none"}]
+RECORDED_ZSTD = (1, 5, 6)  # in the clients and brokers that compressed these segments
 LOSSLESS = ["v2", "v3", "v3-attributes-only", "v3-header-only"]
 
 
@@ -61,6 +64,22 @@ def test_each_codec_holds_the_same_records() -> None:
         assert log.records == plain.records
         assert log.bounds.tolist() == plain.bounds.tolist()
         assert log.batches["records_size_bytes"].tolist() == plain.batches["records_size_bytes"].tolist()
+
+
+@pytest.mark.parametrize("codec", MOST_OFF)
+def test_what_kafka_compressed_is_compressed_to_its_bytes(codec: str) -> None:
+    """Or to nearly as many in total, where the library is not Kafka's."""
+    kafkas, ours = [], []
+    for name in NAMES:
+        for magic, found, payload in payloads((FOLDER / name).read_bytes()):
+            if found == codec:
+                library = LEGACY_LZ4 if (codec, magic) == ("lz4", 0) else CODECS[codec]
+                kafkas.append(payload)
+                ours.append(library.compress(library.decompress(payload)))
+    assert len(kafkas) > 30
+    if is_exact(codec, RECORDED_ZSTD):
+        assert ours == kafkas
+    assert abs(sum(map(len, ours)) / sum(map(len, kafkas)) - 1) <= MOST_OFF[codec]
 
 
 @pytest.mark.parametrize("magic", [0, 1])
