@@ -45,11 +45,12 @@ final class Server {
         }
     }
 
-    private static Map<String, Object> answer(Spec request) {
+    private static Map<String, Object> answer(Spec request) throws IOException {
         byte[] bytes = request.bytes("bytes");
         return switch (request.text("op")) {
             case "read" -> Reader.read(bytes);
             case "write" -> answer(new Broker.Result(Writer.write(request.list("batches")), Map.of()));
+            case "compress" -> answer(new Broker.Result(Writer.compress(bytes, request.compression("compression")), Map.of()));
             case "stamp" -> answer(Broker.stamp(bytes, request));
             case "convert" -> answer(Broker.attempted(() -> Broker.convert(bytes, request)));
             case "compact" -> answer(Broker.attempted(() -> Broker.compact(bytes, request)));

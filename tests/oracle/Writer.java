@@ -1,9 +1,12 @@
 package oracle;
 
 import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.message.KRaftVersionRecord;
 import org.apache.kafka.common.message.LeaderChangeMessage;
 import org.apache.kafka.common.message.SnapshotFooterRecord;
@@ -21,7 +24,7 @@ import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 /** Batches as Kafka's producer, coordinator, controller and cleaner write them. */
 final class Writer {
-    private static final int CONTROL_BYTES = 512;
+    private static final int CONTROL_BYTES = 512, PIECE_BYTES = 1000;
 
     /** The batches of a list of specs, one after another; "stamp": what a leader then writes into this one's header. */
     static byte[] write(List<Spec> batches) {
@@ -31,6 +34,19 @@ final class Writer {
             out.writeBytes(batch.has("stamp") ? Broker.stamp(bytes, batch.child("stamp")).bytes() : bytes);
         }
         return out.toByteArray();
+    }
+
+    /** The payload of a batch of magic 2: written as MemoryRecordsBuilder does, in pieces, and closed. */
+    static byte[] compress(byte[] plain, Compression compression) throws IOException {
+        ByteBufferOutputStream out = new ByteBufferOutputStream(CONTROL_BYTES);
+        try (DataOutputStream stream = new DataOutputStream(compression.wrapForOutput(out, RecordBatch.CURRENT_MAGIC_VALUE))) {
+            for (int at = 0; at < plain.length; at += PIECE_BYTES)
+                stream.write(plain, at, Math.min(PIECE_BYTES, plain.length - at));
+        }
+        ByteBuffer buffer = out.buffer().flip();
+        byte[] bytes = new byte[buffer.remaining()];
+        buffer.get(bytes);
+        return bytes;
     }
 
     private static byte[] write(Spec spec) {

@@ -23,9 +23,9 @@ class Kafka:
     """Kafka's classes. Fetches and compiles what it needs; `fetch` gives the folder of a pom's jars."""
 
     def __init__(self, fetch: Callable[[Path], Path] = jvm.fetched) -> None:
-        jars = fetch(POM)
-        classes = jvm.compiled(sorted(HERE.glob("*.java")), jars)
-        command = jvm.java("oracle.Server", class_path=[classes, f"{jars}/*"])
+        self._jars = fetch(POM)
+        classes = jvm.compiled(sorted(HERE.glob("*.java")), self._jars)
+        command = jvm.java("oracle.Server", class_path=[classes, f"{self._jars}/*"])
         self._process = subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> Self:
@@ -56,6 +56,21 @@ class Kafka:
     def write(self, *batches: Spec) -> bytes:
         """The bytes of batches, one after another. For what a spec can say see `Writer.java`."""
         return bytes.fromhex(self._ask(op="write", batches=batches)["bytes"])
+
+    def compress(self, data: bytes, codec: str, level: int | None = None) -> bytes:
+        """`data` as the stream of a batch compresses it."""
+        answer = self._ask(op="compress", bytes=data.hex(), compression=codec, level=level)
+        return bytes.fromhex(answer["bytes"])
+
+    def version(self, library: str) -> str:
+        """The version of a jar that Kafka's classes use."""
+        (jar,) = self._jars.glob(f"{library}-[0-9]*.jar")
+        return jar.stem.removeprefix(f"{library}-")
+
+    @property
+    def zstd_version(self) -> tuple[int, ...]:
+        """Of the zstd library inside zstd-jni: 1.5.6-4 has 1.5.6."""
+        return tuple(map(int, self.version("zstd-jni").partition("-")[0].split(".")))
 
     def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:
         """What a broker makes of `data` (op: stamp, convert, compact, validate), and what it says about it."""

@@ -1,0 +1,138 @@
+"""Compressed bytes beside Kafka's, batch by batch: the share that is the same, and the totals."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import pytest
+import zstandard
+
+from kfbench import FORMATS, read_log
+from kfbench.codecs import CODECS
+from kfbench.records import Records
+from kfbench.workloads import WORKLOADS
+from tests.common import messages_of
+from tests.compressed import MOST_OFF, is_exact, payloads
+from tests.oracle.client import Kafka
+from tests.oracle.generate import LEVELS, record_spec
+from tests.recorded import FOLDER, NAMES
+
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
+
+DEPTHS = {"1 record a batch": 1, "10 records a batch": 10, "100 records a batch": 100}
+SOURCES = ("recorded", *DEPTHS)
+WORKLOAD_RECORDS, LARGE_RECORDS = 300, 12  # the values of large-payload are of 100 KB and more
+AT_ONCE = 50  # batches a request
+LIBRARIES = {"gzip": None, "snappy": "snappy-java", "lz4": "lz4-java", "zstd": "zstd-jni"}  # Kafka's, as jars
+TEXT = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(5000))
+
+
+@dataclass(kw_only=True)
+class Totals:
+    """Batches of one codec and source, and what they take."""
+
+    batches: int = 0
+    identical: int = 0
+    our_bytes: int = 0
+    kafkas_bytes: int = 0
+
+    @property
+    def off(self) -> float:
+        return self.our_bytes / self.kafkas_bytes - 1
+
+    def add(self, ours: bytes, kafkas: bytes) -> None:
+        self.batches += 1
+        self.identical += ours == kafkas
+        self.our_bytes += len(ours)
+        self.kafkas_bytes += len(kafkas)
+
+
+def sources(source: str) -> Iterator[tuple[Records, list[int]]]:
+    """Yield records and the bounds of their batches."""
+    if source == "recorded":
+        for name in NAMES:
+            log = read_log(FOLDER / name)
+            yield log.records, sorted(set(log.bounds.tolist()))  # without batches that the cleaner emptied
+        return
+    for name, workload in WORKLOADS.items():
+        if name != "grid":
+            wanted = LARGE_RECORDS if name == "large-payload" else WORKLOAD_RECORDS
+            records = workload.generate(records=wanted, seed=1).records
+            yield records, [*range(0, len(records), DEPTHS[source]), len(records)]
+
+
+@pytest.fixture(scope="module")
+def totals(kafka: Kafka, notes: list[str]) -> Callable[[str, str], Totals]:
+    """Compress all batches of a source by ours and by Kafka's builder, once, and note what came of it."""
+
+    @cache
+    def compare(codec: str, source: str) -> Totals:
+        found = Totals()
+        for records, bounds in sources(source):
+            ours = payloads(bytes(FORMATS["v2"].encode(records, bounds, codec)))
+            for (*_, our), (*_, kafkas) in zip(ours, payloads(written(kafka, records, bounds, codec)), strict=True):
+                found.add(our, kafkas)
+        beside = f"{CODECS[codec].version} beside {kafkas_library(kafka, codec)}"
+        notes.append(
+            f"{codec}, {source}: {found.identical:,} of {found.batches:,} batches are Kafka's bytes "
+            f"({found.identical / found.batches:.1%}), the total {found.our_bytes:,} of {found.kafkas_bytes:,} bytes "
+            f"({found.off:+.4%}); {beside}"
+        )
+        return found
+
+    return compare
+
+
+def written(kafka: Kafka, records: Records, bounds: list[int], codec: str) -> bytes:
+    """The batches as Kafka's builder writes them."""
+    messages = messages_of(records)
+    specs = [
+        {
+            "compression": codec,
+            "baseOffset": messages[start].offset,
+            "records": [record_spec(message) for message in messages[start:end]],
+        }
+        for start, end in pairwise(bounds)
+    ]
+    return b"".join(kafka.write(*specs[at : at + AT_ONCE]) for at in range(0, len(specs), AT_ONCE))
+
+
+def kafkas_library(kafka: Kafka, codec: str) -> str:
+    library = LIBRARIES[codec]
+    return f"{library} {kafka.version(library)}" if library else "the JDK's zlib"
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("codec", LIBRARIES)
+def test_bytes_are_kafkas_or_nearly_as_many(
+    kafka: Kafka, totals: Callable[[str, str], Totals], codec: str, source: str
+) -> None:
+    found = totals(codec, source)
+    assert found.batches >= len(WORKLOADS)
+    if is_exact(codec, kafka.zstd_version):
+        assert found.identical == found.batches
+    assert abs(found.off) <= MOST_OFF[codec]
+
+
+@pytest.mark.parametrize("codec", LEVELS)
+def test_every_level_of_any_size_is_framed_as_kafkas(kafka: Kafka, codec: str) -> None:
+    """Also nothing at all, more than a block, and the bytes themselves where the library is Kafka's."""
+    for level in [None, *LEVELS[codec]]:
+        for data in (b"", b"x", TEXT[:1000], TEXT):
+            ours, kafkas = CODECS[codec].compress(data, level), kafka.compress(data, codec, level)
+            if is_exact(codec, kafka.zstd_version):
+                assert ours == kafkas, (level, len(data))
+            elif codec == "zstd":
+                header = zstandard.frame_header_size(kafkas)
+                assert ours[:header] == kafkas[:header]
+                assert ours[-3:] == kafkas[-3:]
+                assert len(ours) == pytest.approx(len(kafkas), rel=0.05)
+
+
+@pytest.mark.parametrize("data", [b"", b"x", TEXT], ids=["empty", "one byte", "several blocks"])
+def test_snappy_is_framed_as_kafkas(kafka: Kafka, data: bytes) -> None:
+    ours, kafkas = CODECS["snappy"].compress(data), kafka.compress(data, "snappy")
+    assert ours[:16] == kafkas[:16]
+    assert CODECS["snappy"].decompress(kafkas) == data
+    assert len(ours) == pytest.approx(len(kafkas), rel=MOST_OFF["snappy"])
