@@ -21,8 +21,9 @@ def main() -> int:
     print("compiling kernels, once", file=sys.stderr)
     began = time.monotonic()
     with ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn")) as pool:
-        for call in [pool.submit(*call) for call in compilations(load_profile(PROFILE).cells)]:
-            call.result()
+        calls = compilations(load_profile(PROFILE).cells)
+        for compiled in [pool.submit(function, argument) for function, argument in calls]:
+            compiled.result()
     note_compiled()
     print(f"compiled kernels in {time.monotonic() - began:.0f} s", file=sys.stderr)
     return 0
