@@ -581,7 +581,7 @@ def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, 
     assert (running.returncode, out, err) == (status, "", line)
 
 
-@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("status", [0, pytest.param(3, marks=pytest.mark.thorough)])
 def test_a_reader_that_leaves_early_is_no_failure(tmp_path: Path, two_cells: Path, status: int) -> None:
     """Neither in words nor in the status, which is what it would have been."""
     golden = write_vectors(tmp_path / "golden", trailingBytes=7 if status else 0)

@@ -4,6 +4,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kfbench.report import failures
 from kfbench.report.results import Results
 from kfbench.report.sections import Section, page
@@ -70,6 +72,7 @@ def asked(found: tuple[Section, ...]) -> set[str]:
     return titles | {what for what in told if what.endswith("?")}
 
 
+@pytest.mark.thorough
 def test_whatever_a_run_lacks_the_same_questions_are_asked(
     rows: list[dict[str, Any]], results: Results, made: Run, tmp_path: Path
 ) -> None:

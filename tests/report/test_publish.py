@@ -106,6 +106,7 @@ def test_times_of_peers_are_of_the_code_and_not_of_the_run(
         assert (without / name).read_bytes() == (report / name).read_bytes(), name
 
 
+@pytest.mark.thorough
 def test_another_report_of_that_day_gets_the_next_number_and_the_first_stays(
     run: Run, rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:

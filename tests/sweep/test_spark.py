@@ -96,7 +96,7 @@ next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
     ("moment", "said"),
     [
         ("before", "[CANNOT_OPEN_SOCKET] "),
-        ("meanwhile", "the JVM ended: it gave 0 of 1 results\n"),
+        pytest.param("meanwhile", "the JVM ended: it gave 0 of 1 results\n", marks=pytest.mark.thorough),
     ],
 )
 def test_a_jvm_that_dies_before_it_has_sent_a_result_is_said_as_one_that_is_gone(moment: str, said: str) -> None:
