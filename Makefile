@@ -60,7 +60,6 @@ matrix: kernels
 	$(TWO_WORKERS) -m "matrix and not ($(TAKES_MORE))" $(PYTEST_ARGS)
 
 portable: setup
-	KFBENCH_PORTABLE=1 $(PY) -m tools.compile_kernels
 	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
 
 # Compiled kernels show no branches: NUMBA_DISABLE_JIT is Numba's own switch. Each part has to reach the figure.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.sweep.java import LEAST_JAVA, find_java, java_home
+from tools import jvm
 
 SESSION = """
 import os, sys
@@ -28,7 +29,7 @@ def path_without_java(tmp_path: Path) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in os.environ["PATH"].split(os.pathsep):
-        for program in Path(name).iterdir() if Path(name).is_dir() else ():
+        for program in Path(name).iterdir() if os.access(name, os.R_OK) and Path(name).is_dir() else ():
             if program.name != "java" and not (folder / program.name).is_symlink():
                 (folder / program.name).symlink_to(program)
     return folder
@@ -70,6 +71,16 @@ def test_the_shim_drops_one_argument_and_no_other(tmp_path: Path) -> None:
     ]
     done = subprocess.run([program, *options], capture_output=True, text=True, check=True)
     assert "quoted = a  b 'c'" in done.stderr
+
+
+@pytest.mark.spark
+def test_a_jvm_of_ours_takes_any_path_in_locale_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    java = find_java()
+    assert java is not None
+    command = [java.home / "bin" / "java", "-XshowSettings:properties", "-version"]
+    monkeypatch.setenv("LC_ALL", "C")
+    done = subprocess.run(command, env=jvm.environment(), capture_output=True, encoding="utf-8", check=True)
+    assert "sun.jnu.encoding = UTF-8" in done.stderr
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
