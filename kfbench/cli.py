@@ -171,7 +171,7 @@ def run(
     from kfbench.report.publish import place_of, publish
 
     path = _swept(profile, out or REPORTS, master, archive, filters, resume, cell_budget_s, dry_run, as_json)
-    with _busy("rendering"):
+    with _busy("rendering", is_spoken=True):
         published = publish(path, out or place_of(path, REPORTS))
     _print(published)
     _refuse_errors(path)
@@ -298,11 +298,14 @@ def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
 
 
 @contextmanager
-def _busy(doing: str) -> Iterator[None]:
-    """What takes seconds and has nothing to count says so on a terminal."""
+def _busy(doing: str, *, is_spoken: bool = False) -> Iterator[None]:
+    """Say on a terminal what takes seconds and has nothing to count; is_spoken: elsewhere too, as a line."""
     from rich.console import Console
 
-    with Console(stderr=True).status(doing):
+    console = Console(stderr=True)
+    if is_spoken and not console.is_terminal:
+        _complain(doing)
+    with console.status(doing):
         yield
 
 
@@ -453,6 +456,11 @@ def what_if(
 
     from rich.console import Console
 
+    from kfbench.sweep.compiling import compile_for_what_if
+
+    console = Console(stderr=True)
+    if master is None:
+        compile_for_what_if(format_names, console)
     found = what_if(
         asked,
         format_names,
@@ -466,7 +474,7 @@ def what_if(
         prices=prices,
         rate_mb_s=rate_mb_s,
         master=master,
-        console=Console(stderr=True),
+        console=console,
         archive=archive,
     )
     _print(_json(found.to_dict()) if as_json else found.to_text())

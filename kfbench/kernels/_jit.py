@@ -19,7 +19,9 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit
-from numba.core.codegen import get_host_cpu_features
+from numba.core.caching import IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary, get_host_cpu_features
+from numba.core.compiler import Compiler
 from numba.core.dispatcher import Dispatcher
 
 from kfbench.kernels import _twins
@@ -91,12 +93,36 @@ def cached_in_our_folder() -> Iterator[None]:
 
 # Without _nrt=False Numba leaves atomic reference counts inside the loops (5-10 % on v2 encode, 25x on a bit-packing
 # helper). It is a private option, so a test counts NRT_incref in the assembly.
-_OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "_nrt": False, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+
+
+class _CacheFiles(IndexDataCacheFile):
+    """One file per compiled signature, named after the signature, without an index.
+
+    Several processes compile at the same time. With Numba's index, two that compile one function for two signatures
+    can both take the file name `.1.nbc`: the index then gives one signature the machine code of the other.
+    """
+
+    def save(self, key: object, data: Any) -> None:
+        self._save_data(self._file_of(key), data)
+
+    def load(self, key: object) -> Any:
+        try:
+            return self._load_data(self._file_of(key))
+        except OSError:  # not compiled yet
+            return None
+
+    def _file_of(self, key: object) -> str:
+        return f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A function called from Python: arrays in, out last, no allocation."""
-    return njit(**_OPTIONS)(function) if COMPILED else _twins.kernel(function)
+    """Compile a function that Python calls: arrays in, out last, no allocation."""
+    if not COMPILED:
+        return _twins.kernel(function)
+    made = njit(**_OPTIONS, cache=True)(function)
+    made._cache._cache_file.__class__ = _CacheFiles
+    return made
 
 
 def variant(function: Callable[..., Any], name: str, **constants: bool) -> Any:
@@ -111,28 +137,54 @@ def variant(function: Callable[..., Any], name: str, **constants: bool) -> Any:
 
 
 def leaf(function: Callable[..., Any]) -> Any:
-    """A helper that costs nothing inside a kernel: LLVM's alwaysinline (inline="always" measured up to 10x slower).
+    """Compile a helper that costs nothing inside a kernel.
 
-    Kernels alone can call it: an entry from Python is a fifth of what it takes to compile, and few are ever used.
+    It is inlined by LLVM's alwaysinline (Numba's inline="always" measured up to 10 times slower).
     """
-    if not COMPILED:
-        return function
-    made = njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True)(function)
-    made.__class__ = _Leaf
-    return made
+    return _helper(function, forceinline=True) if COMPILED else function
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """A helper of kernels that stays a call: what is long and used in many places would be compiled in each of them."""
-    if not COMPILED:
-        return function
-    made = njit(**_OPTIONS, no_cpython_wrapper=True)(function)
-    made.__class__ = _Leaf
+    """Compile a helper of kernels that stays a call, because it is long and used in many places."""
+    return _helper(function) if COMPILED else function
+
+
+def _helper(function: Callable[..., Any], **options: bool) -> Any:
+    made = njit(**_OPTIONS, **options, no_cpython_wrapper=True, pipeline_class=_HelperCompiler)(function)
+    made.__class__ = _Helper
     return made
 
 
-class _Leaf(Dispatcher):
-    """Without an entry from Python a call is a jump to address 0."""
+class _HelperLibrary(JITCodeLibrary):
+    """The LLVM code of a helper, which only kernels link.
+
+    LLVM optimises the functions of a kernel and of its helpers together. Of a helper alone, Numba's first passes are
+    worth their time: they leave less for each kernel that links it. Its other passes and machine code are not.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _HelperCompiler(Compiler):
+    def compile_extra(self, func: Any) -> Any:
+        self.state.library = _HelperLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.flags.no_compile = True
+        return super().compile_extra(func)
+
+
+class _Helper(Dispatcher):
+    """A helper has no machine code of its own, so Python cannot call it."""
+
+    def add_overload(self, cres: Any) -> None:
+        # Numba knows a compiled function by its entry point. A helper has none, and its description is as unique.
+        self.overloads[tuple(cres.signature.args)] = cres._replace(entry_point=cres.fndesc)
+        self.targetctx.insert_user_function(cres.fndesc, cres.fndesc, [cres.library])
 
     def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
         raise TypeError(f"{self.py_func.__name__} has no entry from Python: call it from a kernel")

@@ -1,56 +1,94 @@
-"""Kernels compiled before anything is measured: on all cores, where cells would do it one after another.
+"""Compile kernels before anything is measured: on all cores, where cells would do it one after another.
 
-The first to call a kernel compiles it for the whole machine, in some seconds, which count as a cell's that has a time
-limit. What is already in the cache is loaded, in a second for all.
+The first call of a kernel compiles it for the whole machine. That takes up to some seconds, and it would count for a
+cell that has a time limit. Kernels that are in the cache are loaded, in about a second for all.
+
+`python -m kfbench.sweep.compiling [PROFILE]` compiles what the cells of a profile and `kfbench what-if` need.
 """
 
+import os
+import signal
+import sys
+import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
+from multiprocessing import connection, get_context
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from rich.console import Console
 
 from kfbench.batches import BatchFields
 from kfbench.formats import FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.measure.broker import measure_path
+from kfbench.measure.cpu import READINGS, Operation, prepare
+from kfbench.measure.prefix import has_prefix
 from kfbench.measure.size import measure_size
 from kfbench.records import Records
-from kfbench.sweep.grid import Cell
+from kfbench.sweep.grid import BASE_FORMAT, Cell, load_profile
+from kfbench.sweep.progress import counting
+from kfbench.sweep.whatif import what_if
 from kfbench.workloads.catalogue import NamedWorkload
 
 BATCH_RECORDS = 5
 RECORDS = 20
 CODECS: Final = ("none", "gzip")  # which codec it is makes no difference to kernels
+# Broker paths that share kernels: each group is compiled by one process.
+PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mirror-look"), ())
 
 DONE: Final = "compiled"
+COMPILING: Final = "compiling kernels, once"
 COMPILING_S: Final = 30.0  # about, on two cores
 
 Names = tuple[str, ...]
+PathsOfFormats = tuple[tuple[str, Names], ...]
 Call = tuple[Callable[[Any], None], Any]
 
 
 def compilations(cells: Sequence[Cell]) -> list[Call]:
-    """Functions and what to call them with, all at once, the longest first.
+    """Return functions and their argument, to be called in this order by as many processes as there are cores.
 
-    Formats share kernels with their kind, paths with formats, and named workloads those that fill templates: two calls
+    Formats share kernels with their kind, paths with formats, and named workloads those that fill templates. Two calls
     that want the same kernel at the same time would both compile it.
     """
-    families: dict[type, dict[str, None]] = defaultdict(dict)
+    formats: dict[str, None] = {}
     paths: dict[str, dict[str, None]] = defaultdict(dict)
+    readings: dict[str, dict[Operation, None]] = defaultdict(dict)
     for cell in (each for each in cells if each.kind != "floor"):
-        for name in (*cell.formats, *([cell.to] if cell.to else [])):
-            families[type(FORMATS[name])][name] = None
+        names = (*cell.formats, *([cell.to] if cell.to else []))
+        formats |= dict.fromkeys(names)
+        for name in cell.formats:
+            if cell.kind in READINGS:
+                readings[name][READINGS[cell.kind]] = None
+            elif cell.kind == "prefix" and has_prefix(FORMATS[name]):
+                readings[name]["decode-metadata"] = None
         if cell.path and not cell.to:  # a conversion is reading and writing, which its formats have compiled
             paths[cell.path].update(dict.fromkeys(cell.formats))
-    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
+    families = _families(formats)
     calls: list[Call] = [
-        (compile_formats, (tuple(names), tuple((path, both) for path, on in paths.items() if (both := _in(names, on)))))
-        for names in sorted(families.values(), key=len, reverse=True)
+        (compile_formats, tuple((name, tuple(readings[name])) for name in names)) for names in families
     ]
+    for named in PATH_GROUPS:
+        others = [path for path in paths if not any(path in group for group in PATH_GROUPS)]
+        group = [path for path in named or others if path in paths]
+        if group:
+            calls.append((compile_paths, tuple((path, tuple(paths[path])) for path in group)))
+    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
     return calls + [(compile_payloads, workloads)] * bool(workloads)
+
+
+def _families(names: Iterable[str]) -> list[Names]:
+    """Formats by their kind, the longest to compile first."""
+    families: dict[type, list[str]] = defaultdict(list)
+    for name in names:
+        families[type(FORMATS[name])].append(name)
+    ordered = sorted(families.values(), key=lambda family: ("columnar" in family, len(family)), reverse=True)
+    return [tuple(family) for family in ordered]
 
 
 def are_compiled() -> bool:
@@ -60,33 +98,135 @@ def are_compiled() -> bool:
 
 
 def note_compiled() -> None:
-    """That compilations were all called."""
+    """Note that all compilations were called."""
     with suppress(OSError):  # the next dry run says half a minute too much
         (CACHE_FOLDER / DONE).touch()
 
 
-def compile_formats(formats_and_paths: tuple[Names, tuple[tuple[str, Names], ...]]) -> None:
-    """Formats of a kind, then the paths that go through them, with a codec and without, with headers and without."""
-    names, paths = formats_and_paths
-    times = [1_767_225_600_000 + i for i in range(RECORDS)]
-    plain = Records.from_lists([b"value"] * RECORDS, keys=[b"key"] * RECORDS, timestamps_ms=times)
-    full = Records.from_lists([b"value"] * RECORDS, timestamps_ms=times, headers=[[("name", b"value")]] * RECORDS)
-    bounds = np.arange(0, RECORDS + 1, BATCH_RECORDS)
+def compile_for_what_if(formats: Collection[str] | None, console: Console) -> None:
+    """Compile what `kfbench what-if` needs for these formats (None: all), unless this was done before.
+
+    On a terminal a bar shows it, elsewhere one line.
+    """
+    wanted = {BASE_FORMAT, *(FORMATS if formats is None else formats)}
+    left = [name for name in FORMATS if name in wanted and not _mark(name).exists()]
+    if not left or not COMPILED:
+        return
+    calls: list[Call] = [
+        (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in _families(left)
+    ]
+    for (_, names), is_done in compile_in_processes(calls, console):
+        for name in names if is_done else ():
+            with suppress(OSError):  # compiled again the next time: loaded, that is
+                _mark(name).touch()
+
+
+def _mark(name: str) -> Path:
+    return CACHE_FOLDER / f"{DONE}-what-if-{name}"
+
+
+def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
+    """Run the calls in processes, one to each core, and give each when it ended and whether it ended well.
+
+    A call that fails is nobody's business here: the command compiles what is missing, and shows what is wrong.
+    """
+    context = get_context("spawn")
+    waiting = list(reversed(calls))
+    running: dict[Any, tuple[SpawnProcess, Call]] = {}
+    with counting(console, is_spoken=True) as progress:
+        bar = progress.add_task(COMPILING, total=len(calls), unit="groups", failed="")
+        try:
+            while waiting or running:
+                while waiting and len(running) < (os.cpu_count() or 1):
+                    call = waiting.pop()
+                    process = context.Process(target=_run, args=call, daemon=True)
+                    process.start()
+                    running[process.sentinel] = process, call
+                for sentinel in connection.wait(list(running)):
+                    process, call = running.pop(sentinel)
+                    process.join()
+                    progress.update(bar, advance=1)
+                    yield call, process.exitcode == 0
+        finally:
+            for process, _ in running.values():
+                process.terminate()
+                process.join()
+
+
+def _run(function: Callable[[Any], None], what: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+    function(what)
+
+
+def compile_formats(formats: tuple[tuple[str, tuple[Operation, ...]], ...]) -> None:
+    """Compile formats of a kind, with a codec and without, with headers and without; and how cells read them."""
+    plain, full, bounds = _samples()
     # An error is nobody's business here: the cell that meets it has a row for it.
-    for name, records, codec in product(names, (plain, full), CODECS):
+    for (name, _), records, codec in product(formats, (plain, full), CODECS):
         with suppress(Exception):
             measure_size(FORMATS[name], records, bounds, codec)
+    for (name, operations), codec in product(formats, CODECS):
+        fmt = FORMATS[name]
+        for operation in operations:
+            with suppress(Exception):
+                (arm,) = prepare([fmt], [fmt.encode(plain, bounds, codec).data], operation, plain, bounds, codec)
+                arm.before()
+                arm.call()
+
+
+def compile_paths(paths: PathsOfFormats) -> None:
+    """Compile broker paths, with a codec and without."""
+    plain, _, bounds = _samples()
     for (path, on), codec in product(paths, CODECS):
         formats = [FORMATS[name] for name in on]
         with suppress(Exception):
             measure_path(path, formats, None, plain, bounds, codec, None, BatchFields(), rounds=1, sample_ns=1, seed=0)
 
 
-def _in(names: Iterable[str], others: Container[str]) -> Names:
-    return tuple(name for name in names if name in others)
-
-
 def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
-    """Their shapes were made when the sweep was checked."""
+    """Compile payloads of workloads. Their shapes were made when the sweep was checked."""
     for workload in workloads:
         _ = workload.generate(records=BATCH_RECORDS, seed=0).records
+
+
+def compile_sizes(names: Names) -> None:
+    """Compile what a log in other formats takes: sizes, where bytes go, and encoding for a codec."""
+    plain, full, bounds = _samples()
+    for name, records in product(names, (plain, full)):
+        fmt = FORMATS[name]
+        fmt.size(records, bounds)
+        fmt.breakdown(records, bounds)
+        fmt.encode(records, bounds, "gzip", lossy=True)
+
+
+def compile_what_if(names: Names) -> None:
+    """Compile reading a log of the base format and giving it other batches, then sizes of the formats."""
+    plain, _, bounds = _samples()
+    with tempfile.TemporaryDirectory() as folder:
+        for codec in CODECS:
+            path = Path(folder, f"{codec}.log")
+            path.write_bytes(bytes(FORMATS[BASE_FORMAT].encode(plain, bounds, codec)))
+            what_if([path], [BASE_FORMAT], CODECS)
+    compile_sizes(names)
+
+
+def _samples() -> tuple[Records, Records, Any]:
+    """Records without headers, with headers, and batches of them."""
+    times = [1_767_225_600_000 + i for i in range(RECORDS)]
+    plain = Records.from_lists([b"value"] * RECORDS, keys=[b"key"] * RECORDS, timestamps_ms=times)
+    full = Records.from_lists([b"value"] * RECORDS, timestamps_ms=times, headers=[[("name", b"value")]] * RECORDS)
+    return plain, full, np.arange(0, RECORDS + 1, BATCH_RECORDS)
+
+
+def main(profile: str = "default") -> None:
+    """Compile what the cells of a profile and `kfbench what-if` need, on all cores."""
+    console = Console(stderr=True)
+    if not are_compiled():
+        for _ in compile_in_processes(compilations(load_profile(profile).cells), console):
+            pass
+        note_compiled()
+    compile_for_what_if(None, console)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

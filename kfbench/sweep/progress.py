@@ -1,9 +1,9 @@
-"""How far it is, for people at a terminal."""
+"""Show how far a command is: bars on a terminal, lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import (
@@ -13,6 +13,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -20,6 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 SILENT_S: Final = 2.0  # what takes no longer needs no bar
+LINE_S: Final = 30.0  # between lines about one stage, where there is no terminal
 
 
 @contextmanager
@@ -51,9 +53,13 @@ def reading(size_bytes: int, what: str, console: Console | None = None) -> Itera
             bar.stop()
 
 
-def counting(console: Console) -> Progress:
-    """Bars of tasks that have a total, a `unit` and a word on what `failed`. Silent where there is no terminal."""
-    return Progress(
+def counting(console: Console, *, is_spoken: bool = False) -> Progress:
+    """Return bars of tasks that have a total, a `unit` and a word on what `failed`.
+
+    Where there is no terminal, is_spoken prints a line when a task begins and one every LINE_S. Else it is silent.
+    """
+    bars = _Spoken if is_spoken and not console.is_terminal else Progress
+    return bars(
         TextColumn("{task.description:>6}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -67,6 +73,36 @@ def counting(console: Console) -> Progress:
         disable=not console.is_terminal,
         refresh_per_second=4,
     )
+
+
+class _Spoken(Progress):
+    """Progress as lines, for a log or a pipe."""
+
+    _spoken_at = 0.0
+
+    def add_task(
+        self,
+        description: str,
+        start: bool = True,
+        total: float | None = 100.0,
+        completed: int = 0,
+        visible: bool = True,
+        **fields: Any,
+    ) -> TaskID:
+        added = super().add_task(description, start, total, completed, visible, **fields)
+        self._speak(f"{description}: {total:,.0f} {fields['unit']}")
+        return added
+
+    def update(self, task_id: TaskID, **kwargs: Any) -> None:
+        super().update(task_id, **kwargs)
+        task = self.tasks[task_id]
+        if not task.finished and time.monotonic() - self._spoken_at > LINE_S:
+            words = f"{task.completed:,.0f} of {task.total:,.0f} {task.fields['unit']} {task.fields['failed']}"
+            self._speak(f"{task.description}: {words.strip()}")
+
+    def _speak(self, line: str) -> None:
+        self._spoken_at = time.monotonic()
+        self.console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
 
 
 class _Rate(ProgressColumn):

@@ -22,7 +22,7 @@ from kfbench.measure.environment import environment, libraries
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import check_place, check_resumable, create_run, resume_run, sound_rows
 from kfbench.sweep.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
-from kfbench.sweep.compiling import compilations, note_compiled
+from kfbench.sweep.compiling import COMPILING, compilations, note_compiled
 from kfbench.sweep.grid import Cell, Profile
 from kfbench.sweep.history import History, timed_on
 from kfbench.sweep.kept import prune
@@ -57,8 +57,8 @@ def run_sweep(
     master: a Spark master; None: all cores of this machine. command: what the user typed, for the manifest. budget_s:
     what a cell may be estimated to take. resume: a run that this sweep began, to be continued in place of a new one.
     archive: the environment of a cluster's executors (see packing).
-    Progress goes to the console when it is a terminal. How many rows are errors is in the manifest's counts. Raises
-    MissingTool, RunError, SweepFailed.
+    Progress goes to the console: bars on a terminal, else lines. How many rows are errors is in the manifest's counts.
+    Raises MissingTool, RunError, SweepFailed.
     """
     console = console or Console(stderr=True)
     if not resume:
@@ -86,14 +86,14 @@ def run_sweep(
         cells = left(profile.cells, writer.found)
         history = History(writer, executors.hosts)
         cores = executors.slots()
-        with counting(console) as progress:
+        with counting(console, is_spoken=True) as progress:
             calls = compilations(cells)
             if calls and executors.is_cluster:
-                bar = progress.add_task("kernels", total=cores, unit="slots", failed="")
+                bar = progress.add_task(COMPILING, total=cores, unit="slots", failed="")
                 executors.prepare(calls)
                 progress.update(bar, advance=cores)
             elif calls:
-                bar = progress.add_task("kernels", total=len(calls), unit="groups", failed="")
+                bar = progress.add_task(COMPILING, total=len(calls), unit="groups", failed="")
                 for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
                 note_compiled()

@@ -51,6 +51,7 @@ from kfbench.kernels import (
     varint,
     waits,
 )
+from kfbench.kernels._jit import _CacheFiles
 from kfbench.kernels.columnar import fetching, reading, record_headers, writing
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
@@ -179,6 +180,15 @@ def test_a_leaf_has_no_entry_from_python() -> None:
     """Numba's own would jump to address 0."""
     with pytest.raises(TypeError, match="put_varint has no entry from Python"):
         varint.put_varint(np.zeros(10, np.uint8), 0, 5)
+
+
+def test_compiled_signatures_share_no_file(tmp_path: Path) -> None:
+    """Processes that compile one function for two signatures cannot overwrite each other's file or index."""
+    one, other = (_CacheFiles(str(tmp_path), "module.function-1", "stamp") for _ in range(2))
+    one.save("(int64,)", "one")
+    other.save("(float64,)", "other")
+    assert len([*tmp_path.iterdir()]) == 2
+    assert [other.load(key) for key in ("(int64,)", "(float64,)", "(int8,)")] == ["one", "other", None]
 
 
 def test_the_option_is_what_keeps_them_out() -> None:
