@@ -17,7 +17,7 @@ from itertools import product
 from multiprocessing import connection, get_context
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -47,6 +47,16 @@ COMPILING_S: Final = 30.0  # about, on two cores
 
 Names = tuple[str, ...]
 PathsOfFormats = tuple[tuple[str, Names], ...]
+
+
+class Wanted(NamedTuple):
+    """A format, whether cells have records with headers, and how they read it beside decoding all."""
+
+    format: str
+    with_headers: bool
+    operations: tuple[Operation, ...]
+
+
 Call = tuple[Callable[[Any], None], Any]
 
 
@@ -59,9 +69,12 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
     formats: dict[str, None] = {}
     paths: dict[str, dict[str, None]] = defaultdict(dict)
     readings: dict[str, dict[Operation, None]] = defaultdict(dict)
+    with_headers: set[str] = set()
     for cell in (each for each in cells if each.kind != "floor"):
         names = (*cell.formats, *([cell.to] if cell.to else []))
         formats |= dict.fromkeys(names)
+        if not with_headers.issuperset(names) and _has_headers(cell):
+            with_headers.update(names)
         for name in cell.formats:
             if cell.kind in READINGS:
                 readings[name][READINGS[cell.kind]] = None
@@ -71,7 +84,8 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
             paths[cell.path].update(dict.fromkeys(cell.formats))
     families = _families(formats)
     calls: list[Call] = [
-        (compile_formats, tuple((name, tuple(readings[name])) for name in names)) for names in families
+        (compile_formats, tuple(Wanted(name, name in with_headers, tuple(readings[name])) for name in names))
+        for names in families
     ]
     for named in PATH_GROUPS:
         others = [path for path in paths if not any(path in group for group in PATH_GROUPS)]
@@ -80,6 +94,12 @@ def compilations(cells: Sequence[Cell]) -> list[Call]:
             calls.append((compile_paths, tuple((path, tuple(paths[path])) for path in group)))
     workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
     return calls + [(compile_payloads, workloads)] * bool(workloads)
+
+
+def _has_headers(cell: Cell) -> bool:
+    if isinstance(cell.workload, NamedWorkload):
+        return bool(cell.workload.generate(records=RECORDS, seed=0).shapes.header_bounds[-1])
+    return bool(cell.axes["headers"])
 
 
 def _families(names: Iterable[str]) -> list[Names]:
@@ -112,8 +132,11 @@ def compile_for_what_if(formats: Collection[str] | None, console: Console) -> No
     left = [name for name in FORMATS if name in wanted and not _mark(name).exists()]
     if not left or not COMPILED:
         return
+    families = _families(left)
+    apart = [names for names in families if len(names) > 2 or "columnar" in names]  # what takes long
+    others = tuple(name for names in families if names not in apart for name in names)
     calls: list[Call] = [
-        (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in _families(left)
+        (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in (*apart, others) if names
     ]
     for (_, names), is_done in compile_in_processes(calls, console):
         for name in names if is_done else ():
@@ -158,16 +181,16 @@ def _run(function: Callable[[Any], None], what: Any) -> None:
     function(what)
 
 
-def compile_formats(formats: tuple[tuple[str, tuple[Operation, ...]], ...]) -> None:
-    """Compile formats of a kind, with a codec and without, with headers and without; and how cells read them."""
+def compile_formats(formats: tuple[Wanted, ...]) -> None:
+    """Compile formats of a kind, with a codec and without."""
     plain, full, bounds = _samples()
     # An error is nobody's business here: the cell that meets it has a row for it.
-    for (name, _), records, codec in product(formats, (plain, full), CODECS):
-        with suppress(Exception):
-            measure_size(FORMATS[name], records, bounds, codec)
-    for (name, operations), codec in product(formats, CODECS):
-        fmt = FORMATS[name]
-        for operation in operations:
+    for wanted, codec in product(formats, CODECS):
+        fmt = FORMATS[wanted.format]
+        for records in (plain, full) if wanted.with_headers else (plain,):
+            with suppress(Exception):
+                measure_size(fmt, records, bounds, codec)
+        for operation in wanted.operations:
             with suppress(Exception):
                 (arm,) = prepare([fmt], [fmt.encode(plain, bounds, codec).data], operation, plain, bounds, codec)
                 arm.before()
@@ -191,12 +214,12 @@ def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
 
 def compile_sizes(names: Names) -> None:
     """Compile what a log in other formats takes: sizes, where bytes go, and encoding for a codec."""
-    plain, full, bounds = _samples()
-    for name, records in product(names, (plain, full)):
+    plain, _, bounds = _samples()  # few logs have headers, whose kernels take as long again
+    for name in names:
         fmt = FORMATS[name]
-        fmt.size(records, bounds)
-        fmt.breakdown(records, bounds)
-        fmt.encode(records, bounds, "gzip", lossy=True)
+        fmt.size(plain, bounds)
+        fmt.breakdown(plain, bounds)
+        fmt.encode(plain, bounds, "gzip", lossy=True)
 
 
 def compile_what_if(names: Names) -> None:

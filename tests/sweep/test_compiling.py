@@ -35,13 +35,16 @@ def test_every_format_and_path_of_a_sweep_is_there_once() -> None:
         for function in (compile_formats, compile_paths, compile_payloads)
     }
     assert sum(map(len, named.values())) == len(calls)
-    families = [[name for name, _ in formats] for formats in named[compile_formats]]
-    assert sorted(sum(families, [])) == sorted(
+    families = [[each.format for each in formats] for formats in named[compile_formats]]
+    assert sorted(name for names in families for name in names) == sorted(
         {name for each in cells if each.kind != "floor" for name in each.formats}
     )
     assert all(len({type(FORMATS[name]) for name in names}) == 1 for names in families)
     assert {
-        (name, operation) for formats in named[compile_formats] for name, each in formats for operation in each
+        (each.format, operation)
+        for formats in named[compile_formats]
+        for each in formats
+        for operation in each.operations
     } >= {("columnar", "fetch-record"), ("columnar", "decode-metadata"), ("v2", "fetch-record")}
     assert sorted((path, name) for paths in named[compile_paths] for path, on in paths for name in on) == sorted(
         {(cell.path, name) for cell in cells if cell.path and not cell.to for name in cell.formats}
