@@ -48,7 +48,7 @@ lint: setup
 	.venv/bin/lint-imports --no-logo
 
 kernels: setup
-	$(PY) -m tools.compile_kernels
+	$(PY) -m kfbench.sweep.compiling
 
 test: kernels
 	$(TWO_WORKERS) -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
