@@ -605,7 +605,7 @@ def test_a_table_whose_reader_leaves_early() -> None:
 
 
 def test_a_terminal_without_unicode_still_gets_its_table() -> None:
-    running = process("codecs", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    running = process("codecs", env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "ascii"})
     out, err = running.communicate()
     assert (running.returncode, err) == (0, "")
     assert "snappy" in out

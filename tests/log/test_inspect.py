@@ -165,9 +165,9 @@ def test_what_is_cut_off_is_sound_before_that_byte_alone(tmp_path: Path) -> None
 
 
 def test_a_path_that_is_no_segment_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(KfbenchError, match=r"^\S+absent\.log: No such file or directory$"):
+    with pytest.raises(KfbenchError, match=r"^.+absent\.log: No such file or directory$"):
         inspect(tmp_path / "absent.log")
-    with pytest.raises(KfbenchError, match=r"^\S+: a folder; a segment file in it is wanted"):
+    with pytest.raises(KfbenchError, match=r"^.+: a folder; a segment file in it is wanted"):
         inspect(tmp_path)
 
 
