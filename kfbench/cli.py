@@ -456,11 +456,6 @@ def what_if(
 
     from rich.console import Console
 
-    from kfbench.sweep.compiling import compile_for_what_if
-
-    console = Console(stderr=True)
-    if master is None:
-        compile_for_what_if(format_names, console)
     found = what_if(
         asked,
         format_names,
@@ -474,7 +469,7 @@ def what_if(
         prices=prices,
         rate_mb_s=rate_mb_s,
         master=master,
-        console=console,
+        console=Console(stderr=True),
         archive=archive,
     )
     _print(_json(found.to_dict()) if as_json else found.to_text())

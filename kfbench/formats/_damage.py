@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, freeze
 from kfbench.codecs import Allowance, Codec, Undecodable, joined
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels import status
@@ -88,7 +88,9 @@ class Damage:
 
         source, starts, ends = self._replaced(data, starts, ends, codecs, part, behind)
         made = int((ends - starts).sum()) + left_over
-        return source, starts, ends, np.where(prefixes, NEVER, ends), made
+        payload_ends = np.where(prefixes, NEVER, ends)
+        freeze(payload_ends)
+        return source, starts, ends, payload_ends, made
 
     def _replaced(
         self,
@@ -105,7 +107,9 @@ class Damage:
             stretch = data[start:end]
             parts.append(part(b, codec, stretch) if codec and self.state[b] == status.SOUND else stretch.tobytes())
         source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
-        return source, cuts[: len(parts)], cuts[1 : len(parts) + 1]
+        ends = cuts[1 : len(parts) + 1]
+        freeze(ends)  # as they are without a codec: readers are compiled once
+        return source, cuts[: len(parts)], ends
 
     def _decompressed(
         self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance, most: int | None = None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench import layouts, tagged_fields
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats._damage import Damage, OnError
@@ -31,6 +31,8 @@ class Reading:
         allowance: Allowance,
         check_crcs: bool = True,
     ) -> None:
+        if positions.flags.writeable:  # an encoder's own; survey and index are compiled for read-only ones
+            positions = read_only(positions)
         self.data, self.positions, self.magic, self.allowance = data, positions, magic, allowance
         self.check_crcs = check_crcs
         self.damage = Damage(positions, on_error)

@@ -359,6 +359,10 @@ def tallied(
     size_bytes = sum(part.size_bytes for part in parts)
     is_small = size_bytes < LOCAL_BYTES or len(parts) == 1
     if master is None and (is_small or not has_extra("sweep") or java_home() is None):
+        if console is not None:  # a command: whoever calls this from Python may not expect processes
+            from kfbench.sweep.compiling import compile_for_what_if
+
+            compile_for_what_if(question.formats, console)
         pools = ThreadPoolExecutor(os.cpu_count())  # codecs and kernels do not hold the interpreter
         with pools as pool, reading(size_bytes, "read", console) as advance:
             found = _tallied(parts, question, pool.map, advance)

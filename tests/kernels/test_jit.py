@@ -184,7 +184,8 @@ def test_a_leaf_has_no_entry_from_python() -> None:
 
 def test_compiled_signatures_share_no_file(tmp_path: Path) -> None:
     """Processes that compile one function for two signatures cannot overwrite each other's file or index."""
-    one, other = (_CacheFiles(str(tmp_path), "module.function-1", "stamp") for _ in range(2))
+    files: Any = _CacheFiles  # Numba's, without types
+    one, other = (files(str(tmp_path), "module.function-1", "stamp") for _ in range(2))
     one.save("(int64,)", "one")
     other.save("(float64,)", "other")
     assert len([*tmp_path.iterdir()]) == 2

@@ -113,10 +113,8 @@ def test_what_if_finds_its_kernels_compiled(tmp_path: Path) -> None:
     code = """
 if __name__ == "__main__":
     from rich.console import Console
-    from kfbench.sweep.compiling import compile_for_what_if
     from kfbench.sweep.whatif import what_if
-    compile_for_what_if(["v2", "v3"], Console(stderr=True))
-    what_if(["datasets/recorded/append-time.log"], ["v2", "v3"])
+    what_if(["datasets/recorded/append-time.log"], ["v2", "v3"], console=Console(stderr=True))
     print(json.dumps([count(), len(list(__import__("kfbench").kernels.CACHE_FOLDER.rglob("*.nbc")))]))
 """
     left, kernels = run(code, tmp_path)
