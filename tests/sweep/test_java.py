@@ -77,7 +77,7 @@ def test_the_shim_drops_one_argument_and_no_other(tmp_path: Path) -> None:
 def test_a_jvm_of_ours_takes_any_path_in_locale_c(monkeypatch: pytest.MonkeyPatch) -> None:
     java = find_java()
     assert java is not None
-    command = [java.home / "bin" / "java", "-XshowSettings:properties", "-version"]
+    command: list[str | Path] = [java.home / "bin" / "java", "-XshowSettings:properties", "-version"]
     monkeypatch.setenv("LC_ALL", "C")
     done = subprocess.run(command, env=jvm.environment(), capture_output=True, encoding="utf-8", check=True)
     assert "sun.jnu.encoding = UTF-8" in done.stderr
