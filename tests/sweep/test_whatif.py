@@ -256,7 +256,7 @@ def test_text_says_it_all() -> None:
     blocks = [block.splitlines() for block in text.split("\n\n")]
     read, _, sizes, _, against_v2, lost, parts, saved, *_ = blocks
     assert read[3].startswith(f"2 topics, files or folders together: {FOLDER}/service-headers.log, {FOLDER}/activity-")
-    assert [line.split()[1:] for line in read[1:3]] == [
+    assert [line.split()[-5:] for line in read[1:3]] == [
         ["31,218", "20", "120", "v2", "none"],
         ["60,721", "30", "600", "v2", "lz4"],
     ]
