@@ -157,7 +157,7 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
     waiting = list(reversed(calls))
     running: dict[Any, tuple[SpawnProcess, Call]] = {}
     with counting(console, is_spoken=True) as progress:
-        bar = progress.add_task(COMPILING, total=len(calls), unit="groups", failed="")
+        bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
         try:
             while waiting or running:
                 while waiting and len(running) < (os.cpu_count() or 1):

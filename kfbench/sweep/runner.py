@@ -93,7 +93,7 @@ def run_sweep(
                 executors.prepare(calls)
                 progress.update(bar, advance=cores)
             elif calls:
-                bar = progress.add_task(COMPILING, total=len(calls), unit="groups", failed="")
+                bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
                 for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
                 note_compiled()
