@@ -25,7 +25,7 @@ help:
 	@echo "make golden     write datasets/golden again with Kafka's own classes"
 	@echo "make peers      time other implementations beside ours (those that are installed); writes datasets/peers/cpu.json"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
-	@echo "make history    write the site of the committed asv results"
+	@echo "make history    write asv's site of the committed results"
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
 	@echo "make readme     put the newest published table and picture into README.md"
@@ -89,7 +89,7 @@ bench: setup
 
 history: setup
 	$(PY) -m asv publish --no-pull
-	@echo "$(CURDIR)/.asv/html/index.html"
+	@echo "look at it with: .venv/bin/python -m asv preview"
 
 broker: setup
 	KFBENCH_REGISTRIES=1 $(PY) -m pytest -m broker $(PYTEST_ARGS)
