@@ -1,4 +1,4 @@
-"""What a codec costs without a format: the CPU of the records of v2 batches, as Kafka compresses them."""
+"""The cost of a codec without a format: the CPU of the records of v2 batches, as Kafka compresses them."""
 
 from itertools import pairwise
 

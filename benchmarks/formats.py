@@ -1,4 +1,4 @@
-"""What a format costs: CPU and memory to encode, decode and size; bytes per record. One thread, checksums included.
+"""The cost of a format: CPU and memory to encode, decode and size; bytes per record. One thread, checksums included.
 
 asv compares the commits of one machine. Reports compare formats with one another (paired ratios).
 """

@@ -1,4 +1,4 @@
-"""What it costs to make records: CPU of shapes alone and of payload, and what a workload is made of."""
+"""The cost of making records: CPU of shapes alone and of payload, and the shares of a workload."""
 
 import numpy as np
 

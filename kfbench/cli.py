@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kfbench.log.inspect import Inspection
     from kfbench.measure.tally import Source
     from kfbench.report.render import Table
+    from kfbench.sweep.grid import Profile as SweepProfile
     from kfbench.sweep.plan import Stage
 
 app = typer.Typer(
@@ -230,7 +231,7 @@ def _swept(
     from kfbench.sweep.runner import plan_sweep, run_sweep
 
     if dry_run:
-        _print_plan(plan_sweep(loaded, cell_budget_s, resume), as_json)
+        _print_plan(loaded, plan_sweep(loaded, cell_budget_s, resume), as_json)
         raise typer.Exit
     typed = command(["kfbench", *sys.argv[1:]])
     return run_sweep(
@@ -257,15 +258,15 @@ def pack(
     _print(pack(file, _tracked).to_text())
 
 
-def _print_plan(stages: "Sequence[Stage]", as_json: bool) -> None:
+def _print_plan(profile: "SweepProfile", stages: "Sequence[Stage]", as_json: bool) -> None:
     from kfbench.measure.environment import cores
     from kfbench.sweep.cell import ESTIMATED_FROM, ESTIMATED_ON
-    from kfbench.sweep.compiling import COMPILING_S, are_compiled
+    from kfbench.sweep.compiling import COMPILING_S, are_compiled, compilations
     from kfbench.sweep.plan import START_S
 
     here = cores() or 1
     found = [stage.to_dict(here) for stage in stages]
-    compiling_s = 0.0 if are_compiled() else COMPILING_S
+    compiling_s = 0.0 if are_compiled(compilations(profile.cells)) else COMPILING_S
     stages_s = sum(each["here_s"] for each in found)
     total_s = START_S + compiling_s + stages_s
     if as_json:

@@ -499,6 +499,7 @@ class Zstd(Codec):
         """
         contexts = self._contexts.__dict__
         if contexts.get("level") != level:
+            contexts.pop("level", None)
             contexts.pop("compressor", None)  # before the next one takes its memory
             contexts["compressor"] = zstandard.ZstdCompressor(level=level)
             contexts["level"] = level

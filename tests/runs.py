@@ -165,3 +165,9 @@ def told_of_this_machine(run: Run) -> list[str]:
 def deterministic(run: Path) -> pa.Table:
     """What must be the same whoever measures it, and however often it is interrupted."""
     return open_run(run).table.select(list(DETERMINISTIC))
+
+
+def without_progress(err: str) -> str:
+    """What a sweep without a terminal writes to stderr, without the lines that say how far it is."""
+    progress = re.compile(r"kfbench: [^:]+: [\d,]+( of [\d,]+)? (parts|slots|cells)\b.*\n")
+    return "".join(line for line in err.splitlines(keepends=True) if not progress.fullmatch(line))

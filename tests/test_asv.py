@@ -121,7 +121,7 @@ def test_full_names_all_that_this_checkout_has(monkeypatch: pytest.MonkeyPatch) 
 def asv(folder: Path, home: Path, *arguments: str) -> str:
     """Run asv without a terminal, as somebody who never ran it, and return what it prints."""
     kernels = {"KFBENCH_CACHE_DIR": str(CACHE_FOLDER.parents[1])}  # the home has no compiled kernels
-    environment = os.environ | kernels | {"HOME": str(home), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | kernels | {"HOME": str(home)}
     done = subprocess.run(
         [sys.executable, "-m", "asv", *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=1200,

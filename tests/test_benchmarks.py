@@ -108,7 +108,7 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
 
 @pytest.mark.parametrize("benchmark", CLASSES, ids=lambda each: str(each.__name__))
 def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is n/a is what the format does not have, and nothing else: `lacking` hides no defect."""
+    """Only what the format does not have is n/a: `lacking` hides no defect."""
     monkeypatch.setattr(samples, "MANY_RECORDS", 2 * samples.RECORDS)
     monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
     assert methods(benchmark) and benchmark.version

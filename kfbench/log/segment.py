@@ -72,7 +72,7 @@ def read_log(
 
 
 def _begins_batch(data: Bytes) -> bool:
-    """Whether this may be the beginning of a batch: of a magic that there is, or of an offset below 2**56."""
+    """Return True where these bytes may begin a batch: the magic is known, or the first byte of the offset is 0."""
     return int(data[MAGIC_AT]) in BY_MAGIC if len(data) > MAGIC_AT else data[0] == 0
 
 

@@ -92,7 +92,7 @@ class Base:
 
 
 class Beside(NamedTuple):
-    """A format's time over v2's on two hosts, which nothing is made of. before, after: the median cell in each run."""
+    """A format's time over v2's on two hosts, shown and not judged. before, after: the median cell in each run."""
 
     kind: str
     operation: str
@@ -138,18 +138,19 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
         hosts=matched.hosts,
         resized=matched.resized,
         bases=_bases(matched, groups, threshold),
-        beside=tuple(_beside(*name, pairs) for name, pairs in matched.apart.items()),
+        beside=tuple(_beside(*name, pairs) for name, pairs in matched.of_two_hosts.items()),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Matched:
-    """The arms of two runs that can be compared, and how many cannot. pairs: A/A and others against their base; apart:
-    of two hosts, by kind, operation and format."""
+    """The arms of two runs that can be compared, and how many cannot. pairs: A/A and others against their base.
+
+    of_two_hosts: pairs that were measured on two hosts, by kind, operation and format."""
 
     pairs: Mapping[Name, Sequence[Pair]]
     bases: Mapping[What, Sequence[Pair]]
-    apart: Mapping[tuple[str, str, str], Sequence[Pair]]
+    of_two_hosts: Mapping[tuple[str, str, str], Sequence[Pair]]
     arms: tuple[int, int]
     hosts: Mapping[tuple[str, str], int]
     resized: int
@@ -165,14 +166,14 @@ def _match(first: Mapping[Key, Row], second: Mapping[Key, Row]) -> _Matched:
     resized = 0
     pairs: dict[Name, list[Pair]] = defaultdict(list)
     bases: dict[What, list[Pair]] = defaultdict(list)
-    apart: dict[tuple[str, str, str], list[Pair]] = defaultdict(list)
+    of_two_hosts: dict[tuple[str, str, str], list[Pair]] = defaultdict(list)
     for key in [key for key in first if key in second]:  # in one order: resamples of cells depend on it
         there, here = first[key], second[key]
         if there["host"] != here["host"]:
             hosts[there["host"], here["host"]] += 1
-            is_beside = there["format"] in BESIDE and there["base"]["format"] == BASE and there["arm"] != AA
-            if is_beside and there["records"] == here["records"]:
-                apart[*_what(there), there["format"]].append((there, here))
+            has_base = there["base"]["format"] == here["base"]["format"] == BASE
+            if has_base and there["format"] in BESIDE and there["arm"] != AA and there["records"] == here["records"]:
+                of_two_hosts[*_what(there), there["format"]].append((there, here))
         elif there["records"] != here["records"]:
             resized += 1
         elif there["base"] is there:
@@ -182,7 +183,7 @@ def _match(first: Mapping[Key, Row], second: Mapping[Key, Row]) -> _Matched:
     return _Matched(
         pairs=dict(sorted(pairs.items(), key=itemgetter(0))),
         bases=dict(sorted(bases.items())),
-        apart=dict(sorted(apart.items())),
+        of_two_hosts=dict(sorted(of_two_hosts.items())),
         arms=(len(first), len(second)),
         hosts=dict(sorted(hosts.items())),
         resized=resized,
@@ -216,7 +217,7 @@ def _beside(kind: str, operation: str, name: str, pairs: Sequence[Pair]) -> Besi
 
 
 def _median_ratio(row: Row) -> float:
-    """Of the same rounds: the median of `_ratio`, without its interval."""
+    """Return the median of `_ratio`, without its interval."""
     return float(np.median(_per_record_ns(row) / _per_record_ns(row["base"])))
 
 

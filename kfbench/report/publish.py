@@ -67,13 +67,13 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
 
 
 def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
-    """Whether the run is a whole sweep that says `publish = true`; of runs older than that key, the default profile."""
+    """Return True for a whole sweep that says `publish = true`, and for an older run of the default profile."""
     found: bool = manifest.get("publish", manifest.get("profile") == "default" and not manifest.get("filter"))
     return found
 
 
 def place_of(run: Path, reports: Path) -> Path:
-    """Where the report of a finished run goes unless the user says where. Raises RunError as `publish` does."""
+    """Return the folder for a finished run's report where `--out` is not given. Raises RunError as `publish` does."""
     return reports if is_for_publishing(open_run(run).manifest) else reports / UNPUBLISHED
 
 

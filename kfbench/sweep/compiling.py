@@ -6,10 +6,12 @@ cell that has a time limit. Kernels that are in the cache are loaded, in about a
 `python -m kfbench.sweep.compiling [PROFILE]` compiles what the cells of a profile and `kfbench what-if` need.
 """
 
+import hashlib
 import os
 import signal
 import sys
 import tempfile
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -43,7 +45,7 @@ PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mir
 
 DONE: Final = "compiled"
 COMPILING: Final = "compiling kernels, once"
-COMPILING_S: Final = 30.0  # about, on two cores
+COMPILING_S: Final = 60.0  # of the default profile, about, on two cores
 
 Names = tuple[str, ...]
 PathsOfFormats = tuple[tuple[str, Names], ...]
@@ -111,16 +113,20 @@ def _families(names: Iterable[str]) -> list[Names]:
     return [tuple(family) for family in ordered]
 
 
-def are_compiled() -> bool:
-    """Whether a sweep has compiled its own for this state of the code, so that few can be missing. Reading a sweep
-    compiles some, too: that there are any tells nothing."""
-    return not COMPILED or (CACHE_FOLDER / DONE).exists()
+def are_compiled(calls: Sequence[Call]) -> bool:
+    """Return True where all of these calls were made before, for this state of the code and this processor."""
+    return not COMPILED or _mark_of(calls).exists()
 
 
-def note_compiled() -> None:
-    """Note that all compilations were called."""
-    with suppress(OSError):  # the next dry run says half a minute too much
-        (CACHE_FOLDER / DONE).touch()
+def note_compiled(calls: Sequence[Call]) -> None:
+    """Note that all of these calls were made."""
+    with suppress(OSError):  # the next dry run counts compiling again
+        _mark_of(calls).touch()
+
+
+def _mark_of(calls: Sequence[Call]) -> Path:
+    names = repr([(function.__name__, argument) for function, argument in calls])
+    return CACHE_FOLDER / f"{DONE}-{hashlib.sha256(names.encode()).hexdigest()[:16]}"
 
 
 def compile_for_what_if(formats: Collection[str] | None, console: Console) -> None:
@@ -133,10 +139,10 @@ def compile_for_what_if(formats: Collection[str] | None, console: Console) -> No
     if not left or not COMPILED:
         return
     families = _families(left)
-    apart = [names for names in families if len(names) > 2 or "columnar" in names]  # what takes long
-    others = tuple(name for names in families if names not in apart for name in names)
+    slow = [names for names in families if len(names) > 2 or "columnar" in names]
+    others = tuple(name for names in families if names not in slow for name in names)
     calls: list[Call] = [
-        (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in (*apart, others) if names
+        (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in (*slow, others) if names
     ]
     for (_, names), is_done in compile_in_processes(calls, console):
         for name in names if is_done else ():
@@ -151,7 +157,7 @@ def _mark(name: str) -> Path:
 def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
     """Run the calls in processes, one to each core, and give each when it ended and whether it ended well.
 
-    A call that fails is nobody's business here: the command compiles what is missing, and shows what is wrong.
+    A call that fails is not shown: the command that follows compiles what is missing, and says what is wrong.
     """
     context = get_context("spawn")
     waiting = list(reversed(calls))
@@ -163,7 +169,7 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
                 while waiting and len(running) < (os.cpu_count() or 1):
                     call = waiting.pop()
                     process = context.Process(target=_run, args=call, daemon=True)
-                    process.start()
+                    _start(process)
                     running[process.sentinel] = process, call
                 for sentinel in connection.wait(list(running)):
                     process, call = running.pop(sentinel)
@@ -176,15 +182,29 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
                 process.join()
 
 
+def _start(process: SpawnProcess) -> None:
+    """Start a process that ignores Ctrl-C from its first moment on: its parent ends it."""
+    if threading.current_thread() is not threading.main_thread():  # nobody else may set what a signal does
+        process.start()
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _run(function: Callable[[Any], None], what: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
-    function(what)
+    try:
+        function(what)
+    except Exception:
+        sys.exit(1)
 
 
 def compile_formats(formats: tuple[Wanted, ...]) -> None:
     """Compile formats of a kind, with a codec and without."""
     plain, full, bounds = _samples()
-    # An error is nobody's business here: the cell that meets it has a row for it.
+    # An error is not shown: the cell that meets it has a row for it.
     for wanted, codec in product(formats, CODECS):
         fmt = FORMATS[wanted.format]
         for records in (plain, full) if wanted.with_headers else (plain,):
@@ -244,10 +264,11 @@ def _samples() -> tuple[Records, Records, Any]:
 def main(profile: str = "default") -> None:
     """Compile what the cells of a profile and `kfbench what-if` need, on all cores."""
     console = Console(stderr=True)
-    if not are_compiled():
-        for _ in compile_in_processes(compilations(load_profile(profile).cells), console):
-            pass
-        note_compiled()
+    calls = compilations(load_profile(profile).cells)
+    if not are_compiled(calls):
+        ended_well = [is_done for _, is_done in compile_in_processes(calls, console)]
+        if all(ended_well):
+            note_compiled(calls)
     compile_for_what_if(None, console)
 
 

@@ -96,7 +96,7 @@ def run_sweep(
                 bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
                 for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
-                note_compiled()
+                note_compiled(calls)
             turns = Turns(partial(say, console), writer.path)
             for stage in planned(cells, budget_s, cores):
                 on = None

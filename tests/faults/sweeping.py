@@ -16,6 +16,8 @@ from typing import Self
 
 import psutil
 
+from tests.runs import without_progress
+
 SWEEP = """\
 title = "faults"
 analysis = "a"
@@ -129,9 +131,9 @@ class Sweeping:
         wait_until(lambda: not self.others())
 
     def finish(self) -> tuple[int, str, str]:
-        """Exit status, stdout, stderr without what it says of others who measure on this host."""
+        """Exit status, stdout, stderr without progress and without what it says of others who measure on this host."""
         out, err = self.process.communicate(timeout=PATIENCE_S)
-        lines = err.splitlines(keepends=True)
+        lines = without_progress(err).splitlines(keepends=True)
         return self.process.returncode, out, "".join(line for line in lines if ": waiting for a turn, " not in line)
 
 

@@ -52,22 +52,23 @@ def test_the_description_of_batches_has_the_counts_that_were_read() -> None:
     assert back.batches["count"].tolist() == [100]
 
 
-def test_shared_headers_that_become_more_stay_inside_the_room_for_them() -> None:
+@pytest.mark.parametrize("own", [[], [("own", None)]], ids=["alike", "first has one of its own"])
+def test_shared_headers_that_become_more_stay_inside_the_room_for_them(own: list[tuple[str, None]]) -> None:
     fmt, values = FORMATS["v3-batch-headers"], [b"value"] * 10
-    one = fmt.encode(Records.from_lists(values, headers=[[("abcd", None)]] * 10), 10)
-    two = fmt.encode(Records.from_lists(values, headers=[[("a", None), ("b", None)]] * 10), 10)
+    shared = [("abcd", None)], [("a", None), ("b", None)]
+    one, two = (fmt.encode(Records.from_lists(values, headers=[[*each, *own], *([each] * 9)]), 10) for each in shared)
     assert len(one.data) == len(two.data)
     data = one.data.copy()
     reading = reading_of(fmt.name, one, data)
     index, header_bounds, bounds = reading.index()
-    assert header_bounds[-1] == 10
+    assert header_bounds[-1] == 10 + len(own)
     data[:] = two.data
 
-    behind = 64  # of each column
-    columns = [np.full(10 + behind, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
+    room, behind = int(header_bounds[-1]), 64  # of each column
+    columns = [np.full(room + behind, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
     batch.index_headers_featured(
         reading.data, reading.positions, reading.magic, reading.source, reading.starts, reading.ends,
         *reading.shared, reading.damage.state, index.columns, header_bounds, bounds,
-        tuple(column[:10] for column in columns),
+        tuple(column[:room] for column in columns),
     )  # fmt: skip
-    assert [column[10:].tolist() for column in columns] == [[-7] * behind] * 4
+    assert [column[room:].tolist() for column in columns] == [[-7] * behind] * 4

@@ -251,7 +251,11 @@ def digests() -> dict[str, str]:
     [
         pytest.param({"KFBENCH_PORTABLE": "1"}, [False, False], marks=pytest.mark.thorough),
         pytest.param({"NUMBA_ENABLE_AVX": "0"}, [kernels.FAST_CRC, False], marks=pytest.mark.thorough),
-        ({"KFBENCH_PORTABLE": "0"}, [kernels.FAST_CRC, kernels.WIDE_CRC]),
+        pytest.param(
+            {"KFBENCH_PORTABLE": "0"},
+            [kernels.FAST_CRC, kernels.WIDE_CRC],
+            marks=pytest.mark.skipif(os.environ.get("KFBENCH_PORTABLE") == "1", reason="KFBENCH_PORTABLE is set"),
+        ),
     ],
 )
 def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str], tiers: list[bool]) -> None:
@@ -266,3 +270,29 @@ def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str],
     assert said["digests"] == digests()
     assert said["tiers"] == tiers
     assert (said["folder"] == str(kernels.CACHE_FOLDER)) == (tiers == [kernels.FAST_CRC, kernels.WIDE_CRC])
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
+@pytest.mark.parametrize("damage", [b"", b"\x80\x05", b"no pickle"], ids=["empty", "cut short", "foreign"])
+def test_a_damaged_cache_file_is_written_again(damage: bytes, tmp_path: Path) -> None:
+    code = (
+        "import kfbench; records = kfbench.Records.from_lists([b'value'] * 9); "
+        "print(kfbench.FORMATS['v2'].size(records, batch_size=3).sum())"
+    )
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"KFBENCH_CACHE_DIR": str(tmp_path)}
+
+    def size() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=root
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    found = size()
+    files = sorted(tmp_path.rglob("*.nbc"))
+    assert files
+    for file in files:
+        file.write_bytes(damage)
+    assert size() == found
+    assert all(file.read_bytes() != damage for file in files)

@@ -69,7 +69,7 @@ class Kafka:
 
     @property
     def zstd_version(self) -> tuple[int, ...]:
-        """Of the zstd library inside zstd-jni: 1.5.6-4 has 1.5.6."""
+        """The version of the zstd library inside zstd-jni: 1.5.6-4 has 1.5.6."""
         return tuple(map(int, self.version("zstd-jni").partition("-")[0].split(".")))
 
     def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:

@@ -110,7 +110,7 @@ def client(name: str, batches: str, messages: str, reader: str) -> Iterator[Clie
         parts = [each.rpartition(".") for each in (batches, messages, reader)]
         found = Client(name, *(getattr(import_module(module), attribute) for module, _, attribute in parts))
     except (ImportError, AttributeError) as error:  # of a version that has them elsewhere
-        raise Absent(f"{error}; pip install kfbench[peers]") from None
+        raise Absent(f"{error}; pip install 'kfbench[peers]'") from None
     yield found
 
 
