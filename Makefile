@@ -5,7 +5,7 @@ UV ?= uv
 PY = .venv/bin/python
 # Long files first, each on one worker: their fixtures are made once.
 TWO_WORKERS = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-TAKES_MORE = thorough or cluster or faults
+TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help

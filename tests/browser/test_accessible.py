@@ -60,6 +60,8 @@ def test_what_has_the_focus_shows_it(chromium: Chromium, page: Path) -> None:
         name, outline = tab.ask(
             "[document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]"
         )
+        if name == "BODY" and seen:  # behind the last of a short page
+            break
         seen.add(name)
         assert outline == "solid", name
     assert seen >= {"A", "BUTTON"}
