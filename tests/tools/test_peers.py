@@ -144,7 +144,7 @@ def test_only_the_epochs_of_batches_may_differ(given: Task) -> None:
     ("name", "path"), [("numpy", "nowhere.A"), ("numpy", "numpy.nowhere"), ("nowhere", "numpy.array")]
 )
 def test_what_is_not_installed_or_of_another_version_is_absent(name: str, path: str) -> None:
-    with pytest.raises(Absent, match=r"nowhere.*pip install kfbench\[peers\]"), client(name, path, path, path):
+    with pytest.raises(Absent, match=r"nowhere.*pip install 'kfbench\[peers\]"), client(name, path, path, path):
         pass
 
 
