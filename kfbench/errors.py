@@ -1,5 +1,8 @@
 """Errors named after the promise that was broken. Each message is one line that a user can act on."""
 
+import shlex
+import sys
+
 
 class KfbenchError(Exception):
     """Anything that kfbench refuses or finds broken."""
@@ -69,7 +72,7 @@ class MissingExtra(MissingTool, ImportError):
 
     def __init__(self, extra: str) -> None:
         self.extra = extra
-        super().__init__(f"needs the extra {extra!r}: pip install 'kfbench[{extra}]'")
+        super().__init__(f"needs the extra {extra!r}: {shlex.quote(sys.executable)} -m pip install 'kfbench[{extra}]'")
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return type(self), (self.extra,)

@@ -1,6 +1,7 @@
 """A command that needs an extra names it."""
 
 import pickle
+import shlex
 import subprocess
 import sys
 from importlib.metadata import requires
@@ -41,7 +42,9 @@ def test_an_extra_that_is_missing_is_one_line_with_the_command(extra: str, monke
 def test_commands_that_need_spark_say_so(arguments: list[str]) -> None:
     done = python("from kfbench.cli import main; sys.exit(main())", *arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines() == ["kfbench: needs the extra 'sweep': pip install 'kfbench[sweep]'"]
+    assert done.stderr.splitlines() == [
+        f"kfbench: needs the extra 'sweep': {shlex.quote(sys.executable)} -m pip install 'kfbench[sweep]'"
+    ]
 
 
 def test_importing_what_needs_spark_raises_a_typed_error() -> None:

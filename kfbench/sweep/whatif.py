@@ -359,7 +359,7 @@ def tallied(
     size_bytes = sum(part.size_bytes for part in parts)
     is_small = size_bytes < LOCAL_BYTES or len(parts) == 1
     if master is None and (is_small or not has_extra("sweep") or java_home() is None):
-        if console is not None:  # a command: whoever calls this from Python may not expect processes
+        if console is not None and size_bytes:  # a command: whoever calls this from Python may not expect processes
             from kfbench.sweep.compiling import compile_for_what_if
 
             compile_for_what_if(question.formats, console)

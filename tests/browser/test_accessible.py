@@ -54,7 +54,7 @@ def test_the_first_key_skips_to_the_content(chromium: Chromium, page: Path) -> N
 
 def test_what_has_the_focus_shows_it(chromium: Chromium, page: Path) -> None:
     tab = chromium.open(page)
-    seen = set()
+    seen: set[str] = set()
     for _ in range(12):
         tab.press("Tab")
         name, outline = tab.ask(

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.kernels import COMPILED
+from kfbench.sweep import compiling
 from kfbench.sweep.compiling import (
     COMPILING,
     Call,
@@ -23,6 +25,7 @@ from kfbench.sweep.compiling import (
     compile_payloads,
 )
 from kfbench.sweep.grid import load_profile
+from kfbench.sweep.whatif import what_if
 
 ROOT = Path(__file__).parents[2]
 
@@ -120,3 +123,13 @@ if __name__ == "__main__":
     left, kernels = run(code, tmp_path)
     assert left == 0
     assert 0 < kernels <= 25
+
+
+def test_what_if_compiles_nothing_for_an_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = tmp_path / "00000000000000000000.log"
+    empty.touch()
+    asked: list[object] = []
+    monkeypatch.setattr(compiling, "compile_for_what_if", lambda *given: asked.append(given))
+    with pytest.raises(KfbenchError, match="empty"):
+        what_if([empty], ["v2"], console=Console(file=io.StringIO()))
+    assert not asked
