@@ -48,7 +48,7 @@ lint: setup
 	.venv/bin/lint-imports --no-logo
 
 kernels: setup
-	$(PY) -m kfbench.sweep.compiling
+	$(PY) tools/compile_kernels.py
 
 test: kernels
 	$(TWO_WORKERS) -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kfbench.formats import FORMATS
     from kfbench.limits import Limits
     from kfbench.log import read_log, write_log
-    from kfbench.measure.size import compare
+    from kfbench.measure.bytes import compare
     from kfbench.records import Records, Shapes
     from kfbench.workloads import WORKLOADS
 
@@ -30,7 +30,7 @@ _HOMES = {
     "WORKLOADS": "workloads",
     "read_log": "log",
     "write_log": "log",
-    "compare": "measure.size",
+    "compare": "measure.bytes",
 }
 
 __all__ = [

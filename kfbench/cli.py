@@ -22,10 +22,10 @@ from kfbench.errors import KfbenchError
 
 if TYPE_CHECKING:
     from kfbench.log.inspect import Inspection
-    from kfbench.measure.tally import Source
-    from kfbench.report.render import Table
-    from kfbench.sweep.grid import Profile as SweepProfile
-    from kfbench.sweep.plan import Stage
+    from kfbench.report.render.tables import Table
+    from kfbench.sweep.definition.grid import Profile as SweepProfile
+    from kfbench.sweep.run.plan import Stage
+    from kfbench.whatif.tally import Source
 
 app = typer.Typer(
     help="What a Kafka record format costs, in bytes and in CPU, and what a better one would save.",
@@ -209,8 +209,8 @@ def _swept(
 ) -> Path:
     """The path of the run. Exits after a dry run."""
     from kfbench.errors import InvalidConfig
-    from kfbench.sweep.filter import filtered
-    from kfbench.sweep.grid import load_profile
+    from kfbench.sweep.definition.filter import filtered
+    from kfbench.sweep.definition.grid import load_profile
 
     _check_archive(archive, master)
     if as_json and not dry_run:
@@ -227,8 +227,8 @@ def _swept(
 
     from rich.console import Console
 
-    from kfbench.sweep.published import command
-    from kfbench.sweep.runner import plan_sweep, run_sweep
+    from kfbench.sweep.run.published import command
+    from kfbench.sweep.run.runner import plan_sweep, run_sweep
 
     if dry_run:
         _print_plan(loaded, plan_sweep(loaded, cell_budget_s, resume), as_json)
@@ -253,16 +253,16 @@ def pack(
     file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="Replaced where it is there already.")],
 ) -> None:
     """Write what a cluster's executors need (Python, packages, kfbench) as one archive, for --archive."""
-    from kfbench.sweep.packing import pack
+    from kfbench.sweep.host.packing import pack
 
     _print(pack(file, _tracked).to_text())
 
 
 def _print_plan(profile: "SweepProfile", stages: "Sequence[Stage]", as_json: bool) -> None:
     from kfbench.measure.environment import cores
-    from kfbench.sweep.cell import ESTIMATED_FROM, ESTIMATED_ON
-    from kfbench.sweep.compiling import COMPILING_S, are_compiled, compilations
-    from kfbench.sweep.plan import START_S
+    from kfbench.sweep.host.compiling import COMPILING_S, are_compiled, compilations
+    from kfbench.sweep.run.cell import ESTIMATED_FROM, ESTIMATED_ON
+    from kfbench.sweep.run.plan import START_S
 
     here = cores() or 1
     found = [stage.to_dict(here) for stage in stages]
@@ -346,14 +346,14 @@ def compare(
     if not 0 < threshold < 1:
         raise typer.BadParameter(f"{threshold:g} does not lie between 0 and 1", param_hint="--threshold")
 
-    from kfbench.report.compare import compare
+    from kfbench.comparison.compare import compare
 
     with _busy("comparing"):
         found = compare(_existing(run_a), _existing(run_b), threshold)
     if as_json:
         _print(_json(found.to_dict()))
     else:
-        from kfbench.report.compare_text import text
+        from kfbench.comparison.text import text
 
         _print(text(found))
     if found.is_regression:
@@ -420,15 +420,16 @@ def what_if(
     as_json: AsJson = False,
 ) -> None:
     """One's own log in every format, codec and other batches: what would be saved, field by field, and a month."""
-    from kfbench.broker.bills import Prices, Traffic
     from kfbench.codecs import CODECS
     from kfbench.errors import InvalidConfig
     from kfbench.formats import FORMATS
+    from kfbench.migration.bills import Prices, Traffic
     from kfbench.sources import Columns, find
     from kfbench.sources.tables import Table as TableFile
     from kfbench.sources.topic import SCHEME, Topic
-    from kfbench.sweep.month import rate_of_user
-    from kfbench.sweep.whatif import SAMPLE_BYTES, batchings_of, what_if
+    from kfbench.whatif.ask import SAMPLE_BYTES, batchings_of, what_if
+    from kfbench.whatif.month import rate_of_user
+    from kfbench.whatif.text import render_text
 
     _check_names("--format", format_names, FORMATS)
     _check_names("--codec", codec_names, CODECS)
@@ -473,9 +474,9 @@ def what_if(
         console=Console(stderr=True),
         archive=archive,
     )
-    _print(_json(found.to_dict()) if as_json else found.to_text())
+    _print(_json(found.to_dict()) if as_json else render_text(found))
     if out is not None:
-        from kfbench.report.whatif import publish
+        from kfbench.whatif.page import publish
 
         _complain(f"the report is {publish(found.to_dict(), out)}")
     unread = [f"{each.path}: {each.reason}" for each in found.skipped if each.is_data]
@@ -502,10 +503,10 @@ def migrate(
     as_json: AsJson = False,
 ) -> None:
     """A rollout of a new format, phase by phase: who is converted for or refused, what it costs, where it pays."""
-    from kfbench.broker.bills import Prices, Traffic
-    from kfbench.broker.plans import PLANS, check_codec
     from kfbench.codecs import CODECS
     from kfbench.errors import IllegalCombination, InvalidConfig
+    from kfbench.migration.bills import Prices, Traffic
+    from kfbench.migration.plans import PLANS, check_codec
 
     _check_names("--plan", [plan_name], PLANS)
     _check_names("--codec", [codec], CODECS)
@@ -531,7 +532,7 @@ def migrate(
             raise typer.BadParameter(f"{source} is a plan: kfbench migrate --plan {source}", param_hint="SOURCE")
         _existing(source)
 
-    from kfbench.sweep.migration import migrate
+    from kfbench.migration.ask import migrate
 
     found = migrate(plan, codec, traffic, prices, source, _tracked)
     _print(_json(found.to_dict()) if as_json else found.to_text())
@@ -596,9 +597,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check the formats' promises on golden vectors and on every cell of a profile; say what was checked."""
-    from kfbench.measure.golden import GOLDEN
-    from kfbench.sweep.grid import load_profile
-    from kfbench.sweep.verify import verify
+    from kfbench.measure.golden.vectors import GOLDEN
+    from kfbench.sweep.definition.grid import load_profile
+    from kfbench.sweep.run.verify import verify
 
     loaded = load_profile(profile)
 
@@ -620,7 +621,7 @@ def table(
     name: Annotated[str, typer.Argument(metavar="NAME", help="kip98, kip931, ...")], as_json: AsJson = False
 ) -> None:
     """A published table, recomputed from real bytes; what differs is flagged."""
-    from kfbench.report.claims import CLAIMS, table
+    from kfbench.claims.documents import CLAIMS, table
 
     _check_names("NAME", [name], CLAIMS)
     found = table(name)
@@ -748,7 +749,7 @@ def _print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> "Table":
-    from kfbench.report.render import Column, Table
+    from kfbench.report.render.tables import Column, Table
 
     return Table(
         name=name,

@@ -102,7 +102,7 @@ def _lacking_for_spark() -> Literal["missing", "warning"]:
 
 
 def _java() -> Check:
-    from kfbench.sweep.java import LEAST_JAVA, find_java
+    from kfbench.sweep.host.java import LEAST_JAVA, find_java
 
     java = find_java()
     if java is None:
@@ -135,7 +135,7 @@ def _kept() -> Check:
     """Kernels and unpacked code have a folder for each state of the code that ran here; a sweep drops those that nobody
     used for a month."""
     from kfbench.kernels import CACHE_FOLDER
-    from kfbench.sweep.kept import others
+    from kfbench.sweep.host.prune_cache import others
 
     root, size_bytes = CACHE_FOLDER.parent, 0
     for folder in others():

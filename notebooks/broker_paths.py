@@ -31,15 +31,16 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import SVG, Markdown
 
-from kfbench.report import broker, plots
+from kfbench.report.topics import broker_paths
+from kfbench.report.render import plots
 from kfbench.report.publish import newest
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
 from kfbench.store import open_run
 
 run = open_run(RUN or newest(Path("../reports")))
-paths = broker.Paths(Results(run.measurements()))
+paths = broker_paths.Paths(Results(run.measurements()))
 assert CODEC in set(paths.rows["codec"]), f"{run.path.name} has no broker paths under {CODEC}: choose another RUN or CODEC"
-Markdown(f"{run.path.name}: profile `{run.manifest['profile']}`, `{run.manifest['command']}`. {broker.noise_sentence(paths)}")
+Markdown(f"{run.path.name}: profile `{run.manifest['profile']}`, `{run.manifest['command']}`. {broker_paths.noise_sentence(paths)}")
 
 # %% [markdown]
 # ## All paths beside v2's append
@@ -47,7 +48,7 @@ Markdown(f"{run.path.name}: profile `{run.manifest['profile']}`, `{run.manifest[
 # logarithmic axis.
 
 # %%
-SVG(plots.paths(broker.pictured(paths), "CPU time relative to v2's append with the same codec"))
+SVG(plots.paths(broker_paths.pictured(paths), "CPU time relative to v2's append with the same codec"))
 
 # %% [markdown]
 # ## What becomes of the batches
@@ -60,10 +61,10 @@ measured = pd.DataFrame(
         {
             "path": row.operation + (f" to {row.to}" if row.to else ""),
             "format": row.format,
-            "batches": broker.done(row),
+            "batches": broker_paths.done(row),
             "decompressed": row.decompressed_bytes / row.source_bytes,
             "recompressed": row.recompressed_bytes / row.source_bytes,
-            "cpu_s_per_gib": broker.s_per_gib(row),
+            "cpu_s_per_gib": broker_paths.s_per_gib(row),
             "ratio": paths.ratio(row),
         }
         for operation in paths.operations

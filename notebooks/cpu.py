@@ -33,9 +33,11 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import SVG, Markdown
 
-from kfbench.report import control, cpu, noise, plots
+from kfbench.report.topics import control, cpu
+from kfbench.report.data import noise
+from kfbench.report.render import plots
 from kfbench.report.publish import newest
-from kfbench.report.results import Results, per_call
+from kfbench.report.data.results import Results, per_call
 from kfbench.store import open_run
 
 run = open_run(RUN or newest(Path("../reports")))

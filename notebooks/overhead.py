@@ -30,10 +30,11 @@ from pathlib import Path
 import pandas as pd
 from IPython.display import SVG, Markdown
 
-from kfbench.report import break_even, plots
+from kfbench.report.topics import break_even
+from kfbench.report.render import plots
 from kfbench.report.publish import newest
-from kfbench.report.results import REFERENCE, Results
-from kfbench.report.words import codec_words
+from kfbench.report.data.results import REFERENCE, Results
+from kfbench.report.render.words import codec_words
 from kfbench.store import open_run
 
 run = open_run(RUN or newest(Path("../reports")))

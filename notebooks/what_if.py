@@ -31,9 +31,9 @@ BATCHINGS = [(5, 16 << 10), (20, 64 << 10), (100, 256 << 10)]  # linger.ms and b
 import pandas as pd
 from IPython.display import SVG, Markdown
 
-from kfbench.measure.rebatch import Batching
-from kfbench.report import plots
-from kfbench.sweep.whatif import what_if
+from kfbench.whatif.rebatch import Batching
+from kfbench.report.render import plots
+from kfbench.whatif.ask import what_if
 
 found = what_if(LOGS, FORMATS, CODECS, batchings=[Batching(linger_ms, size) for linger_ms, size in BATCHINGS])
 batches = sum(source.batches for source in found.sources)

@@ -4,7 +4,7 @@
         made = append(vector.source, None, **vector.options)
 
 `vector.options` are the keywords of `append` (validate), `convert` (downconvert) or `filtered` (compaction), whichever
-folder a vector is from; see `kfbench.measure.golden_steps`.
+folder a vector is from; see `kfbench.measure.golden.steps`.
 
 `vector.expected` are Kafka's bytes; under a codec ours may pack differently, so compare `vector.sidecar["batches"]`
 with `tests.sidecars.check_sidecar` (all but size, position and crc), and bytes where `vector.sidecar["byteExact"]`.
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kfbench.formats import FORMATS
-from kfbench.measure.golden import GOLDEN, vectors
-from kfbench.measure.golden_steps import append_options, convert_options, filter_options
+from kfbench.measure.golden.steps import append_options, convert_options, filter_options
+from kfbench.measure.golden.vectors import GOLDEN, vectors
 from tests.common import batch_fields_of, bounds_of, records_of
 from tests.reference.model import Fields, Message
 from tests.strategies import Case

@@ -8,7 +8,7 @@ from shutil import which
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kfbench.sweep.java import LEAST_JAVA, find_java
+from kfbench.sweep.host.java import LEAST_JAVA, find_java
 from tests.sampling import mark_compiled_only, mark_matrix
 from tools import jvm
 

@@ -7,7 +7,7 @@ import numpy as np
 from kfbench.arrays import Bytes
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
 from kfbench.formats import Format
-from kfbench.kernels.frames import MAGIC_AT
+from kfbench.kernels.wire.frames import MAGIC_AT
 
 
 class Outside(Exception):

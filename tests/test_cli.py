@@ -17,17 +17,22 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
-from kfbench.broker.bills import Prices, Traffic
 from kfbench.cli import app, main, migrate, what_if
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
+from kfbench.migration import ask as migration
+from kfbench.migration.bills import Prices, Traffic
 from kfbench.records import Records
-from kfbench.report.whatif import _notes as notes
 from kfbench.sources import find
 from kfbench.store import create_run
-from kfbench.sweep import cell, compiling, grid, migration, whatif
-from kfbench.sweep.grid import Profile
+from kfbench.sweep.definition import grid
+from kfbench.sweep.definition.grid import Profile
+from kfbench.sweep.host import compiling
+from kfbench.sweep.run import cell
+from kfbench.whatif import ask as asking
+from kfbench.whatif.compiling import compile_for_what_if
+from kfbench.whatif.page import _notes as notes
 from kfbench.workloads import WORKLOADS, catalogue
 from tests.runs import MANIFEST, stored, without_progress
 from tests.vectors import write_vectors
@@ -71,7 +76,7 @@ Run = Callable[..., Done]
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
     """Compile what what-if would say that it compiles, once."""
-    compiling.compile_for_what_if(None, Console(file=io.StringIO()))
+    compile_for_what_if(None, Console(file=io.StringIO()))
 
 
 @pytest.fixture
@@ -402,7 +407,7 @@ def test_what_if_takes_a_segment_that_vanishes_as_a_brokers_work(
         (folder / f"{0:020}.log").rename(folder / f"{0:020}.log.deleted")
         return found
 
-    monkeypatch.setattr(whatif, "find", found_then_gone)
+    monkeypatch.setattr(asking, "find", found_then_gone)
     done = kfbench("what-if", folder, "--format", "v2", "--codec", "none")
     assert (done.status, done.err) == (0, "")
     assert f"{folder / f'{0:020}.log'}: not read to its end: gone meanwhile: deleted or renamed" in done.out
@@ -831,7 +836,7 @@ def test_a_sweep_resumes_no_run_of_another(kfbench: Run, two_cells: Path, tmp_pa
 def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the_rest(
     kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path, command: str
 ) -> None:
-    from kfbench.sweep import runner
+    from kfbench.sweep.run import runner
 
     def swept(profile: Profile, *_: object, **__: object) -> Path:
         """The cells of the sweep, without the Spark around them; one of them broken."""

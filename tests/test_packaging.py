@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.sweep.whatif import what_if
+from kfbench.whatif.ask import what_if
 from kfbench.workloads.grid import GridPoint
 
 pytestmark = pytest.mark.thorough
@@ -66,7 +66,9 @@ def run(installed: Path, code: str) -> str:
 
 
 def test_the_wheel_knows_every_profile(installed: Path) -> None:
-    code = "from kfbench.sweep.sweep_file import SWEEPS; print(*sorted(path.name for path in SWEEPS.iterdir()))"
+    code = (
+        "from kfbench.sweep.definition.sweep_file import SWEEPS; print(*sorted(path.name for path in SWEEPS.iterdir()))"
+    )
     assert run(installed, code).split() == sorted(path.name for path in (ROOT / "datasets" / "sweeps").iterdir())
 
 
@@ -78,7 +80,7 @@ def test_the_wheel_knows_every_workload(installed: Path) -> None:
 def test_the_wheel_holds_the_golden_vectors(installed: Path) -> None:
     """One of them is checked as `kfbench verify` does it."""
     code = (
-        "from kfbench.measure.golden import GOLDEN, check_vector, vectors; entries = vectors();"
+        "from kfbench.measure.golden.vectors import GOLDEN, check_vector, vectors; entries = vectors();"
         "print(*sorted(path.name for path in GOLDEN.iterdir()));"
         "print({outcome.problem for outcome in check_vector(GOLDEN, entries[0])})"
     )

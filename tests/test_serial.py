@@ -3,9 +3,9 @@
 import pyarrow.compute as pc
 import pytest
 
-from kfbench.report.agreement import agreement
+from kfbench.comparison.agreement import agreement
 from kfbench.store import Run, open_run
-from kfbench.sweep.grid import load_profile
+from kfbench.sweep.definition.grid import load_profile
 from tools.serial import is_met, serial
 
 SWEEP = """\

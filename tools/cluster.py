@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import pyspark
 
-from kfbench.sweep.java import UTF8_LOCALE, java_home
+from kfbench.sweep.host.java import UTF8_LOCALE, java_home
 from tools.loopback import LOOPBACK, answers, free_port, wait_for
 
 SPARK_HOME = Path(pyspark.__file__).parent

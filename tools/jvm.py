@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kfbench.sweep.java import UTF8_LOCALE
+from kfbench.sweep.host.java import UTF8_LOCALE
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kfbench"
 RELEASE = 17

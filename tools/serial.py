@@ -14,20 +14,20 @@ from typing import Final
 
 from rich.console import Console
 
+from kfbench.comparison.agreement import Agreement, agreement
 from kfbench.errors import KfbenchError
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.agreement import Agreement, agreement
+from kfbench.progress import counting
 from kfbench.store import Run, create_run, open_run
-from kfbench.sweep.cell import Measured
-from kfbench.sweep.filter import filtered
-from kfbench.sweep.grid import Profile, load_profile
-from kfbench.sweep.history import History
-from kfbench.sweep.plan import CELL_BUDGET_S, Task, planned
-from kfbench.sweep.progress import counting
-from kfbench.sweep.published import command
-from kfbench.sweep.runner import measure_stage, run_sweep, say, sweep_facts
+from kfbench.sweep.definition.filter import filtered
+from kfbench.sweep.definition.grid import Profile, load_profile
+from kfbench.sweep.run.cell import Measured
+from kfbench.sweep.run.history import History
+from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, planned
+from kfbench.sweep.run.published import command
+from kfbench.sweep.run.runner import measure_stage, run_sweep, say, sweep_facts
+from kfbench.sweep.run.wait_for_host import Turns
 from kfbench.sweep.spark.executors import Call, host_facts
-from kfbench.sweep.turns import Turns
 
 TARGET: Final = 0.03
 COMPARED: Final = "v3"

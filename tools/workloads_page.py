@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kfbench.formats import FORMATS
-from kfbench.report import plots
-from kfbench.report.render import number
+from kfbench.report.render import plots
+from kfbench.report.render.tables import number
 from kfbench.workloads import WORKLOADS, Sample
 from kfbench.workloads._file import WORDS, parameters
 from kfbench.workloads.catalogue import NamedWorkload

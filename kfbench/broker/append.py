@@ -37,16 +37,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64, check_buffer, integers_of, ranges
 from kfbench.batches import APPEND_TIME, CREATE_TIME, EncodedLog
-from kfbench.broker._source import bytes_of, find
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.validation import ANY_TIME, INVALID_RECORD, Columns, Rules, check, kind_of, read
 from kfbench.broker.work import CREATE_TIMES, Work
 from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
 from kfbench.codecs import find as find_codec
 from kfbench.errors import CorruptLog, InvalidConfig, InvalidRecords, Refused
 from kfbench.formats import BY_MAGIC, Entries, Format
-from kfbench.formats._messages import MessageFormat
-from kfbench.kernels import append as kernels
-from kfbench.kernels import frames
+from kfbench.formats.base.messages import MessageFormat
+from kfbench.kernels.broker import append as kernels
+from kfbench.kernels.wire import frames
 from kfbench.layouts import (
     CODEC_MASK,
     CONTROL_BIT,

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int64, ranges
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog, plan
-from kfbench.broker._source import bytes_of, find, read
 from kfbench.broker.retention import Flags, history_of, retained
+from kfbench.broker.source import bytes_of, find, read
 from kfbench.broker.work import Work
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Format
-from kfbench.kernels import frames
+from kfbench.kernels.wire import frames
 from kfbench.layouts import NO_PRODUCER_ID, NO_TIMESTAMP, NULL_LENGTH, UNSET
 from kfbench.limits import Limits
 from kfbench.log.writing import Kind, check_room, codec_bytes, kinds_of, write_batches

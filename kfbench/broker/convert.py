@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
 from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
-from kfbench.broker._source import bytes_of, find, is_told_by_magic
+from kfbench.broker.source import bytes_of, find, is_told_by_magic
 from kfbench.broker.work import CREATE_TIMES, Work
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import BY_MAGIC, Entries, Format
-from kfbench.formats._format import chunks
-from kfbench.kernels import header_fields
-from kfbench.kernels.frames import MAGIC_AT
+from kfbench.formats.base.format import chunks
+from kfbench.kernels.formats import header_fields
+from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.writing import Kind, chained, check_room, codec_bytes, runs, write_batches
 from kfbench.records import Records

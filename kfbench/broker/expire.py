@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes
 from kfbench.batches import EncodedLog
-from kfbench.broker._headers import headers
-from kfbench.broker._source import bytes_of, find
+from kfbench.broker.batch_headers import headers
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.time_index import ENTRY_BYTES, INTERVAL_BYTES, TimeIndex
 from kfbench.broker.work import Work
 from kfbench.errors import IllegalCombination, InvalidRecords, Refused

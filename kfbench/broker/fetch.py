@@ -13,8 +13,8 @@ import numpy as np
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
-from kfbench.broker._source import bytes_of, find, is_told_by_magic
 from kfbench.broker.convert import HEADER_BYTES, Conversion, convert
+from kfbench.broker.source import bytes_of, find, is_told_by_magic
 from kfbench.broker.work import Work
 from kfbench.errors import InvalidRecords
 from kfbench.formats import BY_MAGIC, Entries, Format

@@ -41,15 +41,17 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
-from kfbench.broker._headers import NOT_SAID, dialect_of, headers
-from kfbench.broker._source import bytes_of, find
+from kfbench.broker.batch_headers import NOT_SAID, dialect_of, headers
 from kfbench.broker.retention import history_of
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import Work
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, InvalidConfig
 from kfbench.formats import Format
-from kfbench.kernels import frames, mirroring, partition
-from kfbench.kernels.scan import ENRICHED, KIP98
+from kfbench.kernels.broker import mirroring
+from kfbench.kernels.formats.scan import ENRICHED, KIP98
+from kfbench.kernels.wire import frames
+from kfbench.kernels.workload import partition
 from kfbench.layouts import HEADERS_FIRST_BIT, NO_PRODUCER_ID, UNSET
 from kfbench.limits import Limits
 from kfbench.log.writing import Kind, codec_bytes, write_batches

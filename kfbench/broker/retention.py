@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.batches import DecodedLog
-from kfbench.kernels import keys
+from kfbench.kernels.broker import last_keys
 from kfbench.layouts import CONTROL_ABORT, CONTROL_COMMIT, CONTROL_KEY, NO_PRODUCER_ID, NULL_LENGTH, position
 from kfbench.records import Records
 
@@ -94,7 +94,7 @@ def latest_of_keys(records: Records, among: Flags) -> Flags:
     )
     table = np.zeros(1 << max(1, (2 * len(records) - 1).bit_length()), np.uint64)
     seed = np.frombuffer(os.urandom(16), np.uint64)
-    keys.latest(records.key_data, records.key_starts, records.shapes.key_lengths, among, seed, table, room, found)
+    last_keys.latest(records.key_data, records.key_starts, records.shapes.key_lengths, among, seed, table, room, found)
     return found
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes
 from kfbench.batches import DecodedMetadata, EncodedLog
-from kfbench.broker._headers import UNSET, headers
-from kfbench.broker._source import bytes_of, find
+from kfbench.broker.batch_headers import UNSET, headers
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.time_index import TimeIndex
 from kfbench.broker.work import Work
 from kfbench.errors import CorruptLog, Refused

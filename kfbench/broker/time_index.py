@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64
 from kfbench.batches import EncodedLog
-from kfbench.broker._headers import headers
-from kfbench.broker._source import bytes_of, find
+from kfbench.broker.batch_headers import headers
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import Work
 from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Final
 
 from kfbench.arrays import Bytes
-from kfbench.broker._source import find, is_told_by_magic
 from kfbench.broker.convert import Conversion
+from kfbench.broker.source import find, is_told_by_magic
 from kfbench.broker.work import Work
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose

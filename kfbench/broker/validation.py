@@ -20,13 +20,14 @@ from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import Format
-from kfbench.formats._batched import BatchedFormat
-from kfbench.formats._columnar_reading import ColumnarReading
-from kfbench.formats._messages import MessageFormat, MessageReading
-from kfbench.formats._reading import Reading
+from kfbench.formats.base.batch_reading import Reading
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.formats.base.columnar_reading import ColumnarReading
+from kfbench.formats.base.messages import MessageFormat, MessageReading
 from kfbench.formats.columnar import ColumnarFormat
-from kfbench.kernels import append as kernels
-from kfbench.kernels import enriched, header_fields, kip98, status
+from kfbench.kernels.broker import append as kernels
+from kfbench.kernels.formats import enriched, header_fields, kip98
+from kfbench.kernels.wire import status
 from kfbench.layouts import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
 from kfbench.records import Records
 

@@ -1,4 +1,4 @@
-"""Record formats by name. A module here without a leading underscore that defines FORMATS is found by itself."""
+"""Record formats by name. Each module here defines FORMATS and is found by itself; `base` has what they share."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -6,13 +6,13 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
-from kfbench.formats._entries import Entries
-from kfbench.formats._format import Capabilities, Format
+from kfbench.formats.base.entries import Entries
+from kfbench.formats.base.format import Capabilities, Format
 
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
     {
         found.name: found
-        for module in sorted(info.name for info in iter_modules(__path__) if not info.name.startswith("_"))
+        for module in sorted(info.name for info in iter_modules(__path__) if info.name != "base")
         for found in import_module(f"{__name__}.{module}").FORMATS
     }
 )

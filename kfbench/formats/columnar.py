@@ -45,13 +45,13 @@ from kfbench.arrays import Bytes, Int64, as_bytes
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
-from kfbench.formats._columnar_reading import ColumnarReading
-from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._entries import Entries
-from kfbench.formats._format import Capabilities, Checksum, shapes_of
-from kfbench.formats._index import Index, header_counts
-from kfbench.formats._sealed import SealedFormat, written
-from kfbench.kernels.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
+from kfbench.formats.base.columnar_reading import ColumnarReading
+from kfbench.formats.base.damage import Damage, OnError
+from kfbench.formats.base.entries import Entries
+from kfbench.formats.base.format import Capabilities, Checksum, shapes_of
+from kfbench.formats.base.index import Index, header_counts
+from kfbench.formats.base.sealed import SealedFormat, written
+from kfbench.kernels.formats.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 

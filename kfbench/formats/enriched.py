@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kfbench.codecs import Codec, codec_of
-from kfbench.formats._format import Capabilities
-from kfbench.formats._messages import MessageFormat
-from kfbench.kernels import enriched as kernels
+from kfbench.formats.base.format import Capabilities
+from kfbench.formats.base.messages import MessageFormat
+from kfbench.kernels.formats import enriched as kernels
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

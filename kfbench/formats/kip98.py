@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, BatchFields, DecodedLog
 from kfbench.codecs import CODECS, Allowance, codec_of
-from kfbench.formats._damage import Damage, OnError
-from kfbench.formats._format import Capabilities, Checksum, shapes_of
-from kfbench.formats._index import NO_HEADERS, Index
-from kfbench.formats._sealed import SealedFormat, written
-from kfbench.kernels import kip98 as kernels
-from kfbench.kernels import status
+from kfbench.formats.base.damage import Damage, OnError
+from kfbench.formats.base.format import Capabilities, Checksum, shapes_of
+from kfbench.formats.base.index import NO_HEADERS, Index
+from kfbench.formats.base.sealed import SealedFormat, written
+from kfbench.kernels.formats import kip98 as kernels
+from kfbench.kernels.wire import status
 from kfbench.records import Records, Shapes
 
 CARRIED: Final = Capabilities(

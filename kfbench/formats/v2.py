@@ -13,6 +13,6 @@ offsetDelta varint, keyLength varint, key, valueLength varint, value, headerCoun
 valueLength varint, value}`. Null is length -1. Deltas count from the first record, so they can be negative.
 """
 
-from kfbench.formats._batched import BatchedFormat
+from kfbench.formats.base.batched import BatchedFormat
 
 FORMATS = (BatchedFormat(name="v2", magic=2, summary="what Kafka ships since 0.11 (KIP-98)"),)

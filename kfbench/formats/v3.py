@@ -21,7 +21,7 @@ days and cannot be negative, which log append time needs (varlong: the same byte
 unsigned varints where Kafka's are zig-zag (zig-zag here; bit 9 is the other reading).
 """
 
-from kfbench.formats._batched import BatchedFormat
+from kfbench.formats.base.batched import BatchedFormat
 from kfbench.layouts import FIXED_HEADER_BIT as FIXED
 from kfbench.layouts import HEADERS_FIRST_BIT as HEADERS_FIRST
 from kfbench.layouts import NO_RECORD_ATTRIBUTES_BIT as BARE

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries
-from kfbench.kernels.frames import LENGTH_AT, START
+from kfbench.kernels.wire.frames import LENGTH_AT, START
 
 PIECE_BYTES: Final = 8 << 20
 HEADERS_BYTES: Final = 256 << 10  # read at a time where batches are skipped

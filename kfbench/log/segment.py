@@ -16,7 +16,7 @@ from kfbench.batches import BATCH, DecodedLog, EncodedLog
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, FORMATS, Entries
-from kfbench.formats._damage import OnError
+from kfbench.formats.base.damage import OnError
 from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.writing import chained

@@ -16,7 +16,7 @@ import numpy as np
 
 from kfbench.arrays import Bytes
 from kfbench.formats import BY_MAGIC
-from kfbench.kernels.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
+from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import LIMITS, Limits
 from kfbench.log.segment import IS_LOG, read_log
 

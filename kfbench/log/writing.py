@@ -13,8 +13,8 @@ from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog
 from kfbench.formats import BY_MAGIC, FORMATS, Format
-from kfbench.formats._batched import BatchedFormat
-from kfbench.kernels import frames
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.kernels.wire import frames
 from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
 from kfbench.records import Records
 

@@ -10,8 +10,8 @@ from typing import Final
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS, Allowance, Codec, Stream
 from kfbench.formats import Format
-from kfbench.formats._batched import BatchedFormat
-from kfbench.formats._reading import Reading
+from kfbench.formats.base.batch_reading import Reading
+from kfbench.formats.base.batched import BatchedFormat
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.verify import Unverified, verify_metadata

@@ -27,10 +27,13 @@ import pyarrow.parquet as pq
 from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
-from kfbench.report import control, look, noise, sections
-from kfbench.report.render import listed, prose
-from kfbench.report.results import BASE, RESEARCH, Results
+from kfbench.report import sections
+from kfbench.report.data import noise
+from kfbench.report.data.results import BASE, RESEARCH, Results
+from kfbench.report.render import look
+from kfbench.report.render.tables import listed, prose
 from kfbench.report.sections import Block, Figure
+from kfbench.report.topics import control
 from kfbench.store import Run, open_run
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -18,8 +18,9 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BY_MAGIC, Entries
-from kfbench.kernels import scan, status
-from kfbench.kernels.frames import START
+from kfbench.kernels.formats import scan
+from kfbench.kernels.wire import status
+from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.kernels import periods, strata, waits
+from kfbench.kernels.workload import periods, strata, waits
 from kfbench.workloads._distributions import (
     Distribution,
     Floats,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int32, Int64
 from kfbench.batches import BatchFields
-from kfbench.kernels import draws, waits
-from kfbench.kernels.linger import linger
+from kfbench.kernels.workload import draws, waits
+from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE, UNSET
 from kfbench.records import Shapes
 from kfbench.workloads._distributions import (

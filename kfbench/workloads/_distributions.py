@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
-from kfbench.kernels import draws
+from kfbench.kernels.workload import draws
 
 Floats = NDArray[np.float64]
 QUANTILES: Final = 65_536

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
-from kfbench.kernels import draws
+from kfbench.kernels.workload import draws
 from kfbench.workloads._distributions import coarse
 
 KEY_IDS: Final = 1_000  # the stream of `Keys.ids`

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64
 from kfbench.batches import NO_FIELDS, BatchFields
-from kfbench.kernels import draws
-from kfbench.kernels.kinds import DRAWN, has_null, pairs, places, settle
-from kfbench.kernels.waits import milliseconds
+from kfbench.kernels.workload import draws
+from kfbench.kernels.workload.kinds import DRAWN, has_null, pairs, places, settle
+from kfbench.kernels.workload.waits import milliseconds
 from kfbench.layouts import (
     CONTROL_ABORT,
     CONTROL_COMMIT,

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64, check_buffer
 from kfbench.errors import InvalidConfig
-from kfbench.kernels import templates as kernels
+from kfbench.kernels.workload import templates as kernels
 from kfbench.workloads.grid import START_OF_2026_MS
 
 MAX_WIDTH: Final = 1 << 20

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from kfbench import FORMATS, BatchFields, Limits, Records, read_log
 from kfbench.batches import EncodedLog
-from kfbench.broker._headers import NOT_SAID, headers
 from kfbench.broker.append import append
+from kfbench.broker.batch_headers import NOT_SAID, headers
 from kfbench.broker.compact import compact
 from kfbench.broker.convert import convert
 from kfbench.broker.mirror import mirror

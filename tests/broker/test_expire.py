@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench.batches import BatchFields, EncodedLog
-from kfbench.broker._headers import headers
+from kfbench.broker.batch_headers import headers
 from kfbench.broker.expire import expire
 from kfbench.broker.time_index import TimeIndex
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, Refused

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench.batches import BatchFields, EncodedLog
-from kfbench.broker._headers import NOT_SAID, headers
 from kfbench.broker.append import append
+from kfbench.broker.batch_headers import NOT_SAID, headers
 from kfbench.broker.mirror import Mirrored, mirror
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS, Format

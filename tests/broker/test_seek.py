@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.broker._headers import headers
+from kfbench.broker.batch_headers import headers
 from kfbench.broker.seek import Found, seek_offset, seek_time
 from kfbench.broker.time_index import TimeIndex
 from kfbench.errors import CorruptLog, Refused

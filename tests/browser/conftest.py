@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report import publish, whatif
+from kfbench.report import publish
 from kfbench.store import open_run
-from kfbench.sweep.whatif import what_if
+from kfbench.whatif import page as what_if_page
+from kfbench.whatif.ask import what_if
 from tests.browser.chromium import Chromium, program
 from tests.recorded import FOLDER
 
@@ -42,7 +43,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """index.html of a what-if of two recorded logs."""
     found = what_if([FOLDER / "service-headers.log", FOLDER / "telemetry.log"], ["v1", "v3"], ["none", "lz4"])
-    return whatif.publish(json.loads(json.dumps(found.to_dict())), tmp_path_factory.mktemp("what-if")) / "index.html"
+    values = json.loads(json.dumps(found.to_dict()))
+    return what_if_page.publish(values, tmp_path_factory.mktemp("what-if")) / "index.html"
 
 
 @pytest.fixture(params=["answer", REPORT])

@@ -21,15 +21,15 @@ import kfbench
 from kfbench.errors import RunError
 from kfbench.measure.environment import host
 from kfbench.store import RunWriter, open_run
-from kfbench.sweep import whatif
-from kfbench.sweep.grid import load_profile
-from kfbench.sweep.packing import code_digest
-from kfbench.sweep.published import without_hosts
-from kfbench.sweep.runner import run_sweep
+from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.host.packing import code_digest
+from kfbench.sweep.run.published import without_hosts
+from kfbench.sweep.run.runner import run_sweep
 from kfbench.sweep.spark import session as sessions
 from kfbench.sweep.spark.executors import Executors
 from kfbench.sweep.spark.session import SweepFailed, session
 from kfbench.sweep.spark.tasks import done
+from kfbench.whatif import ask
 from tests.cluster.sweeping import TINY, cli, measured_here
 from tests.recorded import FOLDER
 from tests.runs import deterministic
@@ -43,8 +43,8 @@ HOSTS = {host("worker-0"), host("worker-1")}
 IMPORTS = """
 import pathlib, sys
 import kfbench.kernels
-from kfbench.sweep.cell import measure_task
-from kfbench.sweep.packing import code_digest
+from kfbench.sweep.run.cell import measure_task
+from kfbench.sweep.host.packing import code_digest
 print(code_digest(), kfbench.kernels.__file__, sep="\\n")
 print(*sorted({module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)}), sep="\\n")
 """
@@ -106,7 +106,7 @@ def test_a_local_cluster_gives_them_too_and_writes_nothing_into_pyspark(
 def test_what_if_is_the_same_on_a_cluster(cluster: Cluster) -> None:
     asked: dict[str, Any] = {"formats": ["v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
     path = FOLDER / "telemetry.log"
-    assert whatif.what_if(path, **asked, master=cluster.url) == whatif.what_if(path, **asked)
+    assert ask.what_if(path, **asked, master=cluster.url) == ask.what_if(path, **asked)
 
 
 @two_hosts
@@ -156,9 +156,11 @@ def test_a_run_is_resumed_where_it_was_timed(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("kfbench.sweep.plan.ALONE_TASK_S", 1e-9)  # every cell that is timed a task of its own
+        patched.setattr("kfbench.sweep.run.plan.ALONE_TASK_S", 1e-9)  # every cell that is timed a task of its own
         patched.setattr(RunWriter, "add", interrupted)
-        patched.setattr("kfbench.sweep.runner.min", max, raising=False)  # not the host that the next session would take
+        patched.setattr(
+            "kfbench.sweep.run.runner.min", max, raising=False
+        )  # not the host that the next session would take
         with pytest.raises(KeyboardInterrupt):
             run_sweep(profile, tmp_path, cluster.url)
     (run,) = (tmp_path / "runs").iterdir()
@@ -188,7 +190,7 @@ def test_an_executor_of_other_code_measures_nothing_whenever_it_comes(cluster: C
         running = Executors(spark, cluster.url)
         running.prepare()
         assert running.run((where, 0)) in running.hosts
-        with (code / "kfbench/sweep/cell.py").open("a") as file:
+        with (code / "kfbench/sweep/run/cell.py").open("a") as file:
             file.write("# another line\n")
         kill_executors(cluster)
         for asks in (lambda: running.run((where, 0)), running.prepare):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kfbench.measure.alone import alone
+from kfbench.measure.host_lock import alone
 from kfbench.store import Run
 from kfbench.sweep.spark.jobs import awaited
 from kfbench.sweep.spark.session import session

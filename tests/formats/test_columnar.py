@@ -19,9 +19,9 @@ from kfbench.batches import DecodedLog
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords
 from kfbench.formats import Entries
-from kfbench.formats._columnar_reading import ColumnarReading
-from kfbench.kernels.columnar.batch_header import HEADERS
-from kfbench.kernels.frames import MIN_LENGTH, START
+from kfbench.formats.base.columnar_reading import ColumnarReading
+from kfbench.kernels.formats.columnar.batch_header import HEADERS
+from kfbench.kernels.wire.frames import MIN_LENGTH, START
 from kfbench.limits import Limits
 from kfbench.log import read_log, write_log
 from tests import strategies

@@ -6,7 +6,7 @@ import pytest
 from kfbench import FORMATS, Records
 from kfbench.batches import DecodedLog, DecodedMetadata
 from kfbench.errors import CorruptLog
-from kfbench.formats._format import Format
+from kfbench.formats.base.format import Format
 
 RECORDS = Records.from_lists(
     [None if i % 7 == 0 else b"v" * (40 * i) for i in range(20)],

@@ -6,9 +6,9 @@ import pytest
 from kfbench import FORMATS, EncodedLog, Records
 from kfbench.arrays import Bytes, Int64
 from kfbench.codecs import Allowance
-from kfbench.formats._reading import Reading
-from kfbench.kernels import batch
-from kfbench.kernels.batch_header import TAIL_COUNT, V2_COUNT
+from kfbench.formats.base.batch_reading import Reading
+from kfbench.kernels.formats import batch
+from kfbench.kernels.formats.batch_header import TAIL_COUNT, V2_COUNT
 
 RECORDS = Records.from_lists([b"value"] * 100)
 COUNTS_AT = {"v2": V2_COUNT, "v3-attributes-only": TAIL_COUNT}

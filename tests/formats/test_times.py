@@ -8,8 +8,8 @@ import pytest
 from kfbench import FORMATS, BatchFields, EncodedLog, Limits, Records
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.formats import Entries
-from kfbench.formats._format import Format
-from kfbench.kernels.frames import LENGTH_AT, MIN_LENGTH, START
+from kfbench.formats.base.format import Format
+from kfbench.kernels.wire.frames import LENGTH_AT, MIN_LENGTH, START
 from tests.formats.test_metadata import ARMS, BOUNDS, RECORDS
 
 PARTIAL = [name for name, fmt in FORMATS.items() if type(fmt)._read_times is not Format._read_times]

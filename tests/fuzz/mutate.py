@@ -5,9 +5,9 @@
 import numpy as np
 from numba import njit
 
-from kfbench.kernels.crc import crc32, crc32c
-from kfbench.kernels.intrinsics import move, put_i32, put_i64
-from kfbench.kernels.varint import put_uvarint, put_varint
+from kfbench.kernels.simd.intrinsics import move, put_i32, put_i64
+from kfbench.kernels.wire.crc import crc32, crc32c
+from kfbench.kernels.wire.varint import put_uvarint, put_varint
 
 UNSEALED, MESSAGE, KIP98, BATCH = -1, 0, 1, 2  # where length and checksum stand, and what it covers
 CAPACITY = 1 << 15  # bytes of a mutated log; seeds are far smaller

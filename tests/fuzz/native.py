@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from kfbench import FORMATS, KfbenchError, write_log
 from kfbench.batches import DecodedLog, EncodedLog
-from kfbench.broker._headers import headers
 from kfbench.broker.append import append
+from kfbench.broker.batch_headers import headers
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog
 from kfbench.formats import Entries, Format

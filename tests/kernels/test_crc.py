@@ -8,9 +8,10 @@ import numba
 import numpy as np
 import pytest
 
-from kfbench.kernels import COMPILED, FAST_CRC, crc
-from kfbench.kernels._jit import cached_in_our_folder, leaf
-from kfbench.kernels.crc import CRC32C_START, crc32_between, crc32_of, crc32c_copy, crc32c_finish, crc32c_of
+from kfbench.kernels import COMPILED, FAST_CRC
+from kfbench.kernels.jit import cached_in_our_folder, leaf
+from kfbench.kernels.wire import crc
+from kfbench.kernels.wire.crc import CRC32C_START, crc32_between, crc32_of, crc32c_copy, crc32c_finish, crc32c_of
 
 NOISE = np.random.default_rng(5).integers(0, 256, 20_000, np.uint8)
 # Past 600: 3 x 128, 3 x 1024 and folds of 64 and 256 bytes, whole and one byte either side.

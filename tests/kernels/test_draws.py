@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kfbench.kernels import draws
+from kfbench.kernels.workload import draws
 
 MASK = 2**64 - 1
 SEEDS = st.integers(0, 2**63 - 1)

@@ -15,44 +15,31 @@ from numba.core.registry import CPUDispatcher
 
 from kfbench import FORMATS, WORKLOADS, Records, kernels
 from kfbench.batches import BatchFields
-from kfbench.broker._headers import headers
 from kfbench.broker.append import append as append_requests
+from kfbench.broker.batch_headers import headers
 from kfbench.broker.convert import convert
 from kfbench.broker.mirror import mirror
 from kfbench.broker.retention import latest_of_keys
 from kfbench.errors import Refused
-from kfbench.formats._batched import BatchedFormat
-from kfbench.kernels import (
-    append,
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.kernels.broker import append, last_keys, mirroring
+from kfbench.kernels.formats import (
     batch,
     batch_header,
     control,
-    crc,
-    draws,
     enriched,
-    frames,
     header_fields,
     headers_first,
-    keys,
-    kinds,
     kip98,
     legacy,
-    limit,
-    linger,
-    mirroring,
-    partition,
-    periods,
     rows,
     scan,
-    sealing,
     shared_headers,
-    strata,
-    templates,
-    varint,
-    waits,
 )
-from kfbench.kernels._jit import _CacheFiles
-from kfbench.kernels.columnar import fetching, reading, record_headers, writing
+from kfbench.kernels.formats.columnar import fetching, reading, record_headers, writing
+from kfbench.kernels.jit import _CacheFiles
+from kfbench.kernels.wire import copy_and_crc, crc, frames, sealing, varint
+from kfbench.kernels.workload import draws, kinds, linger, partition, periods, strata, templates, waits
 from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
@@ -62,8 +49,8 @@ from tests.templates import cases
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
     append, batch, batch_header, control, crc, draws, enriched, frames, header_fields,
-    headers_first, keys, kinds, kip98, legacy, limit, linger, mirroring, partition, periods, rows, scan, sealing,
-    shared_headers, strata, templates, waits, fetching, reading, record_headers, writing,
+    headers_first, last_keys, kinds, kip98, legacy, copy_and_crc, linger, mirroring, partition, periods, rows, scan,
+    sealing, shared_headers, strata, templates, waits, fetching, reading, record_headers, writing,
 )  # fmt: skip
 
 
@@ -84,7 +71,7 @@ def exercise() -> None:
             append_requests(log, fmt, timestamp_type="append", now_ms=2 * NOW_MS, from_zero=False, lossy=True)
             if codec == "none":
                 out = np.empty_like(log.data)
-                measure = limit.copy_and_crc32 if name in MESSAGES else limit.copy_and_crc32c
+                measure = copy_and_crc.copy_and_crc32 if name in MESSAGES else copy_and_crc.copy_and_crc32c
                 measure(log.positions, log.data, 16, out)
                 crc.crc32_of(out)
                 crc.crc32_between(out, 16, len(out))
@@ -122,10 +109,10 @@ def exercise() -> None:
 
 
 def compiled() -> dict[str, Any]:
-    """The kernels that Python calls, by name."""
+    """The kernels that Python calls, as `module.kernel` without the folder."""
     exercise()
     return {
-        f"{module.__name__.removeprefix('kfbench.kernels.')}.{name}": value
+        f"{module.__name__.removeprefix('kfbench.kernels.').partition('.')[2]}.{name}": value
         for module in MODULES
         for name, value in vars(module).items()
         if isinstance(value, CPUDispatcher)
@@ -209,7 +196,7 @@ import hashlib, json, sys, zlib
 import crc32c
 import numpy as np
 from kfbench import FORMATS, kernels
-from kfbench.kernels.crc import crc32_between, crc32_of, crc32c_of
+from kfbench.kernels.wire.crc import crc32_between, crc32_of, crc32c_of
 from tests.kernels.test_jit import digests
 
 noise = np.random.default_rng(5).integers(0, 256, 9000, np.uint8)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.kernels.kinds import DRAWN, has_null, pairs, places, settle
+from kfbench.kernels.workload.kinds import DRAWN, has_null, pairs, places, settle
 
 PLAIN, FOLLOWER = 0, 254
 

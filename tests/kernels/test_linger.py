@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import kstest, poisson
 
 from kfbench import FORMATS, Records
-from kfbench.kernels.linger import linger
+from kfbench.kernels.workload.linger import linger
 from kfbench.records import Shapes
 
 HEADER = 61

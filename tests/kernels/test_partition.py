@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.kernels import partition
+from kfbench.kernels.workload import partition
 from kfbench.records import Records
 
 # `UtilsTest.testMurmur2`

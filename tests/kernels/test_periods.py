@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kfbench.kernels import periods
+from kfbench.kernels.workload import periods
 
 LENGTHS = st.lists(st.integers(0, 1_000), min_size=8, max_size=8)
 WAITS = st.lists(st.integers(0, 4_000), max_size=12).map(sorted)

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
-from kfbench.kernels.strata import evenly
+from kfbench.kernels.workload.strata import evenly
 
 TABLE = np.arange(65_536, dtype=np.float64)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kfbench.arrays import Int32, Int64
-from kfbench.kernels import templates
+from kfbench.kernels.workload import templates
 from kfbench.workloads._templates import Template, _channel
 from tests.templates import cases
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from kfbench.kernels import lengths, varint
+from kfbench.kernels.wire import lengths, varint
 from tests.reference.model import RefusedError
 from tests.reference.varint import read_unsigned, read_zigzag, unsigned, zigzag
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kfbench.kernels.waits import add_up, begin, follow, milliseconds, pause, scale
+from kfbench.kernels.workload.waits import add_up, begin, follow, milliseconds, pause, scale
 
 
 def test_gaps_add_up_to_times_in_the_same_memory() -> None:

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields
-from kfbench.broker._headers import headers
+from kfbench.broker.batch_headers import headers
 from kfbench.broker.mirror import mirror
 from kfbench.errors import CorruptLog, InvalidRecords
-from kfbench.formats import Entries, Format, _columnar_reading, _index, columnar
-from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
+from kfbench.formats import Entries, Format, columnar
+from kfbench.formats.base import columnar_reading, index
+from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
 from tests.common import MESSAGES, records_of
 from tests.fetching import is_fetched
 from tests.formats.fuzz import sealed
@@ -108,7 +109,7 @@ class GuardedRooms:
 
 def check(name: str, rng: random.Random) -> None:
     fmt = FORMATS[name]
-    for module in (columnar, _columnar_reading, _index):
+    for module in (columnar, columnar_reading, index):
         vars(module)["np"] = GuardedRooms()
     for records in samples(rng, fmt):
         size = max(2, len(records) // 2)
@@ -162,8 +163,8 @@ def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
             fmt.read_times(data, np.array([at, -(2**63)]))
             raise AssertionError("positions of nothing are taken")
     for start, end in itertools.pairwise(positions.tolist()):
-        for index in (0, 1, 7):
-            is_fetched(fmt, data, start, end, index)
+        for number in (0, 1, 7):
+            is_fetched(fmt, data, start, end, number)
     with suppress(CorruptLog):
         fmt.read_times(data, positions)
     fmt.decode_metadata(data, on_error="skip", check_crcs=False)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from kfbench import FORMATS, BatchFields
-from kfbench.measure.rebatch import Batching
 from kfbench.sources.topic import Topic, by_partition
 from kfbench.sweep.spark.session import SweepFailed
 from kfbench.sweep.spark.topic import BATCH_BYTES, topic_mapped
-from kfbench.sweep.whatif import what_if
+from kfbench.whatif.ask import what_if
+from kfbench.whatif.rebatch import Batching
 from tests.common import messages_of, records_of
 from tests.live.wire import Wire
 from tests.reference.model import Message

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kfbench import FORMATS, Limits, Records, read_log, write_log
 from kfbench.errors import CorruptLog, KfbenchError
-from kfbench.formats._batched import BatchedFormat
+from kfbench.formats.base.batched import BatchedFormat
 from kfbench.layouts import MAGIC_AT, SHARED_HEADERS, UNSET, V2_HEADER, position
 from tests import strategies
 from tests.common import LEGACY, batch_fields_of, bounds_of, check_decoded, messages_of, records_of

@@ -12,14 +12,14 @@ import pytest
 from kfbench.arrays import Bytes
 from kfbench.batches import NO_FIELDS, DecodedLog, EncodedLog
 from kfbench.formats import BY_MAGIC, FORMATS, Entries
-from kfbench.formats._batched import BatchedFormat
-from kfbench.formats._messages import MessageFormat
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.formats.base.messages import MessageFormat
 from kfbench.measure.checksums import wrong_checksum
-from kfbench.measure.golden import GOLDEN
+from kfbench.measure.golden.vectors import GOLDEN
 from kfbench.measure.verify import Unverified, verify_log, verify_records
-from kfbench.sweep import cell as cells
-from kfbench.sweep import verify as verification
-from kfbench.sweep.grid import load_profile
+from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.run import cell as cells
+from kfbench.sweep.run import verify as verification
 from kfbench.workloads.grid import GridPoint
 from tests.vectors import write_vectors
 

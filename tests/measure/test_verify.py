@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.formats import FORMATS
-from kfbench.formats._batched import BatchedFormat
+from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.verify import Unverified, carried, verify_breakdown, verify_log, verify_records, verify_size
 from kfbench.records import Records, Shapes
 from kfbench.workloads.grid import GridPoint

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from kfbench import KfbenchError, read_log
 from kfbench.errors import CorruptLog, Refused
-from kfbench.measure.golden import first_difference, plain
-from kfbench.measure.golden_steps import REMADE, Remade
+from kfbench.measure.golden.steps import REMADE, Remade
+from kfbench.measure.golden.vectors import first_difference, plain
 from tests.oracle.broker_cases import OPS, BrokerCase
 from tests.oracle.client import Kafka, Spec
 

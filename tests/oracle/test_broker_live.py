@@ -11,7 +11,7 @@ import pytest
 
 from kfbench import EncodedLog, read_log
 from kfbench.broker.append import append
-from kfbench.measure.golden_steps import append_options
+from kfbench.measure.golden.steps import append_options
 from tests.formats.fuzz import sealed
 from tests.oracle.broker_cases import CHUNK, OPS, BrokerCase, broker_cases
 from tests.oracle.broker_differences import DIFFERENCES, difference

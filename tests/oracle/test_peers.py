@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kfbench.records import Records
-from kfbench.report.peers import FORMATS
+from kfbench.report.topics.peers import FORMATS
 from tools import jvm
 from tools.peers.arm import Absent, Differs, Task
 from tools.peers.java import Java, Written, java, verify

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kfbench.report.render import Table
+from kfbench.report.render.tables import Table
 
 
 def column(table: Table, name: str) -> list[Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kfbench.report import peers
-from kfbench.report.peers import JAVA, LIMIT, OURS, Peers
+from kfbench.report.topics import peers
+from kfbench.report.topics.peers import JAVA, LIMIT, OURS, Peers
 
 V0, V1 = 1.3, 1.8
 ROUNDS = 19

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kfbench.report import axis
-from kfbench.report.results import BASE, Results
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.topics import axis
 from tests.report.columns import column
 
 

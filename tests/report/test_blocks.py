@@ -2,9 +2,9 @@
 
 import pytest
 
-from kfbench.report import blocks
-from kfbench.report.render import Interval
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
+from kfbench.report.render.tables import Interval
+from kfbench.report.topics import blocks
 from tests.report.columns import column
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from kfbench.report import break_even
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
+from kfbench.report.topics import break_even
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kfbench.records import PAYLOAD
-from kfbench.report import breakdown
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
+from kfbench.report.topics import breakdown
 
 
 def test_a_breakdown_adds_up_to_the_overhead(results: Results) -> None:

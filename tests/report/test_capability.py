@@ -9,7 +9,7 @@ from kfbench.batches import BatchFields
 from kfbench.errors import IllegalCombination, WouldLose
 from kfbench.formats import FORMATS, PROPOSED, SHIPPED
 from kfbench.records import Records
-from kfbench.report.capability import is_our_own, lacking
+from kfbench.report.data.capability import is_our_own, lacking
 
 PLAIN = Records.from_lists([b"value"], timestamps_ms=[1_700_000_000_000])
 ASKS: Mapping[str, Mapping[str, Any]] = {

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kfbench.report import cold
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
 from kfbench.report.sections import Block, page
+from kfbench.report.topics import cold
 from tests.runs import stored
 
 

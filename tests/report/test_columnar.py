@@ -11,15 +11,15 @@ from kfbench.errors import RunError
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
-from kfbench.report import columnar, verdict
-from kfbench.report.broker import Paths
-from kfbench.report.columnar import NAME, Columnar
+from kfbench.report.data.results import REFERENCE, Results
 from kfbench.report.publish import render
-from kfbench.report.render import Interval, Table, plain_columns
-from kfbench.report.results import REFERENCE, Results
+from kfbench.report.render.tables import Interval, Table, plain_columns
 from kfbench.report.sections import _has_cells, page
 from kfbench.report.sections.prose import Block
-from kfbench.report.workloads import Named
+from kfbench.report.topics import columnar, verdict
+from kfbench.report.topics.broker_paths import Paths
+from kfbench.report.topics.columnar import NAME, Columnar
+from kfbench.report.topics.workloads import Named
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import Row, workload_rows
 from tests.runs import stored

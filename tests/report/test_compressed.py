@@ -1,7 +1,7 @@
 """Codecs stand beside uncompressed bytes."""
 
-from kfbench.report import compressed
-from kfbench.report.results import BASE, Results
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.topics import compressed
 from tests.report.columns import column
 
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from kfbench.report import control, cpu
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
+from kfbench.report.topics import control, cpu
 from tests.report.columns import column
 
 

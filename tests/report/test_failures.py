@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kfbench.report import failures
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
 from kfbench.report.sections import Section, page
+from kfbench.report.topics import failures
 from kfbench.store import Run
 from tests.report.columns import column
 from tests.report.workload_rows import workload_rows

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kfbench.report.fleet import ALL, Fleet, cost_table, day_table, saved_table, sentence
+from kfbench.report.data.results import Results
 from kfbench.report.publish import publish
-from kfbench.report.results import Results
 from kfbench.report.sections import Block, page
+from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, saved_table, sentence
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored

@@ -7,12 +7,12 @@ import pytest
 
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
-from kfbench.report import floors
-from kfbench.report.floors import Gap, gaps
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
 from kfbench.report.sections import sizes
 from kfbench.report.sections.section import Figure
-from kfbench.report.workloads import Named
+from kfbench.report.topics import floors
+from kfbench.report.topics.floors import Gap, gaps
+from kfbench.report.topics.workloads import Named
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import HEADER, OVERHEAD, RECORDS, WORKLOADS, Row, workload_rows
 from tests.runs import stored

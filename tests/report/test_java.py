@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report import java
-from kfbench.report.java import Pair
-from kfbench.report.render import Interval
+from kfbench.report.render.tables import Interval
+from kfbench.report.topics import java
+from kfbench.report.topics.java import Pair
 from tests.report.peers_file import V0, V1, made
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kfbench.report import look
+from kfbench.report.render import look
 
 # Machado, Oliveira and Fernandes 2009, severity 1.0, linear RGB.
 SIGHT = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kfbench.broker import bills, plans
-from kfbench.report import migration
-from kfbench.report.broker import Paths
-from kfbench.report.render import Interval
+from kfbench.migration import bills, plans
+from kfbench.report.render.tables import Interval
+from kfbench.report.topics import migration
+from kfbench.report.topics.broker_paths import Paths
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
 
 Row = dict[str, Any]

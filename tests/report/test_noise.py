@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from kfbench.measure.noise import noise_facts
-from kfbench.report import noise, peers
+from kfbench.report.data import noise
 from kfbench.report.publish import render
+from kfbench.report.topics import peers
 from kfbench.store import Run
 from tests.measure.test_noise import rows as noise_rows
 from tests.runs import stored

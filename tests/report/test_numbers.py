@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kfbench.report import plots
-from kfbench.report.render import Interval, Table, number
-from kfbench.report.results import BASE, Results
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.render import plots
+from kfbench.report.render.tables import Interval, Table, number
 from kfbench.report.sections import Figure, named, page
-from kfbench.report.workloads import Named
+from kfbench.report.topics.workloads import Named
 from kfbench.store import Run
 from tests.report.broker_rows import broker_rows
 from tests.report.test_fleet import model_rows

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report import pareto
-from kfbench.report.capability import lacking
-from kfbench.report.pareto import Measured, Place
-from kfbench.report.render import Interval, listed
-from kfbench.report.results import BASE, Results, in_order
+from kfbench.report.data.capability import lacking
+from kfbench.report.data.results import BASE, Results, in_order
+from kfbench.report.render.tables import Interval, listed
+from kfbench.report.topics import pareto
+from kfbench.report.topics.pareto import Measured, Place
 from kfbench.store import Run
 from tests.report.broker_rows import column, row_of
 from tests.runs import stored

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report import java, peers
-from kfbench.report.peers import FILE, JAVA, LIMIT
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
 from kfbench.report.sections import page
+from kfbench.report.topics import java, peers
+from kfbench.report.topics.peers import FILE, JAVA, LIMIT
 from tests.report.peers_file import made
 
 

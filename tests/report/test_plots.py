@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.report import look, plots
+from kfbench.report.render import look, plots
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,9 +5,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kfbench.report import prefix as of_prefix
-from kfbench.report.render import Interval
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
+from kfbench.report.render.tables import Interval
+from kfbench.report.topics import prefix as of_prefix
 from tests.report.columns import column
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import RunError
-from kfbench.report import peers
 from kfbench.report import publish as module
 from kfbench.report.publish import UNPUBLISHED, facts, newest, place_of, publish
+from kfbench.report.topics import peers
 from kfbench.store import Run, open_run
 from tests.runs import MANIFEST, stored
 

@@ -1,9 +1,9 @@
 """Every format at the reference point: other rows, other words."""
 
-from kfbench.report import compressed, control, reference
-from kfbench.report.render import Interval
-from kfbench.report.results import BASE, Results, in_order, ties
-from kfbench.report.words import batch_words
+from kfbench.report.data.results import BASE, Results, in_order, ties
+from kfbench.report.render.tables import Interval
+from kfbench.report.render.words import batch_words
+from kfbench.report.topics import compressed, control, reference
 from tests.report.columns import column
 
 

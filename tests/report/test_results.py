@@ -6,9 +6,7 @@ import pandas as pd
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.report import look
-from kfbench.report.render import Interval
-from kfbench.report.results import (
+from kfbench.report.data.results import (
     BASE,
     PICTURED,
     REFERENCE,
@@ -19,6 +17,8 @@ from kfbench.report.results import (
     pictured,
     worth_a_column,
 )
+from kfbench.report.render import look
+from kfbench.report.render.tables import Interval
 
 
 def test_formats_come_in_the_order_that_readers_expect() -> None:

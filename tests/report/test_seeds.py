@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kfbench.report.broker import Paths, path_tables
-from kfbench.report.results import Results
+from kfbench.report.data.results import Results
+from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.sections import Block, page
-from kfbench.report.seeds import of_all_seeds, once
+from kfbench.report.topics.broker_paths import Paths, path_tables
 from tests.report.broker_rows import broker_rows, row_of
 from tests.runs import stored
 

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.report import class_times, verdict
-from kfbench.report.broker import Paths
-from kfbench.report.capability import lacking
-from kfbench.report.render import Interval, Table, listed, number
-from kfbench.report.results import Results, ties
+from kfbench.report.data.capability import lacking
+from kfbench.report.data.results import Results, ties
+from kfbench.report.render.tables import Interval, Table, listed, number
 from kfbench.report.sections import page
-from kfbench.report.verdict import CLASSES, Verdicts
-from kfbench.report.workloads import TIE, Named
+from kfbench.report.topics import class_times, verdict
+from kfbench.report.topics.broker_paths import Paths
+from kfbench.report.topics.verdict import CLASSES, Verdicts
+from kfbench.report.topics.workloads import TIE, Named
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.broker_rows import broker_rows, column, row_of
 from tests.report.workload_rows import CPU, Row, size_bytes, workload_rows

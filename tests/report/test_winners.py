@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kfbench.report import winners
-from kfbench.report.results import REFERENCE, Results
+from kfbench.report.data.results import REFERENCE, Results
 from kfbench.report.sections import page
-from kfbench.report.workloads import TIE
+from kfbench.report.topics import winners
+from kfbench.report.topics.workloads import TIE
 from tests.report.broker_rows import row_of
 from tests.runs import stored
 

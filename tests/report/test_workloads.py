@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.report import broker, cpu, workloads
-from kfbench.report.broker import Paths
+from kfbench.report.data.results import Results
 from kfbench.report.publish import publish
-from kfbench.report.render import Interval
-from kfbench.report.results import Results
+from kfbench.report.render.tables import Interval
 from kfbench.report.sections import Section, page
-from kfbench.report.workloads import TIE, Named, Sizes
+from kfbench.report.topics import broker_paths, cpu, workloads
+from kfbench.report.topics.broker_paths import Paths
+from kfbench.report.topics.workloads import TIE, Named, Sizes
 from kfbench.store import Run
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.broker_rows import broker_rows, column, row_of
@@ -215,8 +215,8 @@ def test_what_the_grid_says_does_not_change_beside_workloads(
         for run in (stored(tmp_path / "paths", broker_rows() + workload_rows()), made)
     )
     for path in ("append", "seek-offset"):
-        assert broker.path_tables(found, path, shown=True) == broker.path_tables(alone, path, shown=True)
-        assert broker.ratio_table(found, path) == broker.ratio_table(alone, path)
+        assert broker_paths.path_tables(found, path, shown=True) == broker_paths.path_tables(alone, path, shown=True)
+        assert broker_paths.ratio_table(found, path) == broker_paths.ratio_table(alone, path)
 
 
 def test_the_prose_of_its_blocks_stands_with_them_and_bytes_are_the_same(tmp_path: Path) -> None:

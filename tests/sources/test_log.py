@@ -19,7 +19,7 @@ ROOM_BYTES = 320 << 20  # a worker may have 1 GiB, of which the interpreter and 
 MEASURE = """\
 import sys
 from pathlib import Path
-from kfbench.measure.tally import Question, tally
+from kfbench.whatif.tally import Question, tally
 from kfbench.sources.log import Segment
 
 def peak_bytes():

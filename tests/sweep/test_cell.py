@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS
-from kfbench.formats._batched import BatchedFormat
-from kfbench.measure import alone as alone_module
-from kfbench.measure.alone import NotAlone, SomeoneMeasures
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.measure import host_lock as alone_module
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR, floor
+from kfbench.measure.host_lock import NotAlone, SomeoneMeasures
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import IDENTITY, SCHEMA, table
-from kfbench.sweep import cell as cell_module
-from kfbench.sweep.cell import estimate_s, failed_rows, measure_cell, measure_task
-from kfbench.sweep.grid import Cell
-from kfbench.sweep.plan import key_of
-from kfbench.sweep.sweep_file import Kind
+from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.sweep_file import Kind
+from kfbench.sweep.run import cell as cell_module
+from kfbench.sweep.run.cell import estimate_s, failed_rows, measure_cell, measure_task
+from kfbench.sweep.run.plan import key_of
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload

@@ -14,8 +14,8 @@ from rich.console import Console
 from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.kernels import COMPILED
-from kfbench.sweep import compiling
-from kfbench.sweep.compiling import (
+from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.host.compiling import (
     COMPILING,
     Call,
     compilations,
@@ -24,8 +24,7 @@ from kfbench.sweep.compiling import (
     compile_paths,
     compile_payloads,
 )
-from kfbench.sweep.grid import load_profile
-from kfbench.sweep.whatif import what_if
+from kfbench.whatif.ask import what_if
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,7 +115,7 @@ def test_what_if_finds_its_kernels_compiled(tmp_path: Path) -> None:
     code = """
 if __name__ == "__main__":
     from rich.console import Console
-    from kfbench.sweep.whatif import what_if
+    from kfbench.whatif.ask import what_if
     what_if(["datasets/recorded/append-time.log"], ["v2", "v3"], console=Console(stderr=True))
     print(json.dumps([count(), len(list(__import__("kfbench").kernels.CACHE_FOLDER.rglob("*.nbc")))]))
 """
@@ -129,7 +128,7 @@ def test_what_if_compiles_nothing_for_an_empty_file(tmp_path: Path, monkeypatch:
     empty = tmp_path / "00000000000000000000.log"
     empty.touch()
     asked: list[object] = []
-    monkeypatch.setattr(compiling, "compile_for_what_if", lambda *given: asked.append(given))
+    monkeypatch.setattr("kfbench.whatif.compiling.compile_for_what_if", lambda *given: asked.append(given))
     with pytest.raises(KfbenchError, match="empty"):
         what_if([empty], ["v2"], console=Console(file=io.StringIO()))
     assert not asked

@@ -3,8 +3,8 @@
 import pytest
 
 from kfbench.errors import InvalidConfig
-from kfbench.sweep.filter import Filter, filtered
-from kfbench.sweep.grid import Profile, load_profile
+from kfbench.sweep.definition.filter import Filter, filtered
+from kfbench.sweep.definition.grid import Profile, load_profile
 
 SWEEP = """\
 title = "t"

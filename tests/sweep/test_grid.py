@@ -11,15 +11,15 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
-from kfbench.measure.broker import PATHS
 from kfbench.measure.floor import FLOOR
-from kfbench.sweep import grid as grid_module
-from kfbench.sweep import sweep_file
-from kfbench.sweep.cell import estimate_s, measure_cell
-from kfbench.sweep.filter import filtered
-from kfbench.sweep.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
-from kfbench.sweep.plan import CELL_BUDGET_S
-from kfbench.sweep.sweep_file import Kind
+from kfbench.measure.paths import PATHS
+from kfbench.sweep.definition import grid as grid_module
+from kfbench.sweep.definition import sweep_file
+from kfbench.sweep.definition.filter import filtered
+from kfbench.sweep.definition.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
+from kfbench.sweep.definition.sweep_file import Kind
+from kfbench.sweep.run.cell import estimate_s, measure_cell
+from kfbench.sweep.run.plan import CELL_BUDGET_S
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload

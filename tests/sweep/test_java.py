@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.sweep.java import LEAST_JAVA, find_java, java_home
+from kfbench.sweep.host.java import LEAST_JAVA, find_java, java_home
 from tools import jvm
 
 SESSION = """
 import os, sys
-from kfbench.sweep.java import find_java
+from kfbench.sweep.host.java import find_java
 java = find_java()
 assert java is not None and java.source.startswith("packaged"), java
 os.environ["JAVA_HOME"] = str(java.home)

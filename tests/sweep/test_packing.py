@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.sweep import packing
-from kfbench.sweep.packing import DRIVER_ONLY, SHIPPED, CannotPack, code_digest, pack
+from kfbench.sweep.host import packing
+from kfbench.sweep.host.packing import DRIVER_ONLY, SHIPPED, CannotPack, code_digest, pack
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,11 +43,11 @@ def test_the_digest_is_that_of_the_code(tmp_path: Path, monkeypatch: pytest.Monk
     assert before == code_digest()
     code = packing._code()
     changed = tmp_path / "cell.py"
-    changed.write_bytes(code["code/kfbench/sweep/cell.py"].read_bytes() + b"# and a line\n")
+    changed.write_bytes(code["code/kfbench/sweep/run/cell.py"].read_bytes() + b"# and a line\n")
     with monkeypatch.context() as patched:
-        patched.setattr(packing, "_code", lambda: code | {"code/kfbench/sweep/cell.py": changed})
+        patched.setattr(packing, "_code", lambda: code | {"code/kfbench/sweep/run/cell.py": changed})
         assert code_digest() != before
-    beside = ("kfbench/report/axis.py", "kfbench/cli.py", "kfbench/datasets/sweeps/full.toml")
+    beside = ("kfbench/report/topics/axis.py", "kfbench/cli.py", "kfbench/datasets/sweeps/full.toml")
     monkeypatch.setattr(packing, "_code", lambda: code | {f"code/{name}": changed for name in beside})
     assert code_digest() == before
 

@@ -7,10 +7,10 @@ import pytest
 
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import open_run
-from kfbench.sweep import plan
-from kfbench.sweep.cell import ESTIMATED_FROM, estimate_s, failed_rows, measure_cell
-from kfbench.sweep.grid import Cell, load_profile
-from kfbench.sweep.plan import ALONE_TASK_S, CELL_BUDGET_S, PARALLEL, TASK_S, left, packed, planned, task_s
+from kfbench.sweep.definition.grid import Cell, load_profile
+from kfbench.sweep.run import plan
+from kfbench.sweep.run.cell import ESTIMATED_FROM, estimate_s, failed_rows, measure_cell
+from kfbench.sweep.run.plan import ALONE_TASK_S, CELL_BUDGET_S, PARALLEL, TASK_S, left, packed, planned, task_s
 from tests.sweep.test_cell import CELLS_OF_EVERY_KIND, a_cell
 
 ROOT = Path(__file__).parents[2]

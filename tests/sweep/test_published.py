@@ -1,7 +1,7 @@
 import pytest
 
 from kfbench.measure.environment import host
-from kfbench.sweep.published import command, published, without_hosts
+from kfbench.sweep.run.published import command, published, without_hosts
 
 
 @pytest.mark.parametrize(

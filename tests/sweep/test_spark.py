@@ -18,15 +18,16 @@ import pytest
 from rich.console import Console
 
 from kfbench.errors import KfbenchError, RunError
-from kfbench.measure.alone import alone
+from kfbench.measure.host_lock import alone
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
+from kfbench.progress import counting
 from kfbench.store import RunWriter, open_run
-from kfbench.sweep import plan, runner, whatif
-from kfbench.sweep.cell import measure_cell
-from kfbench.sweep.grid import Profile, load_profile
-from kfbench.sweep.progress import counting
-from kfbench.sweep.runner import run_sweep
+from kfbench.sweep.definition.grid import Profile, load_profile
+from kfbench.sweep.run import plan, runner
+from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.runner import run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
+from kfbench.whatif import ask
 from tests.recorded import FOLDER
 from tests.runs import deterministic, tiny, told_of_this_machine
 from tests.sweep import faulty
@@ -282,9 +283,9 @@ def test_what_if_is_the_same_by_spark_whatever_the_tasks(tmp_path: Path, monkeyp
         path.write_bytes((FOLDER / name).read_bytes())
     (path.parent / "00000000000000000500.log").write_bytes(b"no log at all" * 9)
     asked: dict[str, Any] = {"formats": ["v2", "v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
-    here = whatif.what_if(tmp_path, **asked)
-    monkeypatch.setattr(whatif, "TASK_BYTES", 1)
+    here = ask.what_if(tmp_path, **asked)
+    monkeypatch.setattr(ask, "TASK_BYTES", 1)
     terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
-    assert whatif.what_if(tmp_path, **asked, master="local[2]", console=terminal) == here
+    assert ask.what_if(tmp_path, **asked, master="local[2]", console=terminal) == here
     assert "what-if" in (shown := terminal.file.getvalue()) and "4/4" in shown  # type: ignore[attr-defined]
     assert here.lost_bytes == 9 * 13

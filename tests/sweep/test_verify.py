@@ -12,11 +12,11 @@ import pytest
 from kfbench.batches import DecodedLog
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
-from kfbench.formats._batched import BatchedFormat
-from kfbench.measure.golden import GOLDEN
-from kfbench.sweep import verify as verification
-from kfbench.sweep.grid import Profile, load_profile
-from kfbench.sweep.verify import RECORDS_A_CELL, verify
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.measure.golden.vectors import GOLDEN
+from kfbench.sweep.definition.grid import Profile, load_profile
+from kfbench.sweep.run import verify as verification
+from kfbench.sweep.run.verify import RECORDS_A_CELL, verify
 from tests.vectors import write_vectors
 
 SWEEP = """

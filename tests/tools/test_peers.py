@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS as OURS
-from kfbench.measure.alone import SomeoneMeasures, alone
+from kfbench.measure.host_lock import SomeoneMeasures, alone
 from kfbench.records import Records
-from kfbench.report.peers import FORMATS
+from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
 from tools.peers.arm import Absent, Arm, Differs, Peer, Task, Times
 from tools.peers.measuring import NO_FASTER, cells, measured, task, warm_up

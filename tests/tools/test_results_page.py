@@ -10,8 +10,8 @@ import pytest
 
 from kfbench.measure.schema import table
 from kfbench.store import Run
-from kfbench.sweep.cell import measure_cell
-from kfbench.sweep.grid import load_profile
+from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.run.cell import measure_cell
 from tests.runs import MANIFEST, stored
 from tools.results_page import BLOCK, PAGE, columns
 

@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from kfbench.measure.alone import NotAlone, SomeoneMeasures
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
-from kfbench.report.peers import FILE, OURS
-from kfbench.sweep.grid import Cell
+from kfbench.measure.host_lock import NotAlone, SomeoneMeasures
+from kfbench.report.topics.peers import FILE, OURS
+from kfbench.sweep.definition.grid import Cell
 from tools import jvm
 from tools.peers.arm import Absent, Differs, Peer, Start
 from tools.peers.java import java

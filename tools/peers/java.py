@@ -12,7 +12,7 @@ import numpy as np
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.records import Records
-from kfbench.report.peers import FORMATS, JAVA
+from kfbench.report.topics.peers import FORMATS, JAVA
 from tools import jvm
 from tools.peers.arm import Absent, Arm, Differs, Task, Times
 

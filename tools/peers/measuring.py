@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
-from kfbench.report.peers import FORMATS
-from kfbench.report.results import BASE
-from kfbench.sweep.grid import Cell, load_profile
+from kfbench.report.data.results import BASE
+from kfbench.report.topics.peers import FORMATS
+from kfbench.sweep.definition.grid import Cell, load_profile
 from tools.peers.arm import Arm, Peer, Task
 from tools.peers.ours import logs
 

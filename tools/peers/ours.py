@@ -9,12 +9,12 @@ import numpy as np
 from kfbench import __version__, formats
 from kfbench.arrays import Bytes
 from kfbench.batches import DecodedLog, EncodedLog
-from kfbench.kernels.limit import copy_and_crc32, copy_and_crc32c
+from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
 from kfbench.measure.cpu import output_room, timed
 from kfbench.records import Records
-from kfbench.report.peers import FORMATS, LIMIT, OURS
-from kfbench.report.results import BASE
+from kfbench.report.data.results import BASE
+from kfbench.report.topics.peers import FORMATS, LIMIT, OURS
 from tools.peers.arm import Arm, Differs, Task, Times
 
 MAGIC_AT, ATTRIBUTES_AT = position(V2_HEADER, "magic"), position(V2_HEADER, "attributes")

@@ -10,8 +10,8 @@ from typing import Any
 
 from kfbench.layouts import NO_TIMESTAMP, V2_HEADER, position
 from kfbench.records import Records
-from kfbench.report.peers import FORMATS
-from kfbench.report.results import BASE
+from kfbench.report.data.results import BASE
+from kfbench.report.topics.peers import FORMATS
 from tools.peers.arm import Absent, Arm, Differs, Task
 from tools.peers.ours import sampling
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from kfbench.measure.alone import SomeoneMeasures, alone
-from kfbench.sweep.turns import WAIT_S, waiting
+from kfbench.measure.host_lock import SomeoneMeasures, alone
+from kfbench.sweep.run.wait_for_host import WAIT_S, waiting
 
 
 @contextmanager

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kfbench.report import blocks, broker, claims, failures, noise, reference, verdict
-from kfbench.report.render import Table, listed
-from kfbench.report.results import Results
+from kfbench.claims import documents
+from kfbench.report.data import noise
+from kfbench.report.data.results import Results
+from kfbench.report.render.tables import Table, listed
 from kfbench.report.sections import named, paths, research, sizes, times
 from kfbench.report.sections.prose import Block, Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
-from kfbench.report.workloads import Named
+from kfbench.report.topics import blocks, broker_paths, failures, reference, verdict
+from kfbench.report.topics.workloads import Named
 
 __all__ = ["Block", "Figure", "Missing", "Page", "Section", "page"]
 
@@ -34,7 +36,7 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     the blocks that no question has used up, so that nothing that was measured and explained is left out.
     """
     prose = Prose(results, sweep)
-    of_catalogue, of_broker = Named(results), broker.Paths(results)
+    of_catalogue, of_broker = Named(results), broker_paths.Paths(results)
     verdicts = verdict.Verdicts(results, of_catalogue, of_broker)
     head, missing = apart([sizes.overhead(results, verdicts.told)])
     of_columnar = research.of_columnar(results, prose)  # before all: the texts of its blocks are about nothing else
@@ -110,7 +112,7 @@ def _block(results: Results, block: Block) -> Section:
 
 
 def _claims() -> Section:
-    checked = [claims.table(name) for name in claims.CLAIMS]
+    checked = [documents.table(name) for name in documents.CLAIMS]
     total = sum(len(each.rows) for each in checked)
     differing = sum(len(each.differing) for each in checked)
     return Section(

@@ -1,9 +1,10 @@
 """The named workloads: which format wins for whom, and what that is for a fleet."""
 
-from kfbench.report import fleet, floors, plots, verdict, workloads
-from kfbench.report.results import BASE, Results
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.render import plots
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
+from kfbench.report.topics import fleet, floors, verdict, workloads
 
 NO_WORKLOADS = "no bytes of named workloads"
 NO_FLOORS = "no floors; runs from before they were measured have none"

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from kfbench.report import broker, conversions, holes, migration, plots, prefix, proposals
-from kfbench.report.render import Table
-from kfbench.report.results import BASE, Results
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.render import plots
+from kfbench.report.render.tables import Table
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
+from kfbench.report.topics import broker_paths, conversions, holes, migration, prefix, proposals
 
 
 def prefix_of_a_batch(results: Results, prose: Prose) -> Section | Missing:
@@ -23,27 +24,27 @@ def prefix_of_a_batch(results: Results, prose: Prose) -> Section | Missing:
     )
 
 
-def _path_tables(paths: broker.Paths, operations: Sequence[str]) -> tuple[tuple[Table, ...], tuple[Table, ...]]:
+def _path_tables(paths: broker_paths.Paths, operations: Sequence[str]) -> tuple[tuple[Table, ...], tuple[Table, ...]]:
     """Tables of the formats that most ask for, and those to fold away: the other formats, the other workloads."""
-    shown = [table for each in operations for table in broker.path_tables(paths, each, shown=True)]
-    folded = [table for each in operations for table in broker.path_tables(paths, each, shown=False)]
-    folded += [table for each in operations if (table := broker.ratio_table(paths, each)) is not None]
+    shown = [table for each in operations for table in broker_paths.path_tables(paths, each, shown=True)]
+    folded = [table for each in operations for table in broker_paths.path_tables(paths, each, shown=False)]
+    folded += [table for each in operations if (table := broker_paths.ratio_table(paths, each)) is not None]
     return tuple(shown), tuple(folded)
 
 
-def appended(paths: broker.Paths, prose: Prose) -> Section | Missing:
+def appended(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
     title = "What does a format cost the broker?"
     operations = paths.within("append")
     if not operations:
         return Missing(what=title, why="no append or fetch of a broker")
     figures, missing = apart([_beside_append(paths)])
     shown, folded = _path_tables(paths, operations)
-    argued, beside = broker.argued(paths), broker.beside_append(paths)
+    argued, beside = broker_paths.argued(paths), broker_paths.beside_append(paths)
     return Section(
         name="broker",
         short="Broker",
         title=title,
-        means=" ".join(filter(None, [broker.sentence(paths), broker.noise_sentence(paths)])),
+        means=" ".join(filter(None, [broker_paths.sentence(paths), broker_paths.noise_sentence(paths)])),
         prose=prose.paths(operations),
         figures=figures,
         tables=tuple(filter(None, (argued, beside, *shown))),
@@ -52,21 +53,21 @@ def appended(paths: broker.Paths, prose: Prose) -> Section | Missing:
     )
 
 
-def _beside_append(paths: broker.Paths) -> Figure | Missing:
-    panels = broker.pictured(paths)
+def _beside_append(paths: broker_paths.Paths) -> Figure | Missing:
+    panels = broker_paths.pictured(paths)
     if not panels:
         return Missing(what=f"Broker paths beside {BASE}'s append", why=f"no {BASE} append, or paths of two hosts")
     return Figure(
         name="broker",
         svg=plots.paths(panels, f"CPU time relative to {BASE}'s append with the same codec"),
-        alt=f"CPU time of each broker path by format, relative to {BASE}'s append. {broker.sentence(paths)}",
-        caption=f"Each path beside {BASE}'s append, one panel a codec ({paths.setting(broker.APPEND)}). "
+        alt=f"CPU time of each broker path by format, relative to {BASE}'s append. {broker_paths.sentence(paths)}",
+        caption=f"Each path beside {BASE}'s append, one panel a codec ({paths.setting(broker_paths.APPEND)}). "
         "Paths are timed apart: read differences of a few percent in the tables, where formats are paired.",
-        numbers=broker.BESIDE_APPEND,
+        numbers=broker_paths.BESIDE_APPEND,
     )
 
 
-def argued(paths: broker.Paths) -> Section | Missing:
+def argued(paths: broker_paths.Paths) -> Section | Missing:
     title = "Are the proposals right about the broker?"
     table = proposals.table(paths, [migration.LAST_WORD])
     if table is None:
@@ -81,13 +82,13 @@ def argued(paths: broker.Paths) -> Section | Missing:
     )
 
 
-def converted(paths: broker.Paths, prose: Prose) -> Section | Missing:
+def converted(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
     title = "What does a conversion cost?"
     operations = paths.within("convert")
     if not operations:
         return Missing(what=title, why="no conversion by a broker")
     losses = conversions.losses(paths)
-    shown, folded = _path_tables(paths, [name for name in operations if name != broker.CONVERSION])
+    shown, folded = _path_tables(paths, [name for name in operations if name != broker_paths.CONVERSION])
     plain, packed = conversions.tables(paths)
     return Section(
         name="broker-convert",
@@ -100,7 +101,7 @@ def converted(paths: broker.Paths, prose: Prose) -> Section | Missing:
     )
 
 
-def migrated(paths: broker.Paths) -> Section | Missing:
+def migrated(paths: broker_paths.Paths) -> Section | Missing:
     title = "What does a migration cost, and when does it pay?"
     shown, folded = migration.tables(paths)
     if not shown:
@@ -116,7 +117,7 @@ def migrated(paths: broker.Paths) -> Section | Missing:
     )
 
 
-def kept(paths: broker.Paths, prose: Prose) -> Section | Missing:
+def kept(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
     title = "What does it cost to compact, mirror, seek and expire?"
     operations = paths.within("keep")
     if not operations:
@@ -127,7 +128,7 @@ def kept(paths: broker.Paths, prose: Prose) -> Section | Missing:
         name="broker-keep",
         short="Compaction, mirrors, seeks",
         title=title,
-        means=broker.keep_sentence(paths),
+        means=broker_paths.keep_sentence(paths),
         prose=prose.paths(operations),
         tables=(*shown, *([left] if left else [])),
         more=folded,

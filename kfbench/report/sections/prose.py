@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kfbench.report.results import COLD, Frame, Results
+from kfbench.report.data.results import COLD, Results
+from kfbench.report.render.frames import Frame
 
 
 @dataclass(frozen=True, kw_only=True)

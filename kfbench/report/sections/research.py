@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from kfbench.measure.cpu import OPERATIONS, READINGS
-from kfbench.report import columnar, plots
-from kfbench.report.render import Table
-from kfbench.report.results import BASE, Results
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.render import plots
+from kfbench.report.render.tables import Table
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section
+from kfbench.report.topics import columnar
 
 
 def of_columnar(results: Results, prose: Prose) -> Section | Missing:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kfbench.report.render import Table
+from kfbench.report.render.tables import Table
 from kfbench.report.sections.prose import Block
 
 

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from kfbench.report import axis, break_even, breakdown, compressed, floors, plots, reference, winners
-from kfbench.report.render import listed, number
-from kfbench.report.results import AXES, BASE, PICTURED, Frame, Results, Slice, pictured
+from kfbench.report.data.results import AXES, BASE, PICTURED, Results, Slice, pictured
+from kfbench.report.render import plots
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import listed, number
+from kfbench.report.render.words import batch_words
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
-from kfbench.report.words import batch_words
-from kfbench.report.workloads import BEST_KNOWN, NONE, lost_of
+from kfbench.report.topics import axis, break_even, breakdown, compressed, floors, reference, winners
+from kfbench.report.topics.workloads import BEST_KNOWN, NONE, lost_of
 
 # Where one more byte is needed: zig-zag varints of 1, 2 and 3 bytes end at 63, 8,191 and 1,048,575.
 BYTE_STEPS = {64.0: "64", 8192.0: "8,192"}

@@ -5,11 +5,14 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report import cold, control, cpu, java, noise, pareto, peers, plots
-from kfbench.report.render import Interval, number
-from kfbench.report.results import AXES, BASE, Frame, Results, Slice, level, pictured
+from kfbench.report.data import noise
+from kfbench.report.data.results import AXES, BASE, Results, Slice, level, pictured
+from kfbench.report.render import plots
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import Interval, number
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
+from kfbench.report.topics import cold, control, cpu, java, pareto, peers
 
 CPU_AXES = (
     ("batch_size", "cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?"),

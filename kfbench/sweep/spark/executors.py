@@ -11,7 +11,7 @@ from pyspark import BarrierTaskContext
 from pyspark.sql import SparkSession
 
 from kfbench.measure.environment import environment, libraries
-from kfbench.sweep.packing import code_digest
+from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.spark import session
 from kfbench.sweep.spark.jobs import FAILURES, awaited, collected
 from kfbench.sweep.spark.session import SweepFailed, cause, is_cluster, slots

@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from kfbench.errors import KfbenchError, MissingTool
-from kfbench.sweep.java import UTF8_LOCALE, java_home
+from kfbench.sweep.host.java import UTF8_LOCALE, java_home
 
 TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"

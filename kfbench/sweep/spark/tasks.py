@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from rich.console import Console
 
-from kfbench.sweep.progress import counting
+from kfbench.progress import counting
 from kfbench.sweep.spark.executors import Call, Executors
 from kfbench.sweep.spark.jobs import FAILURES, cancel
 from kfbench.sweep.spark.session import SweepFailed, cause, retrying, session

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from kfbench.errors import MissingTool
+from kfbench.progress import counting
 from kfbench.sources.topic import NO_LEADER, Topic
-from kfbench.sweep.progress import counting
 from kfbench.sweep.spark.executors import Executors, host_facts, require
 from kfbench.sweep.spark.jobs import FAILURES, awaited
 from kfbench.sweep.spark.session import JARS_FROM, SweepFailed, cause, retrying, session

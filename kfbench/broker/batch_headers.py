@@ -1,0 +1,88 @@
+"""The headers of batches, read without their records: for who only looks for a batch."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, rows_joined
+from kfbench.broker.source import is_told_by_magic
+from kfbench.errors import CorruptLog
+from kfbench.formats import Format
+from kfbench.kernels.formats import scan
+from kfbench.kernels.wire import status
+from kfbench.layouts import UNSET
+
+NOT_SAID: Final = scan.NOT_SAID
+FIRST_ROWS, MOST_ROWS = 64, 1 << 16
+
+HEADER: Final = np.dtype(
+    [
+        ("position", np.int64),
+        ("size_bytes", np.int64),
+        ("header_bytes", np.int64),  # what was read of it
+        ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1: their header has the last one alone
+        ("last_offset", np.int64),
+        ("last_is_least", np.bool_),  # enriched sets have the first one: holes would put the last further off
+        ("count", np.int64),  # NOT_SAID: compressed sets of v0 and v1, kip98
+        ("max_timestamp_ms", np.int64),  # the append time where readers see that
+        ("producer_id", np.int64),
+        ("magic", np.int8),
+        ("codec", np.int8),
+        ("keys", np.int8),  # whether any record has one, or NOT_SAID
+        ("is_append_time", np.bool_),
+        ("is_transactional", np.bool_),
+        ("is_control", np.bool_),
+    ]
+)
+
+
+def headers(
+    data: Bytes,
+    fmt: Format | None = None,
+    position: int = 0,
+    *,
+    to_offset: int | None = None,
+    to_ms: int | None = None,
+    from_offset: int = 0,
+) -> NDArray[np.void]:
+    """HEADER rows from the batch at `position` on: of all, or up to the first with such a last offset or such a largest
+    timestamp (to_ms; of batches that may reach from_offset).
+
+    fmt: the format of all batches; None: the magic of each tells. An incomplete last batch is the end of the log. Only
+    headers are read: no checksum is looked at. Raises CorruptLog for a header that cannot be read.
+    """
+    stop, target = scan.AT_END, 0
+    if to_offset is not None:
+        stop, target = scan.AT_OFFSET, to_offset
+    elif to_ms is not None:
+        stop, target = scan.AT_TIME, to_ms
+    parts = list(_parts(data, fmt, position, stop, target, from_offset))
+    return parts[0] if len(parts) == 1 else rows_joined(parts)
+
+
+def _parts(
+    data: Bytes, fmt: Format | None, position: int, stop: int, target: int, from_offset: int
+) -> Iterator[NDArray[np.void]]:
+    dialect, magic = dialect_of(fmt), scan.ANY_MAGIC if fmt is None else fmt.magic
+    room, done = FIRST_ROWS, False
+    while not done:
+        rows = np.zeros(room, HEADER)
+        found, position, state, done = scan.scan(data, position, dialect, magic, stop, target, from_offset, rows)
+        if state == scan.NO_LENGTH:
+            raise CorruptLog(position, "length", "too small to be skipped: nothing after it can be found")
+        if state != status.SOUND:
+            raise CorruptLog(position, *status.PROMISES[state])
+        yield rows[:found]
+        room = min(4 * room, MOST_ROWS)
+
+
+def dialect_of(fmt: Format | None) -> int:
+    """What the kernels need to know of a format beside its magic."""
+    if fmt is None or is_told_by_magic(fmt):
+        return scan.BY_MAGIC
+    return scan.ENRICHED if fmt.magic == 1 else scan.KIP98
+
+
+__all__ = ["HEADER", "NOT_SAID", "UNSET", "dialect_of", "headers"]

@@ -1,0 +1,270 @@
+"""What a comparison of two runs says on a terminal: A is the first run, B the second."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from kfbench.comparison.agreement import Group, Moved
+from kfbench.comparison.change import Estimate
+from kfbench.comparison.compare import Changed, Comparison, Lone, Row, about
+from kfbench.report.data.results import setting
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+
+SHOWN: Final = 20  # of what --json has all of
+LONGEST: Final = 60
+
+
+def text(found: Comparison) -> str:
+    return "\n\n".join([*_paragraphs(found), "\n".join(_verdict(found))])
+
+
+def _paragraphs(found: Comparison) -> Iterator[str]:
+    yield "\n".join(f"{name}  {_about(about(run))}" for name, run in zip("AB", found.runs, strict=True))
+    if noisy := [line for name, run in zip("AB", found.runs, strict=True) for line in _noisy(name, run.manifest)]:
+        yield "\n".join(noisy)
+    if found.facts:
+        yield "\n".join(["Besides, A and B differ in", *(_fact(name, *both) for name, both in found.facts.items())])
+    yield "\n".join(_exact(found))
+    if found.changed:
+        yield _changes(found.changed).to_text()
+    if any(found.lone):
+        yield _lone_cells(found.lone).to_text()
+    if found.cpu.hosts:
+        pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(found.cpu.hosts.items())]
+        yield f"CPU times are not compared where they are of two hosts: {listed(pairs)}."
+        if found.cpu.beside:
+            yield _beside(found).to_text()
+    if found.cpu.groups:
+        yield _operations(found).to_text()
+        yield _formats(found).to_text()
+    if found.slower_cells:
+        yield _slower(found).to_text()
+
+
+def _about(run: dict[str, Any]) -> str:
+    revision = (run["git_revision"] or "unknown")[:12]
+    return f"{run['path']}: {run['profile']}, {run['started'][:16]}, revision {revision}, {listed(run['hosts'] or [])}"
+
+
+def _noisy(name: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    for seen in (manifest.get("noise") or {}).get("seen", []):
+        yield f"{name} is noisy: {seen}"
+
+
+def _fact(name: str, before: Any, after: Any) -> str:
+    return f"  {name}: {_short(before)} -> {_short(after)}"
+
+
+def _exact(found: Comparison) -> Iterator[str]:
+    rows = {_identity(each.row) for each in found.changed}
+    if rows:
+        yield f"Exact columns: {number(len(found.changed))} values of {number(len(rows))} rows are not the same."
+    else:
+        yield f"Exact columns: the same in all {number(found.rows)} rows that both have."
+    if found.mended:
+        yield f"{number(len(found.mended))} rows are numbers in B and were none in A."
+    if found.resized:
+        yield f"{number(found.resized)} rows are of another number of records in B, and are not compared."
+    if found.unrecorded:
+        yield f"Columns that only one of the runs knows are not compared: {', '.join(found.unrecorded)}."
+
+
+def _identity(row: Row) -> tuple[Any, ...]:
+    return tuple(str(value) for value in row.values())
+
+
+def _changes(changed: Sequence[Changed]) -> Table:
+    """One line a block and column, with the row whose value moved most."""
+    groups: dict[tuple[str, str, str], list[Changed]] = defaultdict(list)
+    for each in changed:
+        groups[each.row["kind"], each.row["grid"], each.column].append(each)
+
+    def line(name: tuple[str, str, str], each: list[Changed]) -> tuple[Cell, ...]:
+        most = max(each, key=_distance)
+        before, after = _apart(most.before, most.after)
+        return (*name, len(each), cell(most.row), most.row["format"], _arm(most.row), before, after)
+
+    names = ("kind", "block", "column", "rows", "the row that changed most", "format", "codec, operation", "A", "B")
+    return Table(
+        name="changed",
+        caption="Exact columns that changed",
+        columns=tuple(Column(name=name) for name in names),
+        rows=tuple(line(name, each) for name, each in sorted(groups.items())),
+    )
+
+
+def _distance(each: Changed) -> float:
+    """By how much of itself a number moved; anything else by all of it."""
+    if isinstance(each.before, int) and isinstance(each.after, int):
+        return abs(each.after - each.before) / max(abs(each.before), 1)
+    return 1.0
+
+
+def _apart(before: Any, after: Any) -> tuple[Cell, Cell]:
+    """Of columns that hold JSON, the entries that differ."""
+    if isinstance(before, str) and isinstance(after, str) and before[:1] == after[:1] == "{":
+        one, other = (msgspec.json.decode(each, type=dict[str, int]) for each in (before, after))
+        names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+        before, after = (", ".join(f"{name} {each.get(name, 0)}" for name in names) for each in (one, other))
+    return _shown(before), _shown(after)
+
+
+def _shown(value: Any) -> Cell:
+    return value if value is None or isinstance(value, int | float) else _short(value)
+
+
+def _short(value: Any) -> str:
+    said = "none" if value is None else str(value)
+    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+
+
+def cell(row: Row) -> str:
+    """A cell in words: its workload and where the axes stand."""
+    if row["workload"] != "grid":
+        return f"{row['workload']} ({row['variant']})" if row["variant"] else str(row["workload"])
+    return setting({name: value for name, value in row.items() if value is not None})
+
+
+def _arm(row: Row) -> str:
+    codec = row["codec"] if row["level"] is None else f"{row['codec']} {row['level']}"
+    operation = [row["operation"] + (f" to {row['to_format']}" if row["to_format"] else "")] if row["operation"] else []
+    return ", ".join([codec, *operation])
+
+
+def _lone_cells(lone: tuple[Sequence[Lone], Sequence[Lone]]) -> Table:
+    lines: list[tuple[Cell, ...]] = []
+    for run, cells in zip("AB", lone, strict=True):
+        blocks: dict[tuple[str, str], list[Lone]] = defaultdict(list)
+        for each in cells:
+            blocks[each.row["kind"], each.row["grid"]].append(each)
+        for name, found in sorted(blocks.items()):
+            formats = {name for each in found for name in each.formats}
+            one = f"{cell(found[0].row)}; {_arm(found[0].row)}"
+            lines.append((run, *name, len(found), sum(each.rows for each in found), len(formats), one))
+    names = ("only in", "kind", "block", "cells", "rows", "formats", "one of them")
+    return Table(
+        name="lone",
+        caption="What only one of the runs has (--json lists every cell)",
+        columns=tuple(Column(name=name) for name in names),
+        rows=tuple(lines),
+    )
+
+
+def _beside(found: Comparison) -> Table:
+    """The ratios of two hosts."""
+    names = ("kind", "operation", "format", "cells")
+    return Table(
+        name="beside",
+        caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
+        columns=(*(Column(name=name) for name in names), Column(name="A", digits=3), Column(name="B", digits=3)),
+        rows=tuple(tuple(each) for each in found.cpu.beside),
+    )
+
+
+def _operations(found: Comparison) -> Table:
+    """Every kind and operation, all formats together, beside its A/A arms."""
+    judged: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    for group in found.cpu.judged:
+        judged[group.kind, group.operation].append(group)
+    aa = {(group.kind, group.operation): group for group in found.cpu.groups if group.is_aa}
+    bases = {(base.kind, base.operation): base for base in found.cpu.bases}
+
+    def line(name: tuple[str, str], groups: list[Group]) -> tuple[Cell, ...]:
+        arms = [each for group in groups for each in group.cells]
+        differences = [100 * each.difference for each in arms]
+        counts = [sum(each.verdict == kind for each in arms) for kind in ("slower", "faster", "unclear")]
+        noise = 100 * aa[name].median_difference if name in aa else None
+        median, most = (float(each) for each in np.percentile(differences, [50, 95]))
+        base = bases.get(name)
+        took = (base.change, base.yardstick) if base else (None, None)
+        return (*name, len(arms), *counts, median, most, noise, *took)
+
+    resized = found.cpu.resized
+    columns = (
+        *(Column(name=name) for name in ("kind", "operation", "arms", "slower", "faster", "unclear")),
+        Column(name="median |B/A − 1|", unit="%"),
+        Column(name="95 of 100 within", unit="%"),
+        Column(name="A/A median", unit="%"),
+        Column(name="base itself, B/A", digits=3),
+        Column(name="yardstick, B/A", digits=3),
+    )
+    return Table(
+        name="operations",
+        caption=f"CPU: how far ratios to the base moved; slower and faster ones are beyond {_percent(found)}",
+        columns=columns,
+        rows=tuple(line(name, groups) for name, groups in sorted(judged.items())),
+        notes=(f"{number(resized)} arms of another number of records in B are left out.",) if resized else (),
+    )
+
+
+def _percent(found: Comparison) -> str:
+    return f"{100 * found.threshold:g} %"
+
+
+def _formats(found: Comparison) -> Table:
+    """Every format that is encoded or decoded; of the rest what moved."""
+    groups = [group for group in found.cpu.judged if group.kind == "cpu" or group.verdict in ("slower", "faster")]
+    return Table(
+        name="formats",
+        caption="CPU: ratio to the base by format, the median cell",
+        columns=(
+            *(Column(name=name) for name in ("kind", "operation", "format", "cells", "slower", "faster")),
+            Column(name="A", digits=3),
+            Column(name="B", digits=3),
+            Column(name="B / A", digits=3),
+            Column(name="median |B/A − 1|", unit="%"),
+            Column(name="verdict"),
+        ),
+        rows=tuple(map(_line, groups)),
+    )
+
+
+def _line(group: Group) -> tuple[Cell, ...]:
+    ratios = group.median("before"), group.median("after"), group.change and _interval(group.change)
+    counts = (sum(each.verdict == kind for each in group.cells) for kind in ("slower", "faster"))
+    where = group.kind, group.operation, group.format, len(group.cells)
+    return (*where, *counts, *ratios, 100 * group.median_difference, group.verdict)
+
+
+def _interval(found: Estimate) -> Interval:
+    return Interval(median=found.median, low=found.low, high=found.high)
+
+
+def _slower(found: Comparison) -> Table:
+    arms = found.slower_cells
+
+    def line(each: Moved) -> tuple[Cell, ...]:
+        found = map(_interval, (each.before, each.after, each.change))
+        return (cell(each.row), _arm(each.row), each.row["format"], *found)
+
+    ratios = (Column(name="A", digits=3), Column(name="B", digits=3), Column(name="B / A", digits=3))
+    return Table(
+        name="slower",
+        caption=f"Cells slower by more than {_percent(found)}, {min(len(arms), SHOWN)} of {len(arms)}",
+        columns=(*(Column(name=name) for name in ("cell", "codec, operation", "format")), *ratios),
+        rows=tuple(map(line, arms[:SHOWN])),
+    )
+
+
+def _verdict(found: Comparison) -> Iterator[str]:
+    if not found.is_regression:
+        yield "No regression." if found.cpu_left_out is None else "No regression in the exact columns."
+    if found.changed:
+        yield "Regression: exact columns are not the same."
+    if found.missing:
+        yield f"Regression: {number(len(found.missing))} cells, or some of their formats, are missing in B."
+    if groups := found.slower_groups:
+        names = listed([f"{each.format} ({each.operation})" for each in groups])
+        yield f"Regression: slower by more than {_percent(found)}: {names}."
+    for base in found.slower_bases:
+        yardstick = "" if base.yardstick is None else f" (the host's yardstick {base.yardstick:.3f})"
+        others = listed([f"{name} ({operation})" for name, operation in base.unmoved])
+        yield (
+            f"Regression: the base itself is slower: {listed(base.formats)} ({base.operation}) took {base.change:.3f} "
+            f"times as long{yardstick}. Against it {others} read faster, and took as long as before."
+        )
+    if found.cpu_left_out is not None:
+        yield f"CPU was not compared, and nothing is said of it: {found.cpu_left_out}."

@@ -1,0 +1,113 @@
+"""Batches on their way to another cluster, made ready in place for its append."""
+
+import numpy as np
+
+from kfbench.kernels.formats import enriched, kip98, scan
+from kfbench.kernels.formats.batch_header import (
+    ATTRIBUTES,
+    CRC,
+    HORIZON,
+    TRANSACTIONAL,
+    V2_PRODUCER,
+    V2_PRODUCER_EPOCH,
+    V2_SEQUENCE,
+    V3_PRODUCER,
+    V3_PRODUCER_EPOCH,
+    V3_SEQUENCE,
+)
+from kfbench.kernels.formats.columnar import batch_header as columnar
+from kfbench.kernels.formats.columnar import fields as columnar_fields
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8, put_i16, put_i32, put_i64, put_u8
+from kfbench.kernels.wire.crc import crc32, crc32c
+from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, UNSET
+
+
+@leaf
+def _forget(out, at, end, crc_at, attributes, producer, epoch, sequence):
+    """Gives how many bytes the checksum was taken over again; 0: nothing had to be set."""
+    bits = get_i16(out, at + attributes)
+    if bits & (TRANSACTIONAL | HORIZON) == 0 and get_i64(out, at + producer) == NO_PRODUCER_ID:
+        return 0
+    put_i16(out, at + attributes, np.int16(bits & ~(TRANSACTIONAL | HORIZON)))
+    put_i64(out, at + producer, np.int64(NO_PRODUCER_ID))
+    put_i16(out, at + epoch, np.int16(NO_PRODUCER_EPOCH))
+    put_i32(out, at + sequence, np.int32(NO_SEQUENCE))
+    put_i32(out, at + crc_at, np.int32(crc32c(out, at + attributes, end)))
+    return end - at - attributes
+
+
+@leaf
+def _forget_columnar(out, at, end):
+    """As `_forget`, where no field need be there."""
+    bits = np.int64(get_i16(out, at + ATTRIBUTES))
+    if bits & (TRANSACTIONAL | HORIZON) == 0 and columnar_fields.producer(out, at, bits)[0] == NO_PRODUCER_ID:
+        return 0
+    if bits & HORIZON:
+        columnar_fields.horizon_to_base_time(out, at, end, bits)
+    columnar_fields.forget_producer(out, at, bits)
+    put_i16(out, at + ATTRIBUTES, np.int16(bits & ~(TRANSACTIONAL | HORIZON)))
+    put_i32(out, at + CRC, np.int32(crc32c(out, at + ATTRIBUTES, end)))
+    return end - at - ATTRIBUTES
+
+
+@leaf
+def _count_positions(out, at, end):
+    """Turns tag 33 off; gives how many bytes the checksum was taken over again."""
+    p, stop, found = at + enriched.TAGS, at + enriched.TAGS, False
+    if get_u8(out, at + enriched.ATTRIBUTES) & enriched.TYPE_MASK in (1, 2, 3):
+        stop += max(np.int64(get_i32(out, at + enriched.TAGS_LENGTH)), 0)
+    while p < stop:
+        tag = get_u8(out, p)
+        if tag == enriched.TIME_TAG:
+            p += enriched.TIME_BYTES
+        elif tag == enriched.COUNT_TAG:
+            p += enriched.COUNT_BYTES
+        elif tag == enriched.RELATIVE_TAG:
+            if get_u8(out, p + 1):
+                put_u8(out, p + 1, np.uint8(0))
+                found = True
+            p += enriched.FLAG_BYTES
+        elif tag == enriched.KEYS_TAG:
+            p += enriched.FLAG_BYTES
+        else:
+            break
+    if not found:
+        return 0
+    put_i32(out, at + enriched.CRC, np.int32(crc32(out, at + enriched.MAGIC, end)))
+    return end - at - enriched.MAGIC
+
+
+@kernel
+def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
+    """Makes the batches out[positions[b]:positions[b + 1]] that are handed on (bool) what a producer may send.
+
+    offsets int64[batches]: what the header's offset is to be, UNSET where it stays. Producer, transaction and delete
+    horizon are the source cluster's own; the offsets inside an enriched set become positions (reset). Headers are known
+    to be sound. Fills is_set bool[batches]: where anything was; gives how many bytes were read again for checksums.
+    """
+    again = np.int64(0)
+    for b in range(len(passed)):
+        is_set[b] = False
+        if not passed[b]:
+            continue
+        at, end, checked = positions[b], positions[b + 1], np.int64(0)
+        if dialect == scan.ENRICHED:
+            if reset:
+                checked = np.int64(_count_positions(out, at, end))
+        elif dialect == scan.KIP98:
+            checked = np.int64(
+                _forget(out, at, end, kip98.CRC, kip98.ATTRIBUTES, kip98.PRODUCER, kip98.PRODUCER_EPOCH, kip98.SEQUENCE)
+            )
+        elif magic == 2:
+            checked = np.int64(_forget(out, at, end, CRC, ATTRIBUTES, V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE))
+        elif magic == 3:
+            checked = np.int64(_forget(out, at, end, CRC, ATTRIBUTES, V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE))
+        elif magic == columnar.THIS_MAGIC:
+            checked = np.int64(_forget_columnar(out, at, end))
+        is_set[b] = checked > 0
+        if offsets[b] != UNSET and get_i64(out, at) != offsets[b]:  # no checksum covers it
+            put_i64(out, at, offsets[b])
+            is_set[b] = True
+        again += checked
+    return again

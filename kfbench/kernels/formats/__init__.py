@@ -1,0 +1,29 @@
+"""Kernels of the record formats, one module per layout."""
+
+from kfbench.kernels.formats import (
+    batch,
+    columnar,
+    control,
+    enriched,
+    header_fields,
+    headers_first,
+    kip98,
+    legacy,
+    rows,
+    scan,
+    shared_headers,
+)
+
+__all__ = [
+    "batch",
+    "columnar",
+    "control",
+    "enriched",
+    "header_fields",
+    "headers_first",
+    "kip98",
+    "legacy",
+    "rows",
+    "scan",
+    "shared_headers",
+]

@@ -1,0 +1,232 @@
+"""The columnar batch header: what it holds, as it is written and read. `layouts.COLUMNAR_HEADER` has its fixed part."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels.jit import leaf, part
+from kfbench.kernels.simd.intrinsics import get_i16, get_i64, get_u32, put_i16, put_i32, put_i64, put_u8
+from kfbench.kernels.simd.simd_int64 import span_of
+from kfbench.kernels.wire import status
+from kfbench.kernels.wire.crc import crc32c
+from kfbench.kernels.wire.lengths import delta_code, get_delta
+from kfbench.kernels.wire.sealing import INT32_MAX
+from kfbench.kernels.wire.varint import get_uvarint, put_uvarint, uvarint_bytes
+
+_LAYOUT, _PRODUCER = layouts.COLUMNAR_HEADER, layouts.COLUMNAR_PRODUCER
+EPOCH, MAGIC, CRC, ATTRIBUTES, MAX_TIME = (
+    layouts.position(_LAYOUT, name)
+    for name in ("partition_leader_epoch", "magic", "crc", "attributes", "max_timestamp_ms")
+)
+HEADER, PRODUCER_BYTES, THIS_MAGIC = _LAYOUT.itemsize, _PRODUCER.itemsize, 4
+PRODUCER_EPOCH_AT, SEQUENCE_AT = (layouts.position(_PRODUCER, name) for name in ("producer_epoch", "base_sequence"))
+CODEC_MASK, LAST_CODEC = layouts.CODEC_MASK, 4
+APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT, layouts.CONTROL_BIT
+HORIZON, PRODUCER = layouts.DELETE_HORIZON_BIT, layouts.PRODUCER_BIT
+AGES, OFFSETS, KEYS, NULL_KEYS = layouts.AGES_BIT, layouts.OFFSETS_BIT, layouts.KEYS_BIT, layouts.NULL_KEYS_BIT
+VALUES, NULL_VALUES = layouts.VALUES_BIT, layouts.NULL_VALUES_BIT
+HEADERS, EXTENSIONS = layouts.HEADERS_BIT, layouts.EXTENSIONS_BIT
+COLUMN_BITS = AGES | KEYS | NULL_KEYS | VALUES | NULL_VALUES | HEADERS
+BASE_TAG, HORIZON_TAG, ANCHOR_TAG, WIDE_TAG, BY_ROWS_TAG = (
+    layouts.BASE_TIMESTAMP_TAG, layouts.DELETE_HORIZON_TAG, layouts.ANCHOR_TAG, layouts.WIDE_MAXIMUM_TAG,
+    layouts.BY_ROWS_TAG,
+)  # fmt: skip
+HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS = (1 << tag for tag in (BASE_TAG, HORIZON_TAG, ANCHOR_TAG, BY_ROWS_TAG))
+EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
+UNUSED_BITS = 64 - layouts.TIMESTAMP_BITS
+NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
+ONE = np.uint64(1)
+
+
+@leaf
+def outline(timestamps, offsets, first, end, row):
+    """(base offset, last offset delta, base time, its default, max time, latest create time, greatest and sum of ages,
+    whether an offset is not where it would be without holes, bits beyond 32 where a delta has any)."""
+    base_offset, last_offset = row.base_offset, row.last_offset
+    base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
+    default, latest = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP)
+    if base_offset == UNSET:
+        base_offset = offsets[first] if first < end else np.int64(0)
+    if last_offset == UNSET:
+        last_offset = offsets[end - ONE] if first < end else base_offset
+    last_delta = last_offset - base_offset
+    earliest, strays, far, sum_of_times = latest, np.int64(0), last_delta + 2**31, np.int64(0)
+    if first < end:
+        default = timestamps[first]
+        count = np.int64(end - first)
+        latest, earliest, sum_of_times, strays = span_of(timestamps, offsets, first, count, base_offset)
+        far |= count - 1 + 2**31
+        if strays:  # else no delta is larger than that
+            for i in range(first, end):
+                far |= offsets[i] - base_offset + 2**31
+        strays |= last_delta ^ (count - 1)
+    if row.delete_horizon_ms >= 0:
+        default = row.delete_horizon_ms
+    if base_time == UNSET:
+        base_time = default
+    if max_time == UNSET:
+        max_time = row.append_time_ms if row.timestamp_type else latest
+    has_holes = strays != 0 or first == end
+    ages = latest - earliest, latest * np.int64(end - first) - sum_of_times
+    return base_offset, last_delta, base_time, default, max_time, latest, ages, has_holes, far >> 32
+
+
+@leaf
+def is_wide(time_ms):
+    """Whether 48 bits are too few."""
+    return (time_ms << UNUSED_BITS) >> UNUSED_BITS != time_ms
+
+
+@leaf
+def is_anchored(row, count, max_time, latest, ages):
+    """Whether create times count from a time of their own. Under append time they do if any is known."""
+    if row.timestamp_type:
+        return count > 0 and (latest != NO_TIMESTAMP or ages[0] != 0)
+    return count > 0 and latest != max_time
+
+
+@leaf
+def extensions_of(row, count, base_time, default, max_time, latest, ages):
+    """How many a batch has."""
+    number = (np.int64(1) if base_time != default else np.int64(0)) + (1 if row.delete_horizon_ms >= 0 else 0)
+    return number + (1 if is_anchored(row, count, max_time, latest, ages) else 0) + (1 if is_wide(max_time) else 0)
+
+
+@leaf
+def has_producer(row):
+    return row.producer_id != -1 or row.producer_epoch != -1 or row.base_sequence != -1
+
+
+@leaf
+def header_bytes(row, count, last_delta, has_holes, extensions):
+    size = HEADER + uvarint_bytes(np.uint64(count)) + (PRODUCER_BYTES if has_producer(row) else 0)
+    if has_holes:
+        size += uvarint_bytes(delta_code(last_delta, True))
+    return size + (1 + EXTENSION_BYTES * extensions if extensions else 0)
+
+
+@leaf
+def _put_extension(out, at, tag, value):
+    put_u8(out, at, np.uint8(tag))
+    put_u8(out, at + 1, np.uint8(8))
+    put_i64(out, at + 2, value)
+    return at + EXTENSION_BYTES
+
+
+@leaf
+def put_header(out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, ages, has_holes,
+                extensions):  # fmt: skip
+    """Everything but length, checksum and attributes; gives where the columns begin."""
+    put_i64(out, at, base_offset)
+    put_i32(out, at + EPOCH, row.partition_leader_epoch)
+    put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
+    wide = is_wide(max_time)
+    field = np.int64(0) if wide else max_time
+    put_i16(out, at + MAX_TIME, np.int16(field >> 32))
+    put_i32(out, at + MAX_TIME + 2, np.int32(((field & 0xFFFFFFFF) ^ 2**31) - 2**31))
+    at += HEADER
+    if has_producer(row):
+        put_i64(out, at, row.producer_id)
+        put_i16(out, at + PRODUCER_EPOCH_AT, row.producer_epoch)
+        put_i32(out, at + SEQUENCE_AT, row.base_sequence)
+        at += PRODUCER_BYTES
+    at = put_uvarint(out, at, np.uint64(count))
+    if has_holes:
+        at = put_uvarint(out, at, delta_code(last_delta, True))
+    if extensions:
+        put_u8(out, at, np.uint8(extensions))
+        at += 1
+        if base_time != default:
+            at = _put_extension(out, at, BASE_TAG, base_time)
+        if row.delete_horizon_ms >= 0:
+            at = _put_extension(out, at, HORIZON_TAG, row.delete_horizon_ms)
+        if is_anchored(row, count, max_time, latest, ages):
+            at = _put_extension(out, at, ANCHOR_TAG, latest)
+        if wide:
+            at = _put_extension(out, at, WIDE_TAG, max_time)
+    return at
+
+
+@leaf
+def crc_holds(data, at, end):
+    return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
+
+
+class Header(NamedTuple):
+    """What a batch header says, int64 each."""
+
+    state: int
+    attributes: int
+    count: int
+    last_delta: int
+    base_time: int  # HAS_BASE
+    horizon: int  # HAS_HORIZON
+    max_time: int
+    anchor: int
+    extensions: int  # one bit a tag: HAS_BASE and others
+    body: int  # where the columns begin
+
+
+@part
+def _read_extensions(data, p, end, max_time):
+    """(state, base time, delete horizon, anchor, max time, bits of the tags that are there, next position)."""
+    base_time, horizon, anchor, found = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
+    number, p = get_uvarint(data, p, end)
+    state, last = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
+    for _ in range(number):
+        tag, p = get_uvarint(data, p, end)
+        size, p = get_uvarint(data, p, end)
+        if p > end or size > end - p or tag <= last or tag > BY_ROWS_TAG or size != (0 if tag == BY_ROWS_TAG else 8):
+            state = status.EXTENSIONS
+            break
+        last = tag
+        found |= np.int64(1) << tag
+        if tag == BY_ROWS_TAG:
+            continue
+        value = get_i64(data, p)
+        p += 8
+        if tag == BASE_TAG:
+            base_time = value
+        elif tag == HORIZON_TAG:
+            horizon = value
+        elif tag == ANCHOR_TAG:
+            anchor = value
+        else:
+            max_time = value
+    if not found & HAS_ANCHOR:
+        anchor = max_time
+    return state, base_time, horizon, anchor, max_time, found, p
+
+
+@leaf
+def read_header(data, at, end):
+    """The Header of a batch of HEADER bytes at least."""
+    bits = np.int64(get_i16(data, at + ATTRIBUTES)) & 0xFFFF
+    max_time = np.int64(get_i16(data, at + MAX_TIME)) << 32 | np.int64(get_u32(data, at + MAX_TIME + 2))
+    p = at + HEADER + (PRODUCER_BYTES if bits & PRODUCER else 0)
+    count, p = get_uvarint(data, p, end)
+    last_delta = count - 1
+    if bits & OFFSETS:
+        last_delta, p = get_delta(data, p, end, True)
+    state, base_time, horizon, anchor, found = (
+        status.SOUND, np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
+    )  # fmt: skip
+    if bits & EXTENSIONS:
+        state, base_time, horizon, anchor, max_time, found, p = _read_extensions(data, p, end, max_time)
+        if found & HAS_HORIZON and found & HAS_BASE:
+            state = status.EXTENSIONS
+    if p > end:
+        state = status.BATCH_HEADER
+    elif (found & HAS_HORIZON != 0) != (bits & HORIZON != 0):
+        state = status.EXTENSIONS
+    elif bits & CODEC_MASK > LAST_CODEC:
+        state = status.CODEC
+    elif count > INT32_MAX:
+        state = status.COUNT
+    elif (bits & (KEYS | NULL_KEYS) == NULL_KEYS or bits & (VALUES | NULL_VALUES) == NULL_VALUES
+          or (count == 1 and bits & (NULL_KEYS | NULL_VALUES))):  # fmt: skip
+        state = status.ATTRIBUTES
+    elif count == 0 and bits & (COLUMN_BITS | OFFSETS) != OFFSETS:
+        state = status.EMPTY_BATCH
+    return Header(np.int64(state), bits, count, last_delta, base_time, horizon, max_time, anchor, found, np.int64(p))

@@ -1,0 +1,85 @@
+"""Batch headers of magic 2 to 4 as `BatchFields` has them, for batches that are written anew with other records or
+in another format. A reader has found them sound."""
+
+from kfbench.kernels.formats.batch_header import (
+    APPEND,
+    CONTROL,
+    EPOCH,
+    HORIZON,
+    NO_TIMESTAMP,
+    TAGGED,
+    TRANSACTIONAL,
+    UNSET,
+    V2_PRODUCER,
+    V2_PRODUCER_EPOCH,
+    V2_SEQUENCE,
+    V3_PRODUCER,
+    V3_PRODUCER_EPOCH,
+    V3_SEQUENCE,
+    read_header,
+    read_tags,
+)
+from kfbench.kernels.formats.columnar import batch_header as columnar
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64
+from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+
+
+@leaf
+def _columnar(data, at, end, row):
+    """A base timestamp that is not stored is the encoder's to derive, and so UNSET."""
+    header = columnar.read_header(data, at, end)
+    bits, max_time = header.attributes, header.max_time
+    append = bits & APPEND != 0
+    row.append_time_ms = max_time if append else NO_TIMESTAMP
+    row.max_timestamp_ms = UNSET if append else max_time
+    row.tags_start = row.tags_bytes = row.tags_count = 0
+    row.base_offset = get_i64(data, at)
+    row.last_offset = row.base_offset + header.last_delta
+    row.base_timestamp_ms = header.base_time if header.extensions & columnar.HAS_BASE else UNSET
+    row.delete_horizon_ms = header.horizon
+    row.producer_id, row.producer_epoch, row.base_sequence = NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE
+    if bits & columnar.PRODUCER:
+        row.producer_id = get_i64(data, at + columnar.HEADER)
+        row.producer_epoch = get_i16(data, at + columnar.HEADER + columnar.PRODUCER_EPOCH_AT)
+        row.base_sequence = get_i32(data, at + columnar.HEADER + columnar.SEQUENCE_AT)
+    row.partition_leader_epoch = get_i32(data, at + EPOCH)
+    row.timestamp_type = 1 if append else 0
+    row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+
+
+@kernel
+def read(data, positions, magic, fields):
+    """Fills one FIELDS row a batch; the tagged fields of others stay in `data`, where tags_start says.
+
+    Under log append time the maximum timestamp is that time unless it is in a tag: then it is UNSET.
+    """
+    for b in range(len(fields)):
+        at, end, row = positions[b], positions[b + 1], fields[b]
+        if magic == columnar.THIS_MAGIC:
+            _columnar(data, at, end, row)
+            continue
+        bits, last_delta, base_time, max_time, _, body = read_header(data, at, end, magic)
+        append, horizon = bits & APPEND != 0, bits & HORIZON != 0
+        row.append_time_ms = max_time if append else NO_TIMESTAMP
+        row.max_timestamp_ms = UNSET if append else max_time
+        row.tags_start = row.tags_bytes = row.tags_count = 0
+        producer, epoch, sequence = V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE
+        if magic == 3:
+            producer, epoch, sequence = V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE
+            if bits & TAGGED:
+                _, timed, tag_time, _, _, rest, others, records = read_tags(data, body, end)
+                if timed:
+                    row.append_time_ms, row.max_timestamp_ms = tag_time, max_time
+                if others:
+                    row.tags_start, row.tags_bytes, row.tags_count = rest, records - rest, others
+        row.base_offset = get_i64(data, at)
+        row.last_offset = row.base_offset + last_delta
+        row.base_timestamp_ms = base_time
+        row.delete_horizon_ms = base_time if horizon else NO_TIMESTAMP
+        row.producer_id = get_i64(data, at + producer)
+        row.producer_epoch = get_i16(data, at + epoch)
+        row.base_sequence = get_i32(data, at + sequence)
+        row.partition_leader_epoch = get_i32(data, at + EPOCH)
+        row.timestamp_type = 1 if append else 0
+        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0

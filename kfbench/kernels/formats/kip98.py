@@ -1,0 +1,385 @@
+"""Kernels of KIP-98's own layout: v2 without leader epoch, count and headers, and with plain unsigned varints."""
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels.formats import control
+from kfbench.kernels.formats.batch_header import attributes_of, outline
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import (
+    get_i8,
+    get_i16,
+    get_i32,
+    get_i64,
+    get_u8,
+    get_u32,
+    put_i16,
+    put_i32,
+    put_i64,
+    put_u8,
+)
+from kfbench.kernels.wire import status
+from kfbench.kernels.wire.crc import BLOCK, CRC32C_START, crc32c, crc32c_ahead, crc32c_finish
+from kfbench.kernels.wire.lengths import count_bytes, delta_code, get_delta
+from kfbench.kernels.wire.sealing import (
+    AFTER_LENGTH,
+    BATCH_TOO_LARGE,
+    INT32_MAX,
+    NEVER,
+    OFFSET_TOO_FAR,
+    OK,
+    OUT_TOO_SMALL,
+    seal,
+)
+from kfbench.kernels.wire.sequence import last_sequence
+from kfbench.kernels.wire.varint import (
+    get_uvarint,
+    get_varlong,
+    is_shortest,
+    is_shortest_uvarint,
+    put_bytes,
+    put_uvarint,
+    uvarint_bytes,
+    varint_bytes,
+    zigzag,
+)
+
+_LAYOUT = layouts.KIP98_HEADER
+CRC, MAGIC, ATTRIBUTES, LAST, BASE_TIME, MAX_TIME, PRODUCER, PRODUCER_EPOCH, SEQUENCE = (
+    layouts.position(_LAYOUT, name) for name in _LAYOUT.names if name not in ("base_offset", "length")
+)
+HEADER, THIS_MAGIC = _LAYOUT.itemsize, 2
+CODEC_MASK, LAST_CODEC, KNOWN_BITS = layouts.CODEC_MASK, 4, layouts.KIP98_ATTRIBUTES_MASK
+APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT, layouts.CONTROL_BIT
+NULL_KEY, NULL_VALUE = layouts.NULL_KEY_BIT, layouts.NULL_VALUE_BIT
+NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
+MAX_MESSAGE_OVERHEAD = 5 + 1 + 10 + 5 + 5
+LEAST_MESSAGE_BYTES = 3  # attributes and two deltas, its length not counted
+FULL = -1
+ONE = np.uint64(1)
+
+_HEADER_PARTS = tuple(f"batch_header.{name}" for name in _LAYOUT.names)
+PARTS = (*_HEADER_PARTS, "length", "attributes", "timestamp_delta", "offset_delta", "key_length", "key", "value")
+MESSAGE_PARTS_AT = len(_HEADER_PARTS)
+HEADER_PART_BYTES = np.array([_LAYOUT[name].itemsize for name in _LAYOUT.names])
+
+
+@leaf
+def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
+    """What the length field of a message says."""
+    size = 1 + time_bytes + offset_bytes + max(value_length, 0)
+    return size + (count_bytes(key_length, True) + key_length if key_length >= 0 else 0)
+
+
+@kernel
+def encode(columns, bounds, fields, codec, out, positions, bodies):
+    """Writes batches one after another; with a codec their messages are still plain, and length and checksum unset.
+
+    Fills positions int64[batches + 1] and bodies int64[batches] (where the messages begin). Gives (problem, batch): OK,
+    or why that batch cannot be written.
+    """
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    keys, key_starts, values, value_starts = columns[7:11]
+    at = 0
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, last_delta, base_time, max_time = outline(
+            timestamps, offsets, first, end, row, NO_TIMESTAMP, False
+        )
+        if (last_delta + 2**31) >> 32:
+            return OFFSET_TOO_FAR, b
+        if HEADER > len(out) - at:
+            return OUT_TOO_SMALL, b
+        start = at
+        positions[b] = start
+        sealed = codec == 0 or first == end  # an empty batch has nothing to compress
+        bits = attributes_of(row, codec, 0, np.int64(end - first)) & KNOWN_BITS
+        put_i64(out, at, base_offset)
+        put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
+        put_i16(out, at + ATTRIBUTES, np.int16(bits))
+        put_i32(out, at + LAST, np.int32(last_delta))
+        put_i64(out, at + BASE_TIME, base_time)
+        put_i64(out, at + MAX_TIME, max_time)
+        put_i64(out, at + PRODUCER, row.producer_id)
+        put_i16(out, at + PRODUCER_EPOCH, row.producer_epoch)
+        put_i32(out, at + SEQUENCE, row.base_sequence)
+        at += HEADER
+        bodies[b] = at
+        far = np.int64(0)
+        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
+        for i in range(first, end):
+            delta = offsets[i] - base_offset
+            time_code, offset_code = zigzag(timestamps[i] - base_time), delta_code(delta, True)
+            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+            size = _message_bytes(uvarint_bytes(time_code), uvarint_bytes(offset_code), key_length, value_length)
+            if size + 5 > len(out) - at and size + count_bytes(size, True) > len(out) - at:
+                return OUT_TOO_SMALL, b
+            at = put_uvarint(out, at, np.uint64(size))
+            nulls = (NULL_KEY if key_length < 0 else 0) | (NULL_VALUE if value_length < 0 else 0)
+            put_u8(out, at, np.uint8(nulls))
+            at = put_uvarint(out, at + 1, time_code)
+            at = put_uvarint(out, at, offset_code)
+            if key_length >= 0:
+                at = put_bytes(out, put_uvarint(out, at, np.uint64(key_length)), keys, key_starts[i], key_length)
+            at = put_bytes(out, at, values, value_starts[i], value_length)
+            far |= delta + 2**31
+            if at - summed >= BLOCK:
+                crc, summed = crc32c_ahead(crc, out, summed, at)
+        if far >> 32:
+            return OFFSET_TOO_FAR, b
+        if at - start - AFTER_LENGTH > INT32_MAX:
+            return BATCH_TOO_LARGE, b
+        if sealed:
+            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
+    positions[len(bounds) - 1] = at
+    return OK, 0
+
+
+@kernel
+def sizes(columns, bounds, fields, out):
+    """The uncompressed bytes of each batch, int64[batches], without writing it."""
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, _, base_time, _ = outline(timestamps, offsets, first, end, row, NO_TIMESTAMP, False)
+        total, wide = np.int64(HEADER), np.int64(0)
+        for i in range(first, end):
+            time_delta = timestamps[i] - base_time
+            wide |= ((time_delta << 1) ^ (time_delta >> 63)) | (offsets[i] - base_offset)
+        if wide >> 28 == 0:  # nearly every batch: a loop that compilers turn into vectors
+            for i in range(first, end):
+                time_delta, delta = timestamps[i] - base_time, offsets[i] - base_offset
+                near = (time_delta << 1) ^ (time_delta >> 63)
+                size = _message_bytes(
+                    1 + (near > 0x7F) + (near > 0x3FFF) + (near > 0x1FFFFF),
+                    1 + (delta > 0x7F) + (delta > 0x3FFF) + (delta > 0x1FFFFF),
+                    np.int64(key_lengths[i]), np.int64(value_lengths[i]),
+                )  # fmt: skip
+                total += size + count_bytes(size, True)
+        else:
+            for i in range(first, end):
+                size = _message_bytes(
+                    varint_bytes(timestamps[i] - base_time), uvarint_bytes(delta_code(offsets[i] - base_offset, True)),
+                    np.int64(key_lengths[i]), np.int64(value_lengths[i]),
+                )  # fmt: skip
+                total += size + count_bytes(size, True)
+        out[b] = total
+
+
+@kernel
+def breakdown(columns, bounds, fields, out):
+    """Where the bytes go: int64[len(PARTS)], in the order of PARTS, summed over the batches."""
+    timestamps, offsets, key_lengths, value_lengths = columns[:4]
+    parts = out[MESSAGE_PARTS_AT:]
+    for b in range(len(bounds) - 1):
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        row = fields[b if len(fields) > 1 else 0]
+        base_offset, _, base_time, _ = outline(timestamps, offsets, first, end, row, NO_TIMESTAMP, False)
+        for k in range(MESSAGE_PARTS_AT):
+            out[k] += HEADER_PART_BYTES[k]
+        for i in range(first, end):
+            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+            time_bytes = varint_bytes(timestamps[i] - base_time)
+            offset_bytes = uvarint_bytes(delta_code(offsets[i] - base_offset, True))
+            parts[0] += count_bytes(_message_bytes(time_bytes, offset_bytes, key_length, value_length), True)
+            parts[1] += 1
+            parts[2] += time_bytes
+            parts[3] += offset_bytes
+            if key_length >= 0:
+                parts[4] += count_bytes(key_length, True)
+            parts[5] += max(key_length, 0)
+            parts[6] += max(value_length, 0)
+
+
+@leaf
+def _crc_holds(data, at, end):
+    return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
+
+
+@kernel
+def survey(data, positions, codecs, bodies, state):
+    """Reads each batch header; checks the CRC of compressed batches, so that nothing damaged is decompressed.
+
+    positions int64[batches + 1]. Fills codecs int8, bodies int64 (where the messages begin) and state int8 (see
+    `status`). Gives whether any batch is compressed, and whether any has log append time.
+    """
+    compressed, append = False, False
+    for b in range(len(state)):
+        at, end = positions[b], positions[b + 1]
+        codecs[b], bodies[b] = 0, end
+        if get_i8(data, at + MAGIC) != THIS_MAGIC:
+            state[b] = status.MAGIC
+            continue
+        if end - at < HEADER:
+            state[b] = status.SIZE
+            continue
+        bits = np.int64(get_i16(data, at + ATTRIBUTES))
+        codec = bits & CODEC_MASK
+        if codec and not _crc_holds(data, at, end):
+            state[b] = status.CRC
+        elif codec > LAST_CODEC:
+            state[b] = status.CODEC
+        else:
+            state[b], bodies[b] = status.SOUND, at + HEADER
+            codecs[b] = codec if at + HEADER < end else 0
+            compressed |= codecs[b] != 0
+            append |= bits & APPEND != 0
+    return compressed, append
+
+
+@kernel
+def count(data, positions, source, starts, ends, most_messages, state, counts):
+    """Counts the messages of each sound batch, source[starts[b]:ends[b]], by their lengths; fills counts int64.
+
+    Gives how many there are in all; a batch of more than `most_messages` is refused.
+    """
+    total = np.int64(0)
+    for b in range(len(state)):
+        counts[b] = 0
+        if state[b] != status.SOUND:
+            continue
+        p, end, messages = starts[b], ends[b], np.int64(0)
+        while p < end:
+            size, p = get_uvarint(source, p, end)
+            if p > end or size < LEAST_MESSAGE_BYTES or size > end - p:
+                plain = get_i16(data, positions[b] + ATTRIBUTES) & CODEC_MASK == 0
+                damaged = plain and not _crc_holds(data, positions[b], positions[b + 1])
+                state[b] = status.CRC if damaged else status.RECORD_LENGTH
+                messages = np.int64(0)
+                break
+            if messages == most_messages:
+                state[b] = status.LIMIT_RECORDS
+                messages = np.int64(0)
+                break
+            p += size
+            messages += 1
+        counts[b] = messages
+        total += messages
+    return total
+
+
+@kernel
+def index(data, positions, source, starts, ends, counts, most_bytes, state,
+          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
+    """Reads the messages that `count` has counted into columns; no byte of payload is moved.
+
+    source[starts[b]:ends[b]] are the plain messages of batch b (`data` itself where nothing is compressed). timestamps
+    are a consumer's, created the producer's (one array may serve for both where no batch has log append time).
+    A batch that breaks a promise, or has a key or value of more than `most_bytes`, gets its state and no record. Fills
+    bounds int64[batches + 1].
+    """
+    r = np.int64(0)
+    bounds[0] = 0
+    for b in range(len(state)):
+        if state[b] == status.SOUND:
+            at = positions[b]
+            bits = np.int64(get_i16(data, at + ATTRIBUTES))
+            if (bits & CODEC_MASK == 0 or counts[b] == 0) and not _crc_holds(data, at, positions[b + 1]):
+                state[b] = status.CRC
+            else:
+                state[b] = _index_batch(
+                    source, starts[b], ends[b], r, counts[b], most_bytes, bits,
+                    get_i64(data, at), get_i64(data, at + BASE_TIME), get_i64(data, at + MAX_TIME),
+                    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
+                )  # fmt: skip
+                if state[b] == status.SOUND:
+                    r += counts[b]
+        bounds[b + 1] = r
+
+
+@leaf
+def _index_batch(source, p, end, r, messages, most_bytes, bits, base_offset, base_time, max_time,
+                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts):  # fmt: skip
+    """The state of the batch."""
+    append, is_control = bits & APPEND != 0, bits & CONTROL != 0
+    for q in range(np.uint64(r), np.uint64(r + messages)):
+        size, p = get_uvarint(source, p, end)
+        stop = p + size
+        if p >= stop or stop > end:
+            return status.RECORD_LENGTH
+        nulls = get_u8(source, p)
+        if nulls & ~(NULL_KEY | NULL_VALUE):
+            return status.RECORD_ATTRIBUTES
+        delta, p = get_varlong(source, p + 1, stop)
+        if p > stop:
+            return status.TIMESTAMP_DELTA
+        created[q] = base_time + delta
+        timestamps[q] = max_time if append else base_time + delta
+        delta, p = get_delta(source, p, stop, True)
+        if p > stop:
+            return status.OFFSET_DELTA
+        offsets[q] = base_offset + delta
+        key_length = np.int64(NULL)
+        if nulls & NULL_KEY == 0:
+            key_length, p = get_uvarint(source, p, stop)
+            if key_length > stop - p:
+                return status.KEY_LENGTH
+        key_lengths[q], key_starts[q] = key_length, p
+        p += max(key_length, 0)
+        value_length = stop - p
+        if nulls & NULL_VALUE:
+            if value_length:
+                return status.NULL_VALUE
+            value_length = np.int64(NULL)
+        if max(key_length, value_length) > most_bytes:
+            return status.LIMIT_FIELD
+        value_lengths[q], value_starts[q] = value_length, p
+        if is_control and not control.is_sound(source, key_starts[q], key_length, source, p, value_length):
+            return status.CONTROL_RECORD
+        p = stop
+    return status.SOUND
+
+
+@leaf
+def _message_is_canonical(source, p, end):
+    """(whether every varint is the shortest, next position) of a message that `index` has checked."""
+    size, after = get_uvarint(source, p, end)
+    whole = is_shortest_uvarint(source, p, after, size)
+    stop = after + size
+    nulls = get_u8(source, after)
+    delta, p = get_varlong(source, after + 1, stop)
+    whole &= is_shortest(source, after + 1, p, delta)
+    code, after = get_uvarint(source, p, stop)
+    whole &= is_shortest_uvarint(source, p, after, code)
+    if nulls & NULL_KEY == 0:
+        length, p = get_uvarint(source, after, stop)
+        whole &= is_shortest_uvarint(source, after, p, length)
+    return whole, stop
+
+
+@kernel
+def describe(data, positions, source, starts, ends, counts, sound, rows):
+    """Fills one BATCH row for each batch number in `sound`; the other arguments as in `index`, which has checked it."""
+    for i in range(len(sound)):
+        b = sound[i]
+        at, end = positions[b], positions[b + 1]
+        row = rows[i]
+        bits = np.int64(get_i16(data, at + ATTRIBUTES))
+        last_delta = np.int64(get_i32(data, at + LAST))
+        row.position, row.size_bytes, row.magic = at, end - at, THIS_MAGIC
+        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
+        row.timestamp_type = 1 if bits & APPEND else 0
+        row.base_offset = get_i64(data, at)
+        row.last_offset = row.base_offset + last_delta
+        row.count = counts[b]
+        row.base_timestamp_ms, row.max_timestamp_ms = get_i64(data, at + BASE_TIME), get_i64(data, at + MAX_TIME)
+        row.append_time_ms = row.max_timestamp_ms if bits & APPEND else np.int64(NO_TIMESTAMP)
+        row.partition_leader_epoch, row.delete_horizon_ms = -1, -1
+        row.producer_id = get_i64(data, at + PRODUCER)
+        row.producer_epoch = get_i16(data, at + PRODUCER_EPOCH)
+        first = np.int64(get_i32(data, at + SEQUENCE))
+        row.base_sequence = first
+        row.last_sequence = last_sequence(first, last_delta)
+        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+        row.records_size_bytes = ends[b] - starts[b]
+        whole, p = bits & ~KNOWN_BITS == 0, starts[b]
+        whole &= counts[b] > 0 or bits & CODEC_MASK == 0
+        # An encoder takes these for "derive it".
+        whole &= row.base_offset != UNSET and row.last_offset != UNSET
+        whole &= row.base_timestamp_ms != UNSET and row.max_timestamp_ms != UNSET
+        for _ in range(counts[b]):
+            short, p = _message_is_canonical(source, p, ends[b])
+            whole &= short
+        row.canonical = whole

@@ -1,0 +1,48 @@
+"""The headers that all records of a batch begin with: what tag 1 of v3 stores once."""
+
+import numpy as np
+
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_u8, load_le64
+
+
+@leaf
+def same_bytes(one, at, other, start, length):
+    """Whether two stretches are equal; eight bytes at a time, the last eight over what was compared before."""
+    if length < 8:
+        for k in range(length):
+            if get_u8(one, at + k) != get_u8(other, start + k):
+                return False
+        return True
+    last = length - 8
+    for k in range(0, last, 8):
+        if load_le64(one, at + k) != load_le64(other, start + k):
+            return False
+    return load_le64(one, at + last) == load_le64(other, start + last)
+
+
+@kernel
+def count(columns, bounds, shared):
+    """Fills shared int64[batches]: the length of the longest common prefix of the records' header lists."""
+    header_bounds, key_lengths, value_lengths = columns[4:7]
+    keys, key_starts, values, value_starts = columns[11:15]
+    for b in range(len(bounds) - 1):
+        first, end = bounds[b], bounds[b + 1]
+        common = header_bounds[first + 1] - header_bounds[first] if first < end else np.int64(0)
+        start = header_bounds[first]
+        for i in range(first + 1, end):
+            if common == 0:
+                break
+            other = header_bounds[i]
+            common = min(common, header_bounds[i + 1] - other)
+            for h in range(common):
+                one, two = np.uint64(start + h), np.uint64(other + h)
+                same = key_lengths[one] == key_lengths[two] and value_lengths[one] == value_lengths[two]
+                if same:
+                    same = same_bytes(
+                        keys, key_starts[one], keys, key_starts[two], np.int64(key_lengths[one])
+                    ) and same_bytes(values, value_starts[one], values, value_starts[two], np.int64(value_lengths[one]))
+                if not same:
+                    common = np.int64(h)
+                    break
+        shared[b] = common

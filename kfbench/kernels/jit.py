@@ -1,0 +1,192 @@
+"""How kernels are compiled: two decorators, the host's features, and a cache that knows every source line.
+
+Numba's own cache does not see an edit in an imported kernel, nor a switch to the portable fallbacks. Here the cache
+folder is named after all of that, so a stale kernel cannot be loaded. With Numba's own NUMBA_DISABLE_JIT=1 nothing is
+compiled: every kernel is its plain-Python twin (`_twins`).
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from pickle import UnpicklingError
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba import njit
+from numba.core.caching import IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary, get_host_cpu_features
+from numba.core.compiler import Compiler
+from numba.core.dispatcher import Dispatcher
+
+from kfbench.kernels import interpreted
+
+if sys.byteorder != "little":  # the intrinsics swap bytes without asking
+    raise ImportError("kfbench's kernels need a little-endian host")
+
+
+COMPILED = not numba.config.DISABLE_JIT
+
+
+def _has(*features: str) -> bool:
+    """Whether Numba compiles for all of them, and KFBENCH_PORTABLE asks for no fallbacks; LLVM aborts without one.
+
+    What Numba compiles for may be less than what the host has: by its settings, or as it mistrusts AVX on some.
+    """
+    if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
+        return False
+    asked = numba.config.CPU_FEATURES
+    found = (get_host_cpu_features() if asked is None else asked).split(",")
+    return all(f"+{each}" in found for each in features)
+
+
+FAST_CRC = _has("sse4.2", "pclmul")
+WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
+FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # what has that and no AVX-512 may take hundreds of cycles for it
+
+
+def _cache_folder() -> Path:
+    features = FAST_CRC, WIDE_CRC, FAST_DEPOSIT
+    here = Path(__file__).parent  # Numba has a folder of its own for each checkout, and a key for each processor
+    digest = hashlib.sha256(
+        f"{numba.__version__} {llvmlite.__version__} {np.__version__} {sys.version} {features} {here} "
+        f"{llvmlite.binding.get_host_cpu_name()}".encode()
+    )
+    for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:
+        digest.update(source.read_bytes())
+    asked = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    roots = [Path(asked)] if asked else []
+    with suppress(RuntimeError):  # no home
+        roots.append(Path.home() / ".cache")
+    roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
+    for root in roots:
+        folder = root / "kfbench" / f"kernels-{digest.hexdigest()[:16]}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Compiled code is loaded from there: nobody else may be able to put any.
+            if hasattr(os, "getuid") and (folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022):
+                continue
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    raise ImportError(f"no writable folder for compiled kernels (tried {', '.join(map(str, roots))})")
+
+
+CACHE_FOLDER = _cache_folder()
+
+
+@contextmanager
+def cached_in_our_folder() -> Iterator[None]:
+    """Kernels defined in this block are cached in CACHE_FOLDER; other users of Numba keep their setting."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+# Without _nrt=False Numba leaves atomic reference counts inside the loops (5-10 % on v2 encode, 25x on a bit-packing
+# helper). It is a private option, so a test counts NRT_incref in the assembly.
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+
+
+class _CacheFiles(IndexDataCacheFile):
+    """One file per compiled signature, named after the signature, without an index.
+
+    Several processes compile at the same time. With Numba's index, two that compile one function for two signatures
+    can both take the file name `.1.nbc`: the index then gives one signature the machine code of the other.
+    """
+
+    def save(self, key: object, data: Any) -> None:
+        self._save_data(self._file_of(key), data)
+
+    def load(self, key: object) -> Any:
+        try:
+            return self._load_data(self._file_of(key))
+        except (OSError, EOFError, ValueError, AttributeError, ImportError, UnpicklingError):
+            return None  # not compiled yet, or a file that was cut short: it is written again
+
+    def _file_of(self, key: object) -> str:
+        return f"{self._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls: arrays in, out last, no allocation."""
+    if not COMPILED:
+        return interpreted.kernel(function)
+    made = njit(**_OPTIONS, cache=True)(function)
+    made._cache._cache_file.__class__ = _CacheFiles
+    return made
+
+
+def variant(function: Callable[..., Any], name: str, **constants: bool) -> Any:
+    """The kernel `function` under another name, its module's constants replaced by these.
+
+    Numba drops what they rule out before it compiles. The same by a leaf with literal arguments compiled twice as long:
+    each level of leaves is optimised by itself and once more inside its caller.
+    """
+    made = FunctionType(function.__code__, function.__globals__ | constants, name)
+    made.__qualname__, made.__module__, made.__doc__ = name, function.__module__, function.__doc__
+    return kernel(made)
+
+
+def leaf(function: Callable[..., Any]) -> Any:
+    """Compile a helper that costs nothing inside a kernel.
+
+    It is inlined by LLVM's alwaysinline (Numba's inline="always" measured up to 10 times slower).
+    """
+    return _helper(function, forceinline=True) if COMPILED else function
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Compile a helper of kernels that stays a call, because it is long and used in many places."""
+    return _helper(function) if COMPILED else function
+
+
+def _helper(function: Callable[..., Any], **options: bool) -> Any:
+    made = njit(**_OPTIONS, **options, no_cpython_wrapper=True, pipeline_class=_HelperCompiler)(function)
+    made.__class__ = _Helper
+    return made
+
+
+class _HelperLibrary(JITCodeLibrary):
+    """The LLVM code of a helper, which only kernels link.
+
+    LLVM optimises the functions of a kernel and of its helpers together. Of a helper alone, Numba's first passes are
+    worth their time: they leave less for each kernel that links it. Its other passes and machine code are not.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class _HelperCompiler(Compiler):
+    def compile_extra(self, func: Any) -> Any:
+        self.state.library = _HelperLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.flags.no_compile = True
+        return super().compile_extra(func)
+
+
+class _Helper(Dispatcher):
+    """A helper has no machine code of its own, so Python cannot call it."""
+
+    def add_overload(self, cres: Any) -> None:
+        # Numba knows a compiled function by its entry point. A helper has none, and its description is as unique.
+        self.overloads[tuple(cres.signature.args)] = cres._replace(entry_point=cres.fndesc)
+        self.targetctx.insert_user_function(cres.fndesc, cres.fndesc, [cres.library])
+
+    def __call__(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} has no entry from Python: call it from a kernel")

@@ -1,0 +1,15 @@
+"""Producer sequences: int32, and 0 follows the largest (`DefaultRecordBatch.incrementSequence`)."""
+
+from kfbench.kernels.jit import leaf
+
+LARGEST = 2**31 - 1
+
+
+@leaf
+def last_sequence(first, last_delta):
+    """The sequence `last_delta` after `first`, -1 after -1; a negative delta comes out as in Java's int arithmetic."""
+    if first == -1:
+        return first
+    room = LARGEST - last_delta - (1 << 32 if last_delta < 0 else 0)
+    last = first + last_delta - (1 << 31 if first > room else 0)
+    return ((last + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)

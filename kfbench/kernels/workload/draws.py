@@ -1,0 +1,93 @@
+"""Random draws by number: each is worked out from a seed, a purpose and its own number, whatever else is drawn.
+
+A stream is the sequence of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+2014) from a state that seed and purpose give: its word n is one multiplication and one finaliser away from n, so a
+slice of records costs its own draws and no others.
+"""
+
+import numpy as np
+
+from kfbench.kernels.jit import kernel, leaf
+
+ONE, THREE, LOW_16, LOW_32 = np.uint64(1), np.uint64(3), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
+BITS_2, BITS_4, BITS_11, BITS_16, BITS_32 = (np.uint64(bits) for bits in (2, 4, 11, 16, 32))
+BITS_27, BITS_30, BITS_31 = np.uint64(27), np.uint64(30), np.uint64(31)
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@leaf
+def mixed(bits):
+    """splitmix64's finaliser: a bijection of uint64."""
+    bits = (bits ^ bits >> BITS_30) * FIRST
+    bits = (bits ^ bits >> BITS_27) * SECOND
+    return bits ^ bits >> BITS_31
+
+
+@leaf
+def word(stream, number):
+    """uint64: what splitmix64 gives after `number` others when it is started at `stream`."""
+    return mixed(stream + (np.uint64(number) + ONE) * STEP)
+
+
+@leaf
+def stream_of(seed, purpose):
+    """uint64: where the stream of a seed and a purpose (both from 0 to 2**63 - 1) starts."""
+    return word(mixed(np.uint64(seed)), purpose)
+
+
+@leaf
+def sixteen(stream, number):
+    """The draw `number` of 16 bits, as uint64: a word gives four."""
+    number = np.uint64(number)
+    return word(stream, number >> BITS_2) >> ((number & THREE) << BITS_4) & LOW_16
+
+
+@kernel
+def pick(seed, purpose, start, table, out):
+    """Fills out[n] with entries of table[65_536]: each is as likely as the others. 16 bits a draw."""
+    stream = stream_of(seed, purpose)
+    i, number = 0, np.int64(start)
+    while i < len(out):
+        used = number & 3
+        drawn = word(stream, number >> 2) >> np.uint64(used << 4)
+        stop = min(i + 4 - used, len(out))
+        number += stop - i
+        while i < stop:
+            out[i] = table[drawn & LOW_16]
+            drawn >>= BITS_16
+            i += 1
+
+
+@kernel
+def pick_at(seed, purpose, numbers, table, out):
+    """As `pick`, the draws of these numbers (>= 0): equal numbers give equal entries."""
+    stream = stream_of(seed, purpose)
+    for i in range(len(out)):
+        out[i] = table[sixteen(stream, numbers[i])]
+
+
+@kernel
+def grouped(seed, purpose, start, bits, table, firsts, widths, out):
+    """Fills out int64[n] with numbers of groups: a group by Walker's method, then each of its numbers is as likely.
+
+    table uint64[2**bits], bits 1 to 32: a share of 2**32 above the number of a group: a draw that lands in a cell stays
+    there with that share, else it goes to that group. firsts int64, widths float64: the first number of a group, and
+    2**-53 of how many there are. Two words a draw.
+    """
+    stream = stream_of(seed, purpose)
+    if len(firsts) == 1:  # no choice: the second word alone
+        low, width = firsts[0], widths[0]
+        for i in range(len(out)):
+            number = np.uint64(start + i) << ONE | ONE
+            out[i] = low + np.int64(np.int64(word(stream, number) >> BITS_11) * width)
+        return
+    up = np.uint64(bits)
+    down = np.uint64(64) - up
+    for i in range(len(out)):
+        number = np.uint64(start + i) << ONE
+        drawn = word(stream, number)
+        cell = drawn >> down
+        entry = table[cell]
+        group = cell if drawn << up >> BITS_32 < entry >> BITS_32 else entry & LOW_32
+        out[i] = firsts[group] + np.int64(np.int64(word(stream, number + ONE) >> BITS_11) * widths[group])

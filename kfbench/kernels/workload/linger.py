@@ -1,0 +1,130 @@
+"""Where the batches of a producer end: Kafka's `RecordAccumulator` and `MemoryRecordsBuilder.hasRoomFor`, for one
+partition, in v2."""
+
+import numpy as np
+
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.wire.lengths import count_bytes, header_bytes, length_bytes
+from kfbench.kernels.wire.varint import varint_bytes
+from kfbench.layouts import MAX_HEADER_OVERHEAD, MAX_RECORD_OVERHEAD, V2_HEADER
+
+HEADER_BYTES = V2_HEADER.itemsize
+MOST_DELTA_BYTES = 20  # `DefaultRecord.MAX_RECORD_OVERHEAD` without the attributes
+MOST_OVERHEAD_BYTES = MAX_RECORD_OVERHEAD + 2  # lengths of a null key and a null value are -1
+MOST_HEADER_BYTES = MAX_HEADER_OVERHEAD + 1
+ONE, NO_HEADERS = np.int64(1), np.int64(1)
+
+
+@leaf
+def _payload_bytes(key, value):
+    """Of a record without headers, wherever it stands: all but its length and its two deltas."""
+    key, value = np.int64(key), np.int64(value)
+    return ONE + length_bytes(key, False) + max(key, 0) + length_bytes(value, False) + max(value, 0) + NO_HEADERS
+
+
+@leaf
+def _fixed_bytes(columns, i):
+    """As `_payload_bytes`, with the headers of record i."""
+    bounds, size = columns[4], _payload_bytes(columns[2][i], columns[3][i])
+    if bounds[i] == bounds[i + 1]:
+        return size
+    return size - NO_HEADERS + header_bytes(bounds, columns[5], columns[6], i, 0, False)
+
+
+@leaf
+def _placed(fixed, time_delta, offset_delta):
+    """What a record takes with its deltas and its length."""
+    size = fixed + varint_bytes(time_delta) + count_bytes(offset_delta, False)
+    return size + count_bytes(size, False)
+
+
+@leaf
+def _written(columns, first, end):
+    """What records first to end - 1 take in one batch: loops that become vectors wherever they can."""
+    times, keys, values = columns[0][first:end], columns[2][first:end], columns[3][first:end]
+    bounds, written = columns[4], np.int64(0)
+    if bounds[first] == bounds[end]:
+        for i in range(len(times)):
+            written += _placed(_payload_bytes(keys[i], values[i]), times[i] - times[0], i)
+        return written
+    # Records and headers apart, which is right where a record's own length takes the same bytes with no header and with
+    # all of the batch's.
+    begins, ends = bounds[first:end], bounds[first + 1 : end + 1]
+    names, contents = columns[5][bounds[first] : bounds[end]], columns[6][bounds[first] : bounds[end]]
+    headers, longer = np.int64(0), np.int64(0)
+    for h in range(len(names)):
+        name, content = np.int64(names[h]), np.int64(contents[h])
+        headers += count_bytes(name, False) + name + length_bytes(content, False) + max(content, 0)
+    for i in range(len(times)):
+        size = _payload_bytes(keys[i], values[i]) - NO_HEADERS
+        size += count_bytes(np.int64(ends[i]) - np.int64(begins[i]), False)
+        size += varint_bytes(times[i] - times[0]) + count_bytes(i, False)
+        written += size + count_bytes(size, False)
+        longer += np.int64(count_bytes(size + headers, False) != count_bytes(size, False))
+    if longer == 0:
+        return written + headers
+    written = np.int64(0)
+    for i in range(len(times)):
+        written += _placed(_fixed_bytes(columns, first + i), times[i] - times[0], i)
+    return written
+
+
+@leaf
+def _most_bytes(columns, i):
+    """No record of these lengths takes more."""
+    bounds = columns[4]
+    most = np.int64(columns[2][i]) + np.int64(columns[3][i]) + MOST_OVERHEAD_BYTES
+    for h in range(bounds[i], bounds[i + 1]):
+        most += np.int64(columns[5][h]) + np.int64(columns[6][h]) + MOST_HEADER_BYTES
+    return most
+
+
+@leaf
+def _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share):
+    """Where the records end that come in time and fit, as the client counts; those before `sure` do."""
+    room = np.int64(batch_size_bytes)
+    if HEADER_BYTES + _most_bytes(columns, first) > room:
+        room = max(room, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
+    written = _written(columns, first, sure)
+    for i in range(sure, len(times_us)):
+        taken = HEADER_BYTES + np.int64(written * compressed_share)
+        least = max(np.int64(columns[2][i]), 0) + max(np.int64(columns[3][i]), 0)
+        if times_us[i] - times_us[first] >= linger_us or taken + least > room:
+            return np.int64(i)
+        size = _placed(_fixed_bytes(columns, i), columns[0][i] - columns[0][first], i - first)
+        if taken + size > room:
+            return np.int64(i)
+        written += size
+    return np.int64(len(times_us))
+
+
+@kernel
+def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bounds):
+    """Fills bounds int64[n + 1] up to the number of batches, which it gives.
+
+    times_us int64[n]: when the producer is given each record, never falling; columns: the shapes', whose timestamps go
+    into the deltas. A batch opens with its first record and takes those that come less than linger_us after it, up to
+    batch_size_bytes (`batch.size`). It takes its first record whatever the size, and its buffer is then as large as
+    the client estimates that record at most, so that a second one may still fit. compressed_share: what the client
+    believes to be left of the bytes written so far, its margin of 1.05 included; 1 without a codec. The next record
+    counts in full. No batch waits for the sender, for memory or for an acknowledgement.
+    """
+    batches, first, most, i, n = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(len(times_us))
+    bounds[0] = 0
+    if n:
+        opened = times_us[0] - linger_us
+    while i < n:
+        # Selections, no branches: where a batch ends is hardly ever foreseen.
+        late = times_us[i] - opened >= linger_us
+        batches += np.int64(late)
+        first = i if late else first
+        opened = times_us[i] if late else opened
+        most = (np.int64(0) if late else most) + _most_bytes(columns, i)
+        i += 1
+        if HEADER_BYTES + most > batch_size_bytes:
+            sure = i - 1 if compressed_share <= 1 and i - 1 > first else first + 1
+            i = _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share)
+            if i < n:
+                opened = times_us[i] - linger_us
+        bounds[batches] = i
+    return batches

@@ -1,0 +1,22 @@
+"""Draws that are as even as can be, in random order."""
+
+import numpy as np
+
+from kfbench.kernels.jit import kernel
+from kfbench.kernels.workload.draws import BITS_32, ONE, stream_of, word
+
+LOW_32 = np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def evenly(seed, purpose, block, table, out):
+    """Fills out[n] with one entry from each of n equal parts of table, shuffled inside out (after Durstenfeld, CACM
+    1964). Half a word says which entry, the other half where it goes."""
+    stream, scale = stream_of(seed, purpose), len(table) / len(out)
+    first = np.uint64(block) << BITS_32
+    for i in range(len(out)):
+        drawn = word(stream, first + np.uint64(i))
+        entry = table[np.int64((i + np.float64(np.int64(drawn >> BITS_32)) * 2.0**-32) * scale)]
+        j = (drawn & LOW_32) * (np.uint64(i) + ONE) >> BITS_32
+        out[i] = out[j]
+        out[j] = entry

@@ -1,0 +1,377 @@
+"""Records from a template: literal text, and slots that draws fill.
+
+A draw is a word of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) whose state is a hash of seed and record number, so
+that a record's bytes depend on nothing else: any slice, in any order, on any machine. Moves of 32 bytes run past the
+end of what they write, over what is written next; the last record needs SLACK_BYTES behind it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_u8, leading_zeros, move32, put_i64, put_u8
+from kfbench.kernels.workload.draws import mixed, stream_of, word
+
+(
+    CHARACTERS,
+    RAW,
+    ZEROS,
+    WORDS,
+    INT,
+    LOW,
+    DRIFT,
+    COUNT,
+    ID,
+    TEXT,
+    ISO,
+    CLF,
+    SECONDS,
+    MILLIS,
+    END,
+) = range(15)
+
+OPERATION = np.dtype([  # what stands before a slot, and the slot
+    ("literal_at", np.int64),  # in the text
+    ("literal_bytes", np.int64),
+    ("kind", np.int64),
+    ("elastic", np.int64),  # 1: takes what the record has to spare
+    ("width", np.int64),  # of characters, digits and raw bytes
+    ("at", np.int64),  # the alphabet in the text; the first word; a number's first step
+    ("size", np.int64),  # of the alphabet; what an id is reduced by; how many steps, 0 where there are none
+    ("picks", np.int64),  # the first of 256 is at 256 times this
+    ("low", np.int64),
+    ("span", np.int64),  # a number is low ... low + span - 1
+    ("step", np.int64),
+    ("by_key", np.int64),
+    ("every", np.int64),  # so many neighbours have the same draws
+    ("of", np.int64),  # so many different draws; 0: no limit
+    ("channel", np.uint64),  # slots of one channel and state draw the same
+    ("pick", np.uint64),  # and of one pick choose the same of `of`
+])  # fmt: skip
+
+# What every program's text begins with.
+PRELUDE = (
+    b"2026-01-01T00:00:00.000Z".ljust(32)
+    + b"01/Jan/2026:00:00:00 +0000".ljust(32)
+    + b"JanFebMarAprMayJunJulAugSepOctNovDec"
+)
+ISO_AT, CLF_AT, MONTHS_AT = 0, 32, 64
+SLACK_BYTES = 32
+LAST_MS = 9_999_999_999_999  # 2286: the last of 13 digits
+
+# What is no field of an operation: WORD is one that WORDS choose from, or a phrase of TEXT; STEP says from which draw
+# on a number has so many characters more.
+WORD = np.dtype([("at", np.int64), ("length", np.int64)])
+STEP = np.dtype([("least", np.uint64), ("more", np.int64)])
+
+KEYS_PURPOSE = 2**40  # draws that follow a key: the same whatever they are for
+BITS_4, BITS_6, BITS_8, BITS_16, BITS_32, BITS_56 = (np.uint64(bits) for bits in (4, 6, 8, 16, 32, 56))
+LOW_16, LOW_32 = np.uint64(2**16 - 1), np.uint64(2**32 - 1)
+ZERO, ONE, TEN, FIFTEEN, SIXTY_FOUR, THOUSAND = (np.uint64(number) for number in (0, 1, 10, 15, 64, 1_000))
+ID_FACTOR = np.uint64(618_033_989)  # has no factor in common with a power of ten
+POWERS = np.array([0, *(10**k for k in range(1, 20))], np.uint64)  # 0 has a digit too
+DIGIT_0, MINUS = 48, 45
+
+
+@leaf
+def digits_in(value):
+    """Decimal digits of a uint64."""
+    least = (64 - leading_zeros(value | ONE)) * 1233 >> 12
+    return least + np.int64(value >= POWERS[least])
+
+
+@leaf
+def put_digits(out, at, width, value):
+    for k in range(at + width - 1, at - 1, -1):
+        tenth = value // TEN
+        put_u8(out, k, np.uint8(np.int64(value - tenth * TEN) + DIGIT_0))
+        value = tenth
+
+
+@leaf
+def _states(streams, number, key):
+    """What the draws of a record and of its key start from."""
+    return word(streams[0], number), word(streams[1], key)
+
+
+class Slot(NamedTuple):
+    """What a slot draws by, out of memory: every write may change what an array holds, and costs a look."""
+
+    kind: int
+    low: int
+    span: int
+    step: int
+    by_key: int
+    every: int
+    of: int
+    channel: int
+    pick: int
+
+
+@leaf
+def _run(op, number):
+    """The number of a run of neighbours; most slots spare the division."""
+    return number if op.every == 1 else number // op.every
+
+
+@leaf
+def _one_of(op, state):
+    """Which of `of` values, as uint64."""
+    drawn = mixed(state ^ op.pick)
+    # An octave of 1, 2, 4 … numbers, each octave as likely: the k-th is about 1/k as likely as the first.
+    octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
+    chosen = (ONE << octave) - ONE
+    chosen += drawn & chosen
+    # The last octave ends before twice as many. Whichever does not wrap, for a branch would be mispredicted.
+    return min(chosen, chosen - np.uint64(op.of))
+
+
+@leaf
+def state_of(op, streams, states, number):
+    """What a slot draws from: the record, a run of records, the key, or one of a few."""
+    if op.by_key:
+        base, state = streams[1], states[1]
+    else:
+        base, state = streams[0], states[0] if op.every == 1 else word(streams[0], number // op.every)
+    if op.of:
+        state = word(base, _one_of(op, state))
+    return state ^ op.channel
+
+
+@leaf
+def number_of(op, streams, states, number, key):
+    """The value of a slot that is a decimal number."""
+    if op.kind == COUNT:
+        value = (key if op.by_key else _run(op, number)) * op.step + op.low
+        if op.step == 1:
+            return value
+        drawn = mixed(state_of(op, streams, states, number)) >> BITS_32
+        return value + np.int64(drawn * np.uint64(op.step) >> BITS_32)
+    if op.kind == DRIFT:
+        origin = (states[1] if op.by_key else streams[0]) ^ op.channel
+        place = _run(op, number)
+        along = np.uint64(place & 63)
+        share = (word(origin, place >> 6) >> BITS_32) * (SIXTY_FOUR - along)
+        share = share + (word(origin, (place >> 6) + 1) >> BITS_32) * along >> BITS_6
+        share = share * FIFTEEN + (mixed(states[0] ^ op.channel) >> BITS_32) >> BITS_4
+        return op.low + np.int64(share * np.uint64(op.span) >> BITS_32)
+    drawn = mixed(state_of(op, streams, states, number))
+    if op.kind == LOW:
+        drawn >>= BITS_32
+        drawn = (drawn * drawn >> BITS_32) * drawn >> BITS_32
+        return op.low + np.int64(drawn * np.uint64(op.span) >> BITS_32)
+    if np.uint64(op.span) <= LOW_32:
+        return op.low + np.int64((drawn >> BITS_32) * np.uint64(op.span) >> BITS_32)
+    return op.low + np.int64(drawn % np.uint64(op.span))
+
+
+@leaf
+def decimal_width(value):
+    return digits_in(np.uint64(value)) if value >= 0 else digits_in(np.uint64(-value)) + 1
+
+
+@leaf
+def _draw(slot, streams, states, numbers, keys, known, drawn):
+    """Fills drawn uint64[n] with what a slot draws for each record; states: of the records' own draws."""
+    if slot.of == 0 and not slot.by_key and slot.every == 1:
+        for i in range(len(drawn)):
+            drawn[i] = mixed(states[i] ^ slot.channel)
+    elif 0 < slot.of <= len(known):  # each of these few once
+        base = streams[1] if slot.by_key else streams[0]
+        for k in range(slot.of):
+            known[k] = mixed(word(base, k) ^ slot.channel)
+        for i in range(len(drawn)):
+            state = word(base, keys[i]) if slot.by_key else states[i]
+            if slot.every != 1:
+                state = word(base, numbers[i] // slot.every)
+            drawn[i] = known[_one_of(slot, state)]
+    else:
+        for i in range(len(drawn)):
+            own = states[i], word(streams[1], keys[i])
+            drawn[i] = mixed(state_of(slot, streams, own, numbers[i]))
+
+
+@leaf
+def _add_widths(op, widths, steps, drawn, out):
+    """To out int32[n], what a slot takes that draws its words, its number or the length of its text."""
+    if op.kind == WORDS:
+        row = np.uint64(op.picks * 256)
+        for i in range(len(out)):
+            out[i] += widths[row + (drawn[i] >> BITS_56)]
+    elif op.kind == TEXT:
+        low, span = np.int32(op.low), np.uint64(op.span)
+        for i in range(len(out)):
+            out[i] += low + np.int32((drawn[i] >> BITS_32) * span >> BITS_32)
+    else:
+        for s in range(op.at, op.at + op.size):
+            least, more = steps[s].least, np.int32(steps[s].more)
+            for i in range(len(out)):
+                out[i] += more if drawn[i] >= least else np.int32(0)
+
+
+@kernel
+def natural(ops, varying, widths, steps, seed, purpose, fixed, numbers, keys, scratch, out):
+    """Fills out int32[n]: a record's length while nothing is put into its elastic slots.
+
+    varying int64: which ops have a drawn width; widths int32[256 a row of `picks`]: of the word that a random byte
+    picks; steps: how the digits of a number follow from what is drawn; fixed: the bytes of everything else, and those
+    of numbers before their first step; scratch uint64[3 a]: what `a` records at a time need. The rest is as `fill` has
+    it. Slot by slot: what a slot is asks no question of each record, and the loops become vectors.
+    """
+    streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
+    room = len(scratch) // 3
+    for first in range(0, len(out), room):
+        own_numbers, own_keys = numbers[first : first + room], keys[first : first + room]
+        own = out[first : first + room]
+        states, drawn, known = scratch[: len(own)], scratch[room : room + len(own)], scratch[2 * room :]
+        for i in range(len(own)):
+            states[i] = word(streams[0], own_numbers[i])
+            own[i] = fixed
+        for v in range(len(varying)):
+            op = ops[varying[v]]
+            slot = Slot(op.kind, op.low, op.span, op.step, op.by_key, op.every, op.of, op.channel, op.pick)
+            if op.kind == WORDS or op.kind == TEXT or op.size:
+                _draw(slot, streams, states, own_numbers, own_keys, known, drawn)
+                _add_widths(op, widths, steps, drawn, own)
+            else:
+                for i in range(len(own)):
+                    number, key = own_numbers[i], own_keys[i]
+                    value = number_of(slot, streams, _states(streams, number, key), number, key)
+                    own[i] += decimal_width(value)
+
+
+@leaf
+def _copied(out, at, text, start, length):
+    for k in range(0, length, 32):
+        move32(out, at + k, text, start + k)
+
+
+@leaf
+def _put_text(out, at, end, op, text, words, picks, state):
+    """Phrases to the end, the last one cut there."""
+    k, drawn = 0, ZERO
+    while at < end:
+        if k & 7 == 0:
+            drawn = word(state, k >> 3)
+        phrase = words[op.at + picks[op.picks * 256 + np.int64(drawn & np.uint64(255))]]
+        move32(out, at, text, phrase.at)
+        at += phrase.length
+        drawn >>= BITS_8
+        k += 1
+
+
+@leaf
+def _put_characters(out, at, width, op, text, state):
+    size, drawn = np.uint64(op.size), ZERO
+    for k in range(width):
+        if k & 3 == 0:
+            drawn = word(state, k >> 2)
+        put_u8(out, at + k, get_u8(text, op.at + np.int64((drawn & LOW_16) * size >> BITS_16)))
+        drawn >>= BITS_16
+
+
+@leaf
+def _date(days):
+    """(year, month, day) of the days since 1970 (H. Hinnant, days_from_civil, after 1970 only)."""
+    days += 719_468
+    era = days // 146_097
+    day = days - era * 146_097
+    year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day -= (153 * month + 2) // 5 - 1
+    month += 3 if month < 10 else -9
+    return era * 400 + year + (1 if month <= 2 else 0), month, day
+
+
+@leaf
+def _put_time(out, at, kind, text, ms, date):
+    """The width of what it wrote: a date and a time of day, to the millisecond but in access logs."""
+    year, month, day = date
+    if kind == CLF:
+        move32(out, at, text, CLF_AT)
+        put_digits(out, at, 2, np.uint64(day))
+        for k in range(3):
+            put_u8(out, at + 3 + k, get_u8(text, MONTHS_AT + 3 * (month - 1) + k))
+        put_digits(out, at + 7, 4, np.uint64(year))
+        clock = at + 12
+    else:
+        move32(out, at, text, ISO_AT)
+        put_digits(out, at, 4, np.uint64(year))
+        put_digits(out, at + 5, 2, np.uint64(month))
+        put_digits(out, at + 8, 2, np.uint64(day))
+        put_digits(out, at + 20, 3, np.uint64(ms % 1000))
+        clock = at + 11
+    second = ms // 1000
+    put_digits(out, clock, 2, np.uint64(second // 3600 % 24))
+    put_digits(out, clock + 3, 2, np.uint64(second // 60 % 60))
+    put_digits(out, clock + 6, 2, np.uint64(second % 60))
+    return 26 if kind == CLF else 24
+
+
+@kernel
+def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_ms, naturals, lengths, starts, out):
+    """Writes record i to out[starts[i]:][:lengths[i]], cut if that is less than its natural length; -1: nothing.
+
+    ops: OPERATION[k], the last of kind END; words: at and length of each in the text, with 32 bytes to read behind
+    each; picks uint8[256 a row]: a random byte's word; elastic: how many slots are; naturals: what `natural` gives. A
+    length is above it only where a slot is elastic. starts must rise, and out have the longest natural length and
+    SLACK_BYTES behind the last record.
+    """
+    streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
+    known_day, date = -1, (1970, 1, 1)
+    for i in range(len(numbers)):
+        length = np.int64(lengths[i])
+        if length <= 0:
+            continue
+        number, key, at = numbers[i], keys[i], starts[i]
+        states = _states(streams, number, key)
+        left, spare = elastic, max(length - np.int64(naturals[i]), 0)
+        for k in range(len(ops)):
+            op = ops[k]
+            _copied(out, at, text, op.literal_at, op.literal_bytes)
+            at += op.literal_bytes
+            kind, width = op.kind, op.width
+            if kind == END:
+                break
+            if op.elastic:
+                width = spare // left
+                spare -= width
+                left -= 1
+            if kind <= WORDS:
+                state = state_of(op, streams, states, number)
+                if kind == CHARACTERS:
+                    _put_characters(out, at, width, op, text, state)
+                elif kind == WORDS:
+                    chosen = words[op.at + picks[op.picks * 256 + np.int64(mixed(state) >> BITS_56)]]
+                    width = np.int64(chosen.length)
+                    _copied(out, at, text, chosen.at, width)
+                else:
+                    for b in range(0, width, 8):
+                        put_i64(out, at + b, np.int64(word(state, b)) if kind == RAW else 0)
+            elif kind <= COUNT:
+                value = number_of(op, streams, states, number, key)
+                width = decimal_width(value)
+                put_digits(out, at, width, np.uint64(value if value >= 0 else -value))
+                if value < 0:
+                    put_u8(out, at, MINUS)
+            elif kind == ID:
+                value = np.uint64(key) % np.uint64(op.size) * ID_FACTOR + streams[1] % np.uint64(op.size)
+                put_digits(out, at, width, value % np.uint64(op.size))
+            elif kind == TEXT:
+                state = state_of(op, streams, states, number)
+                if not op.elastic:
+                    width = op.low + np.int64((mixed(state) >> BITS_32) * np.uint64(op.span) >> BITS_32)
+                _put_text(out, at, at + width, op, text, words, picks, state)
+            else:
+                ms, drawn = times_ms[i], mixed(state_of(op, streams, states, number))
+                ms = min(max(ms - np.int64((drawn & LOW_32) * np.uint64(op.span) >> BITS_32), 0), LAST_MS)
+                if kind <= CLF:
+                    if ms // 86_400_000 != known_day:
+                        known_day = ms // 86_400_000
+                        date = _date(known_day)
+                    width = _put_time(out, at, kind, text, ms, date)
+                else:
+                    put_digits(out, at, width, np.uint64(ms) // THOUSAND if kind == SECONDS else np.uint64(ms))
+            at += width

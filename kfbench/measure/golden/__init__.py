@@ -1,0 +1,1 @@
+"""Vectors that Apache Kafka's own classes wrote, checked against kfbench."""

@@ -1,0 +1,1 @@
+"""The answer of `kfbench migrate`: what moving to another record format costs, phase by phase."""

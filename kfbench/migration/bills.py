@@ -1,0 +1,333 @@
+"""What brokers bear in each phase of a plan (`broker.plans`) and what that costs, all replicas and consumers together.
+
+Measured costs and shares of old clients give a load for each phase; prices make it a bill; two bills give the share of
+old consumers at which the new format stops to pay. Pure: costs come from `measure.migrate` or from a run's rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import inf, isfinite
+from typing import Any, Final, Literal, Self
+
+from kfbench.errors import InvalidConfig
+from kfbench.migration.plans import ZERO_COPY, Cell, Operation, Phase, Plan, fetching, on_fetch, on_produce, splits
+
+GIB: Final = 2**30
+GB: Final = 10**9
+DAYS_A_MONTH: Final = 365.25 / 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """One operation on one log, as measured. losses: as EncodedLog.losses.
+
+    ratio: CPU time against the plan's first operation in the same rounds (median and its 95 % interval). span_ns: the
+    95 % interval of cpu_ns; None: not known.
+    """
+
+    source_bytes: int
+    target_bytes: int
+    cpu_ns: float  # thread CPU time, median
+    span_ns: tuple[float, float] | None = None
+    ratio: tuple[float, float, float] | None = None
+    losses: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cpu_s_per_gib(self) -> float:
+        """CPU seconds per GiB that comes in."""
+        return self.cpu_ns / 1e9 * GIB / self.source_bytes
+
+    @property
+    def bytes_ratio(self) -> float:
+        """Bytes out for each that comes in."""
+        return self.target_bytes / self.source_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What the operations of a plan cost on the same records. size_bytes: those records in each format."""
+
+    codec: str
+    size_bytes: Mapping[str, int]
+    operations: Mapping[Operation, Cost]
+    control: tuple[float, float, float] | None = None  # the first operation against itself: must hold 1.0
+
+    def of(self, operation: Operation) -> Cost:
+        """Raises InvalidConfig."""
+        if operation not in self.operations:
+            path, source, target = operation
+            raise InvalidConfig(f"{path} of {source}{f' to {target}' if target != source else ''} was not measured")
+        return self.operations[operation]
+
+    def at(self, end: Literal[0, 1]) -> "Costs":
+        """With every CPU time at the low or the high end of its interval."""
+        each = self.operations.items()
+        return replace(
+            self, operations={name: replace(c, cpu_ns=c.span_ns[end]) if c.span_ns else c for name, c in each}
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        each = [
+            operation._asdict() | asdict(cost) | {"cpu_s_per_gib": cost.cpu_s_per_gib, "bytes_ratio": cost.bytes_ratio}
+            for operation, cost in self.operations.items()
+        ]
+        return {"codec": self.codec, "size_bytes": dict(self.size_bytes), "control": self.control, "operations": each}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """Who is there and what is kept. Shares from 0 to 1. Raises InvalidConfig, naming the field.
+
+    old_producers: of the records produced; old_consumers: of the records fetched; fan_out: consumers that read each
+    record; replication: copies of each, the leader's included; old_data: share of the records fetched that are from
+    before the plan's writes changed; canary_leaders: share of the leaders on the canary.
+    """
+
+    old_producers: float = 0.1
+    old_consumers: float = 0.2
+    fan_out: float = 3.0
+    replication: int = 3
+    retention_days: float = 7.0
+    old_data: float = 0.0
+    canary_leaders: float = 0.05
+
+    def __post_init__(self) -> None:
+        shares = ("old_producers", "old_consumers", "old_data", "canary_leaders")
+        _check_numbers(self, dict.fromkeys(shares, (0, 1)) | {"replication": (1, inf)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """US dollars. The defaults are assumptions of PRICES_ASSUMED, in the range of public clouds' list prices: replace
+    them by one's own. GB is 10**9 bytes. Raises InvalidConfig, naming the field."""
+
+    cpu_core_hour: float = 0.04
+    storage_gb_month: float = 0.08
+    network_gb: float = 0.01
+
+    def __post_init__(self) -> None:
+        _check_numbers(self, {})
+
+
+PRICES_ASSUMED: Final = "2026-11"
+
+
+def _check_numbers(holder: Traffic | Prices, limits: Mapping[str, tuple[float, float]]) -> None:
+    for name, value in vars(holder).items():
+        low, high = limits.get(name, (0, inf))
+        if not isfinite(value) or not low <= value <= high:
+            wanted = f"{low} to {high}" if high < inf else f"{low} or more"
+            raise InvalidConfig(f"{name}: {value} is not {wanted}")
+
+
+ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What a GiB produced makes brokers do, all replicas and consumers together.
+
+    "A GiB produced" is so many records as take a GiB in the plan's old format: the same records in every phase. Bytes
+    in come from producers to leaders and from leaders to followers, bytes out go to consumers and followers: what is
+    replicated counts at both ends. refused: share of the records offered, and asked for by consumers.
+    """
+
+    append_cpu_s: float = 0.0
+    fetch_cpu_s: float = 0.0
+    down_convert_cpu_s: float = 0.0  # of fetch_cpu_s: consumers' fetches that are not zero-copy
+    in_bytes: float = 0.0
+    out_bytes: float = 0.0
+    zero_copy_bytes: float = 0.0  # of out_bytes
+    disk_bytes: float = 0.0
+    refused_produced: float = 0.0
+    refused_fetched: float = 0.0
+
+    @property
+    def cpu_s(self) -> float:
+        return self.append_cpu_s + self.fetch_cpu_s
+
+    @property
+    def refuses(self) -> bool:
+        """Then its bill is lower than one that serves all, and not because it saves anything."""
+        return self.refused_produced > 0 or self.refused_fetched > 0
+
+    @property
+    def zero_copy_share(self) -> float | None:
+        """Of the bytes that go out; None where none do."""
+        return self.zero_copy_bytes / self.out_bytes if self.out_bytes else None
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+    def __mul__(self, share: float) -> Self:
+        return type(self)(**{name: value * share for name, value in vars(self).items()})
+
+    def to_dict(self) -> dict[str, float | None]:
+        return vars(self) | {"cpu_s": self.cpu_s, "zero_copy_share": self.zero_copy_share}
+
+
+def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
+    """The load of brokers in one phase; of the canary alone where the phase is one. Before, all clients are old."""
+    if phase.only_old or phase.name == plan.before:
+        traffic = replace(traffic, old_producers=1.0, old_consumers=1.0)
+    a_gib = GIB / costs.size_bytes[plan.old]
+    total, stored_bytes = Load(), 0.0
+    for producer, share in _weighted(plan, traffic.old_producers):
+        cell = on_produce(phase, producer, costs.codec)
+        if cell.format is None:
+            total += Load(refused_produced=share)
+            continue
+        cost = costs.of(Operation("append", cell.spoken, phase.writes))
+        stored_bytes += share * a_gib * cost.target_bytes
+        total += Load(append_cpu_s=cost.cpu_ns / 1e9, in_bytes=cost.source_bytes) * (share * a_gib)
+    total += Load(disk_bytes=stored_bytes)
+    fresh = stored_bytes / costs.size_bytes[phase.writes]
+    follower = on_fetch(phase, phase.writes, plan.old if phase.only_old else phase.knows, costs.codec)
+    copies = _fetched(follower, phase.writes, costs) * (fresh * (traffic.replication - 1))
+    total += copies + Load(in_bytes=copies.out_bytes, disk_bytes=copies.out_bytes)  # followers write what they get
+    for consumer, share in _weighted(plan, traffic.old_consumers):
+        for is_old, part, scale in ((False, 1 - traffic.old_data, fresh), (True, traffic.old_data, a_gib)):
+            upgraded = is_old and phase.forces
+            stored = plan.old if is_old and not upgraded else phase.writes
+            cell = on_fetch(phase, stored, consumer, costs.codec)
+            if cell.format is None:
+                total += Load(refused_fetched=share * part)
+            elif part:
+                found = _upgraded(plan, cell, stored, costs) if upgraded else _fetched(cell, stored, costs)
+                found = found if cell.action in ZERO_COPY else replace(found, down_convert_cpu_s=found.fetch_cpu_s)
+                total += found * (share * part * scale * traffic.fan_out)
+    return total
+
+
+def _weighted(plan: Plan, old: float) -> list[tuple[str, float]]:
+    return [(name, share) for name, share in ((plan.old, old), (plan.new, 1 - old)) if share]
+
+
+def _fetched(cell: Cell, stored: str, costs: Costs) -> Load:
+    """One reading of the measured log."""
+    cost = costs.of(fetching(cell, stored))
+    zero_copy_bytes = cost.target_bytes if cell.action in ZERO_COPY else 0
+    return Load(fetch_cpu_s=cost.cpu_ns / 1e9, out_bytes=cost.target_bytes, zero_copy_bytes=zero_copy_bytes)
+
+
+def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
+    """One reading of what a forced upgrade made of the measured log: as large as it left it."""
+    if cell.action not in ZERO_COPY:
+        if not splits(plan, costs.codec):
+            return _fetched(cell, stored, costs)
+        cost = costs.of(Operation("down-convert upgraded", plan.old, plan.old))
+        return Load(fetch_cpu_s=cost.cpu_ns / 1e9, out_bytes=cost.target_bytes)
+    fresh, upgrade = costs.of(fetching(cell, stored)), costs.of(Operation("upgrade", plan.old, stored))
+    size_bytes = upgrade.target_bytes
+    cpu_s = fresh.cpu_ns / 1e9 * size_bytes / fresh.source_bytes
+    return Load(fetch_cpu_s=cpu_s, out_bytes=size_bytes, zero_copy_bytes=size_bytes)
+
+
+def loads(plan: Plan, costs: Costs, traffic: Traffic) -> dict[str, Load]:
+    """The load of each phase by its name. A canary has two: its own, and that of the whole cluster with it."""
+    found: dict[str, Load] = {}
+    for phase in plan.phases:
+        own = load(plan, phase, costs, traffic)
+        if phase.only_old and plan.rest:
+            share = traffic.canary_leaders
+            others = load(plan, plan.phase(plan.rest), costs, traffic)
+            found[f"{phase.name}: that broker"] = own
+            found[f"{phase.name}: the cluster"] = own * share + others * (1 - share)
+        else:
+            found[phase.name] = own
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bill:
+    """Dollars per GiB produced."""
+
+    cpu: float
+    storage: float
+    network: float
+
+    @property
+    def total(self) -> float:
+        return self.cpu + self.storage + self.network
+
+
+def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
+    """CPU as used, bytes on disk for as long as they are kept, bytes in and out. What is refused costs nothing: see
+    `Load.refuses`."""
+    gb_months = found.disk_bytes / GB * traffic.retention_days / DAYS_A_MONTH
+    return Bill(
+        cpu=found.cpu_s / 3600 * prices.cpu_core_hour,
+        storage=gb_months * prices.storage_gb_month,
+        network=(found.in_bytes + found.out_bytes) / GB * prices.network_gb,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakEven:
+    """The share of old consumers at which the new format costs what the old one did; None: it always or never pays.
+
+    span: the shares at which CPU times within their intervals leave open whether it pays, also where those times alone
+    say always or never; None where none is open, or intervals are not known. pays: on which side of the share it is
+    cheaper. saved_*: dollars per GiB produced without and with old consumers only; below 0: it costs more.
+    """
+
+    share: float | None
+    pays: Literal["always", "never", "below", "above"]
+    saved_without: float
+    saved_with_all: float
+    span: tuple[float, float] | None = None
+
+
+Counted = Literal["down-conversion", "everything"]
+
+
+def break_even(
+    plan: Plan, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted = "down-conversion"
+) -> BreakEven:
+    """The plan's goal against what was before, when all clients spoke the old format and nothing was converted.
+
+    counted: "down-conversion" sets the CPU that old consumers cost, their fetches that are not zero-copy, against what
+    is saved in storage and network, and nothing else: no append, up-conversions for old producers among them, and no
+    zero-copy. "everything": the whole bill. The bill is linear in the share of old consumers, so two shares give the
+    line. Raises InvalidConfig where one of the two refuses anybody.
+    """
+    found = _crossing(plan, costs, costs, traffic, prices, counted)
+    if not all(cost.span_ns for cost in costs.operations.values()):
+        return found
+    low, high = costs.at(0), costs.at(1)
+    ends = [_crossing(plan, *pair, traffic, prices, counted) for pair in ((low, high), (high, low))]
+    if all(each.share is None and each.pays == ends[0].pays for each in ends):
+        return found
+    # One end saves no less than the other at any share, so that no two have opposite sides. One without a share has it
+    # at 0 or at 1.
+    beyond = 0.0 if any(each.pays == "above" for each in (found, *ends)) else 1.0
+    shares = [(beyond if each.pays == "always" else 1 - beyond) if each.share is None else each.share for each in ends]
+    return replace(found, span=(min(shares), max(shares)))
+
+
+def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> BreakEven:
+    """before, goal: what operations cost in either phase."""
+    then = replace(traffic, old_producers=1.0, old_consumers=1.0)
+
+    def asked(phase: str, costs: Costs, given: Traffic) -> float:
+        found = load(plan, plan.phase(phase), costs, given)
+        if found.refuses:
+            raise InvalidConfig(f"{plan.name}: {phase!r} refuses a part of the traffic, which is not saved")
+        if counted == "down-conversion":
+            found = replace(found, append_cpu_s=0.0, fetch_cpu_s=found.down_convert_cpu_s)
+        return bill(found, given, prices).total
+
+    def saved(share: float) -> float:
+        return asked(plan.before, before, then) - asked(plan.goal, goal, replace(traffic, old_consumers=share))
+
+    without, with_all = saved(0.0), saved(1.0)
+    if (without >= 0) == (with_all >= 0):
+        return BreakEven(
+            share=None, pays="always" if without >= 0 else "never", saved_without=without, saved_with_all=with_all
+        )
+    return BreakEven(
+        share=without / (without - with_all),
+        pays="below" if without >= 0 else "above",
+        saved_without=without,
+        saved_with_all=with_all,
+    )

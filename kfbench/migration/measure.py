@@ -1,0 +1,166 @@
+"""What the operations of a migration cost: each path on the same records, interleaved, verified before it is timed.
+
+An append is what a leader does with a producer's requests in its request buffer; zero-copy is a fetch that hands out a
+view of them. What the kernel does on the way to disk and network is not measured.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
+from kfbench.broker.append import append
+from kfbench.broker.convert import convert
+from kfbench.broker.fetch import Fetched, fetch
+from kfbench.formats import FORMATS
+from kfbench.log.writing import chained
+from kfbench.measure.cpu import Arm, measure, paired_ratio
+from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
+from kfbench.migration.bills import Cost, Costs
+from kfbench.migration.plans import Operation, PathName, Plan, operations
+from kfbench.records import Records
+
+ROUNDS: Final = 7
+ONE_CALL: Final = 1  # ns: an append changes the buffer that it works in, which is put in place before each sample
+FETCH_BYTES: Final = 1 << 20  # max.partition.fetch.bytes by default
+BASE_OFFSET: Final = 1_000_000  # any but the producer's 0: the broker has something to set
+
+UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
+
+Given = tuple[Records, Int64, BatchFields]
+
+
+def measure_costs(
+    plan: Plan,
+    records: Records,
+    bounds: Int64,
+    codec: str = "none",
+    batch_fields: BatchFields = NO_FIELDS,
+    *,
+    rounds: int = ROUNDS,
+    seed: int = 0,
+) -> Costs:
+    """The costs of a plan on these records, batches as producers send them (offsets from 0, without holes).
+
+    A sample is one call: give so many records that its fixed cost does not show. Raises Unverified where a path gives
+    other records than it should, IllegalCombination, and Refused where a broker does not take them.
+    """
+    given = records, bounds, batch_fields
+    logs = {}
+    for name in plan.formats:
+        fmt = FORMATS[name]
+        logs[name] = fmt.encode(records, bounds, codec, None, batch_fields, lossy=True)
+        verify_records(fmt, *given, logs[name])
+    wanted = operations(plan, codec)
+    sources = {operation: _source(operation, logs, plan.new) for operation in wanted}
+    # One buffer for all, as in cpu.prepare: where each arm has its own, an A/A reads a few percent off.
+    buffer = np.empty(max(len(log.data) for log, _ in sources.values()), np.uint8)
+    prepared = [_prepare(operation, sources[operation][0], given, buffer) for operation in wanted]
+    arms = [arm for arm, *_ in prepared]
+    for arm in arms:
+        arm.verify()
+    samples = measure([*arms, arms[0]], 0, rounds, ONE_CALL, seed)
+    base_ns = samples[0].cpu_ns
+    costs = {}
+    for operation, (_, size_bytes, losses), each in zip(wanted, prepared, samples, strict=False):
+        log, times = sources[operation]
+        cpu_ns, *span_ns = paired_ratio(each.cpu_ns / times, np.ones(rounds))
+        costs[operation] = Cost(
+            source_bytes=round(len(log.data) / times),
+            target_bytes=round(size_bytes / times),
+            cpu_ns=cpu_ns,
+            span_ns=(span_ns[0], span_ns[1]),
+            ratio=paired_ratio(each.cpu_ns / times, base_ns),
+            losses=losses,
+        )
+    return Costs(
+        codec=codec,
+        size_bytes={name: len(log.data) for name, log in logs.items()},
+        operations=costs,
+        control=paired_ratio(samples[-1].cpu_ns, base_ns),
+    )
+
+
+def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> tuple[EncodedLog, float]:
+    """What a path is given, and how many times over.
+
+    A fetch that converts nothing is all fixed cost: it gets as much as a consumer does.
+    """
+    log = logs[operation.source]
+    if operation.path == "down-convert upgraded":
+        return convert(log, new).encoded, 1.0
+    if operation.path not in UNTOUCHED:
+        return log, 1.0
+    times = -(-FETCH_BYTES // len(log.data))
+    positions = chained([log.positions] * times)
+    positions = positions[: np.searchsorted(positions, FETCH_BYTES) + 1]
+    data = np.tile(log.data, times)[: positions[-1]]
+    return EncodedLog(data=data, positions=positions), len(data) / len(log.data)
+
+
+def _prepare(operation: Operation, source: EncodedLog, given: Given, buffer: Bytes) -> tuple[Arm, int, dict[str, int]]:
+    """The arm, the bytes that it gives and what it loses. Raises Unverified."""
+    log = EncodedLog(data=buffer[: len(source.data)], positions=source.positions)
+    call = _call(operation, log)
+
+    def before() -> None:
+        np.copyto(log.data, source.data)
+
+    before()
+    done = call()
+    data = done.data.copy()
+    if operation.path in UNTOUCHED:
+        _verify_untouched(operation, done, source)
+    else:
+        _verify(operation, data, given)
+
+    def verify() -> None:
+        before()
+        if not np.array_equal(call().data, data):
+            raise Unverified(f"{_title(operation)}: another call gave other bytes than were verified")
+
+    return Arm(call=call, before=before, verify=verify), len(data), dict(done.work.losses)
+
+
+def _call(operation: Operation, log: EncodedLog) -> Callable[[], Any]:
+    path, source, target = operation
+    match path:
+        case "append":
+            return lambda: append(
+                log, source, to=target, base_offset=BASE_OFFSET, from_zero=False, in_place=True, lossy=True
+            )
+        case "zero-copy":
+            return lambda: fetch(log, target, fmt=source, scan="never")
+        case "scan":
+            return lambda: fetch(log, target, scan="batches")
+        case "copy" | "down-convert" | "down-convert upgraded":
+            return lambda: fetch(log, target, scan="never", lossy=True)
+        case _:
+            return lambda: convert(log, target)
+
+
+def _title(operation: Operation) -> str:
+    return f"{operation.path} {operation.source} to {operation.target}"
+
+
+def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -> None:
+    """What converts nothing hands on what came in. Raises Unverified."""
+    work = done.work
+    if work.untouched != work.batches or not np.array_equal(done.data, source.data):
+        raise Unverified(f"{_title(operation)}: {work.batches - work.untouched} of {work.batches} batches were touched")
+    if done.zero_copy != (operation.path != "copy"):
+        raise Unverified(f"{_title(operation)}: the fetch was {'' if done.zero_copy else 'not '}zero-copy")
+
+
+def _verify(operation: Operation, data: Bytes, given: Given) -> None:
+    """The bytes are a log of these records, but for what one of the two formats cannot carry. Raises Unverified."""
+    path, source, target = operation
+    fmt = FORMATS[target]
+    _, bounds, batch_fields = given
+    expected = carried(fmt, carried(FORMATS[source], *given), bounds, batch_fields)
+    first = BASE_OFFSET if path == "append" else 0
+    expected = replace(expected, shapes=replace(expected.shapes, offsets=expected.shapes.offsets + first))
+    verify_log(_title(operation), fmt, data, expected)

@@ -1,0 +1,1 @@
+"""The stored rows of a run, as reports ask for them."""

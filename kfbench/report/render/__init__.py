@@ -1,0 +1,1 @@
+"""Tables, figures and words as text, Markdown and HTML."""

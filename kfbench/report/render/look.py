@@ -1,0 +1,87 @@
+"""How formats and their fields look in figures, and how a page takes a figure in.
+
+One colour, one marker and one dash a format, everywhere. The colours keep a CIELAB distance of 25 from one another,
+for normal sight and under simulated protanopia, deuteranopia and tritanopia, and a contrast of 3:1 against their page
+(tests/report/test_look.py). The page replaces each by a CSS variable, so that dark mode can choose its own.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from kfbench.measure.floor import FLOOR
+from kfbench.report.render.tables import slug
+
+INK, GRID, PAPER = "#1c1e21", "#d5d9de", "#fffffe"  # not #ffffff, so that the page can find the paper and drop it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How a format is drawn: colours on a light and on a dark page, marker and dash."""
+
+    light: str
+    dark: str
+    marker: str
+    dash: str | tuple[int, tuple[float, ...]]
+
+
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {
+        "v0": Style(light="#292928", dark="#f2f2f2", marker="s", dash=(0, (1, 1.6))),
+        "v1": Style(light="#d07e06", dark="#eba607", marker="^", dash=(0, (5, 1.5))),
+        "v2": Style(light="#0b45d0", dark="#3f6cf5", marker="o", dash="-"),
+        "v3": Style(light="#ab1d0c", dark="#dc2f36", marker="D", dash="-"),
+        "v3-attributes-only": Style(light="#a07acb", dark="#b088d4", marker="v", dash=(0, (4, 1.5, 1, 1.5))),
+        "v3-header-only": Style(light="#10a37f", dark="#0abf82", marker="P", dash=(0, (2, 1.5))),
+        "columnar": Style(light="#640678", dark="#905174", marker="h", dash=(0, (6, 1.5, 1, 1.5, 1, 1.5))),
+    }
+)
+# The metadata floor, beside formats: in the ink of the text, with a mark that no format has.
+LIMIT = Style(light=INK, dark="#e6e9ec", marker="|", dash="-")
+OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
+
+# Field groups of the stacked bars: where the bytes go, in an order that tells neighbours apart in grey too.
+GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "batch header": ("#10a37f", "#0abf82"),
+        "offsets": ("#0b45d0", "#3f6cf5"),
+        "lengths and counts": ("#d07e06", "#eba607"),
+        "timestamps": ("#ab1d0c", "#dc2f36"),
+        "attributes, magic": ("#292928", "#f2f2f2"),
+        "CRC": ("#a07acb", "#b088d4"),
+    }
+)
+
+
+def style(name: str) -> Style:
+    """A format without a style of its own is drawn grey and named by its label."""
+    return LIMIT if name == FLOOR else STYLES.get(name, OTHER)
+
+
+def css_variables(formats: Sequence[str], dark: bool) -> str:
+    """`--k-v2:#0b45d0;...` for one page theme: of these formats, and of all whose colours a figure may use."""
+    shades = {slug(name): (style(name).dark if dark else style(name).light) for name in (*STYLES, *formats)}
+    shades |= {slug(group): pair[dark] for group, pair in GROUPS.items()}
+    return "".join(f"--{name}:{shade};" for name, shade in shades.items())
+
+
+def inline(svg: str, name: str, description: str) -> str:
+    """A figure for the page: no XML prologue, ids of its own, colours as CSS variables, alt text."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = body.replace("xlink:href", "href")
+    body = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{name}-", body)
+    body = re.sub(
+        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
+        rf'<svg viewBox="\1" role="img" aria-label="{description}">',
+        body,
+    )
+    body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(PAPER, "none")
+    shades = {s.light: slug(n) for n, s in STYLES.items()}  # the groups use six of these shades
+    for shade, variable in shades.items():
+        body = body.replace(shade, f"var(--{variable})")
+    body = body.replace(OTHER.light, "var(--other)")
+    # Lines do with a contrast of 3:1, text needs 4.5:1: more ink in the same hue.
+    body = re.sub(r"(<text [^>]*?fill: )(var\([^)]+\))", r"\1color-mix(in srgb, \2 70%, var(--ink))", body)
+    return re.sub(r"\n\s*", "\n", body)

@@ -1,0 +1,25 @@
+"""Amounts and settings in the words of a report."""
+
+from typing import Any
+
+import pandas as pd
+
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import number
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %".replace("-", "−")
+
+
+def batch_words(size: Any) -> str:
+    return "one record a batch" if size == 1 else f"{number(int(size))} records a batch"
+
+
+def codecs_of(rows: Frame) -> list[str]:
+    """Codec and level of each row in words."""
+    return [codec_words(*each) for each in zip(rows["codec"], rows["level"], strict=True)]
+
+
+def codec_words(codec: str, codec_level: Any) -> str:
+    return codec if pd.isna(codec_level) else f"{codec} {int(codec_level)}"

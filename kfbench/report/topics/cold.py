@@ -1,0 +1,73 @@
+"""CPU on cold data beside the same cells in the caches: what waiting for memory leaves of a format's difference."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kfbench.measure.cpu import OPERATIONS
+from kfbench.report.data.results import AXES, BASE, Results, in_order, level
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import Column, Interval, Table, listed
+
+AA = f"{BASE} again"
+
+
+def table(results: Results, operation: str) -> Table | None:
+    """One row a cell: ratios to v2 cold and, where the run has them, resident; then v2 itself."""
+    cold = _by_cell(results.with_ratios(results.cold), operation)
+    resident = _by_cell(results.with_ratios(results.cpu[results.cpu["cell_id"].isin(list(cold))]), operation)
+    if not cold:
+        return None
+    names = in_order({name for arms in cold.values() for name in arms} - {BASE, AA})
+    body = []
+    first = {cell_id: next(iter(arms.values())) for cell_id, arms in cold.items()}
+    varied = [axis for axis in results.axes if len({getattr(row, axis) for row in first.values()}) > 1]
+    for cell_id, at in sorted(first.items(), key=lambda item: [getattr(item[1], axis) for axis in varied]):
+        arms = cold[cell_id]
+        there: Mapping[str, Any] = resident.get(cell_id, {})
+        ratios = [_ratio(side.get(name)) for name in names for side in (arms, there)]
+        ns = [side[BASE].ns_per_record if BASE in side else None for side in (arms, there)]
+        body.append((*(level(axis, getattr(at, axis)) for axis in varied), *ratios, _ratio(arms.get(AA)), *ns))
+    rotated = min(float(row.rotated_bytes) for row in first.values())
+    return Table(
+        name=f"cold-{operation}",
+        caption=f"{operation}, CPU time relative to {BASE}: cold, and the same cells in the caches",
+        columns=(
+            *(AXES[axis] for axis in varied),
+            *(Column(name=f"{name}, {side}", unit="×") for name in names for side in ("cold", "resident")),
+            Column(name=f"{AA}, cold", unit="×"),
+            *(Column(name=f"{BASE}, {side}", unit="ns a record", digits=1) for side in ("cold", "resident")),
+        ),
+        rows=tuple(body),
+        notes=(f"Calls went round through {rotated / 1e6:,.0f} MB or more.",),
+    )
+
+
+def _by_cell(rows: Frame, operation: str) -> dict[str, dict[str, Any]]:
+    """cell -> format -> row, without a codec; the A/A arm as AA."""
+    rows = rows[(rows["operation"] == operation) & (rows["codec"] == "none")]
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows.itertuples():
+        found.setdefault(str(row.cell_id), {})[AA if row.arm == "aa" else str(row.format)] = row
+    return found
+
+
+def _ratio(row: Any) -> Interval | None:
+    return row.ratio if row is not None and isinstance(row.ratio, Interval) else None
+
+
+def sentence(results: Results) -> str:
+    rows = results.with_ratios(results.cold)
+    rows = rows[(rows["codec"] == "none") & (rows["arm"] == "measure")]
+    said = []
+    for name in in_order(set(rows["format"]) - {BASE}):
+        ranges = []
+        for operation in OPERATIONS:
+            part = rows[(rows["format"] == name) & (rows["operation"] == operation)]
+            medians = [ratio.median for ratio in part["ratio"] if isinstance(ratio, Interval)]
+            if medians:
+                ranges.append(f"{min(medians):.2f} to {max(medians):.2f} to {operation}")
+        if ranges:
+            said.append(f"{name} takes {listed(ranges)}")
+    if not said:
+        return ""
+    return f"On data that no cache holds, in times of {BASE}'s CPU: {'; '.join(said)}."

@@ -1,0 +1,244 @@
+"""The size model of one run: what a fleet of so many messages a day takes in each format, and what the model cost."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+import pandas as pd
+
+from kfbench.migration.bills import Traffic
+from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
+from kfbench.report.data.results import BASE, Results, as_cell, in_order
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import Cell, Column, Table, number
+from kfbench.report.topics.workloads import NONE, Named
+from kfbench.workloads.catalogue import DEFAULT
+
+NEW: Final = "v3"
+TB: Final = 10**12
+MIB: Final = 1 << 20
+COPIES: Final = Traffic().replication
+ALL: Final = "equal shares"
+SHARES: Final = f"{ALL}: as many messages of each workload, which is assumed; no fleet is known to be like that."
+PACKED: Final = (
+    "Under a codec: an upper limit, by the bytes a record of this run's bytes cells, payload and all, a few thousand "
+    "records of each. Their batches are those of a client without a codec; one that compresses fits more records into "
+    "a batch that batch.size ends, and has fewer headers to save on."
+)
+Pair = tuple[float, float]  # bytes in v2 and in v3
+ONE_COPY: Final = "As producers send them, one copy: replication multiplies it."
+
+
+class Fleet:
+    """What a run's model rows add up to. Of several seeds or blocks the first one of each workload counts."""
+
+    def __init__(self, results: Results) -> None:
+        rows = results.all[results.all["kind"] == "model"]
+        found: dict[str, Modelled] = {}
+        for each in modelled(rows.to_dict("records")):
+            found.setdefault(label(each), each)
+        self.rows = rows
+        self.workloads = dict(sorted(found.items()))
+        self._results = results
+
+    @cached_property
+    def formats(self) -> list[str]:
+        return in_order(name for each in self.workloads.values() for name in each.formats)
+
+    @cached_property
+    def compared(self) -> dict[str, Modelled]:
+        """Workloads that have both v2 and v3."""
+        return {name: each for name, each in self.workloads.items() if {BASE, NEW} <= each.formats.keys()}
+
+    @cached_property
+    def codecs(self) -> dict[str, dict[str, Pair]]:
+        """Of codecs that the run has bytes of the same workloads under: workload -> bytes a record in v2 and in v3."""
+        found: dict[str, dict[str, Pair]] = {}
+        named = Named(self._results)
+        for each in named.sizes:
+            shown = each.with_codec != NONE and each.with_codec in named.shown_codecs
+            if shown and {BASE, NEW} <= each.of.keys():
+                found.setdefault(each.with_codec, {})[each.label] = each.of[BASE], each.of[NEW]
+        return found
+
+    @cached_property
+    def growth(self) -> Frame:
+        """CPU seconds by records, a column a workload; empty where several hosts measured."""
+        if len({host for each in self.workloads.values() for host in each.hosts}) != 1:
+            return pd.DataFrame()
+        lines = {
+            name: pd.Series([cost / 1e9 for cost in each.growth.cpu_ns], index=each.growth.records)
+            for name, each in self.workloads.items()
+        }
+        return pd.DataFrame(lines).sort_index()
+
+
+def label(each: Modelled) -> str:
+    return each.workload if each.variant in (None, DEFAULT) else f"{each.workload}/{each.variant}"
+
+
+def day_table(fleet: Fleet) -> Table:
+    """Bytes of so many messages a day, one row a workload."""
+    body: list[tuple[Cell, ...]] = [
+        (
+            name,
+            each.records,
+            _records_a_batch(each),
+            *(_scaled(total.bytes_for()) if (total := each.formats.get(fmt)) else None for fmt in fleet.formats),
+        )
+        for name, each in fleet.workloads.items()
+    ]
+    return Table(
+        name="fleet",
+        caption=f"{_messages()} messages a day in each format, no codec",
+        columns=(
+            Column(name="workload"),
+            Column(name="records modelled"),
+            Column(name="records a batch", digits=1),
+            *(Column(name=name, unit="TB a day", digits=1) for name in fleet.formats),
+        ),
+        rows=tuple(body),
+        notes=(ONE_COPY,),
+    )
+
+
+def saved_table(fleet: Fleet) -> Table | None:
+    """What v3 saves of v2's bytes a day, without a codec and under those that the run has bytes of."""
+    if not fleet.compared:
+        return None
+    rows = [(name, [_plain(each), *_packed(fleet, name)]) for name, each in fleet.compared.items()]
+    if len(rows) > 1:
+        rows.append((ALL, [_mean(each) for each in zip(*(pairs for _, pairs in rows), strict=True)]))
+    columns = [Column(name="workload"), Column(name=f"{BASE}, one copy", unit="TB a day", digits=1)]
+    for codec in (NONE, *fleet.codecs):
+        what = "no codec" if codec == NONE else codec
+        what += "" if codec == NONE else ", at most"
+        columns += [
+            Column(name=f"saved, {what}", unit="%", digits=2),
+            Column(name=f"saved, {what}, {COPIES} copies", unit="TB a day", digits=2),
+        ]
+    notes = [f"Stored and sent {COPIES} times: the leader's copy and those of its followers."]
+    if len(rows) > 1:
+        notes.append(SHARES)
+    if fleet.codecs:
+        notes.append(PACKED)
+    return Table(
+        name="fleet-saved",
+        caption=f"What {NEW} saves of {BASE} at {_messages()} messages a day",
+        columns=tuple(columns),
+        rows=tuple(
+            (name, _scaled(pairs[0][0]) if pairs[0] else None, *(cell for pair in pairs for cell in _saved(pair)))
+            for name, pairs in rows
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _plain(each: Modelled) -> Pair | None:
+    return each.formats[BASE].bytes_for(), each.formats[NEW].bytes_for()
+
+
+def _packed(fleet: Fleet, name: str) -> list[Pair | None]:
+    found = [each.get(name) for each in fleet.codecs.values()]
+    return [(pair[0] * MESSAGES_A_DAY, pair[1] * MESSAGES_A_DAY) if pair else None for pair in found]
+
+
+def _mean(pairs: Sequence[Pair | None]) -> Pair | None:
+    """None where any is missing: means of others would not compare."""
+    known = [pair for pair in pairs if pair]
+    if len(known) < len(pairs):
+        return None
+    return sum(base for base, _ in known) / len(known), sum(new for _, new in known) / len(known)
+
+
+def _saved(pair: Pair | None) -> tuple[Cell, Cell]:
+    if pair is None:
+        return None, None
+    base, new = pair
+    return 100 * (base - new) / base, _scaled((base - new) * COPIES)
+
+
+def cost_table(fleet: Fleet) -> Table:
+    """What the model itself took: is it linear, and how much memory did it need?"""
+    timed = not fleet.growth.empty
+    body: list[tuple[Cell, ...]] = []
+    for name, each in fleet.workloads.items():
+        costs = each.growth.ns_a_record
+        times = (each.growth.cpu_ns[-1] / 1e9, costs[0], costs[-1], min(costs), max(costs), each.growth.exponent)
+        body.append((name, each.records, len(costs), *(times if timed else [None] * 6), each.resident_bytes / MIB))
+    return Table(
+        name="fleet-cost",
+        caption="What the model took: records made and sized in all formats",
+        columns=(
+            Column(name="workload"),
+            Column(name="records"),
+            Column(name="cells"),
+            Column(name="CPU", unit="s", digits=1),
+            *(Column(name=cell, unit="ns a record", digits=1) for cell in ("first cell", "last cell", "least", "most")),
+            Column(name="exponent of records", digits=3),
+            Column(name="largest worker", unit="MiB", digits=0),
+        ),
+        rows=tuple(body),
+        notes=(
+            "An exponent of 1 is a cost linear in records; it is fitted to what each cell took a record, not to sums.",
+            "The largest worker is a whole process, libraries included.",
+        ),
+    )
+
+
+def growth_table(fleet: Fleet) -> Table:
+    """CPU seconds of the model by records, one column a workload: what the figure draws."""
+    return Table(
+        name="fleet-growth",
+        caption="CPU seconds that the model took by the end of each cell",
+        columns=(Column(name="records"), *(Column(name=name, unit="s") for name in fleet.growth)),
+        rows=tuple(
+            (int(at), *map(as_cell, row)) for at, row in zip(fleet.growth.index, fleet.growth.to_numpy(), strict=True)
+        ),
+    )
+
+
+def sentence(fleet: Fleet) -> str:
+    """What v3 saves over the workloads, and what the model took."""
+    said = []
+    if fleet.compared:
+        each = sorted(fleet.compared, key=lambda name: _saved_share(fleet.compared[name]))
+        spans = [_saved_words(fleet, name) for name in dict.fromkeys((each[0], each[-1]))]
+        said.append(f"At {_messages()} messages a day {NEW} saves {' to '.join(spans)}, one copy without a codec")
+    records = sum(each.records for each in fleet.workloads.values())
+    worker = max(each.resident_bytes for each in fleet.workloads.values()) / MIB
+    many = len(fleet.workloads)
+    text = f"{number(records)} records of {many} workload{'s' if many > 1 else ''} were made as shapes and sized"
+    exponents = [each.growth.exponent for each in fleet.workloads.values() if each.growth.exponent is not None]
+    if exponents and not fleet.growth.empty:
+        text += f"; their cost grows as records to the power of {_span(exponents)}"
+    said.append(f"{text}, and no worker held more than {worker:,.0f} MiB")
+    return ". ".join(said) + "."
+
+
+def _saved_words(fleet: Fleet, name: str) -> str:
+    each = fleet.compared[name]
+    saved, base = each.saved_bytes(NEW) or 0.0, each.formats[BASE].bytes_for()
+    return f"{number(_scaled(saved), 2)} of {number(_scaled(base), 1)} TB ({100 * _saved_share(each):.2f} %, {name})"
+
+
+def _saved_share(each: Modelled) -> float:
+    return 1 - each.formats[NEW].bytes_for() / each.formats[BASE].bytes_for()
+
+
+def _span(values: Sequence[float]) -> str:
+    words = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))
+    return " to ".join(words)
+
+
+def _records_a_batch(each: Modelled) -> float:
+    total = each.formats.get(BASE) or next(iter(each.formats.values()))
+    return total.records / total.batches
+
+
+def _scaled(size_bytes: float) -> float:
+    return size_bytes / TB
+
+
+def _messages() -> str:
+    return f"{MESSAGES_A_DAY:,}"

@@ -1,0 +1,135 @@
+"""The metadata floor of the named workloads beside what formats take: how much of v2's overhead lies above a lean
+header of 29 bytes and a count a batch and the entropy of the columns, and how much of that the others save."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES
+from kfbench.report.data.results import BASE, Results
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import Column, Table, listed, number
+from kfbench.report.topics.workloads import NONE, Named
+from kfbench.workloads.catalogue import DEFAULT
+
+OTHERS: Final = ("v3", "v3-headers-first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """One workload or variant, without a codec; bytes of metadata a record: the floor, what of it is the header, and
+    `of` each format."""
+
+    label: str
+    is_variant: bool
+    records_a_batch: float
+    floor: float
+    header: float
+    of: Mapping[str, float]
+
+    @property
+    def above(self) -> float:
+        """The share of v2's overhead that lies above the floor."""
+        return 1 - self.floor / self.of[BASE]
+
+    def saved(self, name: str) -> float | None:
+        """The share of what v2 takes above the floor that the format does not; None where it was not measured."""
+        return (self.of[BASE] - self.of[name]) / (self.of[BASE] - self.floor) if name in self.of else None
+
+
+def parts(floors: Frame) -> str:
+    """What a floor is made of, with the bytes of the headers of these."""
+    sizes = [number(size, 0) for size in sorted({*(headers(floors) / floors["batches"]).round()})]
+    words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
+    return f"a lean header of {words} bytes a batch and the entropy of the columns of lengths, times and offsets"
+
+
+def headers(floors: Frame) -> Frame:
+    """What of each floor is the headers of its batches, in bytes: a series beside these rows."""
+    return floors["field_bytes"].map(lambda fields: json.loads(fields)["batch_header"]).astype(float)
+
+
+def gaps(results: Results, named: Named) -> list[Gap]:
+    """Of the named workloads that have a floor and v2, in the order of the other tables."""
+    floors = results.floors.assign(header_per_record=headers(results.floors) / results.floors["records"])
+    floors = floors.set_index("cell_id")
+    rows = named.rows[(named.rows["kind"] == "bytes") & (named.rows["codec"] == NONE)]
+    rows = rows.assign(overhead=(rows["size_bytes"] - rows["payload_bytes"]) / rows["records"])
+    overheads = {
+        (str(workload), str(variant)): (
+            part["cell_id"].iloc[0],
+            dict(zip(part["format"], part["overhead"], strict=True)),
+        )
+        for (workload, variant), part in rows.groupby(["workload", "variant"], sort=False)
+    }
+    found = []
+    for each in named.sizes:
+        cell_id, of = overheads.get((each.workload, each.variant), ("", {}))
+        if each.with_codec != NONE or cell_id not in floors.index or BASE not in of:
+            continue
+        found.append(
+            Gap(
+                label=each.label,
+                is_variant=each.variant != DEFAULT,
+                records_a_batch=each.records_a_batch,
+                floor=float(floors.loc[cell_id, "overhead_per_record"]),
+                header=float(floors.loc[cell_id, "header_per_record"]),
+                of={name: float(of[name]) for name in (BASE, *OTHERS) if name in of},
+            )
+        )
+    return found
+
+
+def table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
+    """One row a workload, or the variants; None where none has a floor."""
+    found = [each for each in every if each.is_variant == variants]
+    if not found:
+        return None
+    others = [name for name in OTHERS if any(name in each.of for each in found)]
+    return Table(
+        name="floors-variants" if variants else "floors",
+        caption=f"{'Variants' if variants else 'Workloads'}: bytes of metadata a record beside the metadata floor",
+        columns=(
+            Column(name="workload"),
+            Column(name="records a batch", digits=1),
+            *(Column(name=name, unit="bytes") for name in (FLOOR, f"{FLOOR}: header", f"{FLOOR}: columns")),
+            *(Column(name=name, unit="bytes") for name in (BASE, *others)),
+            Column(name=f"{BASE} above the floor", unit="%", digits=0),
+            *(Column(name=f"saved of it by {name}", unit="%", digits=0) for name in others),
+        ),
+        rows=tuple(
+            (
+                each.label,
+                each.records_a_batch,
+                each.floor,
+                each.header,
+                each.floor - each.header,
+                *(each.of.get(name) for name in (BASE, *others)),
+                100 * each.above,
+                *(None if (share := each.saved(name)) is None else 100 * share for name in others),
+            )
+            for each in found
+        ),
+        notes=(
+            f"{FLOOR}: a lean batch header, and the zero-order entropy of each column of lengths, times and offsets.",
+            f"Its header is a choice, no limit: {HEADER_BYTES} bytes, a count, {PRODUCER_BYTES} with a producer.",
+            "One static model a workload, which itself takes nothing: docs/methodology.md says what that leaves out.",
+        ),
+    )
+
+
+def sentence(every: Sequence[Gap]) -> str:
+    """How much of v2's overhead is above the floor, and how much of that others save; empty without floors."""
+    found = [each for each in every if not each.is_variant]
+    if not found:
+        return ""
+    above = f"{_span([each.above for each in found])} of the overhead of {BASE} lies above the metadata floor"
+    shares = {name: [share for each in found if (share := each.saved(name)) is not None] for name in OTHERS}
+    saved = [f"{name} saves {_span(each)}" for name, each in shares.items() if each]
+    return f"{above}; of that {listed(saved)}." if saved else f"{above}."
+
+
+def _span(shares: list[float]) -> str:
+    least, most = (number(round(100 * share)) for share in (min(shares), max(shares)))
+    return f"{least} %" if least == most else f"{least} to {most} %"

@@ -1,0 +1,46 @@
+"""What compaction leaves of batches when it takes records out of them: headers that fewer records share."""
+
+from typing import Final
+
+import numpy as np
+
+from kfbench.broker.compact import sizes_with_holes
+from kfbench.claims.documents import KIP_931_WRITTEN_MS
+from kfbench.layouts import NO_TIMESTAMP
+from kfbench.records import Records
+from kfbench.report.render.tables import Cell, Column, Table
+from kfbench.report.topics.broker_paths import Paths
+
+HOLES: Final = (1, 2, 10, 100)  # one record of so many stays
+DAY_MS: Final = 86_400_000
+
+
+def table(paths: Paths) -> Table | None:
+    """What is left of batches of 100 records when a part of them goes, in bytes a survivor beyond key and value.
+
+    Reckoned from the formats, not measured: the bytes that compaction writes without a codec.
+    """
+    if not any(operation.startswith("compact") for operation in paths.operations):
+        return None
+    count = 1_000
+    records = Records.from_lists(
+        [b"v" * 100] * count, keys=[b"k" * 16] * count, timestamps_ms=[KIP_931_WRITTEN_MS + i for i in range(count)]
+    )
+    body: list[tuple[Cell, ...]] = []
+    for step in HOLES:
+        keep = np.arange(count) % step == step - 1
+        survivors = int(keep.sum())
+        for horizon_ms in (NO_TIMESTAMP, KIP_931_WRITTEN_MS + DAY_MS):
+            sizes = [sizes_with_holes(name, records, 100, keep, horizon_ms).sum() for name in paths.formats]
+            over = [float(size) / survivors - 116 for size in sizes]
+            body.append((f"1 in {step}" if step > 1 else "all", horizon_ms != NO_TIMESTAMP, *over))
+    return Table(
+        name="broker-holes",
+        caption="Holes: overhead of what compaction leaves of batches of 100, bytes a record, reckoned without a codec",
+        columns=(Column(name="kept"), Column(name="delete horizon"), *(Column(name=name) for name in paths.formats)),
+        rows=tuple(body),
+        notes=(
+            "16-byte keys, 100-byte values, records 1 ms apart. Batches are not merged: a header is shared by fewer.",
+            "A delete horizon takes the base timestamp's place, and timestamp deltas count from it: here a day.",
+        ),
+    )

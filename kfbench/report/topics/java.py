@@ -1,0 +1,102 @@
+"""Whether Apache Kafka's own Java and kfbench agree on which format is dearer, cell by cell."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from kfbench.report.data.results import BASE
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
+from kfbench.report.topics.peers import JAVA, OTHERS, OURS, WORDS, Peers, span
+
+Word = Literal["agree", "differ", "undecided"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """One format, operation and cell: CPU time to v2's by Kafka's Java and by us, round by round."""
+
+    operation: str
+    batch_size: int
+    value_bytes: int
+    format: str
+    java: Interval
+    ours: Interval
+
+    @property
+    def word(self) -> Word:
+        """agree: both intervals lie on one side of 1; differ: on different ones; undecided: one of them holds 1."""
+        sides = {_side(self.java), _side(self.ours)}
+        return "undecided" if 0 in sides else "agree" if len(sides) == 1 else "differ"
+
+
+def _side(ratio: Interval) -> int:
+    """1: dearer than v2; -1: cheaper; 0: the interval holds 1."""
+    return (ratio.low > 1) - (ratio.high < 1)
+
+
+def pairs(found: Peers) -> list[Pair]:
+    """None of them where Kafka's Java was not there."""
+    return [
+        Pair(
+            operation=operation,
+            batch_size=arm.batch_size,
+            value_bytes=arm.value_bytes,
+            format=arm.format,
+            java=java,
+            ours=found.ratio(arm._replace(peer=OURS), arm._replace(peer=OURS, format=BASE)),
+        )
+        for operation in WORDS
+        for arm, java in found.to_base(JAVA, operation)
+    ]
+
+
+def sentence(found: Peers, every: Sequence[Pair]) -> str:
+    """every: `pairs` of them. Nothing where Kafka's Java was not there."""
+    if not every:
+        return ""
+    said = []
+    for operation, does in WORDS.items():
+        own = [pair for pair in every if pair.operation == operation]
+        words = Counter(pair.word for pair in own)
+        theirs, ours = (
+            [span([getattr(pair, side).median for pair in own if pair.format == name]) for name in OTHERS]
+            for side in ("java", "ours")
+        )
+        said.append(
+            f"Kafka {does} v0 in {theirs[0]} and v1 in {theirs[1]} times the CPU time of {BASE}, kfbench in {ours[0]} "
+            f"and {ours[1]}; of {len(own)} pairs the two agree on which is dearer in {words['agree']}, differ in "
+            f"{words['differ']}, and are undecided in {words['undecided']} (an interval holds 1)."
+        )
+    said.append(f"{BASE} against itself reads {span(found.again(JAVA))} in Java. No claim goes beyond what both show.")
+    return " ".join(said)
+
+
+def table(found: Peers, every: Sequence[Pair]) -> Table | None:
+    """every: `pairs` of them. None where Kafka's Java was not there."""
+    by_cell: dict[tuple[str, int, int], dict[str, Pair]] = {}
+    for pair in every:
+        by_cell.setdefault((pair.operation, pair.batch_size, pair.value_bytes), {})[pair.format] = pair
+    if not by_cell:
+        return None
+    body: list[tuple[Cell, ...]] = []
+    for cell, of_cell in by_cell.items():
+        ratios = [ratio for name in OTHERS for ratio in (of_cell[name].java, of_cell[name].ours)]
+        verdict = [f"{word}: {listed(names)}" for word in get_args(Word) if (names := _worded(of_cell, word))]
+        body.append((*cell, *ratios, "; ".join(verdict)))
+    return Table(
+        name="java",
+        caption=f"CPU time relative to {BASE}: Apache Kafka {found.versions[JAVA]} and kfbench",
+        columns=(
+            Column(name="operation"),
+            Column(name="records a batch"),
+            Column(name="value", unit="bytes"),
+            *(Column(name=f"{name}, {peer}", unit="×") for name in OTHERS for peer in (JAVA, OURS)),
+            Column(name="which is dearer"),
+        ),
+        rows=tuple(body),
+    )
+
+
+def _worded(of_cell: Mapping[str, Pair], word: Word) -> list[str]:
+    return [name for name in OTHERS if of_cell[name].word == word]

@@ -1,0 +1,286 @@
+"""Migrations at this run's own costs: what each phase makes brokers do, and when a new format stops to pay.
+
+Rules, shares and prices are those of kfbench.migration.plans and bills. The costs are the run's rows. All paths of a
+cell were timed on one host, but apart from one another. Loads and bills are sums of medians, so they carry no interval.
+The interval of a break-even has all CPU times at one end of theirs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.errors import IllegalCombination, InvalidConfig
+from kfbench.measure.cpu import paired_ratio
+from kfbench.migration import bills, plans
+from kfbench.migration.bills import BreakEven, Cost, Costs, Prices, Traffic
+from kfbench.migration.plans import Operation, Plan
+from kfbench.report.data.results import per_call
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.report.topics.broker_paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
+from kfbench.report.topics.proposals import Claim, Found
+
+TRAFFIC: Final = Traffic()
+PRICES: Final = Prices()
+ALL_OLD: Final = replace(TRAFFIC, old_producers=1.0, old_consumers=1.0)  # before, nobody is new
+TIB_IN_GIB: Final = 1024
+# The path whose rows tell of an operation. What a fetch and a forced upgrade convert, they convert as `convert` does;
+# an append makes one batch of a request, where these make one of every plain message. Nothing here measures "copy".
+MEASURED_AS: Final = {"zero-copy": "fetch", "down-convert": CONVERSION, "upgrade": CONVERSION}
+
+
+def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str) -> Costs:
+    """What the run knows of the plan's operations on the records of one cell. Raises IllegalCombination."""
+    found: dict[Operation, Cost] = {}
+    sizes: dict[str, int] = {}
+    for operation in plans.operations(plan, codec):
+        row = paths.find(cell_id, with_codec, *_measured_as(operation))
+        if row is not None:
+            found[operation] = _cost(row)
+            sizes[operation.source] = int(row.source_bytes)
+    for operation in plans.operations(plan, codec):
+        if operation.path == "zero-copy" and operation not in found and operation.source in sizes:
+            found |= _handed_on(paths, operation, sizes[operation.source])
+    return Costs(codec=codec, size_bytes=sizes, operations=found)
+
+
+def _measured_as(operation: Operation) -> tuple[str, str, str]:
+    """(path, format, what it is converted to) of its rows."""
+    path, source, target = operation
+    if source == target:
+        return APPEND if path == "append" else MEASURED_AS.get(path, ""), source, ""
+    return APPEND_CONVERSION if path == "append" else MEASURED_AS.get(path, ""), source, target
+
+
+def _cost(row: Any) -> Cost:
+    times = per_call(row)
+    cpu_ns, low, high = paired_ratio(times, np.ones(len(times)))
+    return Cost(
+        source_bytes=int(row.source_bytes), target_bytes=int(row.size_bytes), cpu_ns=cpu_ns, span_ns=(low, high)
+    )
+
+
+def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Operation, Cost]:
+    """A call that touches nothing costs the same whatever it hands on: as measured on other logs of the format."""
+    rows = [row for row in paths.of("fetch") if row.format == operation.source and row.status == "ok"]
+    if not rows:
+        return {}
+    calls = [_cost(row).cpu_ns for row in rows]
+    cpu_ns, low, high = paired_ratio(calls, np.ones(len(calls)))
+    return {operation: Cost(source_bytes=size_bytes, target_bytes=size_bytes, cpu_ns=cpu_ns, span_ns=(low, high))}
+
+
+def phases(paths: Paths, plan: Plan) -> Table | None:
+    """Load and bill of each phase at the default shares, for each codec, in the cell nearest to the reference."""
+    body: list[tuple[Cell, ...]] = []
+    for row in _cells(paths):
+        if row.cell_id != paths.reference(CONVERSION):
+            continue
+        try:
+            costs = costs_of(paths, plan, row.cell_id, row.with_codec, row.codec)
+            loads = bills.loads(plan, costs, TRAFFIC)
+            loads[plan.before] = bills.load(plan, plan.phase(plan.before), costs, ALL_OLD)
+        except (InvalidConfig, IllegalCombination, KeyError) as error:
+            body.append((None, row.with_codec, *[None] * 8, _reason(error)))
+            continue
+        for name, load in loads.items():
+            total = None if load.refuses else bills.bill(load, TRAFFIC, PRICES).total * TIB_IN_GIB
+            share = load.zero_copy_share
+            gib = (load.out_bytes / bills.GIB, load.disk_bytes / bills.GIB)
+            refused = (100 * load.refused_produced, 100 * load.refused_fetched)
+            zero_copy = None if share is None else 100 * share
+            body.append(
+                (name, row.with_codec, load.append_cpu_s, load.fetch_cpu_s, *gib, zero_copy, *refused, total, "")
+            )
+    if all(row[0] is None for row in body):
+        return None
+    return Table(
+        name=f"broker-migrate-{plan.name}",
+        caption=f"{plan.summary}: brokers' load for each GiB produced, in {plan.old} ({paths.setting(CONVERSION)})",
+        columns=(
+            Column(name="phase"),
+            Column(name="codec"),
+            Column(name="append CPU", unit="s"),
+            Column(name="fetch CPU", unit="s"),
+            Column(name="out", unit="GiB"),
+            Column(name="on disk", unit="GiB"),
+            Column(name="zero-copy", unit="% of out", digits=0),
+            Column(name="refused", unit="% produced", digits=0),
+            Column(name="refused", unit="% fetched", digits=0),
+            Column(name="bill", unit="US$ a TiB"),
+            Column(name="why not measured"),
+        ),
+        rows=tuple(body),
+        notes=("A phase that refuses anybody has no bill: what is refused is not saved.",),
+    )
+
+
+def assumed() -> str:
+    """The shares and prices behind the tables, which nobody measured."""
+    shares = asdict(TRAFFIC)
+    prices = asdict(PRICES)
+    return (
+        f"Assumed, not measured: old producers {_percent(shares.pop('old_producers'))}, old consumers "
+        f"{_percent(shares.pop('old_consumers'))}, data from before {_percent(shares.pop('old_data'))}, leaders on the "
+        f"canary {_percent(shares.pop('canary_leaders'))}; "
+        + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in shares.items())
+        + f"; prices of {bills.PRICES_ASSUMED} in US$: "
+        + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in prices.items())
+        + ". Before the migration all clients are old. A fetch that converts costs what its conversion does, and "
+        "zero-copy its call, whatever is handed on. kfbench migrate answers for other shares and prices."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def actions(plan: Plan) -> Table:
+    """What runs in each phase for old and new clients, on records that are written in it; without a codec."""
+    rows = []
+    for phase in plan.phases:
+        clients = (plan.old,) if phase.only_old else (plan.old, plan.new)
+        produced = {name: plans.on_produce(phase, name, "none") for name in clients}
+        fetched = {name: plans.on_fetch(phase, phase.writes, name, "none") for name in clients}
+        cells = [
+            (found[name].error or found[name].action) if name in found else None
+            for found in (produced, fetched)
+            for name in (plan.old, plan.new)
+        ]
+        rows.append((phase.name, phase.writes, *cells, phase.summary))
+    return Table(
+        name=f"broker-migrate-{plan.name}-actions",
+        caption=f"{plan.summary}: what brokers do in each phase, without a codec",
+        columns=(
+            Column(name="phase"),
+            Column(name="written"),
+            Column(name=f"{plan.old} producer"),
+            Column(name=f"{plan.new} producer"),
+            Column(name=f"{plan.old} consumer"),
+            Column(name=f"{plan.new} consumer"),
+            Column(name="brokers"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _cells(paths: Paths) -> Iterator[Any]:
+    """A row of each cell and codec in which a conversion was tried."""
+    return iter({(row.cell_id, row.with_codec): row for row in paths.of(CONVERSION)}.values())
+
+
+def _reason(error: Exception) -> str:
+    return f"{error.args[0]} was not measured" if isinstance(error, KeyError) else str(error)
+
+
+def break_evens(paths: Paths, plan: Plan) -> list[tuple[Any, BreakEven | str]]:
+    """(a row of the cell and codec, its break-even or why there is none) of each."""
+    found: list[tuple[Any, BreakEven | str]] = []
+    for row in _cells(paths):
+        try:
+            costs = costs_of(paths, plan, row.cell_id, row.with_codec, row.codec)
+            found.append((row, bills.break_even(plan, costs, TRAFFIC, PRICES)))
+        except (InvalidConfig, IllegalCombination, KeyError) as error:
+            found.append((row, _reason(error)))
+    return found
+
+
+def break_even(paths: Paths, plan: Plan) -> Table | None:
+    """The share of old consumers up to which storage and network save more than down-conversion costs."""
+    found = break_evens(paths, plan)
+    if all(isinstance(each, str) for _, each in found):
+        return None
+    axes = paths.axes_of([row for row, _ in found])
+    body: list[tuple[Cell, ...]] = []
+    for row, each in found:
+        if isinstance(each, str):
+            body.append((*key_cells(axes, row), None, each, None, None))
+            continue
+        share = _share(each)
+        saved = (each.saved_without * TIB_IN_GIB, each.saved_with_all * TIB_IN_GIB)
+        body.append((*key_cells(axes, row), share, _side(each), *saved))
+    return Table(
+        name=f"broker-migrate-{plan.name}-break-even",
+        caption=f"{plan.summary}: the share of old consumers at which down-conversion costs what {plan.new} on disk "
+        "saves in storage and network",
+        columns=(
+            *key_columns(axes),
+            Column(name="old consumers", unit="%", digits=1),
+            Column(name=f"{plan.new} pays"),
+            Column(name="saved without old consumers", unit="US$ a TiB", digits=3),
+            Column(name="saved with none but old", unit="US$ a TiB", digits=3),
+        ),
+        rows=tuple(body),
+    )
+
+
+def _share(found: BreakEven) -> Interval | float | None:
+    """In percent."""
+    if found.share is None or found.span is None:
+        return None if found.share is None else 100 * found.share
+    low, high = found.span
+    return Interval(median=100 * found.share, low=100 * low, high=100 * high)
+
+
+def _side(found: BreakEven) -> str:
+    return found.pays if found.share is None else f"{found.pays} {_rough(100 * found.share)} %"
+
+
+def _rough(percent: float) -> str:
+    """As many digits as a threshold has that CPU times of some percent decide."""
+    return number(percent, 0 if percent >= 10 else 1)
+
+
+def sentence(paths: Paths) -> str:
+    """The span of the break-even shares of each plan."""
+    said = []
+    for plan in plans.PLANS.values():
+        found = [each for _, each in break_evens(paths, plan) if not isinstance(each, str)]
+        if found:
+            said.append(f"{plan.old} to {plan.new}: {_shares(found)}")
+    return f"A new format on disk pays, at the prices and shares assumed below, {'; '.join(said)}." if said else ""
+
+
+def _shares(found: list[BreakEven]) -> str:
+    """below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2"""
+    words = []
+    for side in ("below", "above"):
+        shares = [100 * each.share for each in found if each.pays == side and each.share is not None]
+        if shares:
+            low, high = _rough(min(shares)), _rough(max(shares))
+            span = low if low == high else f"{low} to {high}"
+            words.append(f"{side} {span} % of old consumers in {len(shares)} of {len(found)} cases")
+    for side in ("always", "never"):
+        count = sum(each.pays == side for each in found)
+        if count:
+            words.append(f"{side} in {count} of {len(found)}")
+    return listed(words)
+
+
+def _kip931_last_word(paths: Paths) -> Found | None:
+    found = [each for _, each in break_evens(paths, plans.find("v3")) if not isinstance(each, str)]
+    if not found or not paths.one_host:
+        return None
+    return Found(measured=f"v3 pays {_shares(found)}", truths=[each.pays == "always" for each in found])
+
+
+LAST_WORD: Final = Claim(
+    source="KIP-931, why it was discarded",
+    words="The benefits of the space savings outweigh the cost incurred for message conversion",
+    find=_kip931_last_word,
+    because="it depends on the share of old consumers: the cost of conversions grows with it, the saving does not",
+)
+
+
+def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
+    """Of each plan that the run has costs for: its break-even and its phases; and what it runs, to fold away."""
+    if not paths.one_host:
+        return [], []
+    shown, folded = [], []
+    for plan in plans.PLANS.values():
+        found = [table for table in (break_even(paths, plan), phases(paths, plan)) if table is not None]
+        if found:
+            shown += found
+            folded.append(actions(plan))
+    return shown, folded

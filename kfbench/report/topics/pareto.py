@@ -1,0 +1,216 @@
+"""CPU against bytes: for which formats more bytes buy less time, at the reference point and in the smallest batches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pandas as pd
+
+from kfbench.measure.cpu import OPERATIONS
+from kfbench.report.data.capability import lacking
+from kfbench.report.data.results import BASE, Results, in_order, setting
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
+from kfbench.report.render.words import batch_words
+from kfbench.report.topics.workloads import lost_of
+
+Place = Literal["front", "beaten", "lossy"]
+SAID: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
+RULE: Final = (
+    "Of formats that lose nothing of these records, the fewest bytes first, one is on the front where it takes less "
+    "CPU time than each on it of fewer bytes, and no more than each of as many; the others are beaten; times differ "
+    f"where their intervals lie apart, by more than {BASE} differs from itself."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One format in one cell, both against v2. lost: what it does not keep of these records; lacking: what v2 could
+    carry of others, and this one could not."""
+
+    format: str
+    bytes_ratio: float
+    cpu: Interval
+    lost: tuple[str, ...]
+    lacking: tuple[str, ...]
+
+    @property
+    def is_dearer(self) -> bool:
+        """In both, and clearly."""
+        return self.bytes_ratio > 1 and self.cpu.low > 1
+
+    @property
+    def words(self) -> str:
+        """v0, without times"""
+        return f"{self.format}, without {listed(self.lost)}" if self.lost else self.format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Measured):
+    """The same among the others of its cell."""
+
+    place: Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Front:
+    """All formats of one cell and operation, the fewest bytes first."""
+
+    operation: str
+    batch_size: int
+    setting: str
+    points: tuple[Point, ...]
+
+    @property
+    def on_it(self) -> list[str]:
+        return [point.format for point in self.points if point.place == "front"]
+
+
+def fronts(results: Results) -> list[Front]:
+    """At the reference point and where batches are the smallest; none without CPU times beside bytes."""
+    rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
+    if rows.empty:
+        return []
+    least = rows["batch_size"].min()
+    cells = {
+        str(cell["cell_id"].iloc[0]): cell
+        for cell in (
+            results.nearest(rows),
+            results.nearest(rows[rows["batch_size"] == least], batch_size=least),
+        )
+    }
+    return [found for cell in cells.values() for found in _of_cell(results, results.with_ratios(cell))]
+
+
+def _of_cell(results: Results, cell: Frame) -> list[Front]:
+    at = cell.iloc[0]
+    sizes = results.uncompressed
+    for axis in results.axes:
+        sizes = sizes[sizes[axis] == at[axis]]
+    by_format = {row.format: row for row in sizes.itertuples()}
+    found = []
+    for operation in OPERATIONS:
+        measured = [
+            Measured(
+                format=row.format,
+                bytes_ratio=by_format[row.format].size_per_record / by_format[BASE].size_per_record,
+                cpu=row.ratio,
+                lost=(lost := lost_of(by_format[row.format].losses)),
+                lacking=tuple(what for what in lacking(row.format, BASE) if what not in lost),
+            )
+            for row in cell[cell["operation"] == operation].itertuples()
+            if isinstance(row.ratio, Interval) and {row.format, BASE} <= by_format.keys()
+        ]
+        if len(measured) > 1:
+            found.append(
+                Front(
+                    operation=operation,
+                    batch_size=int(at["batch_size"]),
+                    setting=setting({axis: at[axis] for axis in results.axes}),
+                    points=tuple(_placed(measured, results.noise)),
+                )
+            )
+    return found
+
+
+def _placed(measured: Iterable[Measured], noise: tuple[float, float] | None) -> Iterator[Point]:
+    """By the RULE, the fewest bytes first."""
+    front: list[Measured] = []
+    for each in sorted(measured, key=lambda each: (each.bytes_ratio, each.cpu.median, each.format)):
+        if each.lost:
+            yield Point(**vars(each), place="lossy")
+        elif all(
+            _is_less(each.cpu, other.cpu, noise)
+            if other.bytes_ratio < each.bytes_ratio
+            else not _is_less(other.cpu, each.cpu, noise)
+            for other in front
+        ):
+            front.append(each)
+            yield Point(**vars(each), place="front")
+        else:
+            yield Point(**vars(each), place="beaten")
+
+
+def _is_less(one: Interval, other: Interval, noise: tuple[float, float] | None) -> bool:
+    """Their intervals lie apart, by more than v2 reads against itself."""
+    return one.high < other.low and one.median / other.median < (noise[0] if noise else 1.0)
+
+
+def table(found: Sequence[Front]) -> Table | None:
+    """One row a format and batch size; both operations."""
+    if not found:
+        return None
+    by_batch: dict[int, dict[str, Front]] = {}
+    for front in found:
+        by_batch.setdefault(front.batch_size, {})[front.operation] = front
+    body: list[tuple[Cell, ...]] = []
+    for batch_size, of in by_batch.items():
+        named = {operation: {point.format: point for point in front.points} for operation, front in of.items()}
+        sizes = {point.format: point.bytes_ratio for front in of.values() for point in front.points}
+        for name in in_order(sizes):
+            points = [named.get(operation, {}).get(name) for operation in OPERATIONS]
+            said = [cell for point in points for cell in ((point.cpu, SAID[point.place]) if point else (None, None))]
+            lost = next((listed(point.lost) or None, listed(point.lacking) or None) for point in points if point)
+            body.append((batch_size, name, sizes[name], *said, *lost))
+    return Table(
+        name="pareto",
+        caption=f"Bytes and CPU time relative to {BASE} ({'; '.join(dict.fromkeys(front.setting for front in found))})",
+        columns=(
+            Column(name="records a batch"),
+            Column(name="format", swatch=True),
+            Column(name="all bytes", unit=f"× {BASE}", digits=3),
+            *(
+                column
+                for operation in OPERATIONS
+                for column in (
+                    Column(name=f"{operation} CPU", unit=f"× {BASE}"),
+                    Column(name="on the front", unit=operation),
+                )
+            ),
+            Column(name="loses", unit="these records"),
+            Column(name="has no", unit="for other records"),
+        ),
+        rows=tuple(body),
+        notes=(RULE, f"Has no: of what {BASE} has, by the format's own capabilities."),
+    )
+
+
+def pictured(found: Sequence[Front]) -> dict[str, Frame]:
+    """Title -> format, lost, bytes, median, low, high, front, beyond: what the figure shows. Beyond its edges lies what
+    takes more bytes than v2 and, its interval above 1, more CPU time."""
+    return {
+        f"{front.operation}, {batch_words(front.batch_size)}": pd.DataFrame(
+            {
+                "format": [point.format for point in front.points],
+                "lost": [listed(point.lost) for point in front.points],
+                "bytes": [point.bytes_ratio for point in front.points],
+                "median": [point.cpu.median for point in front.points],
+                "low": [point.cpu.low for point in front.points],
+                "high": [point.cpu.high for point in front.points],
+                "front": [point.place == "front" for point in front.points],
+                "beyond": [point.is_dearer for point in front.points],
+            }
+        )
+        for front in found
+    }
+
+
+def sentence(found: Sequence[Front]) -> str:
+    """Who is on each front, where v2 and v3 stand, and who is not compared."""
+    said: list[str] = []
+    lossy: dict[str, str] = {}
+    unable: set[str] = set()
+    for front in found:
+        lossy |= {point.format: point.words for point in front.points if point.lost}
+        beaten = [point.format for point in front.points if point.format in (BASE, "v3") and point.place == "beaten"]
+        where = f"to {front.operation} at {batch_words(front.batch_size)}"
+        beside = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
+        said.append(f"{where} {listed(front.on_it)}{beside}")
+        unable |= {point.format for point in front.points if point.place == "front" and point.lacking}
+    if not said:
+        return ""
+    text = f"Of formats that lose nothing of these records, on the front of bytes and CPU stand, {'; '.join(said)}."
+    if unable:
+        have = "has" if len(unable) == 1 else "have"
+        text += f" {listed(in_order(unable))} {have} no room for all that {BASE} has: the table says for what."
+    return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text

@@ -1,0 +1,227 @@
+"""Other implementations beside ours, on the same records, in the same rounds and on one host.
+
+Read from datasets/peers/cpu.json, which `make peers` writes. Its host is named and may be another than the run's: no
+time of one stands beside a time of the other. Its samples are held against the limits of a run's own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.noise import noise_facts
+from kfbench.measure.schema import table as rows_of
+from kfbench.report.data.results import BASE
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.shipped import DATASETS
+
+FILE: Final = DATASETS / "peers" / "cpu.json"
+OURS: Final = "kfbench"
+JAVA: Final = "Kafka's Java"
+LIMIT: Final = "limit"
+OTHERS: Final = ("v0", "v1")
+FORMATS: Final = (*OTHERS, BASE)  # those that Kafka writes, in the order of their magic
+WORDS: Final = {"encode": "writes", "decode": "reads"}
+ALIKE: Final = (
+    "Before anything was timed, each wrote the same records as the same bytes, but for a batch's leader epoch, which "
+    "is the broker's to fill, and read them back with the same offsets, timestamps (v0 has none), keys and values; "
+    "checksums are computed and checked. The limit is a copy of the finished batches and their checksums, and reads "
+    "nothing. aiokafka, kafka-python and Java take and make an object a record, kfbench columns: what a program then "
+    "does with them is not in it. kfbench, the limit and Java write into one buffer again and again, aiokafka and "
+    "kafka-python into new memory each time. Python's collector is off for all that run in Python, and the JVM's "
+    "compiler and collector run on threads of their own, which are not counted: what a collector costs whoever makes "
+    "objects is in no figure."
+)
+
+
+class _Arm(msgspec.Struct):
+    peer: str
+    operation: str
+    format: str
+    arm: str
+    inner_loops: int
+    cpu_ns: list[int]
+    wall_ns: list[int]
+
+
+class _Cell(msgspec.Struct):
+    batch_size: int
+    value_bytes: int
+    records: int
+    arms: list[_Arm]
+
+
+class _File(msgspec.Struct):
+    measured: str
+    peers: dict[str, str]
+    machines: dict[str, str]
+    environment: dict[str, Any]
+    cells: list[_Cell]
+
+
+class ArmKey(NamedTuple):
+    """One peer, operation and format on one cell's records. again: BASE a second time."""
+
+    peer: str
+    operation: str
+    format: str
+    batch_size: int
+    value_bytes: int
+    again: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peers:
+    """What the file holds. versions: peer -> version, in the order of the columns. machines: peer -> what ran it, where
+    that is not Python. load: of the host's last minute, this measurement in it. noise: what a run would be called noisy
+    for. ns: CPU time a record, float64[rounds]; round i of an operation's belongs together."""
+
+    host: str
+    cpu: str
+    load: float | None
+    measured: str
+    versions: Mapping[str, str]
+    machines: Mapping[str, str]
+    noise: Sequence[str]
+    ns: Mapping[ArmKey, NDArray[np.float64]]
+
+    def ratio(self, arm: ArmKey, base: ArmKey) -> Interval:
+        median, low, high = paired_ratio(self.ns[arm], self.ns[base])
+        return Interval(median=median, low=low, high=high)
+
+    def to_base(self, peer: str, operation: str) -> Iterator[tuple[ArmKey, Interval]]:
+        """Each arm of OTHERS with its ratio to the same peer's BASE."""
+        for arm in self.ns:
+            if (arm.peer, arm.operation) == (peer, operation) and arm.format in OTHERS:
+                yield arm, self.ratio(arm, arm._replace(format=BASE))
+
+    def again(self, peer: str) -> list[float]:
+        """What a peer's BASE reads against itself."""
+        return [self.ratio(arm, arm._replace(again=False)).median for arm in self.ns if arm.peer == peer and arm.again]
+
+
+@lru_cache(maxsize=1)
+def load(path: Path = FILE) -> Peers | None:
+    """None where nothing was measured."""
+    if not path.is_file():
+        return None
+    file = msgspec.json.decode(path.read_bytes(), type=_File)
+    ns = {
+        ArmKey(arm.peer, arm.operation, arm.format, cell.batch_size, cell.value_bytes, arm.arm == "aa"): np.array(
+            arm.cpu_ns, np.float64
+        )
+        / arm.inner_loops
+        / cell.records
+        for cell in file.cells
+        for arm in cell.arms
+    }
+    return Peers(
+        host=file.environment["host"],
+        cpu=file.environment["cpu"] or file.environment["machine"],
+        load=file.environment.get("load_1_min"),
+        measured=file.measured[:10],
+        versions=file.peers,
+        machines=file.machines,
+        noise=_noise(file),
+        ns=ns,
+    )
+
+
+def _noise(file: _File) -> list[str]:
+    """As rows of a run, a cell for each peer and cell. Times are of one call: the A/A arm may have been called another
+    number of times a sample."""
+    rows = [
+        {
+            "kind": "cpu",
+            "status": "ok",
+            "host": file.environment["host"],
+            "cell_id": f"{arm.peer}, {cell.batch_size} records a batch, {cell.value_bytes} bytes",
+            "operation": arm.operation,
+            "format": arm.format,
+            "arm": arm.arm,
+            "cpu_ns": [round(each / arm.inner_loops) for each in arm.cpu_ns],
+            "wall_ns": [round(each / arm.inner_loops) for each in arm.wall_ns],
+        }
+        for cell in file.cells
+        for arm in cell.arms
+    ]
+    return list(noise_facts(rows_of(rows))["seen"])
+
+
+def noise_sentence(found: Peers) -> str:
+    """Stands above all that the section says; nothing where the samples were quiet."""
+    if not found.noise:
+        return ""
+    return f"Noisy: {'; '.join(found.noise)}. Take the times of other implementations with that in mind."
+
+
+def sentence(found: Peers) -> str:
+    """How many times our CPU time the others take for BASE."""
+    said = []
+    for operation in WORDS:
+        parts = []
+        for peer in found.versions:
+            arms = [arm for arm in found.ns if (arm.peer, arm.operation, arm.format) == (peer, operation, BASE)]
+            if peer != OURS and arms:
+                ratios = [found.ratio(arm, arm._replace(peer=OURS)).median for arm in arms if not arm.again]
+                parts.append(f"{peer} {span(ratios)}")
+        said.append(f"to {operation} {BASE} {listed(parts)}")
+    return f"CPU time in multiples of kfbench's, the least and the most of all cells: {'; '.join(said)}."
+
+
+def span(medians: Sequence[float]) -> str:
+    return f"{min(medians):.2f} to {max(medians):.2f}"
+
+
+def table(found: Peers, hosts: list[str]) -> Table:
+    """hosts: those of the run beside which it is printed."""
+    others = [peer for peer in found.versions if peer != OURS]
+    body: list[tuple[Cell, ...]] = []
+    for arm in found.ns:
+        if arm.peer != OURS or arm.again:
+            continue
+        ratios = [
+            found.ratio(theirs, arm) if (theirs := arm._replace(peer=peer)) in found.ns else None for peer in others
+        ]
+        ours_ns = float(np.median(found.ns[arm]))
+        body.append((arm.operation, arm.format, arm.batch_size, arm.value_bytes, ours_ns, *ratios))
+    body.sort(key=lambda row: (list(WORDS).index(str(row[0])), str(row[1])))
+    again = "; ".join(f"{peer} {span(found.again(peer))}" for peer in found.versions)
+    machines = [f"{peer} ran on {machine}." for peer, machine in found.machines.items()]
+    return Table(
+        name="peers",
+        caption="CPU time of other implementations in multiples of kfbench's, plain records",
+        columns=(
+            Column(name="operation"),
+            Column(name="format"),
+            Column(name="records a batch"),
+            Column(name="value", unit="bytes"),
+            Column(name=OURS, unit="ns a record", digits=1),
+            *(Column(name=_named(found, peer), unit="×") for peer in others),
+        ),
+        rows=tuple(body),
+        notes=(
+            _measured(found, hosts),
+            *machines,
+            ALIKE,
+            f"{BASE} against itself reads, lowest and highest: {again}.",
+        ),
+    )
+
+
+def _named(found: Peers, peer: str) -> str:
+    return peer if peer == LIMIT else f"{peer} {found.versions[peer]}"
+
+
+def _measured(found: Peers, hosts: list[str]) -> str:
+    same = "so was this run" if hosts == [found.host] else "this run was not"
+    return (
+        f"Measured {found.measured} on {found.host} ({found.cpu}; load {number(found.load, 1)} as it ended; {same}), "
+        f"all in the same rounds, each in a fresh random order; no row of the run enters."
+    )

@@ -1,0 +1,230 @@
+"""Which of v0 to v3 is the smallest over batch size and value size at once, and how much less than v2 it takes.
+
+Compared are formats that lose nothing of the records. What another one takes stands beside them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from kfbench.report.data.capability import limits
+from kfbench.report.data.results import AXES, BASE, MAIN, Results, in_order, level, setting
+from kfbench.report.render.frames import Frame
+from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
+from kfbench.report.render.words import batch_words, codecs_of
+from kfbench.report.topics.workloads import BEST_KNOWN, NONE, TIE, lost_of, smaller_than_all
+
+DOWN, ACROSS = "batch_size", "value_bytes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Win:
+    """One cell. winners: of the formats that lose nothing the smallest, and those that tie with it; saving: the
+    smallest's, a share of v2's bytes; at_a_loss: formats that lose something and take less still; ratios: format ->
+    bytes against v2's."""
+
+    batch_size: int
+    value_bytes: int
+    winners: tuple[str, ...]
+    saving: float
+    at_a_loss: tuple[str, ...]
+    ratios: Mapping[str, float]
+
+    @property
+    def is_tie(self) -> bool:
+        """v2 is among the smallest, and not alone: nothing is won."""
+        return BASE in self.winners and len(self.winners) > 1
+
+    @property
+    def words(self) -> str:
+        """v3 −23.7 %; v2; tie."""
+        if self.is_tie or self.winners[0] == BASE:
+            return "tie" if self.is_tie else BASE
+        return f"{self.winners[0]} −{100 * self.saving:.{0 if self.saving >= 0.1 else 1}f} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map:
+    """The cells of one codec. rows: those that it is made of; fixed: where the other axes stand; formats: those
+    measured; lost: what each of them loses."""
+
+    codec: str
+    rows: Frame
+    fixed: Mapping[str, Any]
+    formats: tuple[str, ...]
+    lost: Mapping[str, tuple[str, ...]]
+    wins: tuple[Win, ...]
+
+    @cached_property
+    def by_cell(self) -> dict[tuple[int, int], Win]:
+        return {(each.batch_size, each.value_bytes): each for each in self.wins}
+
+    @property
+    def batch_sizes(self) -> list[int]:
+        return sorted({each.batch_size for each in self.wins})
+
+    @property
+    def value_sizes(self) -> list[int]:
+        return sorted({each.value_bytes for each in self.wins})
+
+    @property
+    def setting(self) -> str:
+        return f"{'no codec' if self.codec == NONE else self.codec}; {setting(self.fixed)}"
+
+
+def maps(results: Results) -> list[Map]:
+    """Without a codec, then under zstd at the level that has most cells, as far as the run has both axes there."""
+    rows = results.grid_bytes
+    rows = rows.assign(with_codec=codecs_of(rows))
+    found = []
+    known = rows["codec"].isin([NONE, BEST_KNOWN])
+    for codec, part in rows[known & rows["format"].isin(MAIN)].groupby("with_codec", sort=True):
+        plane = results.plane(part, DOWN, ACROSS)
+        if plane is not None:
+            found.append(_map(str(codec), *plane))
+    plain = [each for each in found if each.codec == NONE]
+    packed = sorted((each for each in found if each.codec != NONE), key=lambda each: -len(each.wins))
+    return [each for each in (*plain, *packed[:1]) if each.wins]
+
+
+def _map(codec: str, rows: Frame, fixed: Mapping[str, Any]) -> Map:
+    formats = in_order(rows["format"])
+    lost = {
+        name: tuple(dict.fromkeys(what for each in rows[rows["format"] == name]["losses"] for what in lost_of(each)))
+        for name in formats
+    }
+    wins = []
+    for (batch_size, value_bytes), part in rows.groupby([DOWN, ACROSS], sort=True):
+        sizes = dict(zip(part["format"], part["size_per_record"].astype(float), strict=True))
+        whole = {name: sizes[name] for name in in_order(sizes) if not lost[name]}
+        if BASE not in whole or len(whole) < 2:
+            continue
+        least = min(whole, key=lambda name: whole[name])
+        winners = [least, *(name for name in whole if name != least and whole[name] <= whole[least] * (1 + TIE))]
+        others = {name: sizes[name] for name in in_order(sizes) if lost[name]}
+        wins.append(
+            Win(
+                batch_size=int(batch_size),
+                value_bytes=int(value_bytes),
+                winners=tuple(winners),
+                saving=1 - sizes[least] / sizes[BASE],
+                at_a_loss=tuple(smaller_than_all(whole, others)),
+                ratios={name: sizes[name] / sizes[BASE] for name in in_order(sizes)},
+            )
+        )
+    return Map(codec=codec, rows=rows, fixed=fixed, formats=tuple(formats), lost=lost, wins=tuple(wins))
+
+
+def pictured(found: Map) -> Frame:
+    """What the figure shows: a row a cell."""
+    return pd.DataFrame(
+        [
+            (_bytes(each.value_bytes), number(each.batch_size), each.words, _winner(each), each.saving)
+            for each in found.wins
+        ],
+        columns=["x", "y", "words", "format", "saving"],
+    )
+
+
+def _winner(win: Win) -> str:
+    return "" if win.is_tie else win.winners[0]
+
+
+def table(found: Map) -> Table:
+    """The map in words: one row a batch size, one column a value size."""
+    values = found.value_sizes
+    return Table(
+        name=_name("map", found),
+        caption=f"Of {listed(found.formats)} the smallest that loses nothing, and what it saves of the bytes of {BASE} "
+        f"({found.setting})",
+        columns=(AXES[DOWN], *(Column(name=f"value {_bytes(size)}", unit="bytes") for size in values)),
+        rows=tuple((at, *(_words(found, at, size) for size in values)) for at in found.batch_sizes),
+        notes=(
+            f"tie: {BASE} takes at most {100 * TIE:.0f} % more than the smallest.",
+            *filter(None, (limits(name, BASE) for name in _winners(found))),
+            *_at_a_loss(found),
+        ),
+    )
+
+
+def ratio_table(found: Map) -> Table:
+    """Each format's bytes against v2's, one row a cell."""
+    others = [name for name in found.formats if name != BASE]
+    return Table(
+        name=_name("map-ratios", found),
+        caption=f"All bytes relative to {BASE} ({found.setting})",
+        columns=(
+            AXES[DOWN],
+            AXES[ACROSS],
+            *(Column(name=name, digits=3) for name in others),
+            Column(name="smallest that loses nothing, and what ties with it"),
+        ),
+        rows=tuple(
+            (
+                each.batch_size,
+                level(ACROSS, each.value_bytes),
+                *(each.ratios.get(name) for name in others),
+                listed(each.winners),
+            )
+            for each in found.wins
+        ),
+    )
+
+
+def _winners(found: Map) -> list[str]:
+    """Of any cell, ties aside."""
+    return in_order(win.winners[0] for win in found.wins if not win.is_tie)
+
+
+def _at_a_loss(found: Map) -> Iterator[str]:
+    """What the formats lose that are not compared, and in how many cells they take less than any that is."""
+    for name, lost in found.lost.items():
+        if lost:
+            cells = sum(name in each.at_a_loss for each in found.wins)
+            yield (
+                f"{name} leaves out {listed(lost)} and is not compared: it takes less than all these in {cells} of "
+                f"{len(found.wins)} cells."
+            )
+
+
+def _name(what: str, found: Map) -> str:
+    return f"{what}-{found.codec}".replace(" ", "-")
+
+
+def _bytes(size: int) -> str:
+    shown = level(ACROSS, size)
+    return number(shown)
+
+
+def _words(found: Map, batch_size: int, value_bytes: int) -> Cell:
+    win = found.by_cell.get((batch_size, value_bytes))
+    return None if win is None else Ranked(win.words, 0.0 if win.is_tie else -win.saving)
+
+
+def sentence(found: list[Map]) -> str:
+    """Who wins in how many cells, how much at most, how many are ties, and who takes less at a loss."""
+    said = []
+    for each in found:
+        parts = []
+        for name in _winners(each):
+            own = [win for win in each.wins if not win.is_tie and win.winners[0] == name]
+            best = max(own, key=lambda win: win.saving)
+            where = f"{batch_words(best.batch_size)} and {_value_words(best.value_bytes)}"
+            by = f" (by up to {100 * best.saving:.0f} %, at {where})" if name != BASE else ""
+            parts.append(f"{name} is the smallest in {len(own)}{by}")
+        ties = sum(win.is_tie for win in each.wins)
+        parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE}")
+        words = "without a codec" if each.codec == NONE else f"under {each.codec}"
+        said.append(
+            f"Of {len(each.wins)} cells {words}, in which {listed(each.formats)} are compared and no other format, "
+            f"{listed(parts)}, among those that lose nothing."
+        )
+        said += _at_a_loss(each)
+    return " ".join(said)
+
+
+def _value_words(size: int) -> str:
+    return "null values" if size == -1 else f"{number(size)} byte values"

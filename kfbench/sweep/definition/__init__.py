@@ -1,0 +1,1 @@
+"""The TOML file of a sweep and the cells that it means."""

@@ -1,0 +1,114 @@
+"""Which cells of a profile are wanted: COLUMN=VALUE[,VALUE...], or != < <= > >=, as users write it."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from operator import ge, gt, le, lt
+from typing import Any, Final
+
+from kfbench.errors import InvalidConfig
+from kfbench.sweep.definition.grid import Cell, Profile
+
+NULL: Final = "null"
+# Columns of a cell that are no axes. An axis of the same name is the same thing.
+COLUMNS: Final[dict[str, Callable[[Cell], Any]]] = {
+    "kind": lambda cell: cell.kind,
+    "workload": lambda cell: cell.workload.name,
+    "codec": lambda cell: cell.codec,
+    "level": lambda cell: cell.level,
+    "path": lambda cell: cell.path or None,
+    "to": lambda cell: cell.to,
+}
+_ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+_FILTER: Final = re.compile(r"\s*([a-z_]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """One of them. text: as it was given."""
+
+    column: str
+    sign: str
+    values: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Filter":
+        """Raises InvalidConfig for what is no filter."""
+        found = _FILTER.fullmatch(text)
+        values = tuple(value.strip() for value in found[3].split(",")) if found else ()
+        if not found or not all(values):
+            raise InvalidConfig(f"{text!r}: COLUMN=VALUE[,VALUE...] is wanted, or one of != < <= > >=")
+        if found[2] in _ORDERS and (len(values) > 1 or _number(values[0]) is None):
+            raise InvalidConfig(f"{text!r}: {found[2]} takes one number")
+        return cls(column=found[1], sign=found[2], values=values, text=text)
+
+    def matches(self, value: Any) -> bool:
+        """Of one value of the column. None matches `null` alone."""
+        if self.sign in _ORDERS:
+            given = _number(self.values[0])
+            return (
+                isinstance(value, int | float) and not _is_null(self.column, value) and _ORDERS[self.sign](value, given)
+            )
+        return any(_same(self.column, value, wanted) for wanted in self.values) == (self.sign == "=")
+
+
+def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
+    """The profile with the cells, and the blocks, for which all the filters hold. A part is not for publishing.
+
+    A cell of several blocks stays for those that are wanted, with the formats that they ask for. One whose workload has
+    no such axis goes. Raises InvalidConfig for a column that no cell has, and where nothing is left.
+    """
+    wanted = [Filter.parse(text) for text in filters]
+    axes = dict.fromkeys(axis for cell in profile.cells for axis in cell.axes)
+    known = list(dict.fromkeys(("grid", *COLUMNS, *axes)))
+    for each in wanted:
+        if each.column not in known:
+            raise InvalidConfig(f"{each.text!r}: no column {each.column!r} (columns: {', '.join(known)})")
+    cells = tuple(kept for cell in profile.cells for kept in _kept(cell, wanted))
+    if not cells:
+        grids_of_profile = ", ".join(grid.name for grid in profile.grids)
+        raise InvalidConfig(
+            f"{' and '.join(filters)}: none of the {len(profile.cells):,} cells of {profile.name} "
+            f"(grids: {grids_of_profile})"
+        )
+    named = {grid for cell in cells for grid in cell.grids}
+    grids = tuple(grid for grid in profile.grids if grid.name in named)
+    return replace(profile, cells=cells, grids=grids, filter=tuple(filters), publish=False)
+
+
+def _kept(cell: Cell, filters: Collection[Filter]) -> Iterator[Cell]:
+    grids = dict(cell.grids)
+    for each in filters:
+        if each.column == "grid":
+            grids = {name: formats for name, formats in grids.items() if each.matches(name)}
+        elif each.column in COLUMNS:
+            if not each.matches(COLUMNS[each.column](cell)):
+                return
+        elif each.column not in cell.axes or not each.matches(cell.axes[each.column]):
+            return
+    if grids:
+        yield cell.of(grids)
+
+
+def _same(column: str, value: Any, wanted: str) -> bool:
+    if _is_null(column, value) or wanted == NULL:
+        return _is_null(column, value) and wanted == NULL
+    if isinstance(value, bool):
+        return wanted.lower() == str(value).lower()
+    if isinstance(value, int | float):
+        return _number(wanted) == value
+    return fnmatchcase(str(value), wanted)
+
+
+def _is_null(column: str, value: Any) -> bool:
+    """A length of -1 is null, as it is in a profile."""
+    return value is None or (column.endswith("_bytes") and value == -1)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

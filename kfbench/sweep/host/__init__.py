@@ -1,0 +1,1 @@
+"""Prepare a host for a sweep: Java, packages for executors, compiled kernels."""

@@ -1,0 +1,220 @@
+"""Compile kernels before anything is measured: on all cores, where cells would do it one after another.
+
+The first call of a kernel compiles it for the whole machine. That takes up to some seconds, and it would count for a
+cell that has a time limit. Kernels that are in the cache are loaded, in about a second for all.
+"""
+
+import hashlib
+import os
+import signal
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import product
+from multiprocessing import connection, get_context
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from kfbench.batches import BatchFields
+from kfbench.formats import FORMATS
+from kfbench.kernels import CACHE_FOLDER, COMPILED
+from kfbench.measure.bytes import measure_size
+from kfbench.measure.cpu import READINGS, Operation, prepare
+from kfbench.measure.paths import measure_path
+from kfbench.measure.prefix import has_prefix
+from kfbench.progress import counting
+from kfbench.records import Records
+from kfbench.sweep.definition.grid import Cell
+from kfbench.workloads.catalogue import NamedWorkload
+
+BATCH_RECORDS = 5
+RECORDS = 20
+CODECS: Final = ("none", "gzip")  # which codec it is makes no difference to kernels
+# Broker paths that share kernels: each group is compiled by one process.
+PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mirror-look"), ())
+
+DONE: Final = "compiled"
+COMPILING: Final = "compiling kernels, once"
+COMPILING_S: Final = 60.0  # of the default profile, about, on two cores
+
+Names = tuple[str, ...]
+PathsOfFormats = tuple[tuple[str, Names], ...]
+
+
+class Wanted(NamedTuple):
+    """A format, whether cells have records with headers, and how they read it beside decoding all."""
+
+    format: str
+    with_headers: bool
+    operations: tuple[Operation, ...]
+
+
+Call = tuple[Callable[[Any], None], Any]
+
+
+def compilations(cells: Sequence[Cell]) -> list[Call]:
+    """Return functions and their argument, to be called in this order by as many processes as there are cores.
+
+    Formats share kernels with their kind, paths with formats, and named workloads those that fill templates. Two calls
+    that want the same kernel at the same time would both compile it.
+    """
+    formats: dict[str, None] = {}
+    paths: dict[str, dict[str, None]] = defaultdict(dict)
+    readings: dict[str, dict[Operation, None]] = defaultdict(dict)
+    with_headers: set[str] = set()
+    for cell in (each for each in cells if each.kind != "floor"):
+        names = (*cell.formats, *([cell.to] if cell.to else []))
+        formats |= dict.fromkeys(names)
+        if not with_headers.issuperset(names) and _has_headers(cell):
+            with_headers.update(names)
+        for name in cell.formats:
+            if cell.kind in READINGS:
+                readings[name][READINGS[cell.kind]] = None
+            elif cell.kind == "prefix" and has_prefix(FORMATS[name]):
+                readings[name]["decode-metadata"] = None
+        if cell.path and not cell.to:  # a conversion is reading and writing, which its formats have compiled
+            paths[cell.path].update(dict.fromkeys(cell.formats))
+    families = by_family(formats)
+    calls: list[Call] = [
+        (compile_formats, tuple(Wanted(name, name in with_headers, tuple(readings[name])) for name in names))
+        for names in families
+    ]
+    for named in PATH_GROUPS:
+        others = [path for path in paths if not any(path in group for group in PATH_GROUPS)]
+        group = [path for path in named or others if path in paths]
+        if group:
+            calls.append((compile_paths, tuple((path, tuple(paths[path])) for path in group)))
+    workloads = tuple(dict.fromkeys(cell.workload for cell in cells if isinstance(cell.workload, NamedWorkload)))
+    return calls + [(compile_payloads, workloads)] * bool(workloads)
+
+
+def _has_headers(cell: Cell) -> bool:
+    if isinstance(cell.workload, NamedWorkload):
+        return bool(cell.workload.generate(records=RECORDS, seed=0).shapes.header_bounds[-1])
+    return bool(cell.axes["headers"])
+
+
+def by_family(names: Iterable[str]) -> list[Names]:
+    """Formats by their kind, the longest to compile first."""
+    families: dict[type, list[str]] = defaultdict(list)
+    for name in names:
+        families[type(FORMATS[name])].append(name)
+    ordered = sorted(families.values(), key=lambda family: ("columnar" in family, len(family)), reverse=True)
+    return [tuple(family) for family in ordered]
+
+
+def are_compiled(calls: Sequence[Call]) -> bool:
+    """Return True where all of these calls were made before, for this state of the code and this processor."""
+    return not COMPILED or _mark_of(calls).exists()
+
+
+def note_compiled(calls: Sequence[Call]) -> None:
+    """Note that all of these calls were made."""
+    with suppress(OSError):  # the next dry run counts compiling again
+        _mark_of(calls).touch()
+
+
+def _mark_of(calls: Sequence[Call]) -> Path:
+    names = repr([(function.__name__, argument) for function, argument in calls])
+    return CACHE_FOLDER / f"{DONE}-{hashlib.sha256(names.encode()).hexdigest()[:16]}"
+
+
+def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
+    """Run the calls in processes, one to each core, and give each when it ended and whether it ended well.
+
+    A call that fails is not shown: the command that follows compiles what is missing, and says what is wrong.
+    """
+    context = get_context("spawn")
+    waiting = list(reversed(calls))
+    running: dict[Any, tuple[SpawnProcess, Call]] = {}
+    with counting(console, is_spoken=True) as progress:
+        bar = progress.add_task(COMPILING, total=len(calls), unit="parts", failed="")
+        try:
+            while waiting or running:
+                while waiting and len(running) < (os.cpu_count() or 1):
+                    call = waiting.pop()
+                    process = context.Process(target=_run, args=call, daemon=True)
+                    _start(process)
+                    running[process.sentinel] = process, call
+                for sentinel in connection.wait(list(running)):
+                    process, call = running.pop(sentinel)
+                    process.join()
+                    progress.update(bar, advance=1)
+                    yield call, process.exitcode == 0
+        finally:
+            for process, _ in running.values():
+                process.terminate()
+                process.join()
+
+
+def _start(process: SpawnProcess) -> None:
+    """Start a process that ignores Ctrl-C from its first moment on: its parent ends it."""
+    if threading.current_thread() is not threading.main_thread():  # nobody else may set what a signal does
+        process.start()
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _run(function: Callable[[Any], None], what: Any) -> None:
+    try:
+        function(what)
+    except Exception:
+        sys.exit(1)
+
+
+def compile_formats(formats: tuple[Wanted, ...]) -> None:
+    """Compile formats of a kind, with a codec and without."""
+    plain, full, bounds = sample_records()
+    # An error is not shown: the cell that meets it has a row for it.
+    for wanted, codec in product(formats, CODECS):
+        fmt = FORMATS[wanted.format]
+        for records in (plain, full) if wanted.with_headers else (plain,):
+            with suppress(Exception):
+                measure_size(fmt, records, bounds, codec)
+        for operation in wanted.operations:
+            with suppress(Exception):
+                (arm,) = prepare([fmt], [fmt.encode(plain, bounds, codec).data], operation, plain, bounds, codec)
+                arm.before()
+                arm.call()
+
+
+def compile_paths(paths: PathsOfFormats) -> None:
+    """Compile broker paths, with a codec and without."""
+    plain, _, bounds = sample_records()
+    for (path, on), codec in product(paths, CODECS):
+        formats = [FORMATS[name] for name in on]
+        with suppress(Exception):
+            measure_path(path, formats, None, plain, bounds, codec, None, BatchFields(), rounds=1, sample_ns=1, seed=0)
+
+
+def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
+    """Compile payloads of workloads. Their shapes were made when the sweep was checked."""
+    for workload in workloads:
+        _ = workload.generate(records=BATCH_RECORDS, seed=0).records
+
+
+def sample_records() -> tuple[Records, Records, Any]:
+    """Records without headers, with headers, and batches of them."""
+    times = [1_767_225_600_000 + i for i in range(RECORDS)]
+    plain = Records.from_lists([b"value"] * RECORDS, keys=[b"key"] * RECORDS, timestamps_ms=times)
+    full = Records.from_lists([b"value"] * RECORDS, timestamps_ms=times, headers=[[("name", b"value")]] * RECORDS)
+    return plain, full, np.arange(0, RECORDS + 1, BATCH_RECORDS)
+
+
+def compile_for_cells(cells: Sequence[Cell], console: Console) -> None:
+    """Compile what these cells need on all cores, unless this was done before."""
+    calls = compilations(cells)
+    if not are_compiled(calls):
+        ended_well = [is_done for _, is_done in compile_in_processes(calls, console)]
+        if all(ended_well):
+            note_compiled(calls)

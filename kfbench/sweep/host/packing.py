@@ -1,0 +1,202 @@
+"""What an executor needs to measure, as one archive: Python, its packages, kfbench and the datasets that it ships.
+
+    bin/python          a script that starts the interpreter beside it
+    lib/pythonX.Y       the standard library; lib/ also has libpython where the interpreter is built that way
+    packages/           the packages that kfbench needs, but those that the driver alone needs
+    code/kfbench        kfbench itself, datasets included
+
+Spark's executors have a PySpark of their own, of Spark's version. Shared libraries of the system are not in it: hosts
+have to run on the same architecture, with a C library and an OpenSSL no older than here.
+
+Numba files compiled kernels under the path of their source. An executor unpacks the archive into a folder that is new
+each time, so the script first copies kfbench to a place that stays; else every executor would compile for minutes.
+"""
+
+import hashlib
+import io
+import os
+import re
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final
+
+import kfbench
+from kfbench.errors import KfbenchError
+from kfbench.extras import require_extra
+from kfbench.shipped import DATASETS
+
+DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
+SHIPPED: Final = ("golden", "sweeps", "workloads")
+_NO_RESULT: Final = (  # decided by these: what tells it, and the text of sweeps, which a run has with it
+    "code/kfbench/report/",
+    "code/kfbench/cli.py",
+    "code/kfbench/doctor.py",
+    "code/kfbench/datasets/golden/",
+    "code/kfbench/datasets/sweeps/",
+)
+LEFT_OUT: Final = ("ensurepip", "idlelib", "lib2to3", "test", "tkinter", "turtledemo", "site-packages", "dist-packages")
+_CACHE: Final = "__pycache__"
+ENDING: Final = ".tar.gz"
+_LEVEL: Final = 1  # a third of the time of 6 for a tenth more bytes
+
+# mv -T: where another executor was quicker, its copy stays. Only a folder of one's own is run from.
+_START: Final = """\
+#!/bin/sh
+# Written by kfbench pack.
+here=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd -P) || exit 1
+code=$here/code
+for cache in "$KFBENCH_CACHE_DIR" "$XDG_CACHE_HOME" "${{HOME:+$HOME/.cache}}" "${{TMPDIR:-/tmp}}/kfbench-$(id -u)"; do
+    [ -n "$cache" ] || continue
+    kept=$cache/kfbench/code-{digest}
+    if ! [ -O "$kept" ]; then
+        mkdir -p "$cache/kfbench" 2>/dev/null || continue
+        copy=$(mktemp -d "$cache/kfbench/code.XXXXXX" 2>/dev/null) || continue
+        cp -Rp "$here/code/." "$copy" && mv -T "$copy" "$kept" 2>/dev/null
+        rm -rf "$copy"
+    fi
+    if [ -O "$kept" ]; then
+        code=$kept
+        touch "$kept" 2>/dev/null  # it is used: what nobody uses is dropped (kfbench.sweep.host.prune_cache)
+        break
+    fi
+done
+export PYTHONPATH="$code:${{PYTHONPATH:+$PYTHONPATH:}}$here/packages" PYTHONNOUSERSITE=1
+export LD_LIBRARY_PATH="$here/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+exec "$here/bin/{interpreter}" "$@"
+"""
+
+
+class CannotPack(KfbenchError):
+    """This Python has no list of its files, or not the usual places for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packed:
+    path: Path
+    size_bytes: int
+    files: int
+
+    def to_text(self) -> str:
+        return f"{self.path}: {self.files:,} files, {self.size_bytes / 1e6:,.0f} MB"
+
+
+Tracked = Callable[[Sequence[Any], str], Iterable[Any]]
+
+
+def pack(path: Path, tracked: Tracked | None = None) -> Packed:
+    """Write the archive, whole or not at all. tracked: gives the items, and shows how far it has come.
+
+    Raises MissingExtra (an archive is of no use without Spark), CannotPack, OSError.
+    """
+    require_extra("sweep")
+    if not path.name.endswith(ENDING):
+        raise CannotPack(f"{path}: Spark unpacks {ENDING} by its name")
+    files = sorted({**_python(), **_packages(), **_code()}.items())
+    listed = tracked(files, "pack") if tracked else files
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        beside = Path(folder, path.name)
+        with tarfile.open(beside, "w:gz", compresslevel=_LEVEL) as archive:
+            start = _START.format(digest=code_digest(), interpreter=_interpreter().name).encode()
+            entry = tarfile.TarInfo("bin/python")
+            entry.size, entry.mode = len(start), 0o755
+            archive.addfile(entry, io.BytesIO(start))
+            for name, file in listed:
+                archive.add(file.resolve(), name, recursive=False, filter=_of_nobody)
+        beside.replace(path)
+    return Packed(path=path, size_bytes=path.stat().st_size, files=len(files) + 1)
+
+
+def code_digest() -> str:
+    """Of what decides a result in kfbench and its datasets: equal code has the same, wherever it lies."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, file in sorted(_code().items()):
+        if file.suffix in (".py", ".toml") and not name.startswith(_NO_RESULT):
+            digest.update(f"{name}\0{file.stat().st_size}\0".encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+def _interpreter() -> Path:
+    """The real one, not a link of a virtual environment."""
+    return Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
+
+
+def _python() -> dict[str, Path]:
+    """The interpreter, its library and its modules."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    library = Path(sysconfig.get_path("stdlib"))
+    if not (library / "os.py").is_file():
+        raise CannotPack(f"{library}: no standard library here; install this Python as files")
+    found = {f"bin/{_interpreter().name}": _interpreter()}
+    for file in _files(library, (*LEFT_OUT, _CACHE)):
+        name = file.relative_to(library)
+        if not name.parts[0].startswith("config-"):
+            found[f"lib/{version}/{name}"] = file
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        shared = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
+        found[f"lib/{shared.name}"] = shared
+    return found
+
+
+def _packages() -> dict[str, Path]:
+    """The files of every package that kfbench needs, and of those that these need."""
+    found: dict[str, Path] = {}
+    for each in _needed("kfbench"):
+        if each.files is None:
+            raise CannotPack(f"{each.name}: no list of its files: install it with pip")
+        if each.name == "kfbench":
+            continue
+        for file in each.files:
+            place = Path(str(each.locate_file(file)))
+            if ".." not in file.parts and _CACHE not in file.parts and place.is_file():
+                found[f"packages/{file}"] = place
+    return found
+
+
+def _needed(root: str) -> Iterator[Distribution]:
+    """The installed ones: what another platform needs is not."""
+    wanted, seen = [root], set(DRIVER_ONLY)
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            each = distribution(name)
+        except PackageNotFoundError:
+            continue
+        yield each
+        needs = [need for need in each.requires or () if "extra ==" not in need]
+        wanted += [re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", need)[0]).lower() for need in needs]
+
+
+def _code() -> dict[str, Path]:
+    """kfbench as a wheel has it."""
+    package = Path(kfbench.__file__).parent
+    found = {f"code/kfbench/{file.relative_to(package)}": file for file in _files(package, (_CACHE,))}
+    for part in SHIPPED:
+        files = _files(DATASETS / part, (_CACHE,))
+        found |= {f"code/kfbench/datasets/{file.relative_to(DATASETS)}": file for file in files}
+    about = distribution("kfbench")
+    for file in about.files or ():
+        if file.name in ("METADATA", "WHEEL"):  # it says its version; direct_url.json would say where it lay
+            found[f"packages/{file}"] = Path(str(about.locate_file(file)))
+    return found
+
+
+def _files(folder: Path, left_out: Iterable[str]) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - set(left_out))
+        yield from (Path(place, name) for name in names)

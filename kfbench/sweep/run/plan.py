@@ -1,0 +1,153 @@
+"""What a sweep will do: its cells as stages of tasks, by what they are estimated to take, and what is left out of them.
+
+A stage of bytes runs on all cores; one that measures time runs a task at a time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from typing import Any, Final, get_args
+
+import pyarrow as pa
+
+from kfbench.measure.schema import IDENTITY
+from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.sweep_file import Kind
+from kfbench.sweep.run.cell import estimate_s
+
+TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
+LEAST_TASK_S: Final = 0.5  # of little work: what keeps all cores busy is more than the 0.1 s of a job
+TASKS_A_CORE: Final = 4
+ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
+CELL_BUDGET_S: Final = 120.0
+START_S: Final = 9.0  # Spark's JVM and its workers, each with kernels to load
+PARALLEL: Final = frozenset({"bytes", "model"})
+KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
+WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}  # so quick that a stage of their own would be mostly engine
+
+Task = tuple[Cell, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """Cells of a kind. tasks: the longest first; split: cells that were above the budget as they are, and are measured
+    format by format; skipped: cells that are not measured, and why."""
+
+    kind: Kind
+    tasks: tuple[Task, ...]
+    split: tuple[Cell, ...] = ()
+    skipped: tuple[tuple[Cell, str], ...] = ()
+
+    @property
+    def parallel(self) -> bool:
+        return self.kind in PARALLEL
+
+    @property
+    def cells(self) -> int:
+        return sum(map(len, self.tasks))
+
+    def seconds(self, cores: int = 1) -> float:
+        """About how long its tasks take, without the engine: each is given to the core that is free first."""
+        ends = [0.0] * (cores if self.parallel else 1)
+        heapify(ends)
+        for task in self.tasks:
+            heapreplace(ends, ends[0] + task_s(task))
+        return max(ends)
+
+    def to_dict(self, cores: int) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "kind": self.kind,
+            "cells": self.cells,
+            "tasks": len(self.tasks),
+            "alone_s": round(self.seconds(), 1),
+            "here_s": round(self.seconds(cores), 1),
+            "longest_task_s": round(max(map(task_s, self.tasks), default=0.0), 1),
+            "split": [cell.title for cell in self.split],
+            "skipped": [{"cell": cell.title, "reason": reason} for cell, reason in self.skipped],
+        }
+
+
+def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
+    """The stages of these cells, bytes first; a kind without cells has none. Little work is cut finer, for all cores to
+    have some."""
+    stages = []
+    for kind in KINDS:
+        kept: list[Cell] = []
+        split: list[Cell] = []
+        skipped: list[tuple[Cell, str]] = []
+        for cell in cells:
+            if WITH.get(cell.kind, cell.kind) != kind:
+                continue
+            if estimate_s(cell) <= budget_s:
+                kept.append(cell)
+                continue
+            parts = list(_by_format(cell)) if kind == "bytes" else [cell]
+            if len(parts) > 1:
+                split.append(cell)
+            for part in parts:
+                if (cost := estimate_s(part)) <= budget_s:
+                    kept.append(part)
+                else:
+                    skipped.append((part, f"about {cost:,.1f} s, and the budget of a cell is {budget_s:,g} s"))
+        if kept or skipped:
+            shared_s = max(LEAST_TASK_S, task_s(kept) / (TASKS_A_CORE * cores))
+            tasks = packed(kept, min(TASK_S, shared_s) if kind in PARALLEL else ALONE_TASK_S)
+            stages.append(Stage(kind=kind, tasks=tasks, split=tuple(split), skipped=tuple(skipped)))
+    return tuple(stages)
+
+
+def packed(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
+    """Neighbouring cells together, which share their records, about most_s of work a task; the longest first."""
+    tasks: list[list[Cell]] = []
+    spent = most_s
+    for cell in cells:
+        cost = estimate_s(cell)
+        if spent + cost > most_s:
+            tasks.append([])
+            spent = 0.0
+        tasks[-1].append(cell)
+        spent += cost
+    return tuple(map(tuple, sorted(tasks, key=task_s, reverse=True)))
+
+
+def task_s(task: Sequence[Cell]) -> float:
+    return sum(map(estimate_s, task))
+
+
+def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
+    """What is to be measured of the cells when these rows are there.
+
+    A cell's rows are stored together, but for one that was split: of it, the formats that are not there.
+    """
+    there = set(_measured(found))
+    kept = []
+    for cell in cells:
+        missing = {
+            grid: lacking
+            for grid, formats in cell.grids.items()
+            if (lacking := tuple(name for name in formats if (cell.key, grid, name) not in there))
+        }
+        if missing:
+            kept.append(cell.of(missing) if cell.kind == "bytes" else cell)
+    return tuple(kept)
+
+
+def _by_format(cell: Cell) -> Iterator[Cell]:
+    for name in cell.formats:
+        yield cell.of({grid: (name,) for grid, formats in cell.grids.items() if name in formats})
+
+
+def _measured(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str, str]]:
+    for batch in rows.select([*IDENTITY, "records"]).to_batches():
+        for row in batch.to_pylist():
+            yield key_of(row), row["grid"], row["format"]
+
+
+def key_of(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """Cell.key of the cell that the row is of."""
+    slice_ = (row.get("start"), row.get("records")) if row["kind"] == "model" else None
+    path = row.get("operation") if row["kind"] == "broker" else ""
+    to = row.get("to_format") if row["kind"] == "broker" else None
+    cache = row.get("cache") if row["kind"] == "cpu" else "resident"
+    return row["kind"], row["cell_id"], row["seed"], row["codec"], row["level"], path, to, cache, slice_

@@ -1,0 +1,213 @@
+"""The formats' promises, checked on vectors of Apache Kafka's own classes and on every cell of a profile.
+
+A cell is checked on its own records, batch plan and header fields, in each of its formats, under its codec and level:
+what was encoded decodes to the same records and fields; and, without a codec, `size` is what was written for every
+batch, and `breakdown` adds up to it. A promise does not need many records to break, so a cell gives its first
+RECORDS_A_CELL, in whole batches, one batch at least.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from kfbench.batches import EncodedLog
+from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS, Format
+from kfbench.measure.golden import vectors as of_kafka
+from kfbench.measure.golden.vectors import GOLDEN, check_vector, vectors
+from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
+from kfbench.sweep.definition.grid import Cell, Profile, illegal, whole_batches
+from kfbench.workloads import Sample
+
+RECORDS_A_CELL: Final = 1_024
+CHECKS: Final = {
+    "size": "size is what encode wrote, for every batch",
+    "breakdown": "breakdown adds up to those bytes, its keys and values to the payload",
+    "round trip": "decode gives back the records and header fields that encode was given, but for what the format "
+    "cannot carry; the checksum of every batch is the one that a second witness (crc32c, binascii) computes",
+} | {name: "the round trip under that codec" for name in CODECS if name != "none"}
+
+T = TypeVar("T")
+Track = Callable[[Sequence[T], str], Iterable[T]]  # shows how far along the items a loop is
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What was checked: how often each check held, by format; where it did not; what a format cannot have."""
+
+    checks: Mapping[str, str]  # name -> meaning
+    held: Counter[tuple[str, str]] = field(default_factory=Counter)  # (format, check)
+    failures: list[Outcome] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome | str) -> None:
+        """A mere name: a format that cannot have what was to be checked."""
+        if isinstance(outcome, str):
+            self.skipped[outcome] += 1
+        elif outcome.problem:
+            self.failures.append(outcome)
+        else:
+            self.held[outcome.format, outcome.check] += 1
+
+    @property
+    def total(self) -> int:
+        return self.held.total() + len(self.failures)
+
+    @property
+    def legend(self) -> list[str]:
+        """What the checks mean; those of one meaning on one line."""
+        names: dict[str, list[str]] = {}
+        for check, meaning in self.checks.items():
+            names.setdefault(meaning, []).append(check)
+        return [f"  {', '.join(checks)}: {meaning}" for meaning, checks in names.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"checks": dict(self.checks), "formats": self.rows()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One a format: how often each check held (None: there was nothing to check), failures, cells left out."""
+        failed = Counter(outcome.format for outcome in self.failures)
+        done = {check for _, check in self.held} | {outcome.check for outcome in self.failures}
+        checks = [check for check in self.checks if check in done]
+        names = dict.fromkeys([*(name for name, _ in self.held), *failed, *self.skipped])
+        return [
+            {"format": name}
+            | {check: self.held.get((name, check)) for check in checks}
+            | ({"cannot have": self.skipped[name]} if self.skipped else {})
+            | {"failed": failed[name]}
+            for name in names
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """The answer of `kfbench verify`."""
+
+    profile: str
+    golden_folder: str
+    vectors: int
+    cells: int
+    records: int
+    golden: Tally
+    sweep: Tally
+
+    @property
+    def failures(self) -> list[Outcome]:
+        return [*self.golden.failures, *self.sweep.failures]
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """By what was gone through."""
+        return {
+            f"golden vectors of Apache Kafka's own classes: {self.vectors:,} ({self.golden_folder})": self.golden,
+            f"cells of the profile {self.profile}: {self.cells:,}, with {self.records:,} records "
+            f"(at most {RECORDS_A_CELL:,} a cell, or one batch)": self.sweep,
+        }
+
+    @property
+    def summary(self) -> str:
+        checks = self.golden.total + self.sweep.total
+        return f"{checks:,} checks: {checks - len(self.failures):,} hold, {len(self.failures):,} failed"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "golden": {"folder": self.golden_folder, "vectors": self.vectors, **self.golden.to_dict()},
+            "profile": {
+                "name": self.profile,
+                "cells": self.cells,
+                "records": self.records,
+                "most_records_a_cell": RECORDS_A_CELL,
+                **self.sweep.to_dict(),
+            },
+            "checks": self.golden.total + self.sweep.total,
+            "failures": [asdict(outcome) for outcome in self.failures],
+        }
+
+
+def _quietly(items: Sequence[T], what: str) -> Iterable[T]:  # noqa: ARG001
+    return items
+
+
+def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = _quietly) -> Verification:
+    """Checks every vector in the folder and every cell of the profile. Raises InvalidConfig (no such folder)."""
+    of_golden, of_cells, records = Tally(checks=of_kafka.CHECKS), Tally(checks=CHECKS), 0
+    entries = vectors(golden)
+    for entry in track(entries, "golden vectors"):
+        for outcome in check_vector(golden, entry):
+            of_golden.add(outcome)
+    cells = _distinct(profile.cells)
+    plain: set[tuple[str, str]] = set()
+    for cell in track(cells, f"cells of {profile.name}"):
+        records += cell.records
+        for found in _check_cell(cell, plain):
+            of_cells.add(found)
+    return Verification(
+        profile=profile.name,
+        golden_folder=str(golden),
+        vectors=len(entries),
+        cells=len(cells),
+        records=records,
+        golden=of_golden,
+        sweep=of_cells,
+    )
+
+
+def _distinct(cells: Iterable[Cell]) -> list[Cell]:
+    """Bytes and CPU cells of one workload, codec and level are one here; cut to RECORDS_A_CELL. Cells of the size model
+    are left out: each checks itself when it is run, on no more payload than it has to make; and floors, which are of no
+    format."""
+    found: dict[tuple[object, ...], Cell] = {}
+    for cell in cells:
+        if cell.kind in ("model", "floor"):
+            continue
+        key = (cell.cell_id, cell.codec, cell.level)
+        same = found.get(key)
+        formats = tuple(dict.fromkeys((*(same.formats if same else ()), *cell.formats)))
+        most = whole_batches(cell.workload, cell.seed, RECORDS_A_CELL)
+        found[key] = replace(cell, formats=formats, records=min(most, max(cell.records, same.records if same else 0)))
+    return list(found.values())
+
+
+def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | str]:
+    """A format's name: it cannot have such a cell. plain: cells and formats that were checked without a codec."""
+    sample = cell.workload.generate(records=cell.records, seed=cell.seed)
+    for name in cell.formats:
+        if illegal(name, sample, cell.codec):
+            yield name
+            continue
+        promises = _promises(FORMATS[name], sample, cell.codec, cell.level, (cell.cell_id, name) not in plain)
+        plain.add((cell.cell_id, name))
+        for check, promise in promises:
+            yield Outcome(check=check, format=name, subject=cell.title, problem=_broken(promise))
+
+
+def _promises(
+    fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """(check, what raises if it does not hold)."""
+    records, given = sample.records, (sample.records, sample.bounds, sample.batch_fields)
+
+    def encode(codec: str = "none", level: int | None = None) -> EncodedLog:
+        return fmt.encode(records, sample.bounds, codec, level, sample.batch_fields, lossy=True)
+
+    if without_codec:
+        log = cache(encode)
+        parts = partial(fmt.breakdown, records, sample.bounds, sample.batch_fields)
+        yield "size", lambda: verify_size(fmt, *given, log())
+        yield "breakdown", lambda: verify_breakdown(fmt, parts(), records, log())
+        yield "round trip", lambda: verify_records(fmt, *given, log())
+    if codec != "none":
+        yield codec, lambda: verify_records(fmt, *given, encode(codec, level))
+
+
+def _broken(promise: Callable[[], None]) -> str:
+    try:
+        promise()
+    except Unverified as error:
+        return str(error)
+    except Exception as error:  # what falls over has not held, and the rest is still wanted
+        return " ".join(f"{type(error).__name__}: {error}".split("\n"))
+    return ""

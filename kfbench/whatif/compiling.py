@@ -1,0 +1,66 @@
+"""Compile the kernels that `kfbench what-if` needs, before it reads a log."""
+
+import tempfile
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+
+from kfbench.formats import FORMATS
+from kfbench.kernels import CACHE_FOLDER, COMPILED
+from kfbench.measure.bytes import BASE
+from kfbench.sources import find
+from kfbench.sweep.host.compiling import CODECS, DONE, Call, Names, by_family, compile_in_processes, sample_records
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.tally import Question, tally
+
+
+def compile_for_what_if(formats: Collection[str] | None, console: Console) -> None:
+    """Compile what `kfbench what-if` needs for these formats (None: all), unless this was done before.
+
+    On a terminal a bar shows it, elsewhere one line.
+    """
+    wanted = {BASE, *(FORMATS if formats is None else formats)}
+    left = [name for name in FORMATS if name in wanted and not _mark(name).exists()]
+    if not left or not COMPILED:
+        return
+    families = by_family(left)
+    slow = [names for names in families if len(names) > 2 or "columnar" in names]
+    others = tuple(name for names in families if names not in slow for name in names)
+    calls: list[Call] = [
+        (compile_what_if if BASE in names else compile_sizes, names) for names in (*slow, others) if names
+    ]
+    for (_, names), is_done in compile_in_processes(calls, console):
+        for name in names if is_done else ():
+            with suppress(OSError):  # compiled again the next time: loaded, that is
+                _mark(name).touch()
+
+
+def _mark(name: str) -> Path:
+    return CACHE_FOLDER / f"{DONE}-what-if-{name}"
+
+
+def compile_sizes(names: Names) -> None:
+    """Compile what a log in other formats takes: sizes, where bytes go, and encoding for a codec."""
+    plain, _, bounds = sample_records()  # few logs have headers, whose kernels take as long again
+    for name in names:
+        fmt = FORMATS[name]
+        fmt.size(plain, bounds)
+        fmt.breakdown(plain, bounds)
+        fmt.encode(plain, bounds, "gzip", lossy=True)
+
+
+def compile_what_if(names: Names) -> None:
+    """Compile reading a log of the base format and giving it other batches, then sizes of the formats."""
+    plain, _, bounds = sample_records()
+    question = Question(
+        arms=tuple((BASE, codec) for codec in CODECS), batchings=(Batching(5.0, 16 << 10),), recoded=(BASE,), share=1.0
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for codec in CODECS:
+            path = Path(folder, f"{codec}.log")
+            path.write_bytes(bytes(FORMATS[BASE].encode(plain, bounds, codec)))
+            for part in find([path]).parts:
+                tally(part, question)
+    compile_sizes(names)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from kfbench.comparison.change import Estimate, change, together, verdict
+from kfbench.measure.cpu import paired_ratio
+
+
+def test_the_change_is_the_quotient_and_equal_errors_add_up_as_squares() -> None:
+    found = change(Estimate(0.8, 0.8 / 1.03, 0.8 * 1.03), Estimate(1.2, 1.2 / 1.04, 1.2 * 1.04))
+    assert found.median == pytest.approx(1.5)
+    width = np.log(found.high / found.median)
+    assert width == pytest.approx(np.hypot(np.log(1.03), np.log(1.04)))
+    assert np.log(found.median / found.low) == pytest.approx(width)
+
+
+def test_the_lower_end_is_of_the_later_ones_lower_and_the_earlier_ones_upper() -> None:
+    exact = Estimate(1.0, 1.0, 1.0)
+    assert change(exact, Estimate(1.0, 0.9, 1.3)) == pytest.approx((1.0, 0.9, 1.3))
+    assert change(Estimate(1.0, 0.9, 1.3), exact) == pytest.approx((1.0, 1 / 1.3, 1 / 0.9))
+
+
+def test_intervals_hold_what_did_not_change_about_as_often_as_they_say() -> None:
+    """Two measurements of 19 rounds each of the same arm, 2,000 times; a nominal 95 %."""
+    rounds = np.random.default_rng(3).normal(1.2, 0.03, (2_000, 2, 19))
+    pairs = [[Estimate(*paired_ratio(each, np.ones(19))) for each in both] for both in rounds]
+    changes = [change(before, after) for before, after in pairs]
+    assert 0.94 <= np.mean([found.low <= 1 <= found.high for found in changes]) <= 0.99
+
+
+def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
+    found = Estimate(1.1, 1.0, 1.3)
+    assert together(found, 1) == pytest.approx(found)
+    wide = together(found, 1_000)  # a normal quantile of 4.06 in place of 1.96
+    assert np.log(1.1 / wide.low) / np.log(1.1 / 1.0) == pytest.approx(4.0556 / 1.96, rel=1e-3)
+    assert np.log(wide.high / 1.1) / np.log(1.3 / 1.1) == pytest.approx(4.0556 / 1.96, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ((1.031, 1.5), "slower"),
+        ((1.029, 1.5), "unclear"),
+        ((0.98, 1.02), "within"),
+        ((0.5, 0.97), "faster"),
+        ((0.5, 0.972), "unclear"),
+        ((0.5, 1.5), "unclear"),
+    ],
+)
+def test_the_whole_interval_counts(interval: tuple[float, float], said: str) -> None:
+    assert verdict(Estimate(1.0, *interval), 0.03) == said

@@ -1,0 +1,443 @@
+"""Two runs side by side: what is a regression, what is named, what is refused."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from kfbench.comparison.agreement import Base, agreement
+from kfbench.comparison.compare import Comparison, compare
+from kfbench.comparison.text import text
+from kfbench.errors import RunError
+from kfbench.measure.environment import host
+from kfbench.measure.schema import table
+from kfbench.store import create_run
+from tests.runs import MANIFEST, stored
+
+Row = dict[str, Any]
+Edit = Callable[[Row], object]
+Against = Callable[..., Comparison]
+
+
+@pytest.fixture(scope="module")
+def quiet(rows: list[Row]) -> list[Row]:
+    """The rows, timed on a machine that nothing disturbs: 0.3 % from round to round."""
+    random, found = np.random.default_rng(5), [dict(row) for row in rows]
+    for row in found:
+        if row.get("cpu_ns"):
+            row["cpu_ns"] = random.normal(100_000, 300, len(row["cpu_ns"])).round().astype(int).tolist()
+    return found
+
+
+@pytest.fixture
+def against(quiet: list[Row], tmp_path: Path) -> Against:
+    """The run against itself with some rows edited; an edit that returns False drops the row."""
+
+    def found(
+        *edits: Edit,
+        more: tuple[Row, ...] = (),
+        first: tuple[Edit, ...] = (),
+        first_more: tuple[Row, ...] = (),
+        first_facts: Mapping[str, Any] | None = None,
+        **facts: Any,
+    ) -> Comparison:
+        runs = []
+        for changes, added, other in ((first, first_more, first_facts or {}), (edits, more, facts)):
+            kept = [row for row in map(dict, quiet) if all(edit(row) is not False for edit in changes)]
+            runs.append(stored(tmp_path, [*kept, *added], **{"profile_text": "asked", **other}).path)
+        before, after = runs
+        return compare(before, after, threshold=0.03)
+
+    return found
+
+
+def of(**wanted: Any) -> Callable[[Row], bool]:
+    return lambda row: all(row.get(name) == value for name, value in wanted.items())
+
+
+def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
+    """An edit of the rows that match: new values, or functions of the old ones."""
+
+    def edit(row: Row) -> None:
+        if matches(row):
+            row |= {name: value(row.get(name)) if callable(value) else value for name, value in changes.items()}
+
+    return edit
+
+
+def without(matches: Callable[[Row], bool]) -> Edit:
+    return lambda row: not matches(row)
+
+
+def times(factor: float) -> Callable[[list[int]], list[int]]:
+    return lambda samples: [round(sample * factor) for sample in samples]
+
+
+ONE = of(kind="bytes", grid="batch", batch_size=5, format="v3")
+V3 = of(kind="cpu", format="v3", arm="measure", operation="encode")
+
+
+def test_a_run_is_no_regression_of_itself(against: Against, rows: list[Row]) -> None:
+    found = against()
+    assert not found.is_regression and found.rows == len(rows)
+    said = text(found)
+    assert f"the same in all {len(rows):,} rows" in said and said.endswith("\n\nNo regression.")
+    assert json.loads(json.dumps(found.to_dict()))["is_regression"] is False
+
+
+@pytest.mark.parametrize("by", [1, -1])
+def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int) -> None:
+    found = against(each(ONE, size_bytes=lambda size: size + by))
+    (change,) = found.changed
+    assert (change.column, change.after - change.before, change.row["format"]) == ("size_bytes", by, "v3")
+    assert found.is_regression
+    said = text(found)
+    assert f"{change.before:,}" in said and f"{change.after:,}" in said and "5 records a batch" in said
+    assert "exact columns are not the same" in said
+    (told,) = found.to_dict()["changed"]
+    assert (told["batch_size"], told["before"], told["after"]) == (5, change.before, change.after)
+
+
+def test_a_floor_is_as_exact_as_a_byte(against: Against, rows: list[Row]) -> None:
+    one = of(kind="floor", batch_size=5)
+    found = against(each(one, overhead_bytes=lambda size: size + 1))
+    (change,) = found.changed
+    assert found.is_regression and (change.column, change.row["format"]) == ("overhead_bytes", "floor")
+    assert "floor" in text(found)
+    older = against(first=(without(of(kind="floor")),))  # a run from before there were floors
+    assert not older.is_regression and {each.formats for each in older.lone[1]} == {("floor",)}
+    assert against(without(one)).is_regression
+
+
+def test_of_a_breakdown_the_fields_that_differ_are_shown(against: Against) -> None:
+    def moved(old: str) -> str:
+        fields = json.loads(old)
+        return json.dumps(fields | {"value": fields["value"] + 7})
+
+    said = text(against(each(ONE, field_bytes=moved)))
+    assert "value 20007" in said and "base_offset" not in said
+
+
+def test_a_number_that_is_an_error_is_a_regression(against: Against) -> None:
+    broken = each(ONE, status="error", error="gone", size_bytes=None)
+    found = against(broken)
+    assert found.is_regression and {each.column for each in found.changed} == {"status", "size_bytes"}
+
+
+def test_an_error_that_is_a_number_is_none(against: Against) -> None:
+    found = against(first=(each(ONE, status="error", error="gone", size_bytes=None),))
+    assert not found.is_regression and [row["format"] for row in found.mended] == ["v3"]
+    assert "1 rows are numbers in B" in text(found)
+
+
+def test_an_error_that_stands_for_all_operations_of_a_cell_is_a_regression(against: Against, rows: list[Row]) -> None:
+    prefix = of(kind="prefix", codec="gzip")
+    row = next(row for row in rows if prefix(row))
+    gone = dict.fromkeys(["operation", "arm", "cpu_ns", "wall_ns", "inner_loops", "records"])
+    found = against(
+        without(prefix), more=(row | gone | {"status": "error", "error": "it failed"},), profile_text="else"
+    )
+    assert [(each.column, each.before, each.after) for each in found.changed] == [("status", "ok", "error")]
+    assert found.is_regression and not found.missing
+
+
+def test_the_words_of_an_error_and_the_version_of_a_codec_are_not_judged(against: Against) -> None:
+    is_skipped = of(status="skipped")
+    assert not against(each(is_skipped, error="in other words"), each(ONE, codec_version="zlib 9")).is_regression
+
+
+def test_what_differs_around_the_measurements_is_named(against: Against) -> None:
+    environment = MANIFEST["environment"]
+    other = environment | {"packages": environment["packages"] | {"numpy": "9.9"}, "load_1_min": 77.0}
+    found = against(environment=other)
+    assert list(found.facts) == ["packages.numpy"]
+    assert f"packages.numpy: {environment['packages']['numpy']} -> 9.9" in text(found)
+
+
+def test_a_noisy_run_is_called_so(against: Against) -> None:
+    found = against(noise={"noisy": True, "seen": ["host-1: 30 % of the time was stolen"], "hosts": {}})
+    assert "B is noisy: host-1: 30 % of the time was stolen" in text(found) and "A is noisy" not in text(found)
+
+
+def test_memory_of_a_call_is_not_exact(against: Against) -> None:
+    assert not against(each(ONE, extra_bytes=lambda size: (size or 0) + 57)).is_regression
+
+
+def test_slower_and_faster_are_told_apart_from_the_same(against: Against) -> None:
+    slower = against(each(V3, cpu_ns=times(1.5)))
+    assert not against(each(V3, cpu_ns=times(1.02))).is_regression
+    assert slower.is_regression and not slower.changed
+    assert {(each.row["format"], each.row["operation"]) for each in slower.slower_cells} == {("v3", "encode")}
+    assert slower.slower_cells[0].change.median == pytest.approx(1.5, rel=1e-3)
+    assert [(group.format, group.operation) for group in slower.slower_groups] == [("v3", "encode")]
+    said = text(slower)
+    assert "Regression: slower by more than 3 %: v3 (encode)." in said and "Cells slower by more than 3 %" in said
+    faster = against(each(V3, cpu_ns=times(0.6)))
+    assert not faster.is_regression
+    assert {group.verdict for group in faster.cpu.judged if (group.format, group.operation) == ("v3", "encode")} == {
+        "faster"
+    }
+
+
+def test_one_slow_cell_is_shown_and_no_regression_of_its_format(against: Against) -> None:
+    one = lambda row: V3(row) and row["batch_size"] == 100  # noqa: E731
+    found = against(each(one, cpu_ns=times(2.0)))
+    assert not found.is_regression and [each.row["batch_size"] for each in found.slower_cells] == [100]
+    assert "100 records a batch" in text(found).partition("Cells slower")[2]
+
+
+def test_many_slower_cells_and_no_faster_ones_are_a_regression_though_the_median_stays(quiet: list[Row]) -> None:
+    cell = next(row["cell_id"] for row in quiet if V3(row))
+    arms = [row for row in quiet if (row["cell_id"], row.get("operation")) == (cell, "encode")]
+    before = [row | {"cell_id": f"{i}"} for i in range(40) for row in arms]
+
+    def verdict(slower: int, faster: int) -> str:
+        factors = {f"{i}": 1.3 if i < slower else 0.7 if i < slower + faster else 1.0 for i in range(40)}
+        after = [row | ({"cpu_ns": times(factors[row["cell_id"]])(row["cpu_ns"])} if V3(row) else {}) for row in before]
+        found = agreement(table(before), table(after), 0.03)
+        (group,) = (group for group in found.judged if group.format == "v3")
+        return group.verdict
+
+    assert (verdict(15, 0), verdict(0, 15)) == ("slower", "faster")
+    assert (verdict(8, 7), verdict(2, 0)) == ("within", "within")
+
+
+def test_cells_that_moved_no_further_than_aa_arms_do_are_not_counted(quiet: list[Row]) -> None:
+    """As many cells are slower, by as much: a regression only where the base read itself better than that."""
+    cell = next(row["cell_id"] for row in quiet if V3(row))
+    arms = [row for row in quiet if (row["cell_id"], row.get("operation")) == (cell, "encode")]
+    before = [row | {"cell_id": f"{i}"} for i in range(40) for row in arms]
+
+    def verdict(slower: float, of_aa: float) -> str:
+        after = []
+        for row in before:
+            i = int(row["cell_id"])
+            by = slower if V3(row) and i < 15 else of_aa ** (-1) ** i if row["arm"] == "aa" and i % 4 < 2 else 1.0
+            after.append(row | {"cpu_ns": times(by)(row["cpu_ns"])})
+        found = agreement(table(before), table(after), 0.03)
+        (group,) = (group for group in found.judged if group.format == "v3")
+        return group.verdict
+
+    assert verdict(1.3, 1.0) == verdict(1.3, 1.2) == "slower"
+    assert verdict(1.3, 1.4) == "unclear"
+
+
+def test_a_slower_machine_is_no_regression_and_is_seen_in_the_base(against: Against) -> None:
+    timed = lambda row: bool(row.get("cpu_ns"))  # noqa: E731
+    found = against(each(timed, cpu_ns=times(2.0)))
+    assert not found.is_regression and not found.slower_bases
+    base = bases(found)["cpu", "encode"]
+    assert base.change == pytest.approx(2.0, rel=1e-3) and base.yardstick == 1.0 and base.verdict == "unclear"
+
+
+def bases(found: Comparison) -> dict[tuple[str, str], Base]:
+    return {(base.kind, base.operation): base for base in found.cpu.bases}
+
+
+def test_a_slower_base_is_a_regression_though_every_ratio_to_it_got_smaller(against: Against) -> None:
+    found = against(each(of(kind="cpu", format="v2", operation="encode"), cpu_ns=times(1.5)))
+    assert found.is_regression and not found.slower_groups
+    (base,) = found.slower_bases
+    assert (base.formats, base.operation) == (("v2",), "encode") and ("v3", "encode") in base.unmoved
+    said = text(found)
+    assert "Regression: the base itself is slower: v2 (encode) took 1.500 times as long" in said
+    assert "No regression" not in said and "v0 (encode)" in said.splitlines()[-1]
+    told = next(each for each in found.to_dict()["cpu"]["bases"] if each["operation"] == "encode")
+    assert told["verdict"] == "slower" and found.to_dict()["is_regression"] is True
+
+
+def test_a_base_that_slows_down_with_some_of_the_others_is_a_regression(against: Against) -> None:
+    """What v2 and v3 have in common got slower; v0 and v1 tell it from a slower machine."""
+    shared = lambda row: row["kind"] == "cpu" and row["format"] not in ("v0", "v1")  # noqa: E731
+    found = against(each(shared, cpu_ns=times(1.3)))
+    assert {base.operation for base in found.slower_bases} == {"encode", "decode"}
+    assert {name for base in found.slower_bases for name, _ in base.unmoved} == {"v0", "v1"}
+
+
+def test_formats_that_got_faster_do_not_make_the_base_slower(against: Against) -> None:
+    found = against(each(V3, cpu_ns=times(0.5)))
+    assert not found.is_regression and not bases(found)["cpu", "encode"].unmoved
+    slow_day = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(2.0), yardstick_ns=lambda ns: ns and 2 * ns)
+    found = against(each(V3, cpu_ns=times(0.5)), slow_day)
+    assert not found.is_regression and bases(found)["cpu", "encode"].yardstick == pytest.approx(2.0)
+
+
+def test_a_base_among_few_cells_is_slower_where_each_is(against: Against) -> None:
+    few = without(lambda row: row["kind"] != "cpu" or row["grid"] != "large")
+    slow = each(of(kind="cpu", format="v2", operation="encode"), cpu_ns=times(1.5))
+    assert [base.operation for base in against(few, slow, first=(few,), profile_text="else").slower_bases] == ["encode"]
+
+
+def test_a_slower_aa_arm_is_noise_and_not_judged(against: Against) -> None:
+    found = against(each(of(kind="cpu", arm="aa"), cpu_ns=times(1.5)))
+    assert not found.is_regression
+    assert {group.median_difference > 0.4 for group in found.cpu.groups if group.is_aa and group.kind == "cpu"} == {
+        True
+    }
+
+
+def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> None:
+    moved = each(lambda row: True, host="host-elsewhere")
+    found = against(moved, each(V3, cpu_ns=times(3.0)))
+    assert not found.is_regression and not found.cpu.groups
+    said = text(found)
+    assert f"{host()} in A and host-elsewhere in B" in said
+    assert said.endswith(
+        "\n\nNo regression in the exact columns.\n"
+        "CPU was not compared, and nothing is said of it: those of A and of B are of two hosts."
+    )
+    told = found.to_dict()["cpu"]
+    assert told["left_out"] == "those of A and of B are of two hosts" and min(told["arms"]) > 0
+    assert against(moved, each(ONE, size_bytes=1)).is_regression
+
+
+def test_ratios_to_v2_of_two_hosts_stand_side_by_side_without_a_verdict(against: Against) -> None:
+    """On another host all takes longer, and v3's encode by more than v2's."""
+    moved = each(lambda row: True, host="host-elsewhere")
+    slower = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(5.0))
+    columnar = each(of(kind="cpu", format="v0"), format="columnar")  # as if the run had it
+    here = against(columnar, first=(columnar,))
+    found = against(columnar, moved, slower, each(V3, cpu_ns=times(3.0)), first=(columnar,))
+    assert not found.is_regression and not here.cpu.beside
+    ratios = {(each.kind, each.operation, each.format): each for each in found.cpu.beside}
+    assert {name for _, _, name in ratios} == {"v3", "columnar"}
+    both = {("cpu", operation, name) for operation in ("encode", "decode") for name in ("v3", "columnar")}
+    assert both <= ratios.keys()
+    for group in here.cpu.judged:
+        if each_of := ratios.get((group.kind, group.operation, group.format)):
+            assert each_of.cells == len(group.cells)
+            assert each_of.before == pytest.approx(group.median("before"), rel=1e-6)
+            factor = 3.0 if (group.kind, group.operation, group.format) == ("cpu", "encode", "v3") else 1.0
+            assert each_of.after == pytest.approx(factor * each_of.before, rel=1e-3)
+    encode = ratios["cpu", "encode", "v3"]
+    (line,) = (line for line in text(found).splitlines() if re.match(r"\W*cpu\W+encode\W+v3\b", line))
+    assert f"{encode.before:.3f}" in line and f"{encode.after:.3f}" in line
+    assert encode._asdict() in found.to_dict()["cpu"]["ratios_of_two_hosts"]
+    resized = each(V3, records=lambda records: records + 1)
+    assert "encode" not in {each.operation for each in against(moved, resized, profile_text="else").cpu.beside}
+
+
+def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
+    slower = each(V3, cpu_ns=times(3.0))
+    here: Row = {"machine": "x86_64", "cpu": "one", "cores": 2, "cache": {"L3": "1K"}, "load_1_min": 0.1}
+    quiet, busy = {host(): here}, {host(): here | {"load_1_min": 9.0}}
+    assert against(slower, first_facts={"host_facts": quiet}, host_facts=busy).is_regression
+    newer = {host(): here | {"cpu_model": "family 6, model 1"}}  # than what an older run knew to ask
+    assert against(slower, first_facts={"host_facts": quiet}, host_facts=newer).is_regression
+    moved = {host(): here | {"cache": {"L3": "2K"}}}
+    found = against(slower, first_facts={"host_facts": quiet}, host_facts=moved)
+    assert not found.is_regression and not found.cpu.groups
+    assert f"{host()} in A and {host()}, of another cache in B" in text(found)
+
+
+def test_a_run_without_cpu_times_is_said_to_have_none(against: Against) -> None:
+    sizes = without(lambda row: row["kind"] != "bytes")
+    for edits, first, said in (
+        ((sizes,), (), "B has none"),
+        ((), (sizes,), "A has none"),
+        ((sizes,), (sizes,), "neither run has any"),
+    ):
+        found = against(*edits, first=first, profile_text="else")
+        assert not found.is_regression and text(found).endswith(f"nothing is said of it: {said}.")
+        assert found.to_dict()["cpu"]["left_out"] == said
+    assert against().cpu_left_out is None and against().to_dict()["cpu"]["left_out"] is None
+    resized = each(lambda row: row["kind"] != "bytes", records=lambda n: n and n + 1)
+    assert against(resized, profile_text="else").cpu_left_out == "not one arm is of the same records in both"
+
+
+def test_what_a_repetition_lacks_is_a_regression(against: Against) -> None:
+    found = against(without(ONE))
+    assert found.is_regression and found.missing[0].formats == ("v3",)
+    assert "are missing in B" in text(found)
+
+
+def test_what_another_sweep_does_not_ask_for_is_listed(against: Against) -> None:
+    found = against(without(of(kind="bytes", grid="key")), first=(without(of(grid="spread")),), profile_text="else")
+    assert not found.is_regression
+    assert {each.row["grid"] for each in found.lone[0]} == {"key"}
+    assert {each.row["grid"] for each in found.lone[1]} == {"spread"}
+    listed = [line.split()[:3] for line in text(found).splitlines() if line.startswith(("A  ", "B  "))]
+    assert ["A", "bytes", "key"] in listed and ["B", "bytes", "spread"] in listed
+
+
+def test_rows_of_other_records_are_counted_and_not_compared(against: Against, rows: list[Row]) -> None:
+    other = each(lambda row: row["kind"] == "bytes", records=lambda n: n and n * 2, size_bytes=lambda n: n and n * 2)
+    found = against(other, profile_text="else")
+    assert not found.is_regression
+    assert found.resized == sum(row["kind"] == "bytes" and row.get("records") is not None for row in rows)
+    assert f"{found.resized:,} rows are of another number of records in B, and are not compared." in text(found)
+    assert against(other).is_regression  # the same sweep has no business with other records
+
+
+def test_columns_that_a_run_does_not_know_are_named(rows: list[Row], tmp_path: Path) -> None:
+    runs = [stored(tmp_path, rows) for _ in range(2)]
+    (part,) = (runs[0].path / "measurements").iterdir()
+    pq.write_table(pq.read_table(part).drop_columns(["losses", "cache"]), part)
+    found = compare(runs[0].path, runs[1].path, threshold=0.03)
+    assert not found.is_regression and found.unrecorded == ("cache", "losses")
+    assert "not compared: cache, losses" in text(found)
+
+
+def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Row], tmp_path: Path) -> None:
+    timed = [row for row in rows if row["kind"] == "cpu"]
+    cold = [row | {"cache": "cold", "cpu_ns": times(9.0)(row["cpu_ns"])} for row in timed if row.get("cpu_ns")]
+    known = [row | {"cache": "resident"} for row in timed]
+    found = agreement(table(timed), table([*known, *cold]), 0.03)
+    assert {group.operation for group in found.groups} == {"encode", "decode"}
+    assert {each.difference for group in found.groups for each in group.cells} == {0.0}
+    both = agreement(table([*timed, *cold]), table([*known, *cold]), 0.03)
+    assert {group.operation for group in both.groups} == {"encode", "decode", "encode, cold", "decode, cold"}
+
+
+def of_two_seeds(quiet: list[Row]) -> tuple[Row, ...]:
+    return tuple(row | {"seed": 7} for row in quiet)
+
+
+def test_a_run_of_two_seeds_is_compared_with_its_repetition_seed_by_seed(against: Against, quiet: list[Row]) -> None:
+    other, known = of_two_seeds(quiet), of(kind="cpu", arm="measure", format="v3")
+    found = against(first_more=other, more=other)
+    assert not found.is_regression and found.rows == 2 * len(quiet)
+    cells = len({(row["cell_id"], row["operation"]) for row in quiet if known(row)})
+    assert (
+        sum(len(group.cells) for group in found.cpu.judged if (group.kind, group.format) == ("cpu", "v3")) == 2 * cells
+    )
+    edited = tuple(row | {"size_bytes": row["size_bytes"] + 1} if ONE(row) else row for row in other)
+    found = against(first_more=other, more=edited)
+    assert [(each.column, each.row["seed"]) for each in found.changed] == [("size_bytes", 7)]
+
+
+def test_runs_of_other_seeds_have_nothing_to_compare(against: Against) -> None:
+    with pytest.raises(RunError, match="has too, but for other seeds"):
+        against(each(lambda row: True, seed=7))
+
+
+def test_two_runs_with_nothing_in_common_are_refused(against: Against) -> None:
+    with pytest.raises(RunError, match=r"not one cell that .* has too$"):
+        against(without(of(kind="bytes")), first=(without(lambda row: row["kind"] != "bytes"),))
+
+
+def test_a_row_that_is_there_twice_is_refused(rows: list[Row], tmp_path: Path) -> None:
+    runs = [stored(tmp_path, rows) for _ in range(2)]
+    (part,) = (runs[1].path / "measurements").iterdir()
+    pq.write_table(table([*rows[1:], rows[1]]), part)
+    with pytest.raises(RunError, match="two rows are one and the same: bytes, batch"):
+        compare(runs[0].path, runs[1].path, threshold=0.03)
+
+
+def test_unfinished_runs_and_those_of_another_schema_are_refused(rows: list[Row], tmp_path: Path) -> None:
+    sound = stored(tmp_path, rows).path
+    running = create_run(tmp_path, MANIFEST).path
+    for runs in ((sound, running), (running, sound)):
+        with pytest.raises(RunError, match="state: running"):
+            compare(*runs, threshold=0.03)
+    other = stored(tmp_path, rows).path
+    manifest = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps(manifest | {"schema_version": 2}))
+    for runs in ((sound, other), (other, sound)):
+        with pytest.raises(RunError, match="schema_version: 2, this kfbench reads 1"):
+            compare(*runs, threshold=0.03)

@@ -1,0 +1,100 @@
+"""Kernels as plain Python do what the compiled ones do, and take no index outside an array."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench.kernels import COMPILED, interpreted
+from kfbench.kernels.simd import bit_packing, characters, intrinsics, simd_int64
+from tests.kernels.results import DAMAGED
+
+ROOT = Path(__file__).parents[2]
+
+
+def results(disable_jit: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.kernels.results"],
+        capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | {"NUMBA_DISABLE_JIT": disable_jit},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves")
+def test_twins_write_and_read_what_compiled_kernels_do() -> None:
+    compiled, plain = results("0"), results("1")
+    assert (compiled["compiled"], plain["compiled"]) == (True, False)
+    assert len(compiled["digests"]) > 10 * DAMAGED
+    assert len(set(compiled["digests"].values())) > len(compiled["digests"]) / 4, "most inputs read alike"
+    differing = [name for name, digest in compiled["digests"].items() if plain["digests"][name] != digest]
+    assert differing == []
+
+
+def test_every_intrinsic_has_a_twin() -> None:
+    mine = {
+        name for module in (intrinsics, simd_int64, bit_packing, characters) for name, value in vars(module).items()
+        if type(value).__name__ == "_Intrinsic" or getattr(value, "__module__", "") == interpreted.__name__
+    }  # fmt: skip
+    assert mine >= {"get_i64", "put_u8", "move", "move32", "load_le64", "leading_zeros", "spread8", "span_of"}
+    assert mine <= set(interpreted.__all__)
+
+
+BYTES = np.arange(8, dtype=np.uint8)
+
+
+@pytest.mark.parametrize("index", [-1, 8, 2**40, np.int64(-1), np.uint64(2**64 - 1)])
+def test_an_index_outside_the_array(index: Any) -> None:
+    array = interpreted.Array.of(BYTES.copy())
+    with pytest.raises(IndexError):
+        array[index]
+    with pytest.raises(IndexError):
+        array[index] = 1
+    with pytest.raises(IndexError):
+        interpreted.get_u8(BYTES, index)
+    with pytest.raises(IndexError):
+        interpreted.put_u8(array, index, 1)
+    assert array.array.tolist() == BYTES.tolist()
+
+
+@pytest.mark.parametrize(("start", "size"), [(-1, 4), (5, 4), (0, 9), (8, 1), (4, -1)])
+def test_a_move_outside_the_array(start: int, size: int) -> None:
+    for at, origin in ((start, 0), (0, start)):
+        with pytest.raises(IndexError):
+            interpreted.move(np.zeros(8, np.uint8), at, BYTES, origin, size)
+
+
+def test_a_word_that_runs_past_the_end() -> None:
+    for load, size in (
+        (interpreted.get_i64, 8),
+        (interpreted.load_le64, 8),
+        (interpreted.get_i32, 4),
+        (interpreted.get_i16, 2),
+    ):
+        load(BYTES, 8 - size)
+        with pytest.raises(IndexError):
+            load(BYTES, 9 - size)
+    with pytest.raises(IndexError):
+        interpreted.move32(np.zeros(32, np.uint8), 0, np.zeros(31, np.uint8), 0)
+
+
+def test_scalars_keep_the_compiled_meaning() -> None:
+    @interpreted.kernel
+    def wraps_and_narrows(numbers: Any, bits: Any, rows: Any, out: Any) -> tuple[Any, Any]:
+        out[0] = numbers[0] + 1  # wraps, and is cut to what an int32 holds
+        rows[0].small = numbers[0]
+        rows[0].flag = numbers[0] > bits[0]
+        return numbers[0] + 1, bits[0] << 63
+
+    rows, out = np.zeros(1, [("small", np.int16), ("flag", np.bool_)]), np.zeros(1, np.int32)
+    result = wraps_and_narrows(np.array([2**63 - 1]), np.array([3], np.uint8), rows, out)
+    assert result == (-(2**63), 3 << 63)
+    assert [type(value) for value in result] == [int, int]
+    assert (out[0], rows[0].tolist()) == (0, (-1, True))

@@ -1,0 +1,111 @@
+"""Sizes are the bytes that encode writes, and nothing else."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kfbench
+from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.errors import IllegalCombination
+from kfbench.formats import FORMATS
+from kfbench.measure.bytes import compare, measure_size
+from kfbench.records import Records
+from kfbench.workloads.grid import GridPoint
+
+
+def records(number: int = 250, headers: int = 0) -> Records:
+    return GridPoint(headers=headers, timestamp_spread_ms=1_000).generate(records=number, seed=1).records
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_one_record_is_the_hand_counted_size(name: str) -> None:
+    one = Records.from_lists([b"v" * 100], keys=[b"k" * 16], timestamps_ms=[5])
+    row = measure_size(FORMATS[name], one, np.array([0, 1]))
+    # v2: 61 + length 2, attributes 1, deltas 2, key length 1, value length 2, header count 1. v3's header: 8 + 4 + 4 +
+    # 1 + 4 + 2 + 8 + 2 + 4 = 37, lastOffsetDelta 1, baseTimestamp 1 (5 is small), maxTimestampDelta 1, count 4.
+    # Unsigned: each of the two longer lengths takes 1. Headers first: metadataLength 1, no record length. Tagged: how
+    # many 1, id 1, size 1, tag 0 itself 8. kip98: 53 + length 1, attributes 1, deltas 2, key length 1. columnar: 29 +
+    # count 1, key length 1, value length 1.
+    overhead = {
+        "v0": 26, "v1": 34, "v2": 61 + 9, "v3": 44 + 8, "v3-attributes-only": 61 + 8, "v3-header-only": 44 + 9,
+        "v3-unsigned": 44 + 6, "v3-headers-first": 44 + 7, "v3-tagged": 44 + 11 + 8, "v3-batch-headers": 44 + 11 + 8,
+        "v3-full": 44 + 11 + 6, "kip98": 53 + 5, "enriched": 34, "enriched-ms": 34 + 9,
+        "columnar": 29 + 3,
+    }  # fmt: skip
+    assert row["overhead_bytes"] == overhead[name]
+    assert row["size_bytes"] == overhead[name] + 116 and row["payload_bytes"] == 116
+    assert sum(json.loads(row["field_bytes"]).values()) == row["size_bytes"]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_compressed_size_is_what_encode_writes(codec: str) -> None:
+    row = measure_size(FORMATS["v1"], records(), np.array([0, 100, 250]), codec)
+    log = FORMATS["v1"].encode(records(), [0, 100, 250], codec)
+    assert row["size_bytes"] == len(log.data) and row["batches"] == 2
+    assert "overhead_bytes" not in row and "field_bytes" not in row
+
+
+def test_losses_are_counted() -> None:
+    row = measure_size(FORMATS["v0"], records(headers=2), np.array([0, 250]))
+    assert json.loads(row["losses"]) == {"timestamps": 250, "headers": 500}
+
+
+def test_batch_fields_reach_the_encoder() -> None:
+    late = BatchFields(append_time_ms=2**45)  # far from the records: the delta of v3 grows
+    sizes = [measure_size(FORMATS["v3"], records(), np.array([0, 250]), batch_fields=f) for f in (NO_FIELDS, late)]
+    assert sizes[1]["size_bytes"] > sizes[0]["size_bytes"]
+
+
+def test_compare_is_tidy() -> None:
+    frame = compare(records(), codecs=("none", "zstd", ("zstd", 9)))
+    assert list(frame.columns) == [
+        "format", "codec", "level", "records", "batches", "size_bytes", "payload_bytes", "overhead_bytes",
+        "ratio_to_v2", "losses",
+    ]  # fmt: skip
+    assert len(frame) == 3 * len(FORMATS)
+    rows: Any = frame.set_index(["format", "codec", "level"])
+    for name in FORMATS:
+        log = FORMATS[name].encode(records(), lossy=True)
+        plain = frame[(frame["format"] == name) & (frame["codec"] == "none")].iloc[0]
+        assert plain["size_bytes"] == len(log.data)
+        assert plain["overhead_bytes"] == len(log.data) - records().shapes.payload_bytes
+    assert rows.loc[("v2", "zstd", 9), "ratio_to_v2"] == 1.0
+    assert rows.loc[("v3", "zstd", 3), "ratio_to_v2"] == pytest.approx(
+        rows.loc[("v3", "zstd", 3), "size_bytes"] / rows.loc[("v2", "zstd", 3), "size_bytes"]
+    )
+
+
+def test_absent_is_not_zero() -> None:
+    frame: Any = compare(records(), codecs=("zstd",)).set_index("format")
+    for name in ("v0", "v1"):
+        assert frame.loc[[name], ["size_bytes", "ratio_to_v2"]].isna().all(axis=None)
+    assert frame["overhead_bytes"].isna().all()
+
+
+def test_compare_takes_bounds_and_a_choice_of_formats() -> None:
+    frame = kfbench.compare(records(), formats=["v3"], batch_size=np.array([0, 1, 250]))
+    assert frame["format"].tolist() == ["v3"] and frame["batches"].tolist() == [2]
+    assert 0 < frame["ratio_to_v2"].iloc[0] < 1
+
+
+def test_compare_of_nothing() -> None:
+    frame = compare(Records.from_lists([]))
+    assert frame["size_bytes"].tolist() == [0] * len(FORMATS) and frame["ratio_to_v2"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("formats", "codecs", "named"),
+    [(["v1"], ["zstd"], "v1 has no zstd"), (["v9"], ["none"], "'v9'"), (None, ["brotli"], "'brotli'"),
+     (None, [("gzip", 12)], "no level 12")],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_by_name(formats: list[str] | None, codecs: list[str], named: str) -> None:
+    with pytest.raises(IllegalCombination, match=named):
+        compare(records(), formats=formats, codecs=codecs)
+
+
+def test_sizes_do_not_depend_on_where_the_payload_lies() -> None:
+    shuffled = replace(records(), key_data=np.roll(records().key_data, 1))
+    assert compare(shuffled)["size_bytes"].tolist() == compare(records())["size_bytes"].tolist()

@@ -1,0 +1,67 @@
+"""Sums over blocks are the bytes that would be written, and a format that sizes wrongly is found out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench.batches import BatchFields
+from kfbench.formats import FORMATS
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
+from kfbench.measure.verify import Unverified
+from kfbench.workloads import Sample
+from kfbench.workloads.catalogue import WORKLOADS
+
+
+def blocks(name: str, *starts: int, records: int) -> list[Sample]:
+    return [WORKLOADS[name].generate(records=records, seed=3, start=start) for start in starts]
+
+
+@pytest.mark.parametrize("name", ["v0", "v2", "v3-headers-first"])
+def test_blocks_add_up_to_what_is_written(name: str) -> None:
+    fmt, one = FORMATS[name], Modelled(fmt=FORMATS[name])
+    written = losses = 0
+    for block in blocks("consumer-offsets", 0, 500, records=500):
+        one.add(block.shapes, block.bounds, block.batch_fields)
+        log = fmt.encode(block.records, block.bounds, batch_fields=block.batch_fields, lossy=True)
+        written += len(log.data)
+        losses += sum(log.losses.values())
+    assert one.size_bytes == written and sum(one.losses.values()) == losses
+    columns = one.columns
+    assert columns["overhead_bytes"] == columns["size_bytes"] - columns["payload_bytes"] > 0
+    assert len(columns["cpu_ns"]) == len(columns["wall_ns"]) == 1 and columns["cpu_ns"][0] > 0
+
+
+class Short(BatchedFormat):
+    """A format that forgets a byte of its third batch."""
+
+    def size(self, *args: Any, **options: Any) -> Any:
+        sizes = super().size(*args, **options)
+        sizes[2] -= 1
+        return sizes
+
+
+def test_sizes_that_are_not_those_of_the_bytes_are_refused() -> None:
+    (block,) = blocks("user-activity", 0, records=300)
+    given = block.records, block.bounds, block.batch_fields
+    verify_model(FORMATS["v2"], *given)
+    with pytest.raises(Unverified, match="for batch 2 at byte"):
+        verify_model(Short(name="v2", magic=2, summary="short"), *given)
+
+
+def test_batches_that_the_caller_has_described_are_sized_as_such() -> None:
+    (block,) = blocks("user-activity", 0, records=300)
+    fields = BatchFields(append_time_ms=np.full(len(block.bounds) - 1, 2**50))
+    plain, late = Modelled(fmt=FORMATS["v3"]), Modelled(fmt=FORMATS["v3"])
+    plain.add(block.shapes, block.bounds)
+    late.add(block.shapes, block.bounds, fields)
+    assert late.size_bytes > plain.size_bytes and late.batches == plain.batches == len(block.bounds) - 1
+
+
+def test_a_process_holds_what_it_has_held() -> None:
+    held = np.ones(80 << 20, np.uint8)
+    most = resident_bytes()
+    assert most > len(held)
+    del held
+    assert resident_bytes() >= most

@@ -1,0 +1,148 @@
+"""Costs of a migration's operations: all of them, on the same records, and nothing that was not verified."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench import Records
+from kfbench.batches import NO_FIELDS, EncodedLog, plan
+from kfbench.broker.append import append
+from kfbench.broker.convert import Converted, convert
+from kfbench.broker.fetch import Fetched, fetch
+from kfbench.broker.work import Work
+from kfbench.errors import IllegalCombination
+from kfbench.formats import FORMATS
+from kfbench.measure.verify import Unverified
+from kfbench.migration import measure
+from kfbench.migration.bills import Traffic, loads
+from kfbench.migration.measure import FETCH_BYTES, measure_costs
+from kfbench.migration.plans import PLANS, Operation, operations
+from kfbench.workloads.grid import GridPoint
+
+SAMPLE = GridPoint(batch_size=10, value_bytes=50).generate(records=60, seed=3)
+quick = partial(measure_costs, rounds=2)
+
+
+@pytest.mark.parametrize(("name", "codec"), [("kip31", "none"), ("kip31", "lz4"), ("kip724", "gzip"), ("v3", "zstd")])
+def test_every_operation_has_its_cost(name: str, codec: str) -> None:
+    asked = PLANS[name]
+    costs = quick(asked, SAMPLE.records, SAMPLE.bounds, codec)
+    assert list(costs.operations) == list(operations(asked, codec))
+    logs = {each: FORMATS[each].encode(SAMPLE.records, SAMPLE.bounds, codec, lossy=True) for each in asked.formats}
+    assert costs.size_bytes == {each: len(log.data) for each, log in logs.items()}
+    for operation, cost in costs.operations.items():
+        assert cost.source_bytes == costs.size_bytes[operation.source]
+        assert cost.cpu_ns > 0
+        assert cost.ratio is not None and cost.ratio[1] <= cost.ratio[0] <= cost.ratio[2]
+        if operation.path in ("zero-copy", "scan", "copy"):
+            assert cost.target_bytes == cost.source_bytes
+    assert costs.operations[operations(asked, codec)[0]].ratio == (1.0, 1.0, 1.0)
+    assert costs.control is not None and costs.control[0] > 0
+    assert set(loads(asked, costs, Traffic())) >= {asked.before, asked.goal}
+
+
+def test_conversions_without_a_codec_give_what_an_encoder_writes() -> None:
+    costs = quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+    for operation, cost in costs.operations.items():
+        assert cost.target_bytes == costs.size_bytes[operation.target]
+
+
+def test_plain_messages_become_batches_of_one_when_stored_data_is_upgraded() -> None:
+    costs = quick(PLANS["kip724"], SAMPLE.records, SAMPLE.bounds)
+    single = len(FORMATS["v2"].encode(SAMPLE.records, 1).data)
+    assert costs.of(Operation("upgrade", "v1", "v2")).target_bytes == single
+    assert costs.of(Operation("append", "v1", "v2")).target_bytes == costs.size_bytes["v2"]  # one batch a request
+    reread = costs.of(Operation("down-convert upgraded", "v1", "v1"))
+    assert (reread.source_bytes, reread.target_bytes) == (single, costs.size_bytes["v1"])
+
+
+def test_an_append_is_timed_once_for_each_buffer_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It works in place: what it is given again is not what a producer sends."""
+    seen = []
+
+    def watched(log: EncodedLog, fmt: str, **options: Any) -> object:
+        seen.append((fmt, bytes(log.data)))
+        return append(log, fmt, **options)
+
+    monkeypatch.setattr(measure, "append", watched)
+    measure_costs(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+    sent = {name: FORMATS[name].encode(SAMPLE.records, SAMPLE.bounds).data.tobytes() for name in ("v2", "v3")}
+    assert seen and all(data == sent[fmt] for fmt, data in seen)
+
+
+def test_what_is_lost_is_counted() -> None:
+    records = Records.from_lists([b"a", b"b"], headers=[[("h", b"1")], []], timestamps_ms=[1, 2])
+    costs = quick(PLANS["kip724"], records, plan(2, 2))
+    assert costs.of(Operation("down-convert", "v2", "v1")).losses["headers"] == 1
+    assert costs.of(Operation("append", "v2", "v1")).losses["headers"] == 1
+    assert not costs.of(Operation("append", "v1", "v2")).losses
+
+
+def test_a_fetch_that_converts_nothing_gets_what_a_consumer_does() -> None:
+    large = Records.from_lists([b"x" * 700_000] * 3)
+    logs = FORMATS["v2"].encode(SAMPLE.records, SAMPLE.bounds), FORMATS["v2"].encode(large, 1)
+    for path, log in ((path, log) for path in measure.UNTOUCHED for log in logs):
+        given, times = measure._source(Operation(path, "v2", "v2"), {"v2": log}, "v3")
+        assert len(given.data) == pytest.approx(times * len(log.data))
+        assert FETCH_BYTES <= len(given.data) < FETCH_BYTES + np.diff(log.positions).max()
+        assert given.positions[-1] == len(given.data)
+        both = min(len(log.data), len(given.data))
+        assert np.array_equal(given.data[:both], log.data[:both])
+
+
+def test_records_that_come_out_otherwise_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def other_offset(*given: object, base_offset: int, **options: object) -> object:
+        return append(*given, base_offset=base_offset + 1, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(measure, "append", other_offset)
+    with pytest.raises(Unverified, match="append v2 to v2: offsets: record 0 was to have 1000000, has 1000001"):
+        quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+
+
+def test_an_upgrade_to_other_records_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = Records.from_lists([b"other"] * 60, timestamps_ms=SAMPLE.shapes.timestamps_ms)
+    fewer = SAMPLE.records.part(0, 50)
+    for records, said in ((others, "keys, values or headers differ"), (fewer, "60 records were to come out, 50 did")):
+        made = FORMATS["v3"].encode(records, 10)
+        wrong = Converted(data=made.data, positions=made.positions, converted_records=60, work=Work(rewritten=6))
+        monkeypatch.setattr(measure, "convert", lambda *_, wrong=wrong: wrong)
+        with pytest.raises(Unverified, match=f"upgrade v2 to v3: {said}"):
+            quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+
+
+def test_an_upgrade_that_changes_from_call_to_call_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def changing(*given: Any) -> Converted:
+        calls.append(given)
+        done = convert(*given)
+        return done if len(calls) == 1 else replace(done, data=done.data[::-1])
+
+    monkeypatch.setattr(measure, "convert", changing)
+    with pytest.raises(Unverified, match="upgrade v2 to v3: another call gave other bytes than were verified"):
+        quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+
+
+def test_a_fetch_that_does_otherwise_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_changes(**changes: Any) -> Callable[..., Fetched]:
+        return lambda *given, **options: replace(fetch(*given, **options), **changes)
+
+    touched = Work(rewritten=7)
+    for changes, said in (
+        ({"zero_copy": False}, "zero-copy v2 to v2: the fetch was not zero-copy"),
+        ({"zero_copy": True}, "copy v2 to v2: the fetch was zero-copy"),
+        ({"work": touched}, "zero-copy v2 to v2: 7 of 7 batches were touched"),
+    ):
+        monkeypatch.setattr(measure, "fetch", with_changes(**changes))
+        with pytest.raises(Unverified, match=said):
+            quick(PLANS["v3"], SAMPLE.records, SAMPLE.bounds)
+
+
+def test_a_codec_that_a_format_does_not_have() -> None:
+    with pytest.raises(IllegalCombination, match="v0 has no zstd"):
+        quick(PLANS["kip31"], SAMPLE.records, SAMPLE.bounds, "zstd", NO_FIELDS)

@@ -1,0 +1,213 @@
+"""The broker's tables and verdicts follow the rows: other rows, other words."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench.report.data.results import Results
+from kfbench.report.publish import publish
+from kfbench.report.render.tables import Interval
+from kfbench.report.sections import Section, page
+from kfbench.report.topics import broker_paths, conversions, proposals
+from kfbench.report.topics.broker_paths import Paths
+from kfbench.store import Run
+from tests.report.broker_rows import CODECS, FORMATS, broker_rows, changed, column, row_of
+from tests.runs import MANIFEST, stored
+
+Row = dict[str, Any]
+
+
+def built(paths_of: Run) -> dict[str, Section]:
+    return {section.name: section for section in page(Results(paths_of.measurements()), []).sections}
+
+
+def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
+    (table,) = broker_paths.path_tables(paths, "append", shown=True)
+    assert "100 records a batch" in table.caption  # the cell nearest to the reference
+    assert set(column(table, "format")) == set(broker_paths.SHOWN)
+    row = row_of(table, format="v0", codec="gzip 6")
+    assert row["batches"] == "rewritten"
+    assert row["recompressed (bytes a record)"] == 120.0
+    assert row["extra memory (KiB)"] == 4.0
+    assert isinstance(row["CPU (× v2)"], Interval)
+    assert row["CPU (× v2)"].median == pytest.approx(row["CPU (× v2 append)"], rel=0.02)
+    assert row_of(table, format="v2", codec="gzip 6")["batches"] == "in place"
+    (others,) = broker_paths.path_tables(paths, "append", shown=False)
+    assert set(column(others, "format")) == {"enriched"}
+
+
+def test_a_ratio_is_paired_with_the_same_path_and_codec(paths: Paths) -> None:
+    rows = {(r.format, r.with_codec): r for r in paths.of("append") if r.cell_id == paths.reference("append")}
+    ratio = paths.ratio(rows["v3", "gzip 6"])
+    assert ratio is not None
+    by_round = np.array(rows["v3", "gzip 6"].cpu_ns) / np.array(rows["v2", "gzip 6"].cpu_ns)
+    assert ratio.median == pytest.approx(np.median(by_round))
+
+
+def test_what_failed_or_was_left_out_is_shown_with_its_reason(paths: Paths) -> None:
+    (append,) = broker_paths.path_tables(paths, "append", shown=True)
+    row = row_of(append, format="v0", codec="zstd 3")
+    assert (row["batches"], row["lost, or why not measured"]) == ("skipped", "v0 has no zstd")
+    assert row["CPU (× v2)"] is None
+    (through,) = broker_paths.path_tables(paths, "mirror-through", shown=True)
+    row = row_of(through, format="v0", codec="none")
+    assert (row["batches"], row["lost, or why not measured"]) == ("error", "AssertionError: it broke")
+
+
+def test_every_row_has_its_place_in_a_table_even_on_a_path_of_another_name(tmp_path: Path) -> None:
+    def rename(row: Row) -> None:
+        row["operation"] = {"compact": "compact-holes", "mirror": "shred"}.get(row["operation"], row["operation"])
+
+    found = changed(tmp_path, rename)
+    assert {"compact-holes", "shred"} <= set(found.within("keep"))
+    assert broker_paths.known("compact-holes").title == "Compact holes"
+    (table,) = broker_paths.path_tables(found, "shred", shown=True)
+    assert len(table.rows) == len(CODECS) * 5
+
+
+def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
+    def fail(row: Row) -> None:
+        row |= {"status": "error", "error": "all is broken"}
+
+    found = changed(tmp_path, fail)
+    (table,) = broker_paths.path_tables(found, "append", shown=True)
+    assert set(column(table, "lost, or why not measured")) == {"all is broken"}
+    assert proposals.table(found) is None
+    assert broker_paths.argued(found) is None
+    assert broker_paths.pictured(found) == {}
+    assert found.noise is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"batches_in_place": 4}, "in place"),
+        ({"batches_in_place": 3, "batches_rewritten": 1}, "in place 75 %, rewritten 25 %"),
+        ({"batches_untouched": 4}, "zero-copy"),
+        ({}, "zero-copy"),
+    ],
+)
+def test_what_became_of_the_batches_is_said_in_words(tmp_path: Path, counts: Row, words: str) -> None:
+    def set_counts(row: Row) -> None:
+        row |= dict.fromkeys(broker_paths.DONE, 0) | counts
+
+    found = changed(tmp_path, set_counts)
+    (row,) = [
+        row for row in found.of("fetch") if (row.format, row.with_codec, row.cell_id) == ("v2", "none", "broker-10")
+    ]
+    assert broker_paths.done(row) == words
+
+
+def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path) -> None:
+    """Each block of a sweep has axes of its own: no one cell has all paths."""
+
+    def move(row: Row) -> None:
+        if row["operation"] == "seek-offset":
+            row |= {"cell_id": f"seek-{row['batch_size']}", "timestamp_spread_ms": 8192}
+
+    found = changed(tmp_path, move)
+    (seek,) = broker_paths.path_tables(found, "seek-offset", shown=True)
+    (append,) = broker_paths.path_tables(found, "append", shown=True)
+    assert "8,192 ms" in seek.caption and "8,192 ms" not in append.caption
+    assert len(seek.rows) == len(append.rows)
+    table = broker_paths.ratio_table(found, "append")
+    assert table is not None
+    assert [c.name for c in table.columns][:2] == ["records a batch", "codec"]  # the axis of other paths is not its own
+
+
+def test_a_lookup_is_told_by_the_call(paths: Paths) -> None:
+    (table,) = broker_paths.path_tables(paths, "seek-offset", shown=True)
+    labels = [c.label for c in table.columns]
+    assert "CPU (ns a call)" in labels and "CPU (× v2 append)" not in labels
+    assert row_of(table, format="v2", codec="none")["read (bytes a call)"] == 122_000
+
+
+def test_the_ratios_argued_with_stand_beside_the_bytes(paths: Paths) -> None:
+    table = broker_paths.argued(paths)
+    assert table is not None
+    assert len(table.rows) == 2 * len(CODECS)
+    row = row_of(table, **{"records a batch": 10, "codec": "gzip 6"})
+    assert (row["v0 recompresses (bytes a record)"], row["v1 recompresses (bytes a record)"]) == (120.0, 0.0)
+    assert (row["v2 decompresses (bytes a record)"], row["headers-first decompresses (bytes a record)"]) == (120, 48)
+    assert row["v1 CPU (× v0)"].median == pytest.approx(0.2, rel=0.05)
+    assert row_of(table, **{"records a batch": 10, "codec": "zstd 3"})["v1 CPU (× v0)"] is None
+
+
+def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
+    def dearer(row: Row) -> None:
+        if row["format"] == "v1" and row["status"] == "ok":
+            row["cpu_ns"] = [each * 100 for each in row["cpu_ns"]]
+
+    said, other = broker_paths.sentence(paths), broker_paths.sentence(changed(tmp_path, dearer))
+    assert "takes 0.20 times the CPU" in said
+    assert "takes 0.20 times the CPU" not in other and "times the CPU" in other
+
+
+def test_the_figure_leaves_out_what_touches_nothing(paths: Paths) -> None:
+    panels = broker_paths.pictured(paths)
+    assert list(panels) == ["none", "gzip 6", "zstd 3"]
+    assert set(panels["gzip 6"]["label"]) == {"append", "append-time", "compact", "compact-merge", "mirror"}
+    base = panels["gzip 6"].query("label == 'append' and format == 'v2'")
+    assert base["median"].tolist() == [1.0]
+
+
+def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> None:
+    def elsewhere(row: Row) -> None:
+        if row["operation"] == "fetch":
+            row["host"] = "there"
+
+    found = changed(tmp_path, elsewhere)
+    (table,) = broker_paths.path_tables(found, "fetch", shown=True)
+    assert set(column(table, "CPU (ns a call)")) == {None}
+    (table,) = broker_paths.path_tables(found, "mirror", shown=True)
+    assert set(column(table, "CPU (ns a record)")) == set(column(table, "CPU (× v2 append)")) == {None}
+    assert broker_paths.pictured(found) == {}
+    plain, _ = conversions.tables(found)
+    assert [table.name for table in plain] == ["broker-convert-bytes-none"]
+
+
+def test_the_page_has_a_section_for_what_was_measured_and_none_for_what_was_not(
+    made: Run, results: Results, tmp_path: Path
+) -> None:
+    found = built(made)
+    assert {"broker", "broker-claims", "broker-convert", "broker-migrate", "broker-keep"} <= set(found)
+    assert all(section.means for name, section in found.items() if name.startswith("broker"))
+    assert [figure.name for figure in found["broker"].figures] == ["broker"]
+    assert found["broker"].tables  # a figure has its numbers beneath it
+    names = [table.name for section in found.values() for table in (*section.tables, *section.more)]
+    assert len(names) == len(set(names))
+    assert not any(section.name.startswith("broker") for section in page(results, []).sections)
+    only_append = stored(tmp_path, [row for row in broker_rows() if row["operation"] == "append"])
+    assert {name for name in built(only_append) if name.startswith("broker")} == {"broker", "broker-claims"}
+
+
+def test_the_prose_of_each_block_stands_with_its_paths(tmp_path: Path) -> None:
+    rows = broker_rows()
+    for row in rows:
+        row["grid"] = "kept" if row["operation"] in ("mirror", "compact") else "broker"
+    grids = [
+        {"name": "broker", "title": "b", "analysis": "Prose of append."},
+        {"name": "kept", "title": "k", "analysis": "Prose of mirrors."},
+    ]
+    report = publish(stored(tmp_path, rows, grids=grids).path, tmp_path / "reports")
+    text = (report / "README.md").read_text()
+    _, _, kept = text.partition("## What does it cost to compact")
+    assert text.count("Prose of append.") == text.count("Prose of mirrors.") == 1
+    assert "Prose of mirrors." in kept
+
+
+def test_the_same_run_gives_the_same_bytes_and_a_small_page(made: Run, tmp_path: Path) -> None:
+    one, other = publish(made.path, tmp_path / "one"), publish(made.path, tmp_path / "other")
+    for path in one.rglob("*"):
+        if path.is_file():
+            assert (other / path.relative_to(one)).read_bytes() == path.read_bytes()
+    page = (one / "index.html").read_text()
+    assert 'id="broker"' in page and (one / "figures" / "broker.svg").is_file()
+    assert len(page) < 400_000
+
+
+def test_the_made_up_rows_cover_every_format_that_tables_show() -> None:
+    assert set(broker_paths.SHOWN) <= set(FORMATS)
+    assert MANIFEST["profile"] == "tests"

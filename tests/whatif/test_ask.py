@@ -1,0 +1,587 @@
+"""`what_if`: exact bytes for real segments in every format and codec; losses and omissions are stated."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from kfbench import Records, read_log
+from kfbench.codecs import CODECS
+from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
+from kfbench.formats import FORMATS
+from kfbench.sources import Columns, Skipped, find
+from kfbench.sweep.spark import tasks
+from kfbench.whatif import ask
+from kfbench.whatif.answer import Sample
+from kfbench.whatif.ask import what_if
+from kfbench.whatif.page import render
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.text import render_text
+from tests.common import MESSAGES
+from tests.recorded import FOLDER, NAMES, facts
+
+LEGACY_FIXED = {"v0": 26, "v1": 34}
+FORMATS_AND_CODECS = [
+    (name, codec) for name in ("v0", "v2", "v3") for codec in CODECS if codec in FORMATS[name].capabilities.codecs
+]
+PAYLOAD = ("key", "value", "header_key", "header_value")
+
+
+def batches_of(name: str, wanted: Sequence[bool]) -> bytes:
+    """The batches of a recorded segment that are wanted, as they lie there."""
+    data, positions = (FOLDER / name).read_bytes(), facts(name).positions
+    return b"".join(data[a:b] for (a, b), take in zip(pairwise(positions), wanted, strict=True) if take)
+
+
+def written(folder: Path, data: bytes | bytearray, name: str = "00000000000000000000.log") -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+# Peaks by the kernel's count of this process alone: rusage would show what it was forked from.
+PEAKS = """\
+import sys
+from pathlib import Path
+from kfbench.whatif.ask import what_if
+
+for path in sys.argv[1:]:
+    records = what_if(path).records
+    lines = Path("/proc/self/status").read_text().splitlines()
+    print(records, next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")))
+"""
+
+
+ONE_MAGIC = [name for name in NAMES if len(set(facts(name).batches["magic"])) == 1]
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", ONE_MAGIC)
+def test_plain_bytes_of_its_format_are_what_kafka_wrote(name: str) -> None:
+    said = facts(name).batches
+    fmt = f"v{said['magic'][0]}"
+    found = what_if(FOLDER / name, [fmt], ["none"], batchings=[])
+    assert found.now_bytes == (FOLDER / name).stat().st_size
+    if set(said["codec"]) == {"none"}:
+        assert found.size(fmt, "none") == found.now_bytes
+    else:
+        assert found.size(fmt, "none") > found.now_bytes  # type: ignore[operator]
+
+
+def test_each_codec_of_the_same_records_gives_the_same_sizes() -> None:
+    sizes = {
+        codec: [
+            arm.size_bytes for arm in what_if(FOLDER / f"activity-{codec}.log", ["v0", "v2", "v3"], batchings=[]).arms
+        ]
+        for codec in CODECS
+    }
+    assert sizes["none"] == sizes["gzip"] == sizes["snappy"] == sizes["lz4"] == sizes["zstd"]
+    assert sizes["none"][FORMATS_AND_CODECS.index(("v2", "none"))] == (FOLDER / "activity-none.log").stat().st_size
+
+
+@pytest.mark.parametrize("name", ["activity-snappy.log", "edges.log", "telemetry.log", "append-time-zstd.log"])
+def test_every_size_is_that_of_the_bytes(name: str) -> None:
+    found, log = what_if(FOLDER / name, batchings=[]), read_log(FOLDER / name)
+    legal = {(fmt.name, codec) for fmt in FORMATS.values() for codec in fmt.capabilities.codecs}
+    assert {(arm.format, arm.codec) for arm in found.arms} == legal
+    for arm in found.arms:
+        data = FORMATS[arm.format].encode(
+            log.source_records, log.bounds, arm.codec, arm.level, log.batch_fields, lossy=True
+        )
+        assert arm.size_bytes == len(data.data)
+        assert arm.codec_version == CODECS[arm.codec].version
+
+
+def test_old_formats_take_their_fixed_bytes_a_record() -> None:
+    found = what_if(FOLDER / "activity-gzip.log")
+    payload = sum(facts("activity-gzip.log").records["key_bytes"]) + sum(
+        facts("activity-gzip.log").records["value_bytes"]
+    )
+    for name, fixed in LEGACY_FIXED.items():
+        assert found.size(name, "none") == payload + 600 * fixed
+        assert found.size(name, "zstd") is None
+    assert found.payload_bytes == payload
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_fields_add_up(name: str) -> None:
+    found = what_if(FOLDER / name, codecs=["none"], batchings=[])
+    for fmt, parts in found.breakdown.items():
+        assert sum(parts.values()) == found.size(fmt, "none")
+    for fmt in ("v2", "v3"):
+        assert sum(found.breakdown[fmt].get(field, 0) for field in PAYLOAD) == found.payload_bytes
+
+
+def test_control_batches_stay_plain_under_a_codec_as_in_kafka(tmp_path: Path) -> None:
+    control = facts("transactions.log").batches["is_control"]
+    without = what_if(written(tmp_path, batches_of("transactions.log", [not each for each in control])))
+    whole = what_if(FOLDER / "transactions.log")
+    marker_bytes = sum(
+        size for size, each in zip(facts("transactions.log").batches["size_bytes"], control, strict=True) if each
+    )
+    for codec in CODECS:
+        assert whole.size("v2", codec) == without.size("v2", codec) + marker_bytes
+        if codec != "zstd":  # v0 and v1 have no control batches
+            assert whole.size("v1", codec) == without.size("v1", codec)
+
+
+def test_a_pair_that_does_not_exist_is_said() -> None:
+    found = what_if(FOLDER / "activity-gzip.log", ["v0", "v1", "v2"], ["none", "zstd"])
+    assert "-: v0 has no zstd; v1 has no zstd" in render_text(found).splitlines()
+    assert found.to_dict()["illegal"] == [{"format": name, "codec": "zstd"} for name in ("v0", "v1")]
+    assert found.size("v1", "none") and found.size("v2", "zstd")
+    legal = what_if(FOLDER / "activity-gzip.log", ["v0", "v2"], ["none"])
+    assert legal.to_dict()["illegal"] == [] and "has no" not in render_text(legal)
+
+
+def test_losses_are_counted() -> None:
+    headers = sum(map(len, facts("service-headers.log").records["headers"]))
+    found = what_if(FOLDER / "service-headers.log")
+    assert found.losses["v0"]["timestamps"] == 120
+    assert found.losses["v0"]["headers"] == found.losses["v1"]["headers"] == headers
+    assert found.losses["v2"] == found.losses["v3"] == {}
+    transactions = facts("transactions.log").batches
+    lost = what_if(FOLDER / "transactions.log").losses["v1"]
+    assert lost["is_control"] == sum(transactions["is_control"])
+    assert lost["is_transactional"] == sum(transactions["is_transactional"])
+    changelog = facts("changelog.log").batches
+    lost = what_if(FOLDER / "changelog.log").losses["v1"]
+    assert lost["delete_horizon_ms"] == sum(horizon >= 0 for horizon in changelog["delete_horizon_ms"])
+    assert lost["empty batches"] == changelog["count"].count(0)
+
+
+def test_files_add_up() -> None:
+    names = ["telemetry.log", "service-headers.log", "transactions.log"]
+    together, single = what_if([FOLDER / name for name in names]), [what_if(FOLDER / name) for name in names]
+    assert together.now_bytes == sum(each.now_bytes for each in single)
+    for i, arm in enumerate(together.arms):
+        assert arm.size_bytes == sum(each.arms[i].size_bytes or 0 for each in single)
+    for fmt in FORMATS:
+        for field, size in together.breakdown[fmt].items():
+            assert size == sum(each.breakdown[fmt].get(field, 0) for each in single)
+        for what, number in together.losses[fmt].items():
+            assert number == sum(each.losses[fmt].get(what, 0) for each in single)
+    assert [source.path for source in together.sources] == [str(FOLDER / name) for name in names]
+
+
+def test_a_segment_that_is_read_in_chunks_adds_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, (FOLDER / "transactions.log").read_bytes() + (FOLDER / "service-headers.log").read_bytes())
+    whole = what_if(path)
+    monkeypatch.setattr("kfbench.sources.log.FIRST_BYTES", 3000)
+    monkeypatch.setattr("kfbench.sources.log.PIECE_BYTES", 9000)
+    monkeypatch.setattr("kfbench.whatif.tally.STRETCH_BYTES", 3000)
+    found = what_if(path)
+    assert found.sample and whole.sample and found.sample.stretches > whole.sample.stretches
+    assert (found.sources, found.breakdown, found.losses) == (whole.sources, whole.breakdown, whole.losses)
+    assert (found.arms, found.rebatched) == (whole.arms, whole.rebatched)
+
+
+def test_a_large_segment_is_read_in_shares_and_shown_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("telemetry.log", "transactions.log", "service-headers.log")
+    data = bytearray(b"".join((FOLDER / name).read_bytes() for name in names))
+    data[facts("telemetry.log").positions[200] + 70] ^= 8
+    path = written(tmp_path, data[:-11])
+    whole = what_if(path, batchings=[])
+    monkeypatch.setattr("kfbench.sources.part.SHARE_BYTES", 5_000)
+    assert len(find([path]).parts) > 10
+    found = what_if(path, batchings=[])
+    assert (found.sources, found.arms, found.breakdown) == (whole.sources, whole.arms, whole.breakdown)
+    assert (found.losses, found.sent_records, found.rate) == (whole.losses, whole.sent_records, whole.rate)
+    assert render_text(found).splitlines()[:5] == render_text(whole).splitlines()[:5]
+
+
+def test_a_damaged_batch_is_left_out_and_stated(tmp_path: Path) -> None:
+    name, damaged = "activity-lz4.log", 7
+    positions = facts(name).positions
+    data = bytearray((FOLDER / name).read_bytes())
+    data[positions[damaged] + 80] ^= 16
+    path = written(tmp_path, data[:-20])
+    last = len(positions) - 2
+    sound = what_if(
+        written(tmp_path, batches_of(name, [i not in (damaged, last) for i in range(last + 1)]), "sound.log")
+    )
+    found = what_if(path)
+    assert found.arms == sound.arms and found.breakdown == sound.breakdown and found.losses == sound.losses
+    assert found.now_bytes == sound.now_bytes
+    [source] = found.sources
+    size = positions[damaged + 1] - positions[damaged]
+    assert [(each.position, each.size_bytes, each.field) for each in source.damage] == [
+        (positions[damaged], size, "crc")
+    ]
+    assert source.trailing_bytes == positions[-1] - positions[last] - 20
+    assert source.sound_bytes + size + source.trailing_bytes == source.size_bytes == path.stat().st_size
+    text = render_text(found)
+    assert f"{path}: left out {size:,} bytes from byte {positions[damaged]:,}: crc: " in text
+    assert f"{path}: left out an incomplete batch of {source.trailing_bytes:,} bytes at the end" in text
+
+
+def test_mixed_magics_and_plain_old_messages(tmp_path: Path) -> None:
+    records = Records.from_lists([b"a" * 50] * 8, keys=[b"k"] * 8, timestamps_ms=range(8))
+    old, wrapped = FORMATS["v1"].encode(records, 8), FORMATS["v1"].encode(records, 8, "gzip")
+    new = FORMATS["v2"].encode(records, 8)
+    found = what_if(written(tmp_path, bytes(old) + bytes(wrapped) + bytes(new)))
+    assert found.sources[0].kinds == {"v1 none": 8, "v1 gzip": 1, "v2 none": 1}
+    assert found.records == 24
+    alone = FORMATS["v2"].size(records, 1).sum()
+    assert found.size("v2", "none") == alone + 2 * len(new.data)
+    assert "plain v0 and v1 messages stand alone" in render_text(found)
+    assert "plain v0 and v1" not in render_text(what_if(FOLDER / "telemetry.log"))
+
+
+def test_savings() -> None:
+    found = what_if(FOLDER / "telemetry.log").to_dict()
+    sizes = {(arm["format"], arm["codec"]): arm for arm in found["sizes"]}
+    v2, v3 = sizes["v2", "none"], sizes["v3", "none"]
+    assert v2["saving"] == v2["saving_against_v2"] == 0
+    # One record a batch: lastOffsetDelta takes 1 byte of 4, baseTimestamp 6 of 8, maxTimestampDelta 1 of 8,
+    # and the record has no attributes byte.
+    assert v2["size_bytes"] - v3["size_bytes"] == 300 * (3 + 2 + 7 + 1)
+    assert v3["saving"] == v3["saving_against_v2"] == pytest.approx(3900 / v2["size_bytes"])
+    assert sizes["v1", "gzip"]["saving_against_v2"] == pytest.approx(
+        1 - sizes["v1", "gzip"]["size_bytes"] / sizes["v2", "gzip"]["size_bytes"]
+    )
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_text_says_it_all() -> None:
+    found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"])
+    text = render_text(found)
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    read, _, sizes, _, against_v2, lost, parts, saved, *_ = blocks
+    assert read[3].startswith(f"2 topics, files or folders together: {FOLDER}/service-headers.log, {FOLDER}/activity-")
+    assert [line.split()[-5:] for line in read[1:3]] == [
+        ["31,218", "20", "120", "v2", "none"],
+        ["60,721", "30", "600", "v2", "lz4"],
+    ]
+    assert sizes[1].split() == ["format", *CODECS]
+    assert sizes[-1] == "-: v1 has no zstd"
+    for line, name in zip(sizes[2:-1], ("v1 *", "v3", "v2"), strict=True):
+        cells = [found.size(name.split()[0], codec) for codec in CODECS]
+        assert line.split() == [*name.split(), *("-" if size is None else f"{size:,}" for size in cells)]
+    assert against_v2[-1].startswith("* leaves out")
+    assert lost[1].split()[:3] == ["v1", "396", "headers;"] and lost[2].split() == [
+        "v3",
+        "nothing",
+        "is",
+        "lost",
+    ]
+    shown = {line.split()[0]: line.split()[1:] for line in parts[1:]}
+    base_time = "batch_header.base_timestamp_ms"
+    assert shown[base_time] == ["-", *(f"{found.breakdown[name][base_time]:,}" for name in ("v3", "v2"))]
+    assert shown["value"] == [f"{found.breakdown[name]['value']:,}" for name in ("v1", "v3", "v2")]
+    less = {
+        field: found.breakdown["v2"][field] - found.breakdown["v3"][field]
+        for field in (
+            "batch_header.last_offset_delta",
+            base_time,
+            "batch_header.max_timestamp_ms",
+            "attributes",
+        )
+    }
+    fields = ", ".join(f"{field} {saving:,}" for field, saving in less.items())
+    assert saved[2].split(maxsplit=2) == ["v3", f"{sum(less.values()):,}", fields]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"# not a log\n" * 9, "no whole batch in 108 bytes: is this a log segment?"),
+        (bytes(40), "the file is empty"),  # but for what a broker allocated ahead
+    ],
+)
+def test_a_file_without_a_readable_batch_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(KfbenchError) as raised:
+        what_if(path)
+    assert str(raised.value).startswith(f"{path}: {message}") and "\n" not in str(raised.value)
+
+
+def test_a_path_that_is_no_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(KfbenchError, match=r"^.+absent\.log: No such file or directory$"):
+        what_if([FOLDER / "edges.log", tmp_path / "absent.log"])
+    with pytest.raises(KfbenchError, match=r"^.+: no segment in this folder or below it \(\.log\); there is: nothing"):
+        what_if(tmp_path)
+    with pytest.raises(KfbenchError, match="a segment file, a table, or a folder of either is wanted"):
+        what_if([])
+
+
+def test_an_empty_segment_among_others_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    empty = written(tmp_path, b"")
+    found = what_if([empty, FOLDER / "telemetry.log"])
+    assert found.arms == what_if(FOLDER / "telemetry.log").arms
+    assert "nothing readable" in render_text(found)
+    with pytest.raises(KfbenchError, match=r"the file is empty \(and nothing in 1 other file\)$"):
+        what_if([empty, written(tmp_path, b"", "00000000000000000001.log")])
+
+
+def test_unknown_and_illegal_choices_are_refused_by_name() -> None:
+    path = FOLDER / "telemetry.log"
+    with pytest.raises(InvalidConfig, match="no format 'v9'"):
+        what_if(path, formats=["v9"])
+    with pytest.raises(InvalidConfig, match="no codec 'brotli'"):
+        what_if(path, codecs=["brotli"])
+    with pytest.raises(IllegalCombination, match="v1 has no zstd"):
+        what_if(path, formats=["v1"], codecs=["zstd"])
+    with_zstd = {name for name, fmt in FORMATS.items() if "zstd" in fmt.capabilities.codecs}
+    assert {arm.format for arm in what_if(path, codecs=["zstd"]).arms} == with_zstd == FORMATS.keys() - set(MESSAGES)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_a_table_of_a_log_takes_what_the_log_would_in_these_batches(tmp_path: Path, kind: str) -> None:
+    records = read_log(FOLDER / "telemetry.log").records
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(records.to_arrow(), path, row_group_size=70)
+    else:
+        rows = [
+            {
+                "key": (records.key(i) or b"").decode(),
+                "value": (records.value(i) or b"").decode(),
+                "timestamp_ms": int(records.timestamps_ms[i]),
+            }
+            for i in range(len(records))
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = Columns(key="key", value="value", timestamp="timestamp_ms")
+    batchings = [Batching(60_000, 1000), Batching(5, 16384)]
+    table = what_if(path, ["v2", "v3"], ["none", "lz4"], columns=columns, batchings=batchings)
+    log = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"], batchings=batchings)
+    assert [each.size_bytes for each in table.rebatched] == [each.size_bytes for each in log.rebatched]
+    assumed = {(each.format, each.codec): each for each in log.rebatched if each.batching == batchings[0]}
+    assert {(each.format, each.codec): each.size_bytes for each in table.arms if each.codec == "none"} == {
+        pair: each.size_bytes for pair, each in assumed.items() if each.codec == "none"
+    }
+    assert table.assumed == batchings[0] and table.columns == columns and table.base_bytes == table.size("v2", "none")
+    assert "rows as records: key: column `key`; value: column `value`; timestamp: column" in render_text(table)
+    assert table.to_dict()["columns"]["partition"] is None
+
+
+def test_tables_of_several_partitions_are_batched_apart(tmp_path: Path) -> None:
+    def table(partitions: int) -> Path:
+        path = tmp_path / f"{partitions}.jsonl"
+        path.write_text("".join(json.dumps({"p": i % partitions, "t": i}) + "\n" for i in range(600)))
+        return path
+
+    columns = Columns(partition="p", timestamp="t")
+    batchings = [Batching(1000, 1 << 20)]
+    batches = [
+        what_if(table(partitions), ["v2"], ["none"], columns=columns, batchings=batchings).sources[0].batches
+        for partitions in (1, 2, 3)
+    ]
+    assert batches == [1, 2, 3]
+
+
+def test_what_is_wrong_with_tables_is_said_and_the_rest_analysed(tmp_path: Path) -> None:
+    good, bad, other = tmp_path / "a.jsonl", tmp_path / "b.parquet", tmp_path / "c.csv"
+    good.write_text('{"v": "x", "t": 1}\n{"v": "y", "t": "soon"}\n')
+    bad.write_text("PAR1 and no more")
+    other.write_text("id\n1\n")
+    asked = Columns(value="v", timestamp="t")
+    found = what_if([good, bad, other], ["v2"], ["none"], columns=asked, batchings=[Batching(5, 1000)])
+    text = render_text(found)
+    assert found.records == 1 and found.now_bytes + found.lost_bytes == sum(
+        path.stat().st_size for path in (good, bad, other)
+    )
+    assert f"{good}: left out 21 bytes from line 2: column `t`: 'soon' is no time" in text
+    assert f"{bad}: not read: " in text and f"{other}: " in text and "no column `v` (columns: id)" in text
+    with pytest.raises(InvalidConfig, match=r"a\.jsonl: has no batches: say which .*--linger-ms and --batch-size"):
+        what_if(good, columns=asked)
+    with pytest.raises(InvalidConfig, match="column `v`: no source is a table"):
+        what_if(FOLDER / "telemetry.log", columns=asked)
+
+
+def rows(path: Path, name: str = "v", records: int = 400) -> Path:
+    lines = [f"{name}{i % 7},{1_700_000_000_000 + 1_000 * i}\n" for i in range(records)]
+    text = "".join(["v,t\n", *lines]).encode()
+    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    return path
+
+
+def test_a_month_of_a_table_does_not_depend_on_how_it_is_packed(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
+    plain, packed = (what_if(rows(tmp_path / name), ["v2"], ["none"], **asked) for name in ("a.csv", "b.csv.gz"))
+    assert plain.now_bytes > 2 * packed.now_bytes
+    assert plain.rate is not None and packed.rate is not None
+    assert (
+        plain.rate.bytes_a_day
+        == packed.rate.bytes_a_day
+        == pytest.approx((plain.size("v2", "none") or 0) * 86_400 / 400, rel=0.01)
+    )
+    assert plain.month() == packed.month() == packed.month(packed.size("v2", "none"))
+    text = render_text(packed)
+    assert "GB a day of plain v2, by the records' timestamps" in text
+    assert "times 2023-11-14 22:13:20 to 2023-11-14 22:19:59 (399.0 s)" in text
+
+
+def test_tables_stand_for_themselves_and_logs_keep_their_batches(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(5, 1000)]}
+    csv = [rows(tmp_path / "a.csv"), rows(tmp_path / "b.csv", "other")]
+    [one, other, both] = [what_if(paths, ["v2"], ["none"], **asked) for paths in (csv[:1], csv[1:], csv)]
+    assert one.rate and other.rate and both.rate
+    assert both.rate.bytes_a_day == pytest.approx(one.rate.bytes_a_day + other.rate.bytes_a_day)
+    assert len(both.topics) == len(both.rate.streams) == 2 and " together: " in render_text(both)
+    mixed = what_if([csv[0], FOLDER / "activity-lz4.log"], ["v2"], ["none"], **asked)
+    assert mixed.assumed_of == (str(csv[0]),) and f"no batches in {csv[0]}; assumed: " in render_text(mixed)
+    log_bytes = (FOLDER / "activity-lz4.log").stat().st_size
+    assert mixed.base_bytes == one.base_bytes + log_bytes
+    assert f"the {mixed.base_bytes:,} bytes now, of plain v2 where there are no batches" in render_text(mixed)
+
+
+def test_segments_of_a_folder_without_a_topic_follow_one_another(tmp_path: Path) -> None:
+    data = (FOLDER / "telemetry.log").read_bytes()
+    for i in (0, 300):
+        written(tmp_path, data, f"{i:020}.log")
+    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
+    together = what_if(tmp_path, **asked)
+    assert together.topics == (str(tmp_path),)
+    alone = what_if(tmp_path / f"{0:020}.log", **asked)
+    assert together.rate and alone.rate
+    assert together.rate.bytes_a_day == pytest.approx(2 * alone.rate.bytes_a_day, rel=0.01)
+
+
+def test_where_no_stretch_is_drawn_there_is_no_estimate(tmp_path: Path) -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"], batchings=[Batching(5, 1000)])
+    nothing = replace(
+        found,
+        arms=tuple(
+            replace(arm, size_bytes=None, error_bytes=None) if arm.codec == "lz4" else arm for arm in found.arms
+        ),
+        rebatched=tuple(replace(arm, size_bytes=None) if arm.codec == "lz4" else arm for arm in found.rebatched),
+        sample=Sample(share=0.1, seed=0, plain_bytes=0, of_bytes=100, stretches=0),
+    )
+    values = nothing.to_dict()
+    for arm in (*values["sizes"], *values["rebatched"]):
+        missing = arm["codec"] == "lz4"
+        assert (arm["saving"] is None) == (arm["saving_a_month"] is None) == missing
+    row = next(line for line in render_text(nothing).splitlines() if line.startswith("v3 "))
+    assert row.split()[2] == "-" and "-: no stretch was drawn that tells" in render_text(nothing)
+    assert "lz4" in dict(render(json.loads(json.dumps(values))))["index.html"].decode()
+
+
+def test_one_stretch_is_said_to_tell_nothing_of_its_error() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2"], ["none", "lz4"], batchings=[])
+    assert "one stretch: its error is unknown" not in render_text(found)
+    one = replace(
+        found,
+        arms=tuple(replace(arm, error_bytes=None) if arm.codec == "lz4" else arm for arm in found.arms),
+        sample=Sample(share=0.1, seed=0, plain_bytes=10, of_bytes=100, stretches=1),
+    )
+    assert "one stretch: its error is unknown" in render_text(one)
+    page = dict(render(json.loads(json.dumps(one.to_dict()))))["index.html"].decode()
+    assert "Where one stretch of batches was drawn, the error is unknown." in page
+
+
+def test_other_replicas_are_said() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2"], ["none"], batchings=[])
+    other = Skipped(path="b/orders-0", size_bytes=7, reason="segments of other replicas", is_data=False)
+    assert "of other replicas" not in render_text(found)
+    assert "segments of other replicas are not read: each partition once" in render_text(
+        replace(found, skipped=(other,))
+    )
+
+
+def test_a_record_far_ahead_is_counted(tmp_path: Path) -> None:
+    path = rows(tmp_path / "a.csv")
+    path.write_text(path.read_text().replace("1700000100000", "1900000100000"))
+    asked: dict[str, Any] = {"columns": Columns(value="v", timestamp="t"), "batchings": [Batching(1500, 1000)]}
+    found, sound = (
+        what_if(path, ["v2"], ["none"], **asked),
+        what_if(rows(tmp_path / "b.csv"), ["v2"], ["none"], **asked),
+    )
+    assert "1 record over 60 minutes ahead of most of those that follow" in render_text(found)
+    assert abs(found.sources[0].batches - sound.sources[0].batches) <= 2
+    assert found.rate and sound.rate and found.rate.bytes_a_day == pytest.approx(sound.rate.bytes_a_day, rel=0.05)
+    assert " minutes ahead " not in render_text(sound)
+
+
+def test_break_even_is_up_to_the_last_that_was_measured() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none"], batchings=[])
+    assert max(found.overhead) == 200 and "all batches alike, up to 200; " in render_text(found)
+
+
+def test_spark_is_for_many_files_where_there_are_java_and_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("Spark was asked")
+
+    for i in range(2):
+        written(tmp_path, (FOLDER / "telemetry.log").read_bytes(), f"{i:020}.log")
+    asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
+    small = what_if(tmp_path, **asked)
+    monkeypatch.setattr(tasks, "mapped", refused)
+    monkeypatch.setattr(ask, "LOCAL_BYTES", 1)
+    with pytest.raises(AssertionError, match="Spark was asked"):
+        what_if(tmp_path, **asked)
+    assert what_if(tmp_path / f"{0:020}.log", **asked).records == small.records // 2  # one task: nothing to share out
+    for name, absent in (("java_home", lambda: None), ("has_extra", lambda _: False)):
+        with monkeypatch.context() as without:
+            without.setattr(ask, name, absent)
+            assert what_if(tmp_path, **asked) == small
+    with pytest.raises(AssertionError, match="Spark was asked"):
+        what_if(tmp_path, **asked, master="local[1]")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.jsonl", "\n\n", "no row in it"),
+        ("t.csv", "v\n", "no row in it"),
+        ("t.csv", "v\nsoon\n", "no row can be read: row 1: column `v`: 'soon' is no time: "),
+        ("t.jsonl", '{"w": 1}\n', "no column `v` in lines 1 to 1"),
+    ],
+)
+def test_a_table_without_a_record_is_refused_in_one_line(tmp_path: Path, name: str, content: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(KfbenchError) as raised:
+        what_if(path, ["v2"], ["none"], columns=Columns(timestamp="v"), batchings=[Batching(5, 1000)])
+    assert str(raised.value).startswith(f"{path}: {said}") and "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_memory_is_bounded_for_what_is_asked_by_default(tmp_path: Path) -> None:
+    value_bytes, a_batch = 1_000, 16
+    values = [bytes(value_bytes)] * a_batch
+    batch = bytes(FORMATS["v2"].encode(Records.from_lists(values, timestamps_ms=range(a_batch)), a_batch))
+    times = (1_000, 4_000)
+    logs = [written(tmp_path, batch * each, f"{each:020}.log") for each in times]
+    command = [sys.executable, "-c", PEAKS, *map(str, logs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    (few, peak_bytes), (many, later_peak_bytes) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert (few, many) == tuple(a_batch * each for each in times)
+    assert later_peak_bytes < 768 << 20  # a worker may have 1 GiB
+    assert later_peak_bytes - peak_bytes < (many - few) * value_bytes // 2
+
+
+def test_what_nobody_has_proposed_stands_by_itself() -> None:
+    """In other batches as far as it was tried there with codecs: without one it would be held against others' zstd."""
+    path = FOLDER / "activity-lz4.log"
+    few, asked = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
+    assert few.recoded == ("v2", "v3") and "; --format names others" in render_text(few)
+    (as_recorded,) = few.headline["own"]
+    assert (as_recorded.format, as_recorded.codec) == ("columnar", "zstd") and len(few.headline["proposed"]) == 2
+    assert asked.recoded == ("v2", "columnar") and "--format names others" not in render_text(asked)
+    assert [arm.format for arm in asked.headline["own"]] == ["columnar"] * 2 and not asked.headline["proposed"]
+    assert "this project's own" in render_text(asked)
+
+
+def test_assumed_batches_are_no_other_batches(tmp_path: Path) -> None:
+    rows = tmp_path / "events.jsonl"
+    rows.write_text("".join(f'{{"id": {i}, "at": {1_700_000_000_000 + i}}}\n' for i in range(500)))
+    one, two = Batching(5.0, 16 << 10), Batching(100.0, 256 << 10)
+    for batchings in ([one], [one, two]):
+        found = what_if(rows, ["v2", "v3"], ["none"], batchings=batchings, columns=Columns(timestamp="at"))
+        assert found.assumed == one
+        assert [arm.batching for arm in found.headline["today"]] == [None, two][: len(batchings)]

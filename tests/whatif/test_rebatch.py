@@ -1,0 +1,200 @@
+"""Other batches for the same records: what an accumulator a producer would make, whatever the pieces."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, Records
+from kfbench.batches import BatchFields
+from kfbench.errors import InvalidConfig
+from kfbench.records import Shapes
+from kfbench.whatif.rebatch import AHEAD_MS, LATEST_MS, Batches, Batching, Rebatcher, sent
+
+RECORD_BYTES = 100
+
+
+class Given(NamedTuple):
+    """One recorded batch."""
+
+    producer_id: int
+    times_ms: list[int]
+    is_control: bool = False
+
+
+def recorded(batches: list[Given]) -> tuple[Records, np.ndarray, BatchFields]:
+    """Values name their record: (producer, number in the log)."""
+    times = [time for batch in batches for time in batch.times_ms]
+    owners = [batch.producer_id for batch in batches for _ in batch.times_ms]
+    control = [batch.is_control for batch in batches for _ in batch.times_ms]
+    values = [b"%d/%d" % (owner, i) for i, owner in enumerate(owners)]
+    keys = [bytes(4) if each else b"" for each in control]
+    records = Records.from_lists(
+        [value.ljust(RECORD_BYTES - 20) for value in values], keys=keys, timestamps_ms=times, offsets=range(len(times))
+    )
+    sequences, seen = [], dict[int, int]()
+    for batch in batches:
+        sequences.append(seen.get(batch.producer_id, 0) if batch.producer_id >= 0 else -1)
+        seen[batch.producer_id] = seen.get(batch.producer_id, 0) + len(batch.times_ms)
+    fields = BatchFields(
+        producer_id=[batch.producer_id for batch in batches],
+        base_sequence=sequences,
+        is_control=[batch.is_control for batch in batches],
+    )
+    return records, np.cumsum([0, *(len(batch.times_ms) for batch in batches)]), fields
+
+
+def accumulated(batches: list[Given], batching: Batching) -> list[list[bytes]]:
+    """Slow and plain: an accumulator a producer, as `linger` describes it for records of one size."""
+    open_batches: dict[int, tuple[int, list[bytes]]] = {}
+    clocks: dict[int, int] = {}
+    done, number = [], 0
+    room = max(batching.batch_size_bytes - 61, 0)
+    for batch in batches:
+        for time in batch.times_ms:
+            owner, value = batch.producer_id, b"%d/%d" % (batch.producer_id, number)
+            number += 1
+            if batch.is_control:
+                continue
+            clocks[owner] = now = max(clocks.get(owner, 0), time)
+            opened, values = open_batches.get(owner, (now, []))
+            fits = (len(values) + 1) * (RECORD_BYTES - 10) <= room
+            if values and (now - opened >= batching.linger_ms or not fits):
+                done.append(values)
+                opened, values = now, []
+            open_batches[owner] = opened, [*values, value]
+    return sorted([*done, *(values for _, values in open_batches.values())])
+
+
+def values_of(batches: Batches) -> list[list[bytes]]:
+    values = [(batches.records.value(i) or b"").strip() for i in range(len(batches.records))]
+    return [values[first:end] for first, end in pairwise(batches.bounds.tolist())]
+
+
+BATCHES = st.lists(
+    st.builds(
+        Given,
+        producer_id=st.sampled_from([-1, 3, 8]),
+        times_ms=st.lists(st.integers(0, 60), min_size=1, max_size=6),
+        is_control=st.booleans(),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(BATCHES, st.sampled_from([0, 5, 20, 1_000]), st.sampled_from([0, 350, 1 << 20]), st.data())
+def test_batches_are_those_of_an_accumulator_a_producer_whatever_the_pieces(
+    batches: list[Given], linger_ms: float, batch_size_bytes: int, data: st.DataObject
+) -> None:
+    batching = Batching(linger_ms, batch_size_bytes)
+    cut = data.draw(st.integers(0, len(batches)))
+    rebatcher, found = Rebatcher(batching), list[Batches]()
+    if cut:
+        records, bounds, fields = recorded(batches)
+        end = bounds[cut]
+        found += rebatcher.add(sent(records.part(0, end), bounds[: cut + 1], fields.part(0, cut)), last=False)
+        rest = records.part(end, len(records)), bounds[cut:] - end, fields.part(cut, len(batches))
+        found += rebatcher.add(sent(*rest), last=True)
+    else:
+        found += rebatcher.add(sent(*recorded(batches)), last=True)
+    in_batches = sorted(values for each in found for values in values_of(each))
+    whole = Rebatcher(batching).add(sent(*recorded(batches)), last=True)
+    assert in_batches == sorted(values for each in whole for values in values_of(each))
+    if batch_size_bytes in (0, 1 << 20):  # where records decide by their sizes, the kernel's own test does
+        assert in_batches == accumulated(batches, batching)
+    for each in found:
+        rows = each.fields.over(len(each.bounds) - 1)
+        firsts = [values[0].split(b"/")[0] for values in values_of(each)]
+        assert rows["producer_id"].tolist() == [int(owner) for owner in firsts]
+        assert not rows["is_control"].any()
+        assert each.records.offsets.tolist() == list(range(len(each.records)))
+
+
+def test_a_sequence_goes_on_within_a_recorded_batch() -> None:
+    batches = [Given(7, [0, 0, 50, 50]), Given(7, [100]), Given(-1, [100])]
+    [found] = Rebatcher(Batching(10, 1 << 20)).add(sent(*recorded(batches)), last=True)
+    assert found.fields.rows["base_sequence"].tolist() == [-1, 0, 2, 4]
+
+
+def test_partitions_are_batched_apart() -> None:
+    records = Records.from_lists([b"a"] * 6, timestamps_ms=[5] * 6)
+    partitions = np.array([0, 1, 0, 2, 1, 0], np.int32)
+    [found] = Rebatcher(Batching(10, 1 << 20)).add(sent(records, None, BatchFields(), partitions), last=True)
+    assert np.diff(found.bounds).tolist() == [3, 2, 1]
+
+
+def test_too_much_that_waits_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Records.from_lists([bytes(100)] * 10, timestamps_ms=[0] * 10)
+    rebatcher = Rebatcher(Batching(1_000, 1 << 20))
+    assert list(rebatcher.add(sent(records, None, BatchFields()))) == []
+    monkeypatch.setattr("kfbench.whatif.rebatch.OPEN_BYTES", 1_500)
+    [found] = rebatcher.add(sent(records, None, BatchFields()))
+    assert np.diff(found.bounds).tolist() == [20]
+    assert list(rebatcher.add(sent(records.part(0, 0), None, BatchFields()), last=True)) == []
+
+
+def test_what_waits_holds_no_more_than_its_own_bytes() -> None:
+    records = Records.from_lists([bytes(1 << 20), b"key"], timestamps_ms=[0, 5_000])
+    rebatcher = Rebatcher(Batching(1_000, 1 << 24))
+    list(rebatcher.add(sent(records, None, BatchFields())))
+    assert rebatcher._waiting is not None
+    assert sum(len(data) for data in rebatcher._waiting.records.buffers) == 3
+
+
+def test_times_that_no_clock_shows() -> None:
+    times = [-1, np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0]
+    shapes = Shapes(
+        timestamps_ms=np.array(times), offsets=np.arange(4), key_lengths=np.full(4, -1), value_lengths=np.full(4, -1)
+    )
+    nothing = np.zeros(0, np.uint8)
+    starts = np.zeros(4, np.int64)
+    records = Records(shapes=shapes, key_data=nothing, key_starts=starts, value_data=nothing, value_starts=starts)
+    [found] = Rebatcher(Batching(1_000, 1 << 20)).add(sent(records, None, BatchFields()), last=True)
+    assert np.diff(found.bounds).tolist() == [4]  # no later record comes near the second time
+    assert FORMATS["v2"].size(*found).sum() > 0
+
+
+@pytest.mark.parametrize("cut", [0, 1, 150, 300, 301, 302])
+@pytest.mark.parametrize("wrong_ms", [AHEAD_MS + 5_000, LATEST_MS])
+def test_a_time_far_ahead_moves_no_clock(cut: int, wrong_ms: int) -> None:
+    times = [1_700_000_000_000 + 20 * i for i in range(600)]
+    sound = Records.from_lists([b"a"] * 600, timestamps_ms=times)
+    times[300] = min(times[300] + wrong_ms, LATEST_MS - 1)
+    records, rebatcher = Records.from_lists([b"a"] * 600, timestamps_ms=times), Rebatcher(Batching(100, 1 << 20))
+    pieces = [records.part(0, cut), records.part(cut, 600)]
+    found = [
+        batches
+        for i, piece in enumerate(pieces)
+        for batches in rebatcher.add(sent(piece, None, BatchFields()), last=bool(i))
+    ]
+    [right] = Rebatcher(Batching(100, 1 << 20)).add(sent(sound, None, BatchFields()), last=True)
+    batches = sum(len(each.bounds) - 1 for each in found)
+    assert abs(batches - (len(right.bounds) - 1)) <= 2
+    assert rebatcher.ahead == 1
+
+
+def test_a_quiet_night_and_a_late_record_move_clocks_as_ever() -> None:
+    night = [0, 10, 20, *range(8 * AHEAD_MS, 8 * AHEAD_MS + 1_000, 10)]
+    night[50] = 15
+    records, rebatcher = Records.from_lists([b"a"] * len(night), timestamps_ms=night), Rebatcher(Batching(5, 1 << 20))
+    [found] = rebatcher.add(sent(records, None, BatchFields()), last=True)
+    assert rebatcher.ahead == 0
+    assert len(found.bounds) - 1 == len(night) - 1  # the late record alone joins the one before
+
+
+@pytest.mark.parametrize(
+    ("linger_ms", "batch_size_bytes", "named"),
+    [
+        (-1, 1, "linger_ms: -1"),
+        (float("nan"), 1, "linger_ms: nan"),
+        (1e9, 1, "linger_ms"),
+        (1, -1, "batch_size_bytes: -1"),
+    ],
+)
+def test_what_is_no_batching(linger_ms: float, batch_size_bytes: int, named: str) -> None:
+    with pytest.raises(InvalidConfig, match=named):
+        Batching(linger_ms, batch_size_bytes)

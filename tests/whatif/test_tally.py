@@ -1,0 +1,232 @@
+"""Sums over parts: they add up in any order, samples say how much they are, and what an estimate is worth."""
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, Records, read_log
+from kfbench.errors import InvalidConfig, KfbenchError
+from kfbench.log.inspect import Damage
+from kfbench.sources import Chunk, Part, find
+from kfbench.whatif.break_even import Crossing, break_evens
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.tally import UNIFORM_TIMES, Drawn, Question, Tally, tally
+from tests.recorded import FOLDER
+
+BATCHING = Batching(50.0, 4_000)
+QUESTION = Question(
+    arms=(("v1", "none"), ("v2", "none"), ("v2", "lz4"), ("v3", "none"), ("v3", "lz4")),
+    batchings=(BATCHING,),
+    recoded=("v2",),
+)
+NAMES = ("telemetry.log", "transactions.log", "service-headers.log")
+
+
+def parts() -> list[Part]:
+    return list(find([FOLDER / name for name in NAMES]).parts)
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A part whose records are there."""
+
+    given: tuple[Chunk, ...]
+    name: str = "memory"
+    topic: str = "t"
+    partition: int | None = None
+    unit: str = "row"
+    key: str = "memory"
+    fails: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(chunk.size_bytes for chunk in self.given)
+
+    def chunks(self) -> Iterator[Chunk]:
+        yield from self.given
+        if self.fails:
+            raise KfbenchError(self.fails)
+
+
+def chunk(records: int, at: int = 0, value_bytes: int = 200) -> Chunk:
+    draws = np.random.default_rng(at)
+    values = [draws.integers(97, 105, draws.integers(1, value_bytes), np.uint8).tobytes() for _ in range(records)]
+    times = np.arange(at, at + records) * 20
+    return Chunk(records=Records.from_lists(values, timestamps_ms=times), size_bytes=sum(map(len, values)))
+
+
+def test_a_sum_does_not_depend_on_the_order() -> None:
+    each = [tally(part, QUESTION) for part in parts()]
+    whole = sum(each, Tally())
+    for order in permutations(each):
+        found = sum(order, Tally())
+        assert replace(found, sources=()) == replace(whole, sources=())
+        assert sorted(source.path for source in found.sources) == sorted(source.path for source in whole.sources)
+    assert pickle.loads(pickle.dumps((QUESTION, whole))) == (QUESTION, whole)
+
+
+def test_listed_damage_is_of_all_sources_whatever_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kfbench.whatif.tally.MOST_DAMAGE", 5)
+
+    def damaged(name: str, places: int) -> Tally:
+        damage = tuple(Damage(position=at, size_bytes=1, field="crc", promise="is wrong") for at in range(places))
+        each = replace(chunk(1), damage=damage)
+        return tally(InMemory((each,), name=name), replace(QUESTION, assumed=BATCHING))
+
+    each = [damaged("a", 4), damaged("b", 0), damaged("c", 1), damaged("d", 9)]
+    for order in permutations(each):
+        sources = {source.path: source for source in sum(order, Tally()).sources}
+        listed = {name: [place.position for place in source.damage] for name, source in sources.items()}
+        assert listed == {"a": [0, 1], "b": [], "c": [0], "d": [0, 1]}
+        assert [sources[name].damaged_places for name in "abcd"] == [4, 0, 1, 9]
+
+
+def test_shares_of_a_file_are_one_source() -> None:
+    one, other = InMemory((chunk(30), chunk(20, 30))), InMemory((chunk(10, 80),), fails="memory: the disk is gone")
+    question = replace(QUESTION, assumed=BATCHING)
+    of_other = replace(other, name="other")
+    for order in ((one, other, of_other), (other, one, of_other)):
+        whole, beside = sum((tally(part, question) for part in order), Tally()).by_file().sources
+        assert (whole.path, beside.path) == ("memory", "other")
+        assert (whole.records, whole.size_bytes) == (60, one.size_bytes + other.size_bytes)
+        assert (whole.first_ms, whole.last_ms, whole.unreadable) == (0, 89 * 20, "the disk is gone")
+        assert whole.plain_bytes == sum(tally(part, question).sources[0].plain_bytes for part in (one, other))
+
+
+def test_what_was_read_is_told_as_it_is_read() -> None:
+    told: list[int] = []
+    part = InMemory((chunk(30), chunk(20, 30)), fails="memory: the disk is gone")
+    tally(part, replace(QUESTION, assumed=BATCHING), advance=told.append)
+    assert told == [*(each.size_bytes for each in part.given), 0]
+
+
+def test_sums_are_those_of_one_log() -> None:
+    found = sum((tally(part, QUESTION) for part in parts()), Tally())
+    for fmt in (FORMATS["v1"], FORMATS["v3"]):
+        logs = [read_log(FOLDER / name) for name in NAMES]
+        sizes = [fmt.size(log.source_records, log.bounds, log.batch_fields) for log in logs]
+        assert found.sizes()[fmt.name] == sum(int(each.sum()) for each in sizes)
+        control = [int(each[log.batch_rows["is_control"]].sum()) for each, log in zip(sizes, logs, strict=True)]
+        assert found.control[fmt.name] == sum(control)
+        assert (sum(control) > 0) == (fmt.name == "v3")  # v1 has none
+    lz4 = [
+        len(FORMATS["v2"].encode(log.source_records, log.bounds, "lz4", batch_fields=log.batch_fields).data)
+        for log in (read_log(FOLDER / name) for name in ("telemetry.log", "service-headers.log"))
+    ]
+    two = sum((tally(part, QUESTION) for part in parts()[::2]), Tally())
+    assert two.coded["v2", "lz4"].coded == sum(lz4)
+    assert two.coded["v2", "lz4"].plain == two.sizes()["v2"]
+    assert two.recoded.keys() == {(BATCHING, "v2", "lz4")}
+    assert two.recoded[BATCHING, "v2", "lz4"].plain == two.rebatched[BATCHING, "v2"]
+
+
+def test_uniform_batches_are_whole_ones_of_clients() -> None:
+    [part] = find([FOLDER / "transactions.log"]).parts
+    found, log = tally(part, QUESTION), read_log(FOLDER / "transactions.log")
+    clients = int((~np.repeat(log.batch_rows["is_control"], np.diff(log.bounds))).sum())
+    assert found.uniform_records[1] == found.sent_records == clients < len(log.records)
+    assert found.uniform_records[7] == clients // 7 * 7
+    assert 1_000 not in found.uniform_records
+
+
+def test_a_source_without_batches_takes_those_assumed() -> None:
+    part = InMemory((chunk(300), chunk(200, 300)))
+    with pytest.raises(InvalidConfig, match="memory: has no batches"):
+        tally(part, QUESTION)
+    found = tally(part, replace(QUESTION, assumed=BATCHING))
+    assert found.sizes()["v2"] == found.rebatched[BATCHING, "v2"]
+    assert found.coded["v2", "lz4"] == found.recoded[BATCHING, "v2", "lz4"]
+    [source] = found.sources
+    assert (source.records, source.batches, source.unit) == (500, found.rebatched_batches[BATCHING], "row")
+    assert (source.first_ms, source.last_ms, source.kinds) == (0, 499 * 20, {})
+
+
+def test_what_leaves_a_part_unreadable_is_said_and_the_rest_counts() -> None:
+    part = InMemory((chunk(30),), fails="memory: the disk is gone")
+    found = tally(part, replace(QUESTION, assumed=BATCHING))
+    assert found.sources[0].unreadable == "the disk is gone"
+    assert found.sources[0].records == 30
+
+
+def test_a_segment_that_goes_away_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes((FOLDER / "telemetry.log").read_bytes())
+    [part] = find([path]).parts
+    path.unlink()
+    found = tally(part, QUESTION)
+    [source] = found.sources
+    assert source.unreadable == "gone meanwhile: deleted or renamed"
+    assert (source.size_bytes, source.sound_bytes) == (30_300, 0)
+    assert not found.breakdown
+
+
+@pytest.fixture(scope="module")
+def sampled() -> list[Tally]:
+    """All of it, and two samples of 30 %."""
+    part = InMemory(tuple(chunk(2_000, at, 600) for at in range(0, 40_000, 2_000)))
+    question = replace(QUESTION, arms=(("v2", "none"), ("v2", "lz4")), batchings=(), assumed=Batching(1_000.0, 16_384))
+    return [tally(part, replace(question, share=share, seed=seed)) for share, seed in ((1.0, 0), (0.3, 1), (0.3, 2))]
+
+
+def test_an_estimate_is_as_near_as_it_says(sampled: list[Tally]) -> None:
+    whole, *samples = sampled
+    assert whole.coded["v2", "lz4"].estimate(whole.sizes()["v2"]) == (whole.coded["v2", "lz4"].coded, 0)
+    for each in samples:
+        assert each.sizes() == whole.sizes()
+        drawn = each.coded["v2", "lz4"]
+        assert 0 < drawn.plain < each.sizes()["v2"]
+        size_bytes, error_bytes = drawn.estimate(each.sizes()["v2"])
+        assert size_bytes is not None and error_bytes is not None and 0 < error_bytes < 0.01 * size_bytes
+        assert abs(size_bytes - whole.coded["v2", "lz4"].coded) < 5 * error_bytes
+    assert samples[0].coded != samples[1].coded
+
+
+def test_uniform_batches_are_of_more_than_the_codecs() -> None:
+    part = InMemory(tuple(chunk(50, at) for at in range(0, 2_000, 50)))
+    found = tally(part, replace(QUESTION, share=0.5 / UNIFORM_TIMES, assumed=BATCHING))
+    assert 0 < found.uniform_records[1] < found.sent_records == 2_000
+    assert found.uniform_records[1] % 50 == 0
+    assert tally(part, replace(QUESTION, share=1 / UNIFORM_TIMES, assumed=BATCHING)).uniform_records[1] == 2_000
+
+
+def test_one_stretch_says_nothing_of_its_error() -> None:
+    assert Drawn.of(100, 60).estimate(1_000) == (600, None)
+    assert Drawn().estimate(1_000) == (None, None)
+    two = Drawn.of(100, 60).plus(Drawn.of(100, 40))
+    # N = 20 stretches, n = 2 of them: residuals +10 and -10; 20 * sqrt((1 - 0.1) / 2 * 200).
+    assert two.estimate(2_000) == (1_000, round(20 * (0.9 / 2 * 200) ** 0.5))
+
+
+def test_something_is_drawn_of_one_part_in_any_case() -> None:
+    part = InMemory((chunk(40),))
+    nothing = replace(QUESTION, share=1e-12, assumed=BATCHING)
+    assert not tally(part, nothing).coded
+    assert tally(part, replace(nothing, always=part.key)).coded["v2", "lz4"].stretches == 1
+    for share in (0, 1.5, float("nan")):
+        with pytest.raises(InvalidConfig, match="share"):
+            replace(QUESTION, share=share)
+
+
+def test_break_even_by_hand() -> None:
+    """Without keys, headers and time between records, a record of v2 takes 7 bytes and a batch 61; of v1 34 a record:
+    61 + 7 n < 34 n from 3 on. A record of v3 saves its attributes, and its batch some more."""
+    records = Records.from_lists([b"a" * 20] * 60, timestamps_ms=[1_700_000_000_000] * 60)
+    log = Chunk(records=records, size_bytes=1)
+    found = tally(InMemory((log,)), replace(QUESTION, assumed=BATCHING))
+    each = {(e.format, e.other): (e.after, e.at) for e in break_evens(found, QUESTION.formats)}
+    assert each == {("v2", "v1"): (2, 3), ("v3", "v1"): (1, 2), ("v3", "v2"): (None, 1)}
+    names = tuple(FORMATS)
+    assert all(isinstance(e, Crossing) and e.other in ("v0", "v1", "v2") for e in break_evens(found, names))
+
+
+def test_a_format_does_not_win_by_what_it_leaves_out() -> None:
+    headers = [[("trace", bytes(500))]] * 20
+    records = Records.from_lists([b"a"] * 20, headers=headers)
+    with_headers = tally(InMemory((Chunk(records=records, size_bytes=1),)), replace(QUESTION, assumed=BATCHING))
+    assert with_headers.uniform[20, "v1"] < with_headers.uniform[20, "v2"]
+    assert any(e.at and (e.format, e.other) == ("v2", "v1") for e in break_evens(with_headers, QUESTION.formats))

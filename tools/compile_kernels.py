@@ -1,0 +1,22 @@
+"""Compile the kernels that a profile's cells and `kfbench what-if` need, once, on all cores.
+
+usage: compile_kernels.py [PROFILE]     default unless given
+"""
+
+import sys
+
+from rich.console import Console
+
+from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.host.compiling import compile_for_cells
+from kfbench.whatif.compiling import compile_for_what_if
+
+
+def main(profile: str = "default") -> None:
+    console = Console(stderr=True)
+    compile_for_cells(load_profile(profile).cells, console)
+    compile_for_what_if(None, console)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
