@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from scipy.special import bdtrc
 
 from kfbench.comparison.change import OUTSIDE, Estimate, Verdict, change, together, verdict
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX
 
@@ -31,8 +32,7 @@ Name: TypeAlias = tuple[bool, str, str, str]  # A/A or not, kind, operation, for
 RESIDENT: Final = "resident"  # what a run from before `cache` measured
 AA: Final = "aa"
 LEAST_CELLS: Final = 6  # the median of fewer may lie outside all of them in more than 5 of 100
-BESIDE: Final = ("v3", "columnar")  # what is asked of another machine first: do these still win over BASE?
-BASE: Final = "v2"
+BESIDE: Final = ("v3", "columnar")  # what is asked of another machine first: do these still win over BASE_FORMAT?
 USUAL: Final = 95  # of 100 A/A arms moved no further: what moved no further either is noise
 
 
@@ -171,7 +171,7 @@ def _match(first: Mapping[Key, Row], second: Mapping[Key, Row]) -> _Matched:
         there, here = first[key], second[key]
         if there["host"] != here["host"]:
             hosts[there["host"], here["host"]] += 1
-            has_base = there["base"]["format"] == here["base"]["format"] == BASE
+            has_base = there["base"]["format"] == here["base"]["format"] == BASE_FORMAT
             if has_base and there["format"] in BESIDE and there["arm"] != AA and there["records"] == here["records"]:
                 of_two_hosts[*_what(there), there["format"]].append((there, here))
         elif there["records"] != here["records"]:

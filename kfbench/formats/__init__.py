@@ -21,9 +21,10 @@ BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(
     {FORMATS[name].magic: FORMATS[name] for name in ("v0", "v1", "v2", "v3", "columnar")}
 )
 
+BASE_FORMAT: Final = "v2"  # the one that Kafka writes today: every ratio is to it
 SHIPPED: Final = frozenset({"v0", "v1", "v2"})  # by some Kafka; v2 alone by those of today
 PROPOSED: Final = frozenset(
     {"v3", "kip98", "enriched", "enriched-ms"}
 )  # laid out by a text of others; the rest are ours
 
-__all__ = ["BY_MAGIC", "FORMATS", "PROPOSED", "SHIPPED", "Capabilities", "Entries", "Format"]
+__all__ = ["BASE_FORMAT", "BY_MAGIC", "FORMATS", "PROPOSED", "SHIPPED", "Capabilities", "Entries", "Format"]

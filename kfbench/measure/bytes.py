@@ -1,7 +1,7 @@
 """Bytes: exact, the same on every host and in every order. `size` without a codec, `encode` with one."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,15 +10,13 @@ from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields, plan
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination
-from kfbench.formats import FORMATS, Format
+from kfbench.formats import BASE_FORMAT, FORMATS, Format
 from kfbench.measure.schema import counts_text
 from kfbench.measure.verify import verify_breakdown, verify_records, verify_size
 from kfbench.records import Records
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BASE: Final = "v2"
 
 
 def measure_size(
@@ -76,7 +74,7 @@ def compare(
             raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
         level = CODECS[codec].check_level(asked)
         sizes: dict[str, dict[str, Any]] = {}
-        for name in dict.fromkeys((BASE, *names)):
+        for name in dict.fromkeys((BASE_FORMAT, *names)):
             if codec in FORMATS[name].capabilities.codecs:
                 sizes[name] = measure_size(FORMATS[name], records, bounds, codec, level)
             elif formats is not None:
@@ -91,7 +89,7 @@ def compare(
                 "size_bytes": sizes.get(name, {}).get("size_bytes"),
                 "payload_bytes": records.shapes.payload_bytes,
                 "overhead_bytes": sizes.get(name, {}).get("overhead_bytes"),
-                "ratio_to_v2": _ratio(sizes.get(name), sizes[BASE]),
+                "ratio_to_v2": _ratio(sizes.get(name), sizes[BASE_FORMAT]),
                 "losses": sizes.get(name, {}).get("losses"),
             }
             for name in names

@@ -25,14 +25,13 @@ from kfbench.broker.fetch import Fetched, Scan, fetch
 from kfbench.broker.mirror import Mirrored, mirror
 from kfbench.broker.seek import Found, seek_offset, seek_time
 from kfbench.broker.time_index import INTERVAL_BYTES
-from kfbench.formats import Entries, Format
+from kfbench.formats import BASE_FORMAT, Entries, Format
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.schema import counts_text
 from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
 from kfbench.records import Records, Shapes
 
-BASE: Final = "v2"
 BATCHES: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")
 BYTES: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "recompressed_bytes")
 
@@ -153,7 +152,7 @@ def measure_path(
             each.error = error
     timed = [each for each in found if each.format in arms]
     if timed:
-        base = next((each for each in timed if each.format == BASE), timed[0])
+        base = next((each for each in timed if each.format == BASE_FORMAT), timed[0])
         again = replace(base, arm="aa")
         found, timed = [*found, again], [*timed, again]
         at = next(i for i, each in enumerate(timed) if each is base)

@@ -27,9 +27,10 @@ import pyarrow.parquet as pq
 from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
+from kfbench.formats import BASE_FORMAT
 from kfbench.report import sections
 from kfbench.report.data import noise
-from kfbench.report.data.results import BASE, RESEARCH, Results
+from kfbench.report.data.results import RESEARCH, Results
 from kfbench.report.render import look
 from kfbench.report.render.tables import listed, prose
 from kfbench.report.sections import Block, Figure
@@ -135,7 +136,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     results = Results(run.measurements())
     if results.ok.empty:
         alone = set(results.research.loc[results.research["status"] == "ok", "format"].dropna()) & set(RESEARCH)
-        why = f"{listed(sorted(alone))} stands alone, with no {BASE} to compare it with" if alone else NO_NUMBERS
+        why = f"{listed(sorted(alone))} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     noisy = manifest.get("noise")
     page = sections.page(results, blocks(manifest), noisy)

@@ -4,8 +4,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kfbench.formats import PROPOSED, SHIPPED
-from kfbench.measure.bytes import BASE
+from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.records import PAYLOAD
 from kfbench.sources import Columns, Skipped
@@ -79,7 +78,7 @@ class WhatIf:
             for arm in arms
             if arm.size_bytes is not None
             and arm.format in formats
-            and (arm.format == BASE or not self.losses[arm.format])
+            and (arm.format == BASE_FORMAT or not self.losses[arm.format])
         ]
         return min(of, key=lambda arm: arm.size_bytes or 0, default=None)
 
@@ -98,7 +97,7 @@ class WhatIf:
         """
         others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
         formats = {arm.format for arm in self.arms}
-        groups = {"today": {BASE}, "proposed": PROPOSED, "own": formats - SHIPPED - PROPOSED}
+        groups = {"today": {BASE_FORMAT}, "proposed": PROPOSED, "own": formats - SHIPPED - PROPOSED}
         found = {name: [self.smallest(arms, of) for arms in (self.arms, others)] for name, of in groups.items()}
         return {name: tuple(arm for arm in each if arm is not None) for name, each in found.items()}
 
@@ -118,8 +117,8 @@ class WhatIf:
         if self.assumed is None:
             return "now"
         if all(source.is_assumed for source in self.sources if source.records):
-            return f"of plain {BASE}"
-        return f"now, of plain {BASE} where there are no batches"
+            return f"of plain {BASE_FORMAT}"
+        return f"now, of plain {BASE_FORMAT} where there are no batches"
 
     @property
     def assumed_of(self) -> tuple[str, ...]:
@@ -211,7 +210,9 @@ class WhatIf:
         }
 
     def _arm(self, arm: Arm, others: Iterable[Arm]) -> dict[str, Any]:
-        base = next((o for o in others if (o.format, o.codec, o.batching) == (BASE, arm.codec, arm.batching)), None)
+        base = next(
+            (o for o in others if (o.format, o.codec, o.batching) == (BASE_FORMAT, arm.codec, arm.batching)), None
+        )
         size, against = arm.size_bytes, None if base is None else base.size_bytes
         of_month, now = None if size is None else self.month(size), self.month()
         return asdict(arm) | {

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Final
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.extras import has_extra
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.log.inspect import counted
 from kfbench.log.tail import nothing_in
-from kfbench.measure.bytes import BASE
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.progress import reading
 from kfbench.sources import Columns, Found, Part, find
@@ -88,7 +87,9 @@ def what_if(
     IllegalCombination for what cannot be asked; MissingTool (MissingExtra) and SweepFailed of Spark.
     """
     names = _known(formats, FORMATS, "format")
-    arms, illegal = _arms(names if BASE in names else [*names, BASE], _known(codecs, CODECS, "codec"), formats)
+    arms, illegal = _arms(
+        names if BASE_FORMAT in names else [*names, BASE_FORMAT], _known(codecs, CODECS, "codec"), formats
+    )
     rate = None if rate_mb_s is None else rate_of_user(rate_mb_s)
     given = tuple(BATCHINGS if batchings is None else batchings)
     if sample_bytes is not None and sample_bytes < 1:
@@ -103,7 +104,7 @@ def what_if(
         return Question(
             arms=tuple(arms),
             batchings=given,
-            recoded=tuple(name for name in dict.fromkeys((*(formats or RECODED), BASE))),
+            recoded=tuple(name for name in dict.fromkeys((*(formats or RECODED), BASE_FORMAT))),
             assumed=given[0] if batchings else None,
             share=1.0 if sample_bytes is None else min(sample_bytes / max(size_bytes, 1), 1.0),
             seed=seed,
@@ -214,7 +215,7 @@ def answer(
             level: {name: overhead_bytes(sums, level, name) / sums.uniform_records[level] for name in names}
             for level in levels
         },
-        sample=_sample(sums, question, sizes[BASE]),
+        sample=_sample(sums, question, sizes[BASE_FORMAT]),
         assumed=assumed,
         sent_records=sums.sent_records,
         uniform_records=sums.uniform_records[1],
@@ -280,7 +281,7 @@ def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
 
 
 def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
-    drawn = [each for (name, _), each in sums.coded.items() if name == BASE]
+    drawn = [each for (name, _), each in sums.coded.items() if name == BASE_FORMAT]
     if not question.coded:
         return None
     return Sample(

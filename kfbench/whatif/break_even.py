@@ -7,8 +7,7 @@ does not win by leaving them out.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kfbench.formats import FORMATS
-from kfbench.measure.bytes import BASE
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.whatif.tally import UNIFORM, Tally
 
 SINGLE = ("v0", "v1")  # every plain message stands alone: their size does not depend on the batch
@@ -39,7 +38,7 @@ def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
     levels = [level for level in UNIFORM if found.uniform_records[level]]
     for name in formats:
         for other in formats:
-            if not levels or name == other or name in SINGLE or other not in (*SINGLE, BASE):
+            if not levels or name == other or name in SINGLE or other not in (*SINGLE, BASE_FORMAT):
                 continue
             fewer = [overhead_bytes(found, level, name) < overhead_bytes(found, level, other) for level in levels]
             first = len(fewer) - next((i for i, each in enumerate(reversed(fewer)) if not each), len(fewer))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
-from kfbench.measure.bytes import BASE
 from kfbench.sources import find
 from kfbench.sweep.host.compiling import CODECS, DONE, Call, Names, by_family, compile_in_processes, sample_records
 from kfbench.whatif.rebatch import Batching
@@ -21,7 +20,7 @@ def compile_for_what_if(formats: Collection[str] | None, console: Console) -> No
 
     On a terminal a bar shows it, elsewhere one line.
     """
-    wanted = {BASE, *(FORMATS if formats is None else formats)}
+    wanted = {BASE_FORMAT, *(FORMATS if formats is None else formats)}
     left = [name for name in FORMATS if name in wanted and not _mark(name).exists()]
     if not left or not COMPILED:
         return
@@ -29,7 +28,7 @@ def compile_for_what_if(formats: Collection[str] | None, console: Console) -> No
     slow = [names for names in families if len(names) > 2 or "columnar" in names]
     others = tuple(name for names in families if names not in slow for name in names)
     calls: list[Call] = [
-        (compile_what_if if BASE in names else compile_sizes, names) for names in (*slow, others) if names
+        (compile_what_if if BASE_FORMAT in names else compile_sizes, names) for names in (*slow, others) if names
     ]
     for (_, names), is_done in compile_in_processes(calls, console):
         for name in names if is_done else ():
@@ -55,12 +54,15 @@ def compile_what_if(names: Names) -> None:
     """Compile reading a log of the base format and giving it other batches, then sizes of the formats."""
     plain, _, bounds = sample_records()
     question = Question(
-        arms=tuple((BASE, codec) for codec in CODECS), batchings=(Batching(5.0, 16 << 10),), recoded=(BASE,), share=1.0
+        arms=tuple((BASE_FORMAT, codec) for codec in CODECS),
+        batchings=(Batching(5.0, 16 << 10),),
+        recoded=(BASE_FORMAT,),
+        share=1.0,
     )
     with tempfile.TemporaryDirectory() as folder:
         for codec in CODECS:
             path = Path(folder, f"{codec}.log")
-            path.write_bytes(bytes(FORMATS[BASE].encode(plain, bounds, codec)))
+            path.write_bytes(bytes(FORMATS[BASE_FORMAT].encode(plain, bounds, codec)))
             for part in find([path]).parts:
                 tally(part, question)
     compile_sizes(names)

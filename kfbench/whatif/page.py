@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from kfbench.measure.bytes import BASE
+from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import GB
 from kfbench.report.publish import html, place
 from kfbench.report.render import look, plots
@@ -85,9 +85,9 @@ def lead(found: Answer) -> str:
 def _would_take(arm: Mapping[str, Any]) -> str:
     batches = f" in batches of {_batching(arm['batching'])}" if arm["batching"] else ""
     words = f"{arm['format']} with {_codec(arm)}{batches}, {arm['size_bytes']:,} bytes, {_saved(arm, 'saving')}"
-    if arm["format"] == BASE or arm["saving_against_v2"] is None:
+    if arm["format"] == BASE_FORMAT or arm["saving_against_v2"] is None:
         return words
-    return f"{words} ({_saved(arm, 'saving_against_v2')} than {BASE} with the same codec)"
+    return f"{words} ({_saved(arm, 'saving_against_v2')} than {BASE_FORMAT} with the same codec)"
 
 
 def _notes(found: Answer) -> Iterator[str]:

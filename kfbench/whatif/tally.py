@@ -18,10 +18,9 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from kfbench.errors import InvalidConfig, KfbenchError
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.log.inspect import Damage
-from kfbench.measure.bytes import BASE
 from kfbench.sources import Chunk, Part
 from kfbench.whatif.rebatch import Batches, Batching, Rebatcher, Sent, sent
 from kfbench.whatif.record_times import Times
@@ -341,7 +340,7 @@ class _Reading:
             damage=tuple(self._damage),
             unit=part.unit,
             unreadable=unreadable,
-            plain_bytes=self._found.sizes()[BASE],
+            plain_bytes=self._found.sizes()[BASE_FORMAT],
             ahead=self._clock.ahead if self._clock else 0,
         )
         times = {source.stream: self._times}
@@ -407,7 +406,7 @@ SUMMED: Final = (*NUMBERS, "size_bytes", "plain_bytes", "ahead")
 
 def _stretches(batches: Batches) -> Iterator[tuple[int, int]]:
     """Runs of about STRETCH_BYTES, from a batch to before another."""
-    ends = np.cumsum(FORMATS[BASE].size(*batches))
+    ends = np.cumsum(FORMATS[BASE_FORMAT].size(*batches))
     cuts = np.flatnonzero(np.diff((ends - 1) // STRETCH_BYTES)) + 1
     return pairwise([0, *cuts.tolist(), len(ends)])
 

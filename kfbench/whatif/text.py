@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.log.inspect import aligned, counted
-from kfbench.measure.bytes import BASE
 from kfbench.migration.bills import GB, PRICES_ASSUMED
 from kfbench.records import PAYLOAD
 from kfbench.sources import Skipped
@@ -34,11 +34,11 @@ def _blocks(found: WhatIf) -> Iterator[list[str]]:
     yield _headline(found, held)
     yield _sizes(found)
     yield [f"saved of {held}", *_matrix(found, lambda size, _: percent(saving(size, base)))]
-    of_base = {arm.codec: arm.size_bytes for arm in found.arms if arm.format == BASE}
+    of_base = {arm.codec: arm.size_bytes for arm in found.arms if arm.format == BASE_FORMAT}
     against_base = _matrix(found, lambda size, codec: _against(size, of_base[codec]))
     if any(found.leaves_out(name) for name in found.breakdown):
         against_base.append("* leaves out a part of the payload (see below): not the same data")
-    yield [f"saved of what {BASE} takes with the same codec", *against_base]
+    yield [f"saved of what {BASE_FORMAT} takes with the same codec", *against_base]
     yield _lost(found)
     yield _parts(found)
     if len(found.breakdown) > 1:
@@ -176,7 +176,7 @@ def _sizes(found: WhatIf) -> list[str]:
     sample = found.sample
     if sample is not None and sample.plain_bytes < sample.of_bytes:
         share = percent(sample.plain_bytes / max(sample.of_bytes, 1), 2)
-        drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE} ({share})"
+        drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE_FORMAT} ({share})"
         stretches = f"{counted(sample.stretches, 'stretch')} of batches by seed {sample.seed}"
         lines.append(f"codecs: estimated from {drawn}, {stretches}; without a codec: of everything (--all: both)")
         if any(arm.size_bytes is None for arm in found.arms):
@@ -225,7 +225,7 @@ def _lost(found: WhatIf) -> list[str]:
 
 def _fields(found: WhatIf) -> list[str]:
     """Those that take a byte in any format, the payload last."""
-    every = dict.fromkeys(part for name in (BASE, *found.breakdown) for part in found.breakdown[name])
+    every = dict.fromkeys(part for name in (BASE_FORMAT, *found.breakdown) for part in found.breakdown[name])
     taken = [part for part in every if any(parts.get(part) for parts in found.breakdown.values())]
     return sorted(taken, key=PAYLOAD.__contains__)
 
@@ -245,10 +245,10 @@ def _parts(found: WhatIf) -> list[str]:
 
 
 def _saved_by_field(found: WhatIf) -> list[str]:
-    rows = [["format", "bytes", f"saved of {BASE} without a codec, by field (below 0: takes more)"]]
-    base = found.breakdown[BASE]
+    rows = [["format", "bytes", f"saved of {BASE_FORMAT} without a codec, by field (below 0: takes more)"]]
+    base = found.breakdown[BASE_FORMAT]
     for name, parts in found.breakdown.items():
-        if name == BASE:
+        if name == BASE_FORMAT:
             continue
         saved: dict[str, int] = {}
         for part in _fields(found):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kfbench.report.data.results import BASE, Results
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results
 from kfbench.report.topics import axis
 from tests.report.columns import column
 
@@ -14,7 +15,7 @@ def test_the_overhead_table_is_the_slice(results: Results) -> None:
     assert column(table, "records a batch") == [1, 2, 3, 5, 10, 100]
     assert column(table, "v1") == [34.0] * 6
     ratios = axis.ratio_table(part, "size_per_record", name="r", caption="Ratio")
-    assert BASE not in [c.name for c in ratios.columns]
+    assert BASE_FORMAT not in [c.name for c in ratios.columns]
     sizes = part.pivot("size_per_record")
     assert column(ratios, "v3") == pytest.approx((sizes["v3"] / sizes["v2"]).tolist())
 

@@ -1,6 +1,7 @@
 """Codecs stand beside uncompressed bytes."""
 
-from kfbench.report.data.results import BASE, Results
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results
 from kfbench.report.topics import compressed
 from tests.report.columns import column
 
@@ -15,4 +16,4 @@ def test_codecs_stand_beside_uncompressed_bytes(results: Results) -> None:
     assert v1[10, "zstd 3"] is None
     assert v1[10, "gzip 6"] is not None
     ratios = compressed.table(shown, "to_base", name="c", caption="c", digits=4)
-    assert BASE not in [c.name for c in ratios.columns]
+    assert BASE_FORMAT not in [c.name for c in ratios.columns]

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kfbench.report.data.results import BASE, Results
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Interval, Table, number
 from kfbench.report.sections import Figure, named, page
@@ -63,8 +64,8 @@ def values(frame: pd.DataFrame | pd.Series) -> set[float | str]:
     shown = pd.DataFrame(frame)
     if "saving" in shown:
         shown = shown[["words"]]
-    if BASE in shown and (shown[BASE] == 1).all():
-        shown = shown.drop(columns=BASE)
+    if BASE_FORMAT in shown and (shown[BASE_FORMAT] == 1).all():
+        shown = shown.drop(columns=BASE_FORMAT)
     cells = [each for column in shown.to_dict("list").values() for each in column]
     cells = [each for each in cells if each == each and each != "" and not isinstance(each, bool)]
     return {each if isinstance(each, str) else round(float(each), 9) for each in cells}

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.capability import lacking
-from kfbench.report.data.results import BASE, Results, in_order
+from kfbench.report.data.results import Results, in_order
 from kfbench.report.render.tables import Interval, listed
 from kfbench.report.topics import pareto
 from kfbench.report.topics.pareto import Measured, Place
@@ -33,7 +34,7 @@ def test_points_are_the_ratios_of_the_rows(results: Results) -> None:
         timed = results.cpu[(results.cpu["batch_size"] == front.batch_size) & (results.cpu["grid"] == "batch")]
         ratios = results.with_ratios(timed[(timed["operation"] == front.operation) & (timed["arm"] == "measure")])
         for point in front.points:
-            assert point.bytes_ratio == pytest.approx(sizes[point.format] / sizes[BASE])
+            assert point.bytes_ratio == pytest.approx(sizes[point.format] / sizes[BASE_FORMAT])
             assert point.cpu == ratios.set_index("format")["ratio"][point.format]
 
 
@@ -125,10 +126,10 @@ def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Resul
     for front, frame in zip(pareto.fronts(results), pareto.pictured(pareto.fronts(results)).values(), strict=True):
         beyond = set(frame[frame["beyond"]]["format"])
         assert beyond == {point.format for point in front.points if point.bytes_ratio > 1 and point.cpu.low > 1}
-        assert BASE not in beyond
+        assert BASE_FORMAT not in beyond
 
 
 def test_without_times_or_without_v2_there_is_no_front(results: Results) -> None:
     assert pareto.fronts(Results(results.all[results.all["kind"] == "bytes"])) == []
-    lonely = pareto.fronts(Results(results.all[results.all["format"] != BASE]))
+    lonely = pareto.fronts(Results(results.all[results.all["format"] != BASE_FORMAT]))
     assert lonely == [] and pareto.table(lonely) is None and pareto.sentence(lonely) == ""

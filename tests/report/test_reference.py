@@ -1,6 +1,7 @@
 """Every format at the reference point: other rows, other words."""
 
-from kfbench.report.data.results import BASE, Results, in_order, ties
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results, in_order, ties
 from kfbench.report.render.tables import Interval
 from kfbench.report.render.words import batch_words
 from kfbench.report.topics import compressed, control, reference
@@ -15,7 +16,7 @@ def test_the_verdict_has_every_format_and_its_cpu(results: Results) -> None:
     assert column(table, "batch of 1")[:2] == [26.0, 34.0]
     for name in ("encode CPU", "decode CPU"):
         ratios = dict(zip(formats, column(table, name), strict=True))
-        assert ratios.pop(BASE) == 1.0
+        assert ratios.pop(BASE_FORMAT) == 1.0
         assert all(isinstance(ratio, Interval) for ratio in ratios.values())
 
 

@@ -5,9 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.report.data.results import (
-    BASE,
     PICTURED,
     REFERENCE,
     RESEARCH,
@@ -102,7 +101,7 @@ def test_ns_a_record_are_medians_of_the_stored_samples(results: Results) -> None
 
 def test_a_ratio_is_to_v2_of_the_same_cell_and_operation(results: Results) -> None:
     rows = results.with_ratios(results.cpu)
-    base = rows[(rows["format"] == BASE) & (rows["arm"] == "measure")]
+    base = rows[(rows["format"] == BASE_FORMAT) & (rows["arm"] == "measure")]
     assert set(base["ratio"]) == {Interval(median=1.0, low=1.0, high=1.0)}
     row = rows[(rows["format"] == "v0") & (rows["operation"] == "encode")].iloc[0]
     paired = base[(base["cell_id"] == row["cell_id"]) & (base["operation"] == "encode")].iloc[0]
@@ -112,7 +111,7 @@ def test_a_ratio_is_to_v2_of_the_same_cell_and_operation(results: Results) -> No
 
 
 def test_without_v2_there_is_no_ratio(rows: list[dict[str, Any]], results: Results) -> None:
-    lonely = Results(results.all[results.all["format"] != BASE])
+    lonely = Results(results.all[results.all["format"] != BASE_FORMAT])
     assert set(lonely.with_ratios(lonely.cpu)["ratio"]) == {None}
     assert lonely.noise is None
 

@@ -36,7 +36,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """sample: the time of so many calls on end. again: the arm beside itself, of BASE (A/A)."""
+    """sample: the time of so many calls on end. again: the arm beside itself, of BASE_FORMAT (A/A)."""
 
     peer: str
     format: str

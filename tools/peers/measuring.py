@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
-from kfbench.report.data.results import BASE
 from kfbench.report.topics.peers import FORMATS
 from kfbench.sweep.definition.grid import Cell, load_profile
 from tools.peers.arm import Arm, Peer, Task
@@ -63,7 +63,7 @@ def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list
         timed: list[Arm] = []
         for peer in peers:
             own = [arm for arm in arms[peer.name] if arm.operation == operation]
-            own += [replace(arm, again=True) for arm in own if arm.format == BASE]
+            own += [replace(arm, again=True) for arm in own if arm.format == BASE_FORMAT]
             warm_up_rounds[peer.name] = warm_up(own, *peer.warm_up_s)
             timed += own
         found += _rounds(timed, warm_up_rounds, rounds, seed)

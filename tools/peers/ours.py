@@ -9,11 +9,11 @@ import numpy as np
 from kfbench import __version__, formats
 from kfbench.arrays import Bytes
 from kfbench.batches import DecodedLog, EncodedLog
+from kfbench.formats import BASE_FORMAT
 from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
 from kfbench.measure.cpu import output_room, timed
 from kfbench.records import Records
-from kfbench.report.data.results import BASE
 from kfbench.report.topics.peers import FORMATS, LIMIT, OURS
 from tools.peers.arm import Arm, Differs, Task, Times
 
@@ -31,7 +31,7 @@ def sampling(call: Callable[[], object]) -> Callable[[int], Times]:
 def copying(name: str, log: Bytes, out: Bytes) -> Callable[[], object]:
     """The limit's call: a log's batches copied to the beginning of `out`, and all their checksums as one (xor)."""
     starts = formats.FORMATS[name].decode(log).batches["position"].to_numpy().astype(np.int64)
-    copy, at = (copy_and_crc32c, ATTRIBUTES_AT) if name == BASE else (copy_and_crc32, MAGIC_AT)
+    copy, at = (copy_and_crc32c, ATTRIBUTES_AT) if name == BASE_FORMAT else (copy_and_crc32, MAGIC_AT)
     return partial(copy, np.append(starts, len(log)), log, at, out)
 
 

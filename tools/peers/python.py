@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.layouts import NO_TIMESTAMP, V2_HEADER, position
 from kfbench.records import Records
-from kfbench.report.data.results import BASE
 from kfbench.report.topics.peers import FORMATS
 from tools.peers.arm import Absent, Arm, Differs, Task
 from tools.peers.ours import sampling
@@ -67,7 +67,7 @@ class Client:
                 made.append(builder.build())
             return made
 
-        return batches if name == BASE else messages
+        return batches if name == BASE_FORMAT else messages
 
     def _read(self, log: bytes) -> int:
         seen, records = 0, self._reader(log)
@@ -94,7 +94,7 @@ def rows_of(records: Records) -> list[Row]:
 
 
 def without_epochs(log: bytes, name: str) -> bytes:
-    if name != BASE:
+    if name != BASE_FORMAT:
         return log
     data, at = bytearray(log), 0
     while at < len(data):

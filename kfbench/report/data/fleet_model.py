@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kfbench.measure.bytes import BASE
+from kfbench.formats import BASE_FORMAT
 
 MESSAGES_A_DAY: Final = 10**12
 _NUMBERS: Final = ("start", "records", "batches", "size_bytes", "payload_bytes", "generate_ns", "resident_bytes")
@@ -103,9 +103,9 @@ class Modelled:
 
     def saved_bytes(self, name: str, messages: int = MESSAGES_A_DAY) -> float | None:
         """What the format saves of v2's bytes; below 0: it takes more. None where one of them is missing."""
-        if name not in self.formats or BASE not in self.formats:
+        if name not in self.formats or BASE_FORMAT not in self.formats:
             return None
-        return self.formats[BASE].bytes_for(messages) - self.formats[name].bytes_for(messages)
+        return self.formats[BASE_FORMAT].bytes_for(messages) - self.formats[name].bytes_for(messages)
 
 
 def modelled(rows: Iterable[Mapping[str, Any]]) -> list[Modelled]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import READINGS, paired_ratio
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.seeds import of_all_seeds, once
@@ -23,7 +24,6 @@ from kfbench.workloads import WORKLOADS
 MAIN = ("v0", "v1", "v2", "v3")  # a table has a column for each, be it of dashes
 # Pictures and sentences show these: fourteen lines are no picture. Tables show every format.
 PICTURED = (*MAIN, "v3-attributes-only", "v3-header-only")
-BASE = "v2"  # what ships today: every ratio is to it
 # This project's own, which nobody has proposed: `Results.research` has them. headers-first and the other variants of v3
 # are texts of others, taken apart or put together, and stand among the formats.
 RESEARCH = ("columnar",)
@@ -287,7 +287,7 @@ class Results:
 
     @cached_property
     def _base_ns(self) -> dict[str, np.ndarray]:
-        rows = self._timed[(self._timed["format"] == BASE) & (self._timed["arm"] == "measure")]
+        rows = self._timed[(self._timed["format"] == BASE_FORMAT) & (self._timed["arm"] == "measure")]
         return {row.together: per_call(row) for row in rows.itertuples()}
 
     def with_ratios(self, rows: Frame) -> Frame:
@@ -303,7 +303,7 @@ class Results:
             base = self._base_ns.get(together)
             if base is None:
                 self._ratios[key] = None
-            elif name == BASE and arm == "measure":
+            elif name == BASE_FORMAT and arm == "measure":
                 self._ratios[key] = Interval(median=1.0, low=1.0, high=1.0)
             else:
                 self._ratios[key] = _interval(np.asarray(cpu_ns, dtype=np.float64) / inner_loops, base)

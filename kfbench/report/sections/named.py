@@ -1,6 +1,7 @@
 """The named workloads: which format wins for whom, and what that is for a fleet."""
 
-from kfbench.report.data.results import BASE, Results
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results
 from kfbench.report.render import plots
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
@@ -50,12 +51,12 @@ def for_whom(results: Results, named: workloads.Named, prose: Prose) -> Section 
 def _dots(named: workloads.Named) -> Figure | Missing:
     panels = workloads.pictured(named)
     if not panels:
-        return Missing(what="Bytes of each workload by format", why=f"no {BASE} beside another format")
+        return Missing(what="Bytes of each workload by format", why=f"no {BASE_FORMAT} beside another format")
     return Figure(
         name="workloads",
-        svg=plots.paths(panels, f"bytes relative to {BASE}, same codec", row_height=0.3),
-        alt=f"Bytes of each workload by format, relative to {BASE}. {workloads.sentence(named)}",
-        caption=f"Left of 1× a format takes fewer bytes than {BASE} with the same codec. v0 and v1 have no dot "
+        svg=plots.paths(panels, f"bytes relative to {BASE_FORMAT}, same codec", row_height=0.3),
+        alt=f"Bytes of each workload by format, relative to {BASE_FORMAT}. {workloads.sentence(named)}",
+        caption=f"Left of 1× a format takes fewer bytes than {BASE_FORMAT} with the same codec. v0 and v1 have no dot "
         "where they cannot carry the records or have no such codec.",
         numbers={
             panel: workloads.table_name(codec)

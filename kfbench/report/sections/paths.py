@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from kfbench.report.data.results import BASE, Results
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Table
 from kfbench.report.sections.prose import Prose
@@ -56,12 +57,15 @@ def appended(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
 def _beside_append(paths: broker_paths.Paths) -> Figure | Missing:
     panels = broker_paths.pictured(paths)
     if not panels:
-        return Missing(what=f"Broker paths beside {BASE}'s append", why=f"no {BASE} append, or paths of two hosts")
+        return Missing(
+            what=f"Broker paths beside {BASE_FORMAT}'s append", why=f"no {BASE_FORMAT} append, or paths of two hosts"
+        )
     return Figure(
         name="broker",
-        svg=plots.paths(panels, f"CPU time relative to {BASE}'s append with the same codec"),
-        alt=f"CPU time of each broker path by format, relative to {BASE}'s append. {broker_paths.sentence(paths)}",
-        caption=f"Each path beside {BASE}'s append, one panel a codec ({paths.setting(broker_paths.APPEND)}). "
+        svg=plots.paths(panels, f"CPU time relative to {BASE_FORMAT}'s append with the same codec"),
+        alt=f"CPU time of each broker path by format, relative to {BASE_FORMAT}'s append. "
+        f"{broker_paths.sentence(paths)}",
+        caption=f"Each path beside {BASE_FORMAT}'s append, one panel a codec ({paths.setting(broker_paths.APPEND)}). "
         "Paths are timed apart: read differences of a few percent in the tables, where formats are paired.",
         numbers=broker_paths.BESIDE_APPEND,
     )

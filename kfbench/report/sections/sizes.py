@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from kfbench.report.data.results import AXES, BASE, PICTURED, Results, Slice, pictured
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import AXES, PICTURED, Results, Slice, pictured
 from kfbench.report.render import plots
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import listed, number
@@ -110,7 +111,7 @@ def batch_size(results: Results, prose: Prose) -> Section | Missing:
                 floor=_floor(results, part),
             ),
             axis.ratio_table(
-                part, "size_per_record", name="ratio", caption=f"All bytes, payload too, relative to {BASE}"
+                part, "size_per_record", name="ratio", caption=f"All bytes, payload too, relative to {BASE_FORMAT}"
             ),
         ),
     )
@@ -126,7 +127,7 @@ def first_batch(results: Results) -> Section | Missing:
         return Missing(what=title, why="no two of Kafka's formats or proposals beside one another over batch size")
     figures, missing = apart([_relative(part)])
     ratios = axis.ratio_table(
-        part, "overhead_per_record", name="break-even-ratio", caption=f"Overhead relative to {BASE}"
+        part, "overhead_per_record", name="break-even-ratio", caption=f"Overhead relative to {BASE_FORMAT}"
     )
     return Section(
         name="break-even",
@@ -143,7 +144,7 @@ def smallest(results: Results, prose: Prose) -> Section | Missing:
     title = "Which of v0 to v3 wins where batches and values change together?"
     maps = winners.maps(results)
     if not maps:
-        return Missing(what=title, why=f"no {BASE} beside another format over batch size and value size at once")
+        return Missing(what=title, why=f"no {BASE_FORMAT} beside another format over batch size and value size at once")
     return Section(
         name="break-even-map",
         short="Break-even maps",
@@ -165,22 +166,24 @@ def _map(found: winners.Map) -> Figure:
         name=name,
         svg=plots.winners(winners.pictured(found), AXES["value_bytes"].label, AXES["batch_size"].label),
         alt=f"A map of batch size and value size with the smallest format in each cell. {winners.sentence([found])}",
-        caption=f"Of {listed(found.formats)} the smallest that loses nothing and what it saves of the bytes of {BASE}, "
-        f"payload too ({found.setting}). The stronger the colour, the more; grey: {BASE} takes at most 1 % more.",
+        caption=f"Of {listed(found.formats)} the smallest that loses nothing and what it saves of the bytes of "
+        f"{BASE_FORMAT}, "
+        f"payload too ({found.setting}). The stronger the colour, the more; grey: {BASE_FORMAT} takes at most 1 % "
+        "more.",
         numbers=name,
     )
 
 
 def _relative(part: Slice) -> Figure | Missing:
     overhead = pictured(part.pivot("overhead_per_record"))
-    if BASE not in overhead:
-        return Missing(what=f"Overhead relative to {BASE}", why=f"no {BASE} over batch size")
-    ratios = overhead.div(overhead[BASE], axis=0)
+    if BASE_FORMAT not in overhead:
+        return Missing(what=f"Overhead relative to {BASE_FORMAT}", why=f"no {BASE_FORMAT} over batch size")
+    ratios = overhead.div(overhead[BASE_FORMAT], axis=0)
     return Figure(
         name="break-even",
         svg=plots.break_even(ratios),
-        alt=f"Overhead relative to {BASE} over batch size: {_ends(ratios)}",
-        caption=f"Below 1× a format has less overhead than {BASE} ({part.setting}).",
+        alt=f"Overhead relative to {BASE_FORMAT} over batch size: {_ends(ratios)}",
+        caption=f"Below 1× a format has less overhead than {BASE_FORMAT} ({part.setting}).",
         numbers="break-even-ratio",
     )
 
@@ -260,7 +263,7 @@ def under_codecs(results: Results, prose: Prose) -> Section | Missing:
     if shown.empty:
         return Missing(what=title, why="no bytes with a codec")
     ratios = compressed.table(
-        shown, "to_base", name="codecs-ratio", caption=f"Relative to {BASE} with the same codec", digits=4
+        shown, "to_base", name="codecs-ratio", caption=f"Relative to {BASE_FORMAT} with the same codec", digits=4
     )
     figures, missing = apart([_codecs(shown, [column.name for column in ratios.columns if column.name in PICTURED])])
     return Section(
@@ -304,11 +307,13 @@ def _codecs(shown: Frame, formats: Sequence[str]) -> Figure | Missing:
         )
     panels = {panel: frame for panel, frame in panels.items() if len(frame)}
     if not panels:
-        return Missing(what="Compressed size by codec and format", why=f"no {BASE} with a codec beside another format")
+        return Missing(
+            what="Compressed size by codec and format", why=f"no {BASE_FORMAT} with a codec beside another format"
+        )
     return Figure(
         name="compressed",
-        svg=plots.ratios(panels, f"bytes relative to {BASE}, same codec"),
-        alt=f"Compressed bytes relative to {BASE} by codec. {compressed.sentence(shown)}",
-        caption=f"Left of 1× a format takes fewer bytes than {BASE} with the same codec and level.",
+        svg=plots.ratios(panels, f"bytes relative to {BASE_FORMAT}, same codec"),
+        alt=f"Compressed bytes relative to {BASE_FORMAT} by codec. {compressed.sentence(shown)}",
+        caption=f"Left of 1× a format takes fewer bytes than {BASE_FORMAT} with the same codec and level.",
         numbers="codecs-ratio",
     )

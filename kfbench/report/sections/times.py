@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data import noise
-from kfbench.report.data.results import AXES, BASE, Results, Slice, level, pictured
+from kfbench.report.data.results import AXES, Results, Slice, level, pictured
 from kfbench.report.render import plots
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Interval, number
@@ -59,13 +60,15 @@ def _ratios(results: Results, part: Slice, operations: Sequence[str], name: str)
     panels = {operation: _ratio_rows(part, operation, levels) for operation in operations}
     panels = {operation: frame for operation, frame in panels.items() if len(frame)}
     if not panels:
-        return Missing(what=f"CPU time over {AXES[part.axis].label}", why=f"no {BASE} timed beside another format")
+        return Missing(
+            what=f"CPU time over {AXES[part.axis].label}", why=f"no {BASE_FORMAT} timed beside another format"
+        )
     return Figure(
         name=name,
-        svg=plots.ratios(panels, f"CPU time relative to {BASE}", results.noise),
-        alt=f"CPU time relative to {BASE}. {cpu.sentence(results, part)}",
+        svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", results.noise),
+        alt=f"CPU time relative to {BASE_FORMAT}. {cpu.sentence(results, part)}",
         caption=f"Rows: {AXES[part.axis].label}. Bars: 95 % interval of the paired ratio; "
-        f"shaded: what {BASE} against itself shows ({part.setting}).",
+        f"shaded: what {BASE_FORMAT} against itself shows ({part.setting}).",
         numbers={operation: f"{name}-{operation}" for operation in panels},
     )
 
@@ -73,7 +76,7 @@ def _ratios(results: Results, part: Slice, operations: Sequence[str], name: str)
 def _ratio_rows(part: Slice, operation: str, levels: Sequence[float]) -> Frame:
     """One row a level and format, v2 left out: label, format, median, low, high."""
     one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
-    formats = set(pictured(one.pivot("ratio")).columns) - {BASE}
+    formats = set(pictured(one.pivot("ratio")).columns) - {BASE_FORMAT}
     rows = one.rows[one.rows["format"].isin(formats)]
     rows = rows[rows[part.axis].isin(levels)].sort_values(part.axis, kind="stable")
     found = [
@@ -109,12 +112,15 @@ def against_bytes(results: Results) -> Section | Missing:
             Figure(
                 name="pareto",
                 svg=plots.pareto(
-                    pareto.pictured(fronts), f"all bytes relative to {BASE}", f"CPU relative to {BASE}", results.noise
+                    pareto.pictured(fronts),
+                    f"all bytes relative to {BASE_FORMAT}",
+                    f"CPU relative to {BASE_FORMAT}",
+                    results.noise,
                 ),
-                alt=f"Bytes and CPU time of each format relative to {BASE}. {pareto.sentence(fronts)}",
+                alt=f"Bytes and CPU time of each format relative to {BASE_FORMAT}. {pareto.sentence(fronts)}",
                 caption=f"Down and to the left is better; dotted: the front. {pareto.RULE} Hollow: loses "
                 f"something, and is not compared. Grey: named beside it; what is behind the front and would be grey is "
-                f"in the table alone. Bars: 95 % interval; shaded: what {BASE} against itself shows.",
+                f"in the table alone. Bars: 95 % interval; shaded: what {BASE_FORMAT} against itself shows.",
                 numbers=table.name,
             ),
         ),

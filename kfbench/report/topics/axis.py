@@ -1,7 +1,8 @@
 """Tables and sentences of one axis: what a record costs while one property changes and all others stand still."""
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.results import AXES, BASE, Slice, as_cell, level, pictured
+from kfbench.report.data.results import AXES, Slice, as_cell, level, pictured
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Table, listed, number
 
@@ -17,7 +18,9 @@ def table(part: Slice, column: str, *, name: str, caption: str, digits: int = 2,
 def ratio_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
     """One row a level of the axis, one column a format, relative to v2."""
     sizes = part.pivot(column)
-    ratios = sizes.div(sizes[BASE], axis=0).drop(columns=BASE) if BASE in sizes else sizes.iloc[:, :0]
+    ratios = (
+        sizes.div(sizes[BASE_FORMAT], axis=0).drop(columns=BASE_FORMAT) if BASE_FORMAT in sizes else sizes.iloc[:, :0]
+    )
     return _levels(part, ratios, name=name, caption=caption, digits=3)
 
 
@@ -70,13 +73,15 @@ def step_sentence(part: Slice) -> str:
     unit = AXES[part.axis].unit
     ends = f"from {number(first)} to {number(last)} {unit}".rstrip()
     parts = []
-    if goes := [f"{f} from {overhead[f].min():.2f} to {overhead[f].max():.2f}" for f in (BASE, "v3") if f in changing]:
+    if goes := [
+        f"{f} from {overhead[f].min():.2f} to {overhead[f].max():.2f}" for f in (BASE_FORMAT, "v3") if f in changing
+    ]:
         parts.append(f"{AXES[part.axis].name} {ends} takes {listed(goes)} bytes of overhead a record")
     if still:
         parts.append(f"{listed(still)} {'does' if len(still) == 1 else 'do'} not depend on it")
-    if {BASE, "v3"} <= set(swept):
-        gain = overhead[BASE] - overhead["v3"]
+    if {BASE_FORMAT, "v3"} <= set(swept):
+        gain = overhead[BASE_FORMAT] - overhead["v3"]
         least, most = f"{gain.min():.2f}", f"{gain.max():.2f}"
-        parts.append(f"v3 stays {least if least == most else f'{least} to {most}'} bytes a record below {BASE}")
+        parts.append(f"v3 stays {least if least == most else f'{least} to {most}'} bytes a record below {BASE_FORMAT}")
     text = "; ".join(parts)
     return text[:1].upper() + text[1:] + "." if text and goes else f"{text}." if text else ""

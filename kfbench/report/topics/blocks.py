@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from kfbench.report.data.results import AXES, BASE, Results, as_cell, distance, is_absent, level, worth_a_column
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import AXES, Results, as_cell, distance, is_absent, level, worth_a_column
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Interval, Table, number
 from kfbench.report.render.words import codecs_of
@@ -21,14 +22,14 @@ def tables(results: Results, grid: str) -> list[tuple[Table, Frame]]:
     if not plain.empty:
         compressed = bool((plain["codec"] != "none").any())
         value = _to_base(plain) if compressed else plain["overhead_bytes"] / plain["records"]
-        caption = f"Bytes relative to {BASE} with the same codec" if compressed else "Overhead, bytes a record"
+        caption = f"Bytes relative to {BASE_FORMAT} with the same codec" if compressed else "Overhead, bytes a record"
         found += _block(results, plain.assign(shown=value), f"{grid}-bytes", caption, 4 if compressed else 2)
     timed = results.cpu[results.cpu["cell_id"].isin(rows.loc[rows["kind"] == "cpu", "cell_id"])]
     timed = timed[(timed["arm"] == "measure") & timed["format"].isin(rows["format"])]
     timed = timed.merge(rows.loc[rows["kind"] == "cpu", ["cell_id", "codec"]].drop_duplicates())
     for operation, part in timed.groupby("operation", sort=False):
-        part = results.with_ratios(part[part["format"] != BASE])
-        caption = f"{str(operation).capitalize()}, CPU time relative to {BASE}"
+        part = results.with_ratios(part[part["format"] != BASE_FORMAT])
+        caption = f"{str(operation).capitalize()}, CPU time relative to {BASE_FORMAT}"
         found += _block(results, part.assign(shown=part["ratio"]), f"{grid}-{operation}", caption, 3)
     return found
 
@@ -36,7 +37,7 @@ def tables(results: Results, grid: str) -> list[tuple[Table, Frame]]:
 def _to_base(rows: Frame) -> Frame:
     """Size relative to v2 of the same cell and codec."""
     arms = rows["cell_id"] + "/" + rows["codec"] + "/" + rows["level"].astype(str)
-    base = rows.assign(arm=arms)[rows["format"] == BASE].set_index("arm")["size_bytes"]
+    base = rows.assign(arm=arms)[rows["format"] == BASE_FORMAT].set_index("arm")["size_bytes"]
     return rows["size_bytes"] / arms.map(base[~base.index.duplicated()])
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from kfbench.report.data.results import BASE, Results, Slice
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results, Slice
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 
@@ -49,7 +50,7 @@ def table(results: Results) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for name in batched:
         for other in shown.columns:
-            if other == name or (other in batched and other != BASE):
+            if other == name or (other in batched and other != BASE_FORMAT):
                 continue
             everywhere = [
                 first_smaller(sizes, name, other) for sizes in settings if {name, other} <= set(sizes.columns)
@@ -94,10 +95,12 @@ def sentence(results: Results) -> str:
     if part is None:
         return ""
     sizes = part.pivot("size_per_record")
-    if BASE not in sizes:
+    if BASE_FORMAT not in sizes:
         return ""
-    said = [f"{other} from {_between(first_smaller(sizes, BASE, other))}" for other in ("v0", "v1") if other in sizes]
-    text = f"{BASE} is smaller than {listed(said)} records a batch on" if said else ""
+    said = [
+        f"{other} from {_between(first_smaller(sizes, BASE_FORMAT, other))}" for other in ("v0", "v1") if other in sizes
+    ]
+    text = f"{BASE_FORMAT} is smaller than {listed(said)} records a batch on" if said else ""
     if "v3" in sizes:
         earlier = [
             f"{other} from {_between(first_smaller(sizes, 'v3', other))}" for other in ("v0", "v1") if other in sizes

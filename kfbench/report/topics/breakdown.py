@@ -6,8 +6,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
-from kfbench.report.data.results import BASE, Results, as_cell, in_order, pictured
+from kfbench.report.data.results import Results, as_cell, in_order, pictured
 from kfbench.report.render import plots
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.look import GROUPS
@@ -75,14 +76,14 @@ def sentence(by_size: Mapping[int, Frame]) -> str:
     """by_size: records a batch -> `fields`."""
     said = []
     for size, by_field in by_size.items():
-        if BASE not in by_field:
+        if BASE_FORMAT not in by_field:
             continue
-        whole = by_field[BASE].groupby([_owner(str(field)) for field in by_field.index]).sum()
+        whole = by_field[BASE_FORMAT].groupby([_owner(str(field)) for field in by_field.index]).sum()
         top = whole.sort_values(ascending=False, kind="stable").head(3)
         share = top.sum() / whole.sum()
         said.append(
             f"at {batch_words(size)} {listed([str(f) for f in top.index])} are {100 * share:.0f} % of the "
-            f"overhead of {BASE}"
+            f"overhead of {BASE_FORMAT}"
         )
     text = "; ".join(said)
     return text[:1].upper() + text[1:] + "." if text else ""

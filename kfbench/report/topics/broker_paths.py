@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
-from kfbench.report.data.results import AXES, BASE, MAIN, Results, in_order, level, paired, per_call, setting
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import AXES, MAIN, Results, in_order, level, paired, per_call, setting
 from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
@@ -170,14 +171,14 @@ class Paths:
 
     def ratio(self, row: Any) -> Interval | None:
         """CPU time against v2 on the same path, in the same rounds; None without v2."""
-        base = self._by.get((row.cell_id, row.with_codec, row.operation, BASE, row.to))
+        base = self._by.get((row.cell_id, row.with_codec, row.operation, BASE_FORMAT, row.to))
         if base is None or row.status != "ok":
             return None
-        return Interval(median=1.0, low=1.0, high=1.0) if row.format == BASE else self.paired(row, base)
+        return Interval(median=1.0, low=1.0, high=1.0) if row.format == BASE_FORMAT else self.paired(row, base)
 
     def to_append(self, row: Any) -> float | None:
         """Median CPU time a record against that of v2's append; None on several hosts."""
-        base = self._by.get((row.cell_id, row.with_codec, APPEND, BASE, ""))
+        base = self._by.get((row.cell_id, row.with_codec, APPEND, BASE_FORMAT, ""))
         if base is None or row.status != "ok" or not self.one_host:
             return None
         return ns_per_record(row) / ns_per_record(base)
@@ -295,8 +296,8 @@ def _path_table(paths: Paths, rows: Sequence[Any], operation: str, suffix: str) 
             *([Column(name="to")] if converts else []),
             Column(name="codec"),
             Column(name="batches"),
-            Column(name="CPU", unit=f"× {BASE}"),
-            *([] if by_call else [Column(name="CPU", unit=f"× {BASE} append")]),
+            Column(name="CPU", unit=f"× {BASE_FORMAT}"),
+            *([] if by_call else [Column(name="CPU", unit=f"× {BASE_FORMAT} append")]),
             Column(name="CPU", unit=f"ns a {by}", digits=0 if by_call else 1),
             Column(name="out", unit="× bytes in", digits=3),
             *(Column(name=word, unit=f"bytes a {by}", digits=0 if by_call else 1) for word in COUNTED.values()),
@@ -321,7 +322,7 @@ def ratio_table(paths: Paths, operation: str) -> Table | None:
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         cells.setdefault((row.cell_id, row.with_codec), {})[row.format] = row
-    formats = [name for name in in_order(row.format for row in rows) if name != BASE]
+    formats = [name for name in in_order(row.format for row in rows) if name != BASE_FORMAT]
     body = []
     for each in cells.values():
         ratios = [paths.ratio(each[name]) if name in each else None for name in formats]
@@ -331,7 +332,7 @@ def ratio_table(paths: Paths, operation: str) -> Table | None:
         return None
     return Table(
         name=f"broker-{operation}-workloads",
-        caption=f"{known(operation).title}: CPU time relative to {BASE}, by workload",
+        caption=f"{known(operation).title}: CPU time relative to {BASE_FORMAT}, by workload",
         columns=(*key_columns(axes), *(Column(name=name) for name in formats)),
         rows=tuple(body),
     )
@@ -379,7 +380,7 @@ def beside_append(paths: Paths) -> Table | None:
         ]
     return Table(
         name=BESIDE_APPEND,
-        caption=f"CPU time a record of each path relative to {BASE}'s append with the same codec "
+        caption=f"CPU time a record of each path relative to {BASE_FORMAT}'s append with the same codec "
         f"({paths.setting(APPEND)})",
         columns=(Column(name="codec"), Column(name="path"), *(Column(name=name) for name in formats)),
         rows=tuple(body),
@@ -397,15 +398,16 @@ def sentence(paths: Paths) -> str:
             f"{_share([old for _, old in packed], 'recompressed_bytes')} of the plain bytes where v1 recompresses "
             f"{_share([new for new, _ in packed], 'recompressed_bytes')}"
         )
-    own = [row for row in paths.of(APPEND) if row.format == BASE and row.status == "ok"]
+    own = [row for row in paths.of(APPEND) if row.format == BASE_FORMAT and row.status == "ok"]
     if own:
         written = span([written_a_batch(row) for row in own], 0)
-        said.append(f"Batches of {BASE} are {done_words(own)}, with {written} bytes written in each")
-    first = [pair for pair in paths.against("v3-headers-first", BASE) if pair[0].codec != "none"]
+        said.append(f"Batches of {BASE_FORMAT} are {done_words(own)}, with {written} bytes written in each")
+    first = [pair for pair in paths.against("v3-headers-first", BASE_FORMAT) if pair[0].codec != "none"]
     if first:
         shares = [new.decompressed_bytes / old.decompressed_bytes for new, old in first if old.decompressed_bytes]
         said.append(
-            f"Headers first decompresses {span(shares)} of what {BASE} does, for {_times(paths, first)} times its CPU"
+            f"Headers first decompresses {span(shares)} of what {BASE_FORMAT} does, for {_times(paths, first)} times "
+            "its CPU"
         )
     return ". ".join(said) + "." if said else ""
 
@@ -448,7 +450,7 @@ def done_words(rows: Sequence[Any]) -> str:
 def argued(paths: Paths) -> Table | None:
     """The two ratios that KIP-31 and KIP-931 argue with, by workload and codec."""
     old = {(new.cell_id, new.with_codec): (new, base) for new, base in paths.against("v1", "v0")}
-    first = {(new.cell_id, new.with_codec): (new, base) for new, base in paths.against("v3-headers-first", BASE)}
+    first = {(new.cell_id, new.with_codec): (new, base) for new, base in paths.against("v3-headers-first", BASE_FORMAT)}
     body = []
     axes = paths.axes_of(paths.of(APPEND))
     for row in {(row.cell_id, row.with_codec): row for row in paths.of(APPEND)}.values():
@@ -467,14 +469,15 @@ def argued(paths: Paths) -> Table | None:
         return None
     return Table(
         name="broker-argued",
-        caption=f"Append: v1 against v0 (KIP-31), and headers-first against {BASE} (KIP-931), by workload and codec",
+        caption=f"Append: v1 against v0 (KIP-31), and headers-first against {BASE_FORMAT} (KIP-931), by workload and "
+        "codec",
         columns=(
             *key_columns(axes),
             Column(name="v1 CPU", unit="× v0"),
             Column(name="v0 recompresses", unit="bytes a record", digits=1),
             Column(name="v1 recompresses", unit="bytes a record", digits=1),
-            Column(name="headers-first CPU", unit=f"× {BASE}"),
-            Column(name=f"{BASE} decompresses", unit="bytes a record", digits=1),
+            Column(name="headers-first CPU", unit=f"× {BASE_FORMAT}"),
+            Column(name=f"{BASE_FORMAT} decompresses", unit="bytes a record", digits=1),
             Column(name="headers-first decompresses", unit="bytes a record", digits=1),
         ),
         rows=tuple(body),

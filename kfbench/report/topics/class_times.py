@@ -15,8 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import BASE, Results, paired
+from kfbench.report.data.results import Results, paired
 from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Interval
@@ -27,7 +28,7 @@ from kfbench.report.topics.workloads import NONE, Named, as_they_stand
 TIMED: Final = (*OPERATIONS, APPEND)
 NOT_TIMED: Final = "not timed on these workloads"
 SEVERAL_HOSTS: Final = "timed on several hosts, whose times share no table"
-UNEQUAL: Final = f"not timed in as many rounds as {BASE}"
+UNEQUAL: Final = f"not timed in as many rounds as {BASE_FORMAT}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class Times:
         rows = self._stored[self._stored["workload"] == workload]
         rows = rows[rows["kind"] == ("broker" if operation == APPEND else "cpu")]
         rows = rows[rows["operation"].isna() | (rows["operation"] == operation)]  # none: a cell that failed as a whole
-        for each in (name, BASE):
+        for each in (name, BASE_FORMAT):
             own = rows[rows["format"] == each]
             ok = own[own["status"] == "ok"]
             if len(ok) and (not ok.index.isin(self._results.all.index).any() or not self._is_told(operation)):
@@ -108,7 +109,9 @@ class Times:
     def _again(self) -> Mapping[tuple[str, str], Interval]:
         """(workload, operation) -> v2 against itself."""
         rows = self._results.all
-        rows = of_all_seeds(once(rows[(rows["kind"] == "broker") & (rows["arm"] == "aa") & (rows["format"] == BASE)]))
+        rows = of_all_seeds(
+            once(rows[(rows["kind"] == "broker") & (rows["arm"] == "aa") & (rows["format"] == BASE_FORMAT)])
+        )
         appends = dict(self._appends(rows))
         return self._named.again | {(workload, operation): ratio for (workload, operation, _), ratio in appends.items()}
 
@@ -116,7 +119,7 @@ class Times:
         """(workload, operation, format) and the ratio to v2's own append, of one host and of as many rounds."""
         rows = rows[(rows["operation"] == APPEND) & (rows["status"] == "ok") & _is_plain(rows)]
         for row in rows.itertuples() if self._paths.one_host else ():
-            base = self._paths.find(row.cell_id, NONE, APPEND, BASE)
+            base = self._paths.find(row.cell_id, NONE, APPEND, BASE_FORMAT)
             if base is not None and base.Index != row.Index and len(row.cpu_ns) == len(base.cpu_ns):
                 yield (row.workload, APPEND, row.format), paired(row, base)
 

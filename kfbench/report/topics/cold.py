@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import AXES, BASE, Results, in_order, level
+from kfbench.report.data.results import AXES, Results, in_order, level
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Interval, Table, listed
 
-AA = f"{BASE} again"
+AA = f"{BASE_FORMAT} again"
 
 
 def table(results: Results, operation: str) -> Table | None:
@@ -17,7 +18,7 @@ def table(results: Results, operation: str) -> Table | None:
     resident = _by_cell(results.with_ratios(results.cpu[results.cpu["cell_id"].isin(list(cold))]), operation)
     if not cold:
         return None
-    names = in_order({name for arms in cold.values() for name in arms} - {BASE, AA})
+    names = in_order({name for arms in cold.values() for name in arms} - {BASE_FORMAT, AA})
     body = []
     first = {cell_id: next(iter(arms.values())) for cell_id, arms in cold.items()}
     varied = [axis for axis in results.axes if len({getattr(row, axis) for row in first.values()}) > 1]
@@ -25,17 +26,17 @@ def table(results: Results, operation: str) -> Table | None:
         arms = cold[cell_id]
         there: Mapping[str, Any] = resident.get(cell_id, {})
         ratios = [_ratio(side.get(name)) for name in names for side in (arms, there)]
-        ns = [side[BASE].ns_per_record if BASE in side else None for side in (arms, there)]
+        ns = [side[BASE_FORMAT].ns_per_record if BASE_FORMAT in side else None for side in (arms, there)]
         body.append((*(level(axis, getattr(at, axis)) for axis in varied), *ratios, _ratio(arms.get(AA)), *ns))
     rotated = min(float(row.rotated_bytes) for row in first.values())
     return Table(
         name=f"cold-{operation}",
-        caption=f"{operation}, CPU time relative to {BASE}: cold, and the same cells in the caches",
+        caption=f"{operation}, CPU time relative to {BASE_FORMAT}: cold, and the same cells in the caches",
         columns=(
             *(AXES[axis] for axis in varied),
             *(Column(name=f"{name}, {side}", unit="×") for name in names for side in ("cold", "resident")),
             Column(name=f"{AA}, cold", unit="×"),
-            *(Column(name=f"{BASE}, {side}", unit="ns a record", digits=1) for side in ("cold", "resident")),
+            *(Column(name=f"{BASE_FORMAT}, {side}", unit="ns a record", digits=1) for side in ("cold", "resident")),
         ),
         rows=tuple(body),
         notes=(f"Calls went round through {rotated / 1e6:,.0f} MB or more.",),
@@ -59,7 +60,7 @@ def sentence(results: Results) -> str:
     rows = results.with_ratios(results.cold)
     rows = rows[(rows["codec"] == "none") & (rows["arm"] == "measure")]
     said = []
-    for name in in_order(set(rows["format"]) - {BASE}):
+    for name in in_order(set(rows["format"]) - {BASE_FORMAT}):
         ranges = []
         for operation in OPERATIONS:
             part = rows[(rows["format"] == name) & (rows["operation"] == operation)]
@@ -70,4 +71,4 @@ def sentence(results: Results) -> str:
             said.append(f"{name} takes {listed(ranges)}")
     if not said:
         return ""
-    return f"On data that no cache holds, in times of {BASE}'s CPU: {'; '.join(said)}."
+    return f"On data that no cache holds, in times of {BASE_FORMAT}'s CPU: {'; '.join(said)}."

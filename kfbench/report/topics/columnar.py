@@ -15,20 +15,10 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.results import (
-    AXES,
-    BASE,
-    COLD,
-    CPU_DIGITS,
-    Results,
-    in_order,
-    level,
-    middle,
-    paired,
-    ties,
-)
+from kfbench.report.data.results import AXES, COLD, CPU_DIGITS, Results, in_order, level, middle, paired, ties
 from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
@@ -44,7 +34,7 @@ LAYOUT: Final = (
     "bytes of headers; a codec compresses only these last three."
 )
 BESIDE: Final = ("v3", "v3-headers-first", NAME)
-RIVALS: Final = (BASE, "v3", "v3-headers-first")  # where columnar loses against one of them is listed
+RIVALS: Final = (BASE_FORMAT, "v3", "v3-headers-first")  # where columnar loses against one of them is listed
 WORK: Final = (*OPERATIONS, *READINGS.values())
 DOES: Final[Mapping[str, str]] = dict(
     zip(
@@ -65,13 +55,14 @@ COUNTED: Final = ("records", "batches", "size_bytes", "field_bytes")
 NOT_LOOKED_AT: Final = (
     (
         f"Of headers {NAME}'s decode-metadata reads how many there are: columns of headers that break a promise, and a "
-        f"payload of another size than its lengths say, are left to decode. {BASE} walks through all headers."
+        f"payload of another size than its lengths say, are left to decode. {BASE_FORMAT} walks through all headers."
     ),
     (
-        f"read-times takes no CRC: of a record {BASE} reads the length, time and offset, of a batch {NAME} its first "
+        f"read-times takes no CRC: of a record {BASE_FORMAT} reads the length, time and offset, of a batch {NAME} "
+        "its first "
         "two columns, and what is broken behind them is left to decode. v3-headers-first reads all its metadata."
     ),
-    f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE} need not.",
+    f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE_FORMAT} need not.",
 )
 HEADER_PARTS: Final = "batch_header"  # and what is behind a dot
 PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a breakdown that are no metadata
@@ -94,7 +85,7 @@ class Bytes:
     metadata: Mapping[str, float]
     columns: Mapping[str, float]
 
-    def ratio(self, name: str, base: str = BASE) -> float | None:
+    def ratio(self, name: str, base: str = BASE_FORMAT) -> float | None:
         return self.of[name] / self.of[base] if {name, base} <= self.of.keys() else None
 
 
@@ -153,7 +144,7 @@ class Columnar:
         found = []
         for (batch, codec, label), part in rows.groupby([*CELL], sort=True):
             by = {row.format: row for row in part.itertuples()}
-            if not {NAME, BASE} <= by.keys():
+            if not {NAME, BASE_FORMAT} <= by.keys():
                 continue
             of_metadata = dict(by) if codec == NONE else {}
             if codec == NONE and (cell := part["cell_id"].iloc[0]) in floors.index:
@@ -163,7 +154,7 @@ class Columnar:
                     label=str(label),
                     place=self.places[str(label)],
                     batch=int(batch),
-                    records_a_batch=float(by[BASE].records / by[BASE].batches),
+                    records_a_batch=float(by[BASE_FORMAT].records / by[BASE_FORMAT].batches),
                     with_codec=str(codec),
                     of={name: float(by[name].size_bytes / by[name].records) for name in in_order(by)},
                     metadata={name: sum(_metadata(row).values()) for name, row in of_metadata.items()},
@@ -183,9 +174,9 @@ class Columnar:
         for (label, batch, codec, operation), part in rows.groupby(["label", "batch", "with_codec", "operation"]):
             arms = {(row.format, row.arm): row for row in part.itertuples()}
             of = {name: row for (name, arm), row in arms.items() if arm == "measure"}
-            if not {NAME, BASE} <= of.keys():
+            if not {NAME, BASE_FORMAT} <= of.keys():
                 continue
-            again = arms.get((BASE, "aa"))
+            again = arms.get((BASE_FORMAT, "aa"))
             found.append(
                 Times(
                     label=str(label),
@@ -193,9 +184,9 @@ class Columnar:
                     batch=int(batch),
                     with_codec=str(codec),
                     operation=str(operation),
-                    of={name: paired(of[name], of[BASE]) for name in in_order(of) if name != BASE},
+                    of={name: paired(of[name], of[BASE_FORMAT]) for name in in_order(of) if name != BASE_FORMAT},
                     against={name: paired(of[NAME], of[name]) for name in RIVALS if name in of},
-                    again=paired(again, of[BASE]) if again is not None else None,
+                    again=paired(again, of[BASE_FORMAT]) if again is not None else None,
                 )
             )
         place = {str(operation): i for i, operation in enumerate(WORK)}
@@ -269,19 +260,23 @@ def metadata_table(found: Columnar) -> Table | None:
     every = [each for each in found.bytes if FLOOR in each.metadata]
     if not every:
         return None
-    names = [name for name in (NAME, FLOOR, BASE, *BESIDE[:-1]) if any(name in each.metadata for each in every)]
+    names = [name for name in (NAME, FLOOR, BASE_FORMAT, *BESIDE[:-1]) if any(name in each.metadata for each in every)]
     return Table(
         name="columnar-metadata",
         caption="Bytes of metadata a record: all but keys, values and headers, without a codec",
         columns=(
             Column(name="workload"),
             Column(name="batches"),
-            Column(name=NAME, unit=f"× {BASE}", digits=3),
+            Column(name=NAME, unit=f"× {BASE_FORMAT}", digits=3),
             Column(name=f"{NAME} above the floor", unit="bytes"),
             Column(name=f"columns of {NAME}", unit="bytes"),
             Column(name="their entropy", unit="bytes"),
             *(Column(name=name, unit="bytes") for name in names),
-            *(Column(name=name, unit=f"× {BASE}", digits=3) for name in names if name not in (NAME, BASE)),
+            *(
+                Column(name=name, unit=f"× {BASE_FORMAT}", digits=3)
+                for name in names
+                if name not in (NAME, BASE_FORMAT)
+            ),
             Column(name="records a batch", digits=1),
         ),
         rows=tuple(
@@ -293,7 +288,7 @@ def metadata_table(found: Columnar) -> Table | None:
                 each.columns[NAME],
                 each.columns[FLOOR],
                 *(each.metadata.get(name) for name in names),
-                *(_over(each.metadata, name) for name in names if name not in (NAME, BASE)),
+                *(_over(each.metadata, name) for name in names if name not in (NAME, BASE_FORMAT)),
                 each.records_a_batch,
             )
             for each in sorted(every, key=lambda each: (each.place, each.batch))
@@ -310,7 +305,7 @@ def metadata_table(found: Columnar) -> Table | None:
 
 
 def _over(of: Mapping[str, float], name: str) -> float | None:
-    return of[name] / of[BASE] if {name, BASE} <= of.keys() else None
+    return of[name] / of[BASE_FORMAT] if {name, BASE_FORMAT} <= of.keys() else None
 
 
 def pictured_metadata(found: Columnar) -> dict[str, Frame]:
@@ -342,10 +337,10 @@ def _bytes_table(found: Columnar, batch: int, pictured: bool) -> Table | None:
         return None
     return Table(
         name=bytes_name(batch, pictured),
-        caption=f"All bytes, payload too, relative to {BASE} with the same codec: {of_batches(batch)}",
+        caption=f"All bytes, payload too, relative to {BASE_FORMAT} with the same codec: {of_batches(batch)}",
         columns=(
             Column(name="workload"),
-            *(Column(name=f"{name}, {codec_words(codec)}", unit=f"× {BASE}", digits=3) for name, codec in shown),
+            *(Column(name=f"{name}, {codec_words(codec)}", unit=f"× {BASE_FORMAT}", digits=3) for name, codec in shown),
         ),
         rows=tuple(
             (label, *(by[codec][label].ratio(name) if label in by[codec] else None for name, codec in shown))
@@ -376,14 +371,14 @@ def means_table(found: Columnar) -> Table | None:
     return (
         Table(
             name="columnar-means",
-            caption=f"All bytes relative to {BASE} with the same codec, geometric mean over workloads",
+            caption=f"All bytes relative to {BASE_FORMAT} with the same codec, geometric mean over workloads",
             columns=(
                 Column(name="codec"),
                 Column(name="batches"),
                 Column(name="workloads"),
-                Column(name=NAME, unit=f"× {BASE}", digits=3),
+                Column(name=NAME, unit=f"× {BASE_FORMAT}", digits=3),
                 Column(name=f"{NAME}, least–most"),
-                *(Column(name=name, unit=f"× {BASE}", digits=3) for name in names[1:]),
+                *(Column(name=name, unit=f"× {BASE_FORMAT}", digits=3) for name in names[1:]),
             ),
             rows=tuple(body),
         )
@@ -427,7 +422,7 @@ def cpu_table(found: Columnar) -> Table | None:
         found,
         OPERATIONS,
         "columnar-cpu",
-        f"CPU time to encode and decode relative to {BASE}, round by round",
+        f"CPU time to encode and decode relative to {BASE_FORMAT}, round by round",
         *_noise_notes(found, OPERATIONS),
     )
 
@@ -438,7 +433,7 @@ def readings_table(found: Columnar) -> Table | None:
         found,
         operations,
         "columnar-readings",
-        f"CPU time to read a part relative to {BASE}, round by round",
+        f"CPU time to read a part relative to {BASE_FORMAT}, round by round",
         *_noise_notes(found, operations),
         *NOT_LOOKED_AT,
     )
@@ -450,16 +445,16 @@ def paths_table(found: Columnar) -> Table | None:
         found,
         paths,
         "columnar-paths",
-        f"CPU time of a broker's paths relative to {BASE}",
+        f"CPU time of a broker's paths relative to {BASE_FORMAT}",
         *_noise_notes(found, paths),
     )
 
 
 def _noise_notes(found: Columnar, operations: Sequence[str]) -> list[str]:
     zones = [f"{_span(found.noise[each], CPU_DIGITS)} ({each})" for each in operations if each in found.noise]
-    return [f"{BASE} against itself reads, in the middle 95 %, {listed(zones)}: what reaches into it is a tie."] * bool(
-        zones
-    )
+    return [
+        f"{BASE_FORMAT} against itself reads, in the middle 95 %, {listed(zones)}: what reaches into it is a tie."
+    ] * bool(zones)
 
 
 def _times_table(found: Columnar, operations: Sequence[str], name: str, caption: str, *notes: str) -> Table | None:
@@ -480,7 +475,7 @@ def _times_table(found: Columnar, operations: Sequence[str], name: str, caption:
             Column(name="workload"),
             Column(name="batches"),
             Column(name="codec"),
-            *(Column(name=f"{operation}, {name}", unit=f"× {BASE}") for operation, name in shown),
+            *(Column(name=f"{operation}, {name}", unit=f"× {BASE_FORMAT}") for operation, name in shown),
         ),
         rows=tuple(
             (label, "own" if not batch else number(batch), codec_words(codec), *(of.get(each) for each in shown))
@@ -579,7 +574,7 @@ def losses_table(found: Columnar) -> Table:
                 f"Cells in which {NAME} takes more than {rival}: {_lost(found, rival)}{_measured(found)}."
                 for rival in rivals
             ),
-            f"CPU time takes more where its interval lies above 1, and above what {BASE} reads against itself.",
+            f"CPU time takes more where its interval lies above 1, and above what {BASE_FORMAT} reads against itself.",
         ),
     )
 
@@ -599,7 +594,7 @@ def metadata_sentence(found: Columnar) -> str:
         return ""
     shares = {
         name: [
-            (each.metadata[BASE] - each.metadata[name]) / (each.metadata[BASE] - each.metadata[FLOOR])
+            (each.metadata[BASE_FORMAT] - each.metadata[name]) / (each.metadata[BASE_FORMAT] - each.metadata[FLOOR])
             for each in floors
             if name in each.metadata
         ]
@@ -609,7 +604,8 @@ def metadata_sentence(found: Columnar) -> str:
     above = [each.metadata[NAME] - each.metadata[FLOOR] for each in floors]
     said = (
         f"The floor is the entropy of a batch's columns behind a header of {NAME}'s own size. In the median of "
-        f"{len(floors)} cells {listed(medians)} of what {BASE} has above it is saved; {NAME} stays {min(above):.2f} to "
+        f"{len(floors)} cells {listed(medians)} of what {BASE_FORMAT} has above it is saved; {NAME} stays "
+        f"{min(above):.2f} to "
         f"{max(above):.2f} bytes a record above it."
     )
     batch = max(each.batch for each in floors)
@@ -623,7 +619,7 @@ def bytes_sentence(found: Columnar) -> str:
     """All bytes against v2's: in own batches and in the largest, without a codec and under that of the pictures."""
     said = list(filter(None, (_bytes_of(found, batch) for batch in found.batches[:2])))
     means = "payload too, geometric means over workloads and their span"
-    return f"Of {BASE}'s bytes {NAME} takes {'; '.join(said)} ({means})." if said else ""
+    return f"Of {BASE_FORMAT}'s bytes {NAME} takes {'; '.join(said)} ({means})." if said else ""
 
 
 def _bytes_of(found: Columnar, batch: int) -> str:
@@ -673,12 +669,12 @@ def cpu_sentence(found: Columnar) -> str:
                 means.append(f"{geometric_mean(every):.{CPU_DIGITS}f}{span} to {DOES[operation]}")
         if means:
             said.append(f"{_under(codec)} {listed(means)}")
-    return f"Of {BASE}'s CPU time, {_at(batch)}, it takes {'; '.join(said)}." if said else ""
+    return f"Of {BASE_FORMAT}'s CPU time, {_at(batch)}, it takes {'; '.join(said)}." if said else ""
 
 
 def losses_sentence(found: Columnar) -> str:
-    said = _lost(found, BASE)
-    return f"Cells in which it takes more than {BASE}: {said}{_measured(found)}." if said else ""
+    said = _lost(found, BASE_FORMAT)
+    return f"Cells in which it takes more than {BASE_FORMAT}: {said}{_measured(found)}." if said else ""
 
 
 def _measured(found: Columnar) -> str:

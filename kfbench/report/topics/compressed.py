@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kfbench.report.data.results import BASE, HEADLINE_BATCHES, Results, as_cell, worth_a_column
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import HEADLINE_BATCHES, Results, as_cell, worth_a_column
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Table
 from kfbench.report.render.words import batch_words, codecs_of, percent
@@ -20,7 +21,7 @@ def shown(results: Results) -> Frame:
     cells = [results.nearest(with_codec[with_codec["batch_size"] == s], batch_size=s)["cell_id"].iloc[0] for s in sizes]
     found = rows[rows["cell_id"].isin(cells)].copy()
     found["arm"] = codecs_of(found)
-    base = found[found["format"] == BASE].set_index(["cell_id", "arm"])["size_bytes"]
+    base = found[found["format"] == BASE_FORMAT].set_index(["cell_id", "arm"])["size_bytes"]
     by_arm = zip(found["cell_id"], found["arm"], found["size_bytes"], strict=True)
     found["to_base"] = [size / base.get((cell_id, arm), np.nan) for cell_id, arm, size in by_arm]
     plain = rows[(rows["codec"] == "none") & rows["cell_id"].isin(cells)].set_index(["cell_id", "format"])["size_bytes"]
@@ -31,7 +32,7 @@ def shown(results: Results) -> Frame:
 
 def table(rows: Frame, column: str, *, name: str, caption: str, digits: int) -> Table:
     if column == "to_base":
-        rows = rows[rows["format"] != BASE]
+        rows = rows[rows["format"] != BASE_FORMAT]
     pivot = rows.pivot(index=["batch_size", "arm"], columns="format", values=column)
     pivot = pivot[worth_a_column(pivot)]
     order = list(dict.fromkeys(rows.sort_values(["codec", "level"], kind="stable")["arm"]))
@@ -60,6 +61,6 @@ def sentence(rows: Frame) -> str:
     worst, best = rows.loc[rows["to_base"].idxmax()], rows.loc[rows["to_base"].idxmin()]
     return (
         f"Once compressed, v3 takes {percent(low)} ({best['arm']}, {batch_words(best['batch_size'])}) to "
-        f"{percent(high)} ({worst['arm']}, {batch_words(worst['batch_size'])}) more bytes than {BASE} with the "
+        f"{percent(high)} ({worst['arm']}, {batch_words(worst['batch_size'])}) more bytes than {BASE_FORMAT} with the "
         "same codec; minus is a saving."
     )

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kfbench.report.data.results import BASE, Results, ties
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results, ties
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Table, listed, number
 from kfbench.report.render.words import batch_words, percent
@@ -30,7 +31,8 @@ def aa_sentence(results: Results) -> str:
     medians = [r.median for r in ratios]
     low, high = results.noise
     return (
-        f"A/A arm: on the grid, in caches, {BASE} was encoded and decoded against itself {len(ratios)} times; the "
+        f"A/A arm: on the grid, in caches, {BASE_FORMAT} was encoded and decoded against itself {len(ratios)} times; "
+        "the "
         f"interval held 1.0 in {held} of them ({percent(held / len(ratios))}), medians from {min(medians):.3f} to "
         f"{max(medians):.3f}. "
         f"Ratios between {low:.3f} and {high:.3f} are not told apart from 1 in this run."
@@ -62,7 +64,7 @@ def aa_table(results: Results) -> Table | None:
         return None
     return Table(
         name="aa",
-        caption=f"A/A: {BASE} a second time in every cell of the grid, in caches, relative to the first",
+        caption=f"A/A: {BASE_FORMAT} a second time in every cell of the grid, in caches, relative to the first",
         columns=(
             Column(name="operation"),
             Column(name="cells"),
@@ -91,7 +93,7 @@ def table(results: Results) -> Table | None:
     rows = cell(results)
     if rows is None:
         return None
-    rows = rows[rows["ratio"].notna() & ~((rows["format"] == BASE) & (rows["arm"] == "measure"))]
+    rows = rows[rows["ratio"].notna() & ~((rows["format"] == BASE_FORMAT) & (rows["arm"] == "measure"))]
     body = []
     for row in rows.sort_values(["operation", "format"], ascending=[False, True], kind="stable").itertuples():
         crc = CHECKSUM.get(row.format, "CRC-32C")
@@ -100,12 +102,12 @@ def table(results: Results) -> Table | None:
     size, batch = int(rows["value_bytes"].iloc[0]), rows["batch_size"].iloc[0]
     return Table(
         name="control",
-        caption=f"Negative control: {number(size)} byte values, {batch_words(batch)}, CPU relative to {BASE}",
+        caption=f"Negative control: {number(size)} byte values, {batch_words(batch)}, CPU relative to {BASE_FORMAT}",
         columns=(
             Column(name="format"),
             Column(name="operation"),
             Column(name="checksum"),
-            Column(name=f"× {BASE}", digits=3),
+            Column(name=f"× {BASE_FORMAT}", digits=3),
             Column(name="verdict"),
         ),
         rows=tuple(body),
@@ -116,8 +118,9 @@ def sentence(table: Table) -> str:
     same = [row for row in table.rows if row[2] == "CRC-32C" and "A/A" not in str(row[0])]
     broken = [f"{row[0]} {row[1]}" for row in same if row[4] != "ties"]
     if not broken:
-        return f"All {len(same)} arms with the checksum of {BASE} tie with it on large payloads, as they must."
+        return f"All {len(same)} arms with the checksum of {BASE_FORMAT} tie with it on large payloads, as they must."
     return (
-        f"{listed(broken)} {'does' if len(broken) == 1 else 'do'} not tie with {BASE} on large payloads, as they "
+        f"{listed(broken)} {'does' if len(broken) == 1 else 'do'} not tie with {BASE_FORMAT} on large payloads, as "
+        "they "
         "should: read smaller CPU differences of this run with that in mind."
     )

@@ -1,7 +1,8 @@
 """CPU along one axis: ratios to v2, and what they are in nanoseconds."""
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import BASE, Results, Slice
+from kfbench.report.data.results import Results, Slice
 from kfbench.report.render.tables import Table, listed
 from kfbench.report.topics import axis
 
@@ -16,9 +17,9 @@ def along(results: Results, name: str) -> Slice | None:
 def tables(part: Slice, operation: str, name: str) -> list[Table]:
     """Ratios to v2; and ns a record."""
     one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
-    others = Slice(axis=part.axis, rows=one.rows[one.rows["format"] != BASE], fixed=part.fixed)
+    others = Slice(axis=part.axis, rows=one.rows[one.rows["format"] != BASE_FORMAT], fixed=part.fixed)
     title = operation.capitalize()
-    caption = f"{title}, CPU time relative to {BASE}"
+    caption = f"{title}, CPU time relative to {BASE_FORMAT}"
     absolute = f"{title}, ns of CPU time a record"
     return [
         axis.table(others, "ratio", name=f"{name}-{operation}", caption=caption, digits=3),
@@ -33,9 +34,9 @@ def sentence(results: Results, part: Slice) -> str:
         ratios = [r for r in rows["ratio"] if r is not None]
         if ratios:
             medians = [r.median for r in ratios]
-            said.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU time of {BASE} to {operation}")
+            said.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU time of {BASE_FORMAT} to {operation}")
     text = f"v3 takes {listed(said)}" if said else "This run times no v3"
     if results.noise:
         low, high = results.noise
-        text += f"; over the cells of the grid {BASE} against itself reads {low:.2f} to {high:.2f}"
+        text += f"; over the cells of the grid {BASE_FORMAT} against itself reads {low:.2f} to {high:.2f}"
     return text + "."

@@ -6,9 +6,10 @@ from typing import Final
 
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import Traffic
 from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
-from kfbench.report.data.results import BASE, Results, as_cell, in_order
+from kfbench.report.data.results import Results, as_cell, in_order
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Table, number
 from kfbench.report.topics.workloads import NONE, Named
@@ -48,7 +49,7 @@ class Fleet:
     @cached_property
     def compared(self) -> dict[str, Modelled]:
         """Workloads that have both v2 and v3."""
-        return {name: each for name, each in self.workloads.items() if {BASE, NEW} <= each.formats.keys()}
+        return {name: each for name, each in self.workloads.items() if {BASE_FORMAT, NEW} <= each.formats.keys()}
 
     @cached_property
     def codecs(self) -> dict[str, dict[str, Pair]]:
@@ -57,8 +58,8 @@ class Fleet:
         named = Named(self._results)
         for each in named.sizes:
             shown = each.with_codec != NONE and each.with_codec in named.shown_codecs
-            if shown and {BASE, NEW} <= each.of.keys():
-                found.setdefault(each.with_codec, {})[each.label] = each.of[BASE], each.of[NEW]
+            if shown and {BASE_FORMAT, NEW} <= each.of.keys():
+                found.setdefault(each.with_codec, {})[each.label] = each.of[BASE_FORMAT], each.of[NEW]
         return found
 
     @cached_property
@@ -109,7 +110,7 @@ def saved_table(fleet: Fleet) -> Table | None:
     rows = [(name, [_plain(each), *_packed(fleet, name)]) for name, each in fleet.compared.items()]
     if len(rows) > 1:
         rows.append((ALL, [_mean(each) for each in zip(*(pairs for _, pairs in rows), strict=True)]))
-    columns = [Column(name="workload"), Column(name=f"{BASE}, one copy", unit="TB a day", digits=1)]
+    columns = [Column(name="workload"), Column(name=f"{BASE_FORMAT}, one copy", unit="TB a day", digits=1)]
     for codec in (NONE, *fleet.codecs):
         what = "no codec" if codec == NONE else codec
         what += "" if codec == NONE else ", at most"
@@ -124,7 +125,7 @@ def saved_table(fleet: Fleet) -> Table | None:
         notes.append(PACKED)
     return Table(
         name="fleet-saved",
-        caption=f"What {NEW} saves of {BASE} at {_messages()} messages a day",
+        caption=f"What {NEW} saves of {BASE_FORMAT} at {_messages()} messages a day",
         columns=tuple(columns),
         rows=tuple(
             (name, _scaled(pairs[0][0]) if pairs[0] else None, *(cell for pair in pairs for cell in _saved(pair)))
@@ -135,7 +136,7 @@ def saved_table(fleet: Fleet) -> Table | None:
 
 
 def _plain(each: Modelled) -> Pair | None:
-    return each.formats[BASE].bytes_for(), each.formats[NEW].bytes_for()
+    return each.formats[BASE_FORMAT].bytes_for(), each.formats[NEW].bytes_for()
 
 
 def _packed(fleet: Fleet, name: str) -> list[Pair | None]:
@@ -218,12 +219,12 @@ def sentence(fleet: Fleet) -> str:
 
 def _saved_words(fleet: Fleet, name: str) -> str:
     each = fleet.compared[name]
-    saved, base = each.saved_bytes(NEW) or 0.0, each.formats[BASE].bytes_for()
+    saved, base = each.saved_bytes(NEW) or 0.0, each.formats[BASE_FORMAT].bytes_for()
     return f"{number(_scaled(saved), 2)} of {number(_scaled(base), 1)} TB ({100 * _saved_share(each):.2f} %, {name})"
 
 
 def _saved_share(each: Modelled) -> float:
-    return 1 - each.formats[NEW].bytes_for() / each.formats[BASE].bytes_for()
+    return 1 - each.formats[NEW].bytes_for() / each.formats[BASE_FORMAT].bytes_for()
 
 
 def _span(values: Sequence[float]) -> str:
@@ -232,7 +233,7 @@ def _span(values: Sequence[float]) -> str:
 
 
 def _records_a_batch(each: Modelled) -> float:
-    total = each.formats.get(BASE) or next(iter(each.formats.values()))
+    total = each.formats.get(BASE_FORMAT) or next(iter(each.formats.values()))
     return total.records / total.batches
 
 

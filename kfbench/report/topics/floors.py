@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES
-from kfbench.report.data.results import BASE, Results
+from kfbench.report.data.results import Results
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Table, listed, number
 from kfbench.report.topics.workloads import NONE, Named
@@ -31,11 +32,11 @@ class Gap:
     @property
     def above(self) -> float:
         """The share of v2's overhead that lies above the floor."""
-        return 1 - self.floor / self.of[BASE]
+        return 1 - self.floor / self.of[BASE_FORMAT]
 
     def saved(self, name: str) -> float | None:
         """The share of what v2 takes above the floor that the format does not; None where it was not measured."""
-        return (self.of[BASE] - self.of[name]) / (self.of[BASE] - self.floor) if name in self.of else None
+        return (self.of[BASE_FORMAT] - self.of[name]) / (self.of[BASE_FORMAT] - self.floor) if name in self.of else None
 
 
 def parts(floors: Frame) -> str:
@@ -66,7 +67,7 @@ def gaps(results: Results, named: Named) -> list[Gap]:
     found = []
     for each in named.sizes:
         cell_id, of = overheads.get((each.workload, each.variant), ("", {}))
-        if each.with_codec != NONE or cell_id not in floors.index or BASE not in of:
+        if each.with_codec != NONE or cell_id not in floors.index or BASE_FORMAT not in of:
             continue
         found.append(
             Gap(
@@ -75,7 +76,7 @@ def gaps(results: Results, named: Named) -> list[Gap]:
                 records_a_batch=each.records_a_batch,
                 floor=float(floors.loc[cell_id, "overhead_per_record"]),
                 header=float(floors.loc[cell_id, "header_per_record"]),
-                of={name: float(of[name]) for name in (BASE, *OTHERS) if name in of},
+                of={name: float(of[name]) for name in (BASE_FORMAT, *OTHERS) if name in of},
             )
         )
     return found
@@ -94,8 +95,8 @@ def table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
             Column(name="workload"),
             Column(name="records a batch", digits=1),
             *(Column(name=name, unit="bytes") for name in (FLOOR, f"{FLOOR}: header", f"{FLOOR}: columns")),
-            *(Column(name=name, unit="bytes") for name in (BASE, *others)),
-            Column(name=f"{BASE} above the floor", unit="%", digits=0),
+            *(Column(name=name, unit="bytes") for name in (BASE_FORMAT, *others)),
+            Column(name=f"{BASE_FORMAT} above the floor", unit="%", digits=0),
             *(Column(name=f"saved of it by {name}", unit="%", digits=0) for name in others),
         ),
         rows=tuple(
@@ -105,7 +106,7 @@ def table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
                 each.floor,
                 each.header,
                 each.floor - each.header,
-                *(each.of.get(name) for name in (BASE, *others)),
+                *(each.of.get(name) for name in (BASE_FORMAT, *others)),
                 100 * each.above,
                 *(None if (share := each.saved(name)) is None else 100 * share for name in others),
             )
@@ -124,7 +125,7 @@ def sentence(every: Sequence[Gap]) -> str:
     found = [each for each in every if not each.is_variant]
     if not found:
         return ""
-    above = f"{_span([each.above for each in found])} of the overhead of {BASE} lies above the metadata floor"
+    above = f"{_span([each.above for each in found])} of the overhead of {BASE_FORMAT} lies above the metadata floor"
     shares = {name: [share for each in found if (share := each.saved(name)) is not None] for name in OTHERS}
     saved = [f"{name} saves {_span(each)}" for name, each in shares.items() if each]
     return f"{above}; of that {listed(saved)}." if saved else f"{above}."

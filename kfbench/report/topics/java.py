@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kfbench.report.data.results import BASE
+from kfbench.formats import BASE_FORMAT
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
 from kfbench.report.topics.peers import JAVA, OTHERS, OURS, WORDS, Peers, span
 
@@ -44,7 +44,7 @@ def pairs(found: Peers) -> list[Pair]:
             value_bytes=arm.value_bytes,
             format=arm.format,
             java=java,
-            ours=found.ratio(arm._replace(peer=OURS), arm._replace(peer=OURS, format=BASE)),
+            ours=found.ratio(arm._replace(peer=OURS), arm._replace(peer=OURS, format=BASE_FORMAT)),
         )
         for operation in WORDS
         for arm, java in found.to_base(JAVA, operation)
@@ -64,11 +64,14 @@ def sentence(found: Peers, every: Sequence[Pair]) -> str:
             for side in ("java", "ours")
         )
         said.append(
-            f"Kafka {does} v0 in {theirs[0]} and v1 in {theirs[1]} times the CPU time of {BASE}, kfbench in {ours[0]} "
+            f"Kafka {does} v0 in {theirs[0]} and v1 in {theirs[1]} times the CPU time of {BASE_FORMAT}, kfbench in "
+            f"{ours[0]} "
             f"and {ours[1]}; of {len(own)} pairs the two agree on which is dearer in {words['agree']}, differ in "
             f"{words['differ']}, and are undecided in {words['undecided']} (an interval holds 1)."
         )
-    said.append(f"{BASE} against itself reads {span(found.again(JAVA))} in Java. No claim goes beyond what both show.")
+    said.append(
+        f"{BASE_FORMAT} against itself reads {span(found.again(JAVA))} in Java. No claim goes beyond what both show."
+    )
     return " ".join(said)
 
 
@@ -86,7 +89,7 @@ def table(found: Peers, every: Sequence[Pair]) -> Table | None:
         body.append((*cell, *ratios, "; ".join(verdict)))
     return Table(
         name="java",
-        caption=f"CPU time relative to {BASE}: Apache Kafka {found.versions[JAVA]} and kfbench",
+        caption=f"CPU time relative to {BASE_FORMAT}: Apache Kafka {found.versions[JAVA]} and kfbench",
         columns=(
             Column(name="operation"),
             Column(name="records a batch"),

@@ -6,9 +6,10 @@ from typing import Final, Literal
 
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.capability import lacking
-from kfbench.report.data.results import BASE, Results, in_order, setting
+from kfbench.report.data.results import Results, in_order, setting
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
 from kfbench.report.render.words import batch_words
@@ -19,7 +20,7 @@ SAID: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not c
 RULE: Final = (
     "Of formats that lose nothing of these records, the fewest bytes first, one is on the front where it takes less "
     "CPU time than each on it of fewer bytes, and no more than each of as many; the others are beaten; times differ "
-    f"where their intervals lie apart, by more than {BASE} differs from itself."
+    f"where their intervals lie apart, by more than {BASE_FORMAT} differs from itself."
 )
 
 
@@ -93,13 +94,13 @@ def _of_cell(results: Results, cell: Frame) -> list[Front]:
         measured = [
             Measured(
                 format=row.format,
-                bytes_ratio=by_format[row.format].size_per_record / by_format[BASE].size_per_record,
+                bytes_ratio=by_format[row.format].size_per_record / by_format[BASE_FORMAT].size_per_record,
                 cpu=row.ratio,
                 lost=(lost := lost_of(by_format[row.format].losses)),
-                lacking=tuple(what for what in lacking(row.format, BASE) if what not in lost),
+                lacking=tuple(what for what in lacking(row.format, BASE_FORMAT) if what not in lost),
             )
             for row in cell[cell["operation"] == operation].itertuples()
-            if isinstance(row.ratio, Interval) and {row.format, BASE} <= by_format.keys()
+            if isinstance(row.ratio, Interval) and {row.format, BASE_FORMAT} <= by_format.keys()
         ]
         if len(measured) > 1:
             found.append(
@@ -154,16 +155,17 @@ def table(found: Sequence[Front]) -> Table | None:
             body.append((batch_size, name, sizes[name], *said, *lost))
     return Table(
         name="pareto",
-        caption=f"Bytes and CPU time relative to {BASE} ({'; '.join(dict.fromkeys(front.setting for front in found))})",
+        caption=f"Bytes and CPU time relative to {BASE_FORMAT} "
+        f"({'; '.join(dict.fromkeys(front.setting for front in found))})",
         columns=(
             Column(name="records a batch"),
             Column(name="format", swatch=True),
-            Column(name="all bytes", unit=f"× {BASE}", digits=3),
+            Column(name="all bytes", unit=f"× {BASE_FORMAT}", digits=3),
             *(
                 column
                 for operation in OPERATIONS
                 for column in (
-                    Column(name=f"{operation} CPU", unit=f"× {BASE}"),
+                    Column(name=f"{operation} CPU", unit=f"× {BASE_FORMAT}"),
                     Column(name="on the front", unit=operation),
                 )
             ),
@@ -171,7 +173,7 @@ def table(found: Sequence[Front]) -> Table | None:
             Column(name="has no", unit="for other records"),
         ),
         rows=tuple(body),
-        notes=(RULE, f"Has no: of what {BASE} has, by the format's own capabilities."),
+        notes=(RULE, f"Has no: of what {BASE_FORMAT} has, by the format's own capabilities."),
     )
 
 
@@ -202,7 +204,9 @@ def sentence(found: Sequence[Front]) -> str:
     unable: set[str] = set()
     for front in found:
         lossy |= {point.format: point.words for point in front.points if point.lost}
-        beaten = [point.format for point in front.points if point.format in (BASE, "v3") and point.place == "beaten"]
+        beaten = [
+            point.format for point in front.points if point.format in (BASE_FORMAT, "v3") and point.place == "beaten"
+        ]
         where = f"to {front.operation} at {batch_words(front.batch_size)}"
         beside = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""
         said.append(f"{where} {listed(front.on_it)}{beside}")
@@ -212,5 +216,5 @@ def sentence(found: Sequence[Front]) -> str:
     text = f"Of formats that lose nothing of these records, on the front of bytes and CPU stand, {'; '.join(said)}."
     if unable:
         have = "has" if len(unable) == 1 else "have"
-        text += f" {listed(in_order(unable))} {have} no room for all that {BASE} has: the table says for what."
+        text += f" {listed(in_order(unable))} {have} no room for all that {BASE_FORMAT} has: the table says for what."
     return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
-from kfbench.report.data.results import BASE
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
 from kfbench.shipped import DATASETS
 
@@ -26,7 +26,7 @@ OURS: Final = "kfbench"
 JAVA: Final = "Kafka's Java"
 LIMIT: Final = "limit"
 OTHERS: Final = ("v0", "v1")
-FORMATS: Final = (*OTHERS, BASE)  # those that Kafka writes, in the order of their magic
+FORMATS: Final = (*OTHERS, BASE_FORMAT)  # those that Kafka writes, in the order of their magic
 WORDS: Final = {"encode": "writes", "decode": "reads"}
 ALIKE: Final = (
     "Before anything was timed, each wrote the same records as the same bytes, but for a batch's leader epoch, which "
@@ -66,7 +66,7 @@ class _File(msgspec.Struct):
 
 
 class ArmKey(NamedTuple):
-    """One peer, operation and format on one cell's records. again: BASE a second time."""
+    """One peer, operation and format on one cell's records. again: BASE_FORMAT a second time."""
 
     peer: str
     operation: str
@@ -96,13 +96,13 @@ class Peers:
         return Interval(median=median, low=low, high=high)
 
     def to_base(self, peer: str, operation: str) -> Iterator[tuple[ArmKey, Interval]]:
-        """Each arm of OTHERS with its ratio to the same peer's BASE."""
+        """Each arm of OTHERS with its ratio to the same peer's BASE_FORMAT."""
         for arm in self.ns:
             if (arm.peer, arm.operation) == (peer, operation) and arm.format in OTHERS:
-                yield arm, self.ratio(arm, arm._replace(format=BASE))
+                yield arm, self.ratio(arm, arm._replace(format=BASE_FORMAT))
 
     def again(self, peer: str) -> list[float]:
-        """What a peer's BASE reads against itself."""
+        """What a peer's BASE_FORMAT reads against itself."""
         return [self.ratio(arm, arm._replace(again=False)).median for arm in self.ns if arm.peer == peer and arm.again]
 
 
@@ -162,16 +162,16 @@ def noise_sentence(found: Peers) -> str:
 
 
 def sentence(found: Peers) -> str:
-    """How many times our CPU time the others take for BASE."""
+    """How many times our CPU time the others take for BASE_FORMAT."""
     said = []
     for operation in WORDS:
         parts = []
         for peer in found.versions:
-            arms = [arm for arm in found.ns if (arm.peer, arm.operation, arm.format) == (peer, operation, BASE)]
+            arms = [arm for arm in found.ns if (arm.peer, arm.operation, arm.format) == (peer, operation, BASE_FORMAT)]
             if peer != OURS and arms:
                 ratios = [found.ratio(arm, arm._replace(peer=OURS)).median for arm in arms if not arm.again]
                 parts.append(f"{peer} {span(ratios)}")
-        said.append(f"to {operation} {BASE} {listed(parts)}")
+        said.append(f"to {operation} {BASE_FORMAT} {listed(parts)}")
     return f"CPU time in multiples of kfbench's, the least and the most of all cells: {'; '.join(said)}."
 
 
@@ -210,7 +210,7 @@ def table(found: Peers, hosts: list[str]) -> Table:
             _measured(found, hosts),
             *machines,
             ALIKE,
-            f"{BASE} against itself reads, lowest and highest: {again}.",
+            f"{BASE_FORMAT} against itself reads, lowest and highest: {again}.",
         ),
     )
 

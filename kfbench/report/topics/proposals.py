@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kfbench.report.data.results import BASE, MAIN, ties
+from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import MAIN, ties
 from kfbench.report.render.tables import Table, number, plain_columns
 from kfbench.report.topics.broker_paths import (
     APPEND,
@@ -127,9 +128,11 @@ def _enriched_mirror(paths: Paths) -> Found | None:
     rows = _rows(paths, ENRICHED, "mirror-look", packed=True)
     if not rows:
         return None
-    others = _rows(paths, [BASE], "mirror-look", packed=True)
+    others = _rows(paths, [BASE_FORMAT], "mirror-look", packed=True)
     measured = f"{_a_record(rows, 'decompressed_bytes')} bytes a record are decompressed"
-    measured += f"; in {BASE}, which has no such flag, {_a_record(others, 'decompressed_bytes')}" if others else ""
+    measured += (
+        f"; in {BASE_FORMAT}, which has no such flag, {_a_record(others, 'decompressed_bytes')}" if others else ""
+    )
     return Found(measured=measured, truths=[row.decompressed_bytes == row.recompressed_bytes == 0 for row in rows])
 
 
@@ -161,12 +164,12 @@ def _enriched_expire(paths: Paths) -> Found | None:
 
 
 def _kip98_in_place(paths: Paths) -> Found | None:
-    rows = _rows(paths, [BASE], APPEND, "append-time")
+    rows = _rows(paths, [BASE_FORMAT], APPEND, "append-time")
     if not rows:
         return None
     written = span([written_a_batch(row) for row in rows], 0)
     return Found(
-        measured=f"{BASE} is {done_words(rows)}, {written} bytes written a batch",
+        measured=f"{BASE_FORMAT} is {done_words(rows)}, {written} bytes written a batch",
         truths=[done(row) == "in place" for row in rows],
     )
 
@@ -184,15 +187,15 @@ def _kip98_fixed(paths: Paths) -> Found | None:
 
 
 def _first(paths: Paths) -> list[tuple[Any, Any]]:
-    return [pair for pair in paths.against("v3-headers-first", BASE) if pair[0].codec != "none"]
+    return [pair for pair in paths.against("v3-headers-first", BASE_FORMAT) if pair[0].codec != "none"]
 
 
 def _kip931_whole(paths: Paths) -> Found | None:
-    rows = _rows(paths, [BASE], APPEND, packed=True)
+    rows = _rows(paths, [BASE_FORMAT], APPEND, packed=True)
     if not rows:
         return None
     return Found(
-        measured=f"{BASE}'s append decompresses {_a_record(rows, 'decompressed_bytes')} bytes a record",
+        measured=f"{BASE_FORMAT}'s append decompresses {_a_record(rows, 'decompressed_bytes')} bytes a record",
         truths=[row.decompressed_bytes > 0 for row in rows],
     )
 
@@ -203,7 +206,7 @@ def _kip931_prefix(paths: Paths) -> Found | None:
         return None
     shares = [new.decompressed_bytes / old.decompressed_bytes for new, old in pairs]
     return Found(
-        measured=f"headers-first decompresses {span(shares)} of what {BASE} does",
+        measured=f"headers-first decompresses {span(shares)} of what {BASE_FORMAT} does",
         truths=[each < 1 for each in shares],
     )
 
@@ -212,7 +215,9 @@ def _kip931_cpu(paths: Paths) -> Found | None:
     pairs = _first(paths)
     if not pairs:
         return None
-    return Found(measured=f"CPU of its append / {BASE}'s: {_by_codec(paths, pairs)}", truths=_cheaper(paths, pairs))
+    return Found(
+        measured=f"CPU of its append / {BASE_FORMAT}'s: {_by_codec(paths, pairs)}", truths=_cheaper(paths, pairs)
+    )
 
 
 def _conversions(paths: Paths, name: str, to: str) -> list[Any]:
@@ -220,8 +225,8 @@ def _conversions(paths: Paths, name: str, to: str) -> list[Any]:
 
 
 def _kip724_down(paths: Paths) -> Found | None:
-    up = {(row.cell_id, row.with_codec): row for row in _conversions(paths, "v1", BASE)}
-    down = [row for row in _conversions(paths, BASE, "v1") if (row.cell_id, row.with_codec) in up]
+    up = {(row.cell_id, row.with_codec): row for row in _conversions(paths, "v1", BASE_FORMAT)}
+    down = [row for row in _conversions(paths, BASE_FORMAT, "v1") if (row.cell_id, row.with_codec) in up]
     if not down or not paths.one_host:
         return None
     ratios = [ns_per_record(row) / ns_per_record(up[row.cell_id, row.with_codec]) for row in down]
@@ -229,7 +234,8 @@ def _kip724_down(paths: Paths) -> Found | None:
     both = [*down, *up.values()]
     memory = [float(row.extra_bytes + row.size_bytes) / float(row.source_bytes) for row in both]
     return Found(
-        measured=f"CPU a record of {BASE} to v1 / v1 to {BASE}: {span(ratios)}; memory of both, what comes out "
+        measured=f"CPU a record of {BASE_FORMAT} to v1 / v1 to {BASE_FORMAT}: {span(ratios)}; memory of both, what "
+        "comes out "
         f"included: {span(memory)} × what comes in",
         truths=[ratio > equal for ratio in ratios],
     )
@@ -256,7 +262,7 @@ def _kip724_blind(paths: Paths) -> Found | None:
 
 
 def _kip724_single(paths: Paths) -> Found | None:
-    rows = [row for name in ("v0", "v1") for row in _conversions(paths, name, BASE) if row.codec == "none"]
+    rows = [row for name in ("v0", "v1") for row in _conversions(paths, name, BASE_FORMAT) if row.codec == "none"]
     if not rows:
         return None
     ratios = [float(row.size_bytes) / float(row.source_bytes) for row in rows]
@@ -377,7 +383,7 @@ def table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
         columns=plain_columns("proposal", "claim", "measured", "holds", "because"),
         rows=tuple(body),
         notes=(
-            f"CPU is less where the interval is below 1 and outside what {BASE} reads against itself.",
+            f"CPU is less where the interval is below 1 and outside what {BASE_FORMAT} reads against itself.",
             "Up and down were timed apart: there the ratio of medians a record has to be outside it.",
             f"{BY_CONSTRUCTION.capitalize()}: the path is written to do so, and is verified before it is measured.",
         ),

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import BASE, HEADLINE_BATCHES, REFERENCE, Results, as_cell, ties
+from kfbench.report.data.results import HEADLINE_BATCHES, REFERENCE, Results, as_cell, ties
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.render.words import batch_words, percent
@@ -23,24 +24,28 @@ def table(results: Results) -> Table | None:
     cpu = headline_cpu(results)
     rows = []
     for name in overhead.columns:
-        ratio = sizes.at[at, name] / sizes.at[at, BASE] if BASE in sizes else None
+        ratio = sizes.at[at, name] / sizes.at[at, BASE_FORMAT] if BASE_FORMAT in sizes else None
         rows.append(
             (
                 name,
                 *(as_cell(overhead.at[size, name]) for size in batches),
                 as_cell(ratio),
-                *(1.0 if name == BASE and (op, BASE) in cpu else cpu.get((op, name)) for op in OPERATIONS),
+                *(
+                    1.0 if name == BASE_FORMAT and (op, BASE_FORMAT) in cpu else cpu.get((op, name))
+                    for op in OPERATIONS
+                ),
             )
         )
     return Table(
         name="reference",
-        caption=f"Overhead in bytes a record by batch size; ratios to {BASE} at {batch_words(at)} ({part.setting})",
+        caption=f"Overhead in bytes a record by batch size; ratios to {BASE_FORMAT} at {batch_words(at)} "
+        f"({part.setting})",
         columns=(
             Column(name="format", swatch=True),
             *(Column(name=f"batch of {number(int(size))}", unit="bytes", digits=1) for size in batches),
-            Column(name="all bytes", unit=f"× {BASE}", digits=3),
-            Column(name="encode CPU", unit=f"× {BASE}"),
-            Column(name="decode CPU", unit=f"× {BASE}"),
+            Column(name="all bytes", unit=f"× {BASE_FORMAT}", digits=3),
+            Column(name="encode CPU", unit=f"× {BASE_FORMAT}"),
+            Column(name="decode CPU", unit=f"× {BASE_FORMAT}"),
         ),
         rows=tuple(rows),
     )
@@ -62,14 +67,15 @@ def sentence(results: Results, apart: Sequence[str] = ()) -> str:
     if part is None:
         return "This run holds no byte counts without a codec over the batch sizes of the grid."
     overhead = part.pivot("overhead_per_record")
-    if not {BASE, "v3"} <= set(overhead.columns):
+    if not {BASE_FORMAT, "v3"} <= set(overhead.columns):
         return f"This run compares {listed(list(overhead.columns))}{f' and {listed(apart)}' if apart else ''}."
     first, last = overhead.index[0], overhead.index[-1]
-    v2, v3 = overhead[BASE], overhead["v3"]
+    v2, v3 = overhead[BASE_FORMAT], overhead["v3"]
     sizes = part.pivot("size_per_record")
-    share = 1 - sizes["v3"] / sizes[BASE]
+    share = 1 - sizes["v3"] / sizes[BASE_FORMAT]
     text = (
-        f"Compared with {BASE}, v3 saves {_amount(v2[first] - v3[first])} of {v2[first]:.1f} overhead bytes a record "
+        f"Compared with {BASE_FORMAT}, v3 saves {_amount(v2[first] - v3[first])} of {v2[first]:.1f} overhead bytes a "
+        "record "
         f"at {batch_words(first)} and {_amount(v2[last] - v3[last])} of {v2[last]:.1f} at {batch_words(last)}: "
         f"{percent(share[first])} and {percent(share[last])} of all bytes"
     )
@@ -78,7 +84,7 @@ def sentence(results: Results, apart: Sequence[str] = ()) -> str:
     if not said:
         return f"{text}."
     at = batch_words(_headline_rows(results)["batch_size"].iloc[0])
-    return f"{text}; CPU against {BASE} at {at}: {listed(said)}."
+    return f"{text}; CPU against {BASE_FORMAT} at {at}: {listed(said)}."
 
 
 def _amount(value: float) -> str:

@@ -13,9 +13,9 @@ from statistics import geometric_mean
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.report.data.capability import is_our_own, lacking, limits
-from kfbench.report.data.results import BASE, CPU_DIGITS, MAIN, RESEARCH, Results, in_order, middle, ties
+from kfbench.report.data.results import CPU_DIGITS, MAIN, RESEARCH, Results, in_order, middle, ties
 from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
 from kfbench.report.render.words import codecs_of
 from kfbench.report.topics.broker_paths import Paths, span
@@ -80,7 +80,7 @@ class Verdict:
 
     def smaller(self, codec: str) -> list[str]:
         """The winners other than v2."""
-        return [name for name in self.winners(codec) if name != BASE]
+        return [name for name in self.winners(codec) if name != BASE_FORMAT]
 
 
 class Verdicts:
@@ -151,7 +151,7 @@ class Verdicts:
         found: dict[str, list[str]] = {}
         for each in self.classes:
             for codec, sizes in each.under.items():
-                if BASE in sizes.of and not sizes.winners:
+                if BASE_FORMAT in sizes.of and not sizes.winners:
                     found.setdefault(codec, []).append(each.name)
         return found
 
@@ -163,7 +163,7 @@ class Verdicts:
         for each in self.classes:
             for codec in self.codecs:
                 is_first = codec == self.codecs[0]
-                for name in self.shown if is_first else [BASE, NEW] if not each.winners(codec) else []:
+                for name in self.shown if is_first else [BASE_FORMAT, NEW] if not each.winners(codec) else []:
                     for why in self._why(codec, each.workloads, name):
                         where = why if is_first else f"{why}, under {codec}"
                         found.setdefault((where, each.name), {})[name] = None
@@ -199,7 +199,7 @@ class Verdicts:
     @cached_property
     def limits(self) -> dict[str, str]:
         """The winners that have no room for all that v2 has, and what is said of each."""
-        return {name: said for name in self.winners if (said := limits(name, BASE))}
+        return {name: said for name in self.winners if (said := limits(name, BASE_FORMAT))}
 
     @cached_property
     def timed_under(self) -> set[str]:
@@ -234,7 +234,7 @@ class Verdicts:
             batches=(min(batches), max(batches)),
             members=members,
             under={codec: mean for codec, mean in means.items() if mean is not None},
-            cpu=self._times.of(workloads, [each for each in self.formats if each != BASE]),
+            cpu=self._times.of(workloads, [each for each in self.formats if each != BASE_FORMAT]),
             again=self._times.again(workloads),
         )
 
@@ -259,7 +259,7 @@ def table(verdicts: Verdicts) -> Table | None:
     if not verdicts.classes:
         return None
     first = verdicts.codecs[0]
-    others = [name for name in verdicts.shown if name != BASE]
+    others = [name for name in verdicts.shown if name != BASE_FORMAT]
     timed = TIMED if NEW in verdicts.shown and first == NONE else ()
     body: list[tuple[Cell, ...]] = []
     for each in verdicts.classes:
@@ -268,7 +268,7 @@ def table(verdicts: Verdicts) -> Table | None:
             (
                 each.name,
                 *(_winners(verdicts, each, codec) for codec in verdicts.codecs),
-                sizes.of.get(BASE) if sizes else None,
+                sizes.of.get(BASE_FORMAT) if sizes else None,
                 *(each.ratio(first, name) for name in others),
                 *(_cpu(each, operation, NEW) for operation in timed),
             )
@@ -277,13 +277,13 @@ def table(verdicts: Verdicts) -> Table | None:
         name="verdict",
         caption=f"Which format for which workload ({_words(first)}): bytes"
         + (f", and CPU time of {NEW}," if timed else "")
-        + f" against {BASE}",
+        + f" against {BASE_FORMAT}",
         columns=(
             Column(name="workload class"),
             *(Column(name="winner", unit=_words(codec)) for codec in verdicts.codecs),
-            Column(name=BASE, unit="bytes", digits=1),
-            *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
-            *(Column(name=f"{NEW} {each}", unit=f"× {BASE} CPU", digits=CPU_DIGITS) for each in timed),
+            Column(name=BASE_FORMAT, unit="bytes", digits=1),
+            *(Column(name=name, unit=f"× {BASE_FORMAT}", digits=3) for name in others),
+            *(Column(name=f"{NEW} {each}", unit=f"× {BASE_FORMAT} CPU", digits=CPU_DIGITS) for each in timed),
         ),
         rows=tuple(body),
         notes=tuple(_notes(verdicts)),
@@ -297,11 +297,11 @@ def cpu_table(verdicts: Verdicts) -> Table | None:
         return None
     return Table(
         name="verdict-cpu",
-        caption=f"What the winners cost: CPU time without a codec, relative to {BASE}",
+        caption=f"What the winners cost: CPU time without a codec, relative to {BASE_FORMAT}",
         columns=(
             Column(name="workload class"),
             Column(name="winner", unit=_words(NONE)),
-            *(Column(name=operation, unit=f"× {BASE} CPU", digits=CPU_DIGITS) for operation in TIMED),
+            *(Column(name=operation, unit=f"× {BASE_FORMAT} CPU", digits=CPU_DIGITS) for operation in TIMED),
         ),
         rows=tuple(
             (
@@ -317,7 +317,7 @@ def cpu_table(verdicts: Verdicts) -> Table | None:
 
 def _winners(verdicts: Verdicts, each: Verdict, codec: str) -> str | None:
     if codec in each.under and each.under[codec].is_tie:
-        return f"tie with {BASE}"
+        return f"tie with {BASE_FORMAT}"
     return listed([_marked(verdicts, name) for name in each.winners(codec)]) or None
 
 
@@ -330,7 +330,7 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
     apart = f"; {listed(verdicts.apart)} has a section of its own" if verdicts.apart else ""
     yield (
         f"Compared: {listed(verdicts.formats)}{apart}; no other was measured on these workloads. Winner: the fewest "
-        f"bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE} within it is a tie."
+        f"bytes of those that lose nothing; {100 * TIE:.0f} % more shares the place, {BASE_FORMAT} within it is a tie."
     )
     for said in verdicts.limits.values():
         yield f"{LIMITED} {said}"
@@ -341,17 +341,18 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         losing = listed([f"{name} ({listed(what)})" for name, what in verdicts.lost.items()])
         yield f"Not compared where it loses something of the records of a class: {losing}."
     for (why, names), classes in verdicts.absent.items():
-        nothing = f"; without {BASE} nothing is compared" if BASE in names else ""
+        nothing = f"; without {BASE_FORMAT} nothing is compared" if BASE_FORMAT in names else ""
         yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
     for codec, classes in verdicts.alone.items():
-        yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE} that loses nothing."
+        yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE_FORMAT} that loses "
+        "nothing."
     if NEW in verdicts.shown and first == NONE:
         yield f"A CPU interval that {_tie_words(verdicts)} is a tie."
         yield from _untimed_notes(verdicts, verdicts.untimed(lambda _: [NEW]), f" of {NEW}", _untimed_winners(verdicts))
 
 
 def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
-    yield f"Left out where {BASE} wins or ties. An interval that {_tie_words(verdicts)} is a tie."
+    yield f"Left out where {BASE_FORMAT} wins or ties. An interval that {_tie_words(verdicts)} is a tie."
     for codec in verdicts.codecs:
         more = {
             each.name: [name for name in each.smaller(codec) if name not in each.smaller(NONE)]
@@ -383,7 +384,7 @@ def _untimed_notes(
 def _packed(verdicts: Verdicts, codec: str, plain: str) -> str:
     """Which of the formats shown do not have this codec, and where what wins under it is no smaller for it."""
     name = codec.partition(" ")[0]
-    without = [each for each in verdicts.shown if name in lacking(each, BASE)]
+    without = [each for each in verdicts.shown if name in lacking(each, BASE_FORMAT)]
     larger = [
         f"{_lower(each.name)} ({_least(each, codec)}; {_least(each, plain)})"
         for each in verdicts.classes
@@ -411,7 +412,7 @@ def _is_larger(each: Verdict, codec: str, than: str) -> bool:
 def _tie_words(verdicts: Verdicts) -> str:
     if not verdicts.noise:
         return "holds 1"
-    return f"holds 1, or reaches into {_zones(verdicts)}, the middle 95 % of {BASE} against itself by class,"
+    return f"holds 1, or reaches into {_zones(verdicts)}, the middle 95 % of {BASE_FORMAT} against itself by class,"
 
 
 def _zones(verdicts: Verdicts) -> str:
@@ -433,10 +434,10 @@ def detail_table(verdicts: Verdicts) -> Table:
     the class's workloads."""
     columns = [Column(name="workload class"), Column(name="format", swatch=True)]
     for codec in map(_words, verdicts.codecs):
-        columns += [Column(name=codec, unit="bytes", digits=1), Column(name=codec, unit=f"× {BASE}", digits=3)]
+        columns += [Column(name=codec, unit="bytes", digits=1), Column(name=codec, unit=f"× {BASE_FORMAT}", digits=3)]
         columns.append(Column(name=f"{codec}, least–most"))
     for operation in TIMED:
-        columns.append(Column(name=operation, unit=f"× {BASE} CPU", digits=CPU_DIGITS))
+        columns.append(Column(name=operation, unit=f"× {BASE_FORMAT} CPU", digits=CPU_DIGITS))
         columns.append(Column(name=f"{operation}, least–most"))
     columns.append(Column(name="bytes", unit=_words(verdicts.codecs[0])))
     body: list[tuple[Cell, ...]] = []
@@ -448,7 +449,7 @@ def detail_table(verdicts: Verdicts) -> Table:
             for codec in verdicts.codecs:
                 sizes = each.under.get(codec)
                 cells += [sizes.of.get(name) if sizes else None, each.ratio(codec, name)]
-                cells.append(None if name == BASE else _span(each, each.span(codec, name), 3))
+                cells.append(None if name == BASE_FORMAT else _span(each, each.span(codec, name), 3))
             for operation in TIMED:
                 time = each.cpu.get((operation, name))
                 span = _span(each, (time.least, time.most) if time else None, CPU_DIGITS)
@@ -456,7 +457,7 @@ def detail_table(verdicts: Verdicts) -> Table:
             body.append((each.name, name, *cells, _word(each, name, verdicts.codecs[0])))
     return Table(
         name="verdict-formats",
-        caption=f"Every format of every class: bytes a record and CPU time, relative to {BASE}",
+        caption=f"Every format of every class: bytes a record and CPU time, relative to {BASE_FORMAT}",
         columns=tuple(columns),
         rows=tuple(body),
         notes=("Least–most: of the class's workloads, by medians. A class of one has none.",),
@@ -472,7 +473,7 @@ def _span(each: Verdict, span: tuple[float, float] | None, digits: int) -> Cell:
 def _cpu(each: Verdict, operation: str, name: str) -> Cell:
     is_timed = any(timed == operation for timed, _ in each.cpu)
     found = each.cpu.get((operation, name))
-    return 1.0 if name == BASE and is_timed else found.mean if found else None
+    return 1.0 if name == BASE_FORMAT and is_timed else found.mean if found else None
 
 
 def _word(each: Verdict, name: str, codec: str) -> str:
@@ -490,12 +491,12 @@ def classes_table(verdicts: Verdicts) -> Table:
     """Which workloads stand behind each class, and what v2 reads against itself over them."""
     return Table(
         name="verdict-classes",
-        caption=f"The workloads of each class; over them CPU time of {BASE} against itself",
+        caption=f"The workloads of each class; over them CPU time of {BASE_FORMAT} against itself",
         columns=(
             Column(name="workload class"),
             Column(name="records a batch"),
             Column(name="workloads"),
-            *(Column(name=operation, unit=f"× {BASE} CPU", digits=CPU_DIGITS) for operation in TIMED),
+            *(Column(name=operation, unit=f"× {BASE_FORMAT} CPU", digits=CPU_DIGITS) for operation in TIMED),
         ),
         rows=tuple(
             (each.name, each.records_a_batch, listed(each.workloads), *(each.again.get(name) for name in TIMED))
@@ -519,7 +520,7 @@ def sentence(verdicts: Verdicts) -> str:
             )
     if not said:
         return ""
-    text = f"By workload {NEW} takes, in times of the bytes of {BASE}, {listed(said)}"
+    text = f"By workload {NEW} takes, in times of the bytes of {BASE_FORMAT}, {listed(said)}"
     return "; ".join([text, *_old(verdicts.workloads(verdicts.codecs[0]))]) + "."
 
 
@@ -535,11 +536,11 @@ def cost_sentence(verdicts: Verdicts) -> str:
         ]
         if times:
             spans.append(f"{span(times)} to {operation}")
-    return f"In times of {BASE}'s CPU the winners without a codec take {listed(spans)}." if spans else ""
+    return f"In times of {BASE_FORMAT}'s CPU the winners without a codec take {listed(spans)}." if spans else ""
 
 
 def _old(found: Sequence[Sizes]) -> Iterator[str]:
-    for name in MAIN[: MAIN.index(BASE)]:
+    for name in MAIN[: MAIN.index(BASE_FORMAT)]:
         if wins := sum(name in each.winners for each in found):
             yield f"{name} is the smallest in {wins}"
         if losing := [each for each in found if name in each.at_a_loss]:
@@ -567,9 +568,9 @@ def cpu_sentence(verdicts: Verdicts) -> str:
         said.append(f"{NEW} takes {listed(parts)} to {operation}")
     if not said:
         return ""
-    text = f"Of CPU time against {BASE}, {'; '.join(said)}."
+    text = f"Of CPU time against {BASE_FORMAT}, {'; '.join(said)}."
     if verdicts.noise:
-        text += f" By class, {BASE} against itself reads {_zones(verdicts)}, in the middle 95 %."
+        text += f" By class, {BASE_FORMAT} against itself reads {_zones(verdicts)}, in the middle 95 %."
     return text
 
 

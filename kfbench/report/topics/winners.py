@@ -10,8 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.capability import limits
-from kfbench.report.data.results import AXES, BASE, MAIN, Results, in_order, level, setting
+from kfbench.report.data.results import AXES, MAIN, Results, in_order, level, setting
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 from kfbench.report.render.words import batch_words, codecs_of
@@ -36,13 +37,13 @@ class Win:
     @property
     def is_tie(self) -> bool:
         """v2 is among the smallest, and not alone: nothing is won."""
-        return BASE in self.winners and len(self.winners) > 1
+        return BASE_FORMAT in self.winners and len(self.winners) > 1
 
     @property
     def words(self) -> str:
         """v3 −23.7 %; v2; tie."""
-        if self.is_tie or self.winners[0] == BASE:
-            return "tie" if self.is_tie else BASE
+        if self.is_tie or self.winners[0] == BASE_FORMAT:
+            return "tie" if self.is_tie else BASE_FORMAT
         return f"{self.winners[0]} −{100 * self.saving:.{0 if self.saving >= 0.1 else 1}f} %"
 
 
@@ -100,7 +101,7 @@ def _map(codec: str, rows: Frame, fixed: Mapping[str, Any]) -> Map:
     for (batch_size, value_bytes), part in rows.groupby([DOWN, ACROSS], sort=True):
         sizes = dict(zip(part["format"], part["size_per_record"].astype(float), strict=True))
         whole = {name: sizes[name] for name in in_order(sizes) if not lost[name]}
-        if BASE not in whole or len(whole) < 2:
+        if BASE_FORMAT not in whole or len(whole) < 2:
             continue
         least = min(whole, key=lambda name: whole[name])
         winners = [least, *(name for name in whole if name != least and whole[name] <= whole[least] * (1 + TIE))]
@@ -110,9 +111,9 @@ def _map(codec: str, rows: Frame, fixed: Mapping[str, Any]) -> Map:
                 batch_size=int(batch_size),
                 value_bytes=int(value_bytes),
                 winners=tuple(winners),
-                saving=1 - sizes[least] / sizes[BASE],
+                saving=1 - sizes[least] / sizes[BASE_FORMAT],
                 at_a_loss=tuple(smaller_than_all(whole, others)),
-                ratios={name: sizes[name] / sizes[BASE] for name in in_order(sizes)},
+                ratios={name: sizes[name] / sizes[BASE_FORMAT] for name in in_order(sizes)},
             )
         )
     return Map(codec=codec, rows=rows, fixed=fixed, formats=tuple(formats), lost=lost, wins=tuple(wins))
@@ -138,13 +139,14 @@ def table(found: Map) -> Table:
     values = found.value_sizes
     return Table(
         name=_name("map", found),
-        caption=f"Of {listed(found.formats)} the smallest that loses nothing, and what it saves of the bytes of {BASE} "
+        caption=f"Of {listed(found.formats)} the smallest that loses nothing, and what it saves of the bytes of "
+        f"{BASE_FORMAT} "
         f"({found.setting})",
         columns=(AXES[DOWN], *(Column(name=f"value {_bytes(size)}", unit="bytes") for size in values)),
         rows=tuple((at, *(_words(found, at, size) for size in values)) for at in found.batch_sizes),
         notes=(
-            f"tie: {BASE} takes at most {100 * TIE:.0f} % more than the smallest.",
-            *filter(None, (limits(name, BASE) for name in _winners(found))),
+            f"tie: {BASE_FORMAT} takes at most {100 * TIE:.0f} % more than the smallest.",
+            *filter(None, (limits(name, BASE_FORMAT) for name in _winners(found))),
             *_at_a_loss(found),
         ),
     )
@@ -152,10 +154,10 @@ def table(found: Map) -> Table:
 
 def ratio_table(found: Map) -> Table:
     """Each format's bytes against v2's, one row a cell."""
-    others = [name for name in found.formats if name != BASE]
+    others = [name for name in found.formats if name != BASE_FORMAT]
     return Table(
         name=_name("map-ratios", found),
-        caption=f"All bytes relative to {BASE} ({found.setting})",
+        caption=f"All bytes relative to {BASE_FORMAT} ({found.setting})",
         columns=(
             AXES[DOWN],
             AXES[ACROSS],
@@ -213,10 +215,10 @@ def sentence(found: list[Map]) -> str:
             own = [win for win in each.wins if not win.is_tie and win.winners[0] == name]
             best = max(own, key=lambda win: win.saving)
             where = f"{batch_words(best.batch_size)} and {_value_words(best.value_bytes)}"
-            by = f" (by up to {100 * best.saving:.0f} %, at {where})" if name != BASE else ""
+            by = f" (by up to {100 * best.saving:.0f} %, at {where})" if name != BASE_FORMAT else ""
             parts.append(f"{name} is the smallest in {len(own)}{by}")
         ties = sum(win.is_tie for win in each.wins)
-        parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE}")
+        parts.append(f"{ties} {'is a tie' if ties == 1 else 'are ties'} with {BASE_FORMAT}")
         words = "without a codec" if each.codec == NONE else f"under {each.codec}"
         said.append(
             f"Of {len(each.wins)} cells {words}, in which {listed(each.formats)} are compared and no other format, "

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import pandas as pd
 
+from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.capability import in_words, limits
-from kfbench.report.data.results import BASE, COLD, MAIN, Results, in_order, middle, paired
+from kfbench.report.data.results import COLD, MAIN, Results, in_order, middle, paired
 from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
@@ -26,7 +27,7 @@ from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of CPU time"
 TIE: Final = 0.01  # sizes within one percent of each other are a tie
 NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
-TIE_WITH_BASE: Final = f"tie with {BASE}"
+TIE_WITH_BASE: Final = f"tie with {BASE_FORMAT}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Sizes:
 
     def ratio(self, name: str) -> float | None:
         """Bytes against v2's; None where one of them was not measured."""
-        return self.of[name] / self.of[BASE] if {name, BASE} <= self.of.keys() else None
+        return self.of[name] / self.of[BASE_FORMAT] if {name, BASE_FORMAT} <= self.of.keys() else None
 
     @property
     def smallest(self) -> list[str]:
@@ -67,14 +68,14 @@ class Sizes:
     def winners(self) -> tuple[str, ...]:
         """Of the formats that lose nothing the smallest and those that tie with it; v2 alone where it is one of them.
         Empty unless v2 and another one of them have sizes: nothing was compared."""
-        if BASE not in self.whole or len(self.whole) < 2:
+        if BASE_FORMAT not in self.whole or len(self.whole) < 2:
             return ()
-        return (BASE,) if BASE in self.smallest_whole else tuple(self.smallest_whole)
+        return (BASE_FORMAT,) if BASE_FORMAT in self.smallest_whole else tuple(self.smallest_whole)
 
     @property
     def is_tie(self) -> bool:
         """v2 is among the smallest, and not alone."""
-        return self.winners == (BASE,) and len(self.smallest_whole) > 1
+        return self.winners == (BASE_FORMAT,) and len(self.smallest_whole) > 1
 
     @property
     def at_a_loss(self) -> list[str]:
@@ -125,7 +126,7 @@ class Named:
         found = []
         for (workload, variant, codec), part in rows.groupby(["workload", "variant", "with_codec"], sort=False):
             by = {row.format: row for row in part.itertuples()}
-            shown = by.get(BASE) or next(iter(by.values()))
+            shown = by.get(BASE_FORMAT) or next(iter(by.values()))
             found.append(
                 Sizes(
                     workload=str(workload),
@@ -174,7 +175,7 @@ class Named:
         for (workload, variant, operation), part in rows.groupby(["workload", "variant", "operation"], sort=True):
             where = workload if variant == DEFAULT else f"{workload}/{variant}"
             each = list(part.sort_values(["format", "arm"], kind="stable").itertuples())
-            base = next((row for row in each if (row.format, row.arm) == (BASE, "measure")), None)
+            base = next((row for row in each if (row.format, row.arm) == (BASE_FORMAT, "measure")), None)
             found += [
                 (where, str(operation), row.format, row.arm, paired(row, base))
                 for row in each
@@ -238,7 +239,8 @@ def verdict(named: Named) -> Table:
         notes=(
             f"Formats within {100 * TIE:.0f} % of the smallest share its place; all of them: a tie.",
             *filter(
-                None, (limits(name, BASE) for name in in_order(won for each in named.sizes for won in each.winners))
+                None,
+                (limits(name, BASE_FORMAT) for name in in_order(won for each in named.sizes for won in each.winners)),
             ),
             *([f"{SEEDS} (up to {named.seeds})."] if named.seeds > 1 else []),
         ),
@@ -268,16 +270,16 @@ def size_tables(named: Named) -> tuple[list[Table], list[Table]]:
 
 def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
     formats = in_order(name for each in found for name in each.of)
-    others = [name for name in formats if name != BASE]
+    others = [name for name in formats if name != BASE_FORMAT]
     what = "Variants" if suffix else "Workloads"
     return Table(
         name=table_name(codec, suffix),
-        caption=f"{what}: bytes a record, payload too, and relative to {BASE} ({codec_words(codec)})",
+        caption=f"{what}: bytes a record, payload too, and relative to {BASE_FORMAT} ({codec_words(codec)})",
         columns=(
             Column(name="workload"),
             Column(name="records a batch", digits=1),
             *(Column(name=name, unit="bytes") for name in formats),
-            *(Column(name=name, unit=f"× {BASE}", digits=3) for name in others),
+            *(Column(name=name, unit=f"× {BASE_FORMAT}", digits=3) for name in others),
             Column(name="smallest"),
         ),
         rows=tuple(
@@ -300,10 +302,14 @@ def cpu_table(named: Named) -> Table | None:
     formats = in_order(name for _, _, name in named.cpu)
     return Table(
         name="workloads-cpu",
-        caption=f"Workloads: CPU time relative to {BASE}, no codec",
+        caption=f"Workloads: CPU time relative to {BASE_FORMAT}, no codec",
         columns=(
             Column(name="workload"),
-            *(Column(name=f"{operation}, {name}", unit=f"× {BASE}") for operation in OPERATIONS for name in formats),
+            *(
+                Column(name=f"{operation}, {name}", unit=f"× {BASE_FORMAT}")
+                for operation in OPERATIONS
+                for name in formats
+            ),
         ),
         rows=tuple(
             (workload, *(named.cpu.get((workload, operation, name)) for operation in OPERATIONS for name in formats))
@@ -314,14 +320,14 @@ def cpu_table(named: Named) -> Table | None:
 
 def seed_table(results: Results, new: str = "v3") -> Table | None:
     """How far the bytes against v2's differ from seed to seed, codec by codec; None where no cell has several seeds."""
-    rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE, new])]
+    rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE_FORMAT, new])]
     rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
     rows = once(rows)
     if rows.empty:
         return None
     rows = rows.assign(with_codec=codecs_of(rows))
     sizes = rows.pivot(index=["with_codec", "cell_id", "seed"], columns="format", values="size_bytes").dropna()
-    ratios = (sizes[new] / sizes[BASE]).groupby(["with_codec", "cell_id"]).agg(["count", "min", "max"])
+    ratios = (sizes[new] / sizes[BASE_FORMAT]).groupby(["with_codec", "cell_id"]).agg(["count", "min", "max"])
     ratios = ratios[ratios["count"] > 1].assign(apart=ratios["max"] - ratios["min"])
     named = rows.drop_duplicates("cell_id").set_index("cell_id")[["workload", "variant"]].astype("object")
     body = []
@@ -333,7 +339,7 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
         body.append((str(codec), len(part), int(part["count"].max()), apart.median(), apart.max(), str(where)))
     return Table(
         name="seeds",
-        caption=f"{new} against {BASE}: how far the ratio of bytes moves from seed to seed",
+        caption=f"{new} against {BASE_FORMAT}: how far the ratio of bytes moves from seed to seed",
         columns=(
             Column(name="codec"),
             Column(name="cells"),
@@ -357,11 +363,13 @@ def sentence(named: Named, new: str = "v3") -> str:
     for operation in OPERATIONS:
         medians = [ratio.median for (_, each, name), ratio in named.cpu.items() if (each, name) == (operation, new)]
         if medians:
-            spans.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU of {BASE} to {operation}")
+            spans.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU of {BASE_FORMAT} to {operation}")
     if spans:
         text = f"{new} takes {listed(spans)}"
         if named.noise:
-            text += f"; on these workloads {BASE} against itself reads {named.noise[0]:.2f} to {named.noise[1]:.2f}"
+            text += (
+                f"; on these workloads {BASE_FORMAT} against itself reads {named.noise[0]:.2f} to {named.noise[1]:.2f}"
+            )
         said.append(text)
     return ". ".join(said) + "." if said else ""
 
@@ -374,14 +382,14 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
     larger = [name for name, ratio in ratios.items() if ratio > 1 + TIE]
     least, most = min(ratios, key=lambda name: ratios[name]), max(ratios, key=lambda name: ratios[name])
     text = (
-        f"{'Without a codec' if codec == NONE else f'Under {codec}'} {new} is smaller than {BASE} by more than "
+        f"{'Without a codec' if codec == NONE else f'Under {codec}'} {new} is smaller than {BASE_FORMAT} by more than "
         f"{100 * TIE:.0f} % for {smaller} of {number(len(ratios))} workloads and ties for "
         f"{len(ratios) - smaller - len(larger)}, from {ratios[least]:.3f} times the bytes ({least}) to "
         f"{ratios[most]:.3f} ({most})"
     )
     if larger:
         text += f"; it is larger for {listed(larger)}"
-    for old in MAIN[: MAIN.index(BASE)]:
+    for old in MAIN[: MAIN.index(BASE_FORMAT)]:
         if wins := [each.workload for each in found if old in each.winners]:
             text += f"; {old} is the smallest for {listed(wins)}"
         if losing := [each for each in found if old in each.at_a_loss]:
@@ -405,7 +413,7 @@ def pictured(named: Named) -> dict[str, Frame]:
             (each.workload, name, ratio)
             for each in found
             for name in each.of
-            if name != BASE and (ratio := each.ratio(name)) is not None
+            if name != BASE_FORMAT and (ratio := each.ratio(name)) is not None
         ]
         if dots:
             panels[codec_words(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])

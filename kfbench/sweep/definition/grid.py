@@ -19,7 +19,7 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.layouts import NULL_LENGTH
 from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR
@@ -32,7 +32,6 @@ from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
 
 MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
-BASE_FORMAT: Final = "v2"
 MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
 FIRST_MODEL_RECORDS: Final = 1 << 20
 # Without these header fields it is another log to its readers. Others may be lost, and are counted.

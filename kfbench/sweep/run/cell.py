@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kfbench.arrays import Bytes
 from kfbench.codecs import CODECS
-from kfbench.formats import FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import ONE_CALL, prepare_cold
 from kfbench.measure.cpu import OPERATIONS, READINGS, Arm, Operation, Samples, measure, prepare, warm_up, why_no_fetch
@@ -29,7 +29,7 @@ from kfbench.measure.prefix import ARMS, measure_prefixes
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
 from kfbench.measure.verify import Unverified, verify_records
-from kfbench.sweep.definition.grid import BASE_FORMAT, Cell, block_records, illegal
+from kfbench.sweep.definition.grid import Cell, block_records, illegal
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.time_limit import TookTooLong, time_limit
 from kfbench.workloads import Sample, Workload
