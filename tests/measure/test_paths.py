@@ -12,8 +12,11 @@ from kfbench.broker import Work
 from kfbench.broker.expire import expire
 from kfbench.broker.mirror import mirror
 from kfbench.formats import FORMATS
-from kfbench.measure import paths
-from kfbench.measure.paths import PATHS, Measured, Path, Task, measure_path
+from kfbench.measure import path_arms, path_tasks
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.path_arms import PathArm, measure_path
+from kfbench.measure.path_tasks import Task
+from kfbench.measure.paths import PATHS, Path
 from kfbench.measure.schema import SCHEMA
 from kfbench.workloads.grid import GridPoint
 
@@ -24,7 +27,7 @@ POINT = GridPoint(batch_size=10, timestamp_spread_ms=500)
 
 def measured(
     path: str, *formats: str, to: str | None = None, codec: str = "none", point: GridPoint = POINT, records: int = 60
-) -> list[Measured]:
+) -> list[PathArm]:
     sample = point.generate(records=records, seed=5)
     possible = [
         FORMATS[name]
@@ -32,13 +35,12 @@ def measured(
         if name != to and codec in FORMATS[name].capabilities.codecs
         if PATHS[path].missing(FORMATS[name], sample.shapes) is None
     ]
-    return measure_path(
-        path, possible, FORMATS[to] if to else None, sample.records, sample.bounds, codec, None, sample.batch_fields,
-        rounds=ROUNDS, sample_ns=1_000, seed=5,
-    )  # fmt: skip
+    source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec, batch_fields=sample.batch_fields)
+    target = FORMATS[to] if to else None
+    return measure_path(path, possible, target, source, rounds=ROUNDS, sample_ns=1_000, seed=5)
 
 
-def columns_of(found: list[Measured]) -> dict[str, dict[str, Any]]:
+def columns_of(found: list[PathArm]) -> dict[str, dict[str, Any]]:
     for each in found:
         assert each.error is None
     return {each.format: each.columns for each in found if each.arm == "measure"}
@@ -62,7 +64,6 @@ def test_every_path_runs_in_every_format_that_has_it(path: str, codec: str) -> N
             assert each.columns["batches"] == batches
         base = "v2" if to != "v2" else found[0].format
         assert [each.format for each in found if each.arm == "aa"] == [base]
-        assert PATHS[path].summary
 
 
 def test_in_place_touches_a_header_s_worth_of_bytes_whatever_the_batch_holds() -> None:
@@ -159,16 +160,17 @@ class Outcome:
 def a_path(monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], **options: Any) -> Any:
     """A path that gives whatever `call` makes of what is given to it; its check takes the first bytes that come."""
     path = Path(
-        summary="made up",
+        name="made-up",
+        title="Made up",
+        section="keep",
         task=lambda given: Task(call=lambda: Outcome(call(given), Work(untouched=6)), check=lambda _: None),
         **options,
     )
-    monkeypatch.setattr(paths, "PATHS", {"made-up": path})
+    monkeypatch.setattr(path_arms, "PATHS", {"made-up": path})
     sample = POINT.generate(records=60, seed=5)
-    return measure_path(
-        "made-up", [FORMATS["v1"], FORMATS["v2"]], None, sample.records, sample.bounds, "none", None,
-        sample.batch_fields, rounds=ROUNDS, sample_ns=1_000, seed=5,
-    )  # fmt: skip
+    source = EncodeInput(records=sample.records, bounds=sample.bounds, batch_fields=sample.batch_fields)
+    formats = [FORMATS["v1"], FORMATS["v2"]]
+    return measure_path("made-up", formats, None, source, rounds=ROUNDS, sample_ns=1_000, seed=5)
 
 
 def test_a_path_that_gives_something_else_the_next_time_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +218,7 @@ def test_a_log_that_does_not_read_back_is_not_measured(monkeypatch: pytest.Monke
     def refuse(*_: Any) -> None:
         raise RuntimeError("not the same")
 
-    monkeypatch.setattr(paths, "verify_records", refuse)
+    monkeypatch.setattr(path_arms, "verify_records", refuse)
     found = measured("append", "v1", "v2")
     assert [(each.format, str(each.error)) for each in found] == [("v1", "not the same"), ("v2", "not the same")]
 
@@ -234,7 +236,7 @@ def test_extra_memory_is_what_a_call_holds_beyond_its_input_and_output(monkeypat
 
 @pytest.mark.parametrize("path", ["expire", "expire-head"])
 def test_an_expiry_that_lets_nothing_go_has_no_number(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    monkeypatch.setattr(paths, "expire", lambda segments, _, by, **more: expire(segments, -1, by, **more))
+    monkeypatch.setattr(path_tasks, "expire", lambda segments, _, by, **more: expire(segments, -1, by, **more))
     for each in measured(path, "v1", "v2", records=600):
         assert each.samples is None and "segments were to go" in str(each.error)
 
@@ -243,6 +245,6 @@ def test_a_mirror_that_leaves_offsets_as_they_were_has_no_number(monkeypatch: py
     def unchanged(log: Any, fmt: Any, **more: Any) -> Any:
         return replace(mirror(log, fmt, **more), data=log.data.copy())
 
-    monkeypatch.setattr(paths, "mirror", unchanged)
+    monkeypatch.setattr(path_tasks, "mirror", unchanged)
     for each in measured("mirror-through", "v1", "v2", codec="gzip"):
         assert each.samples is None and "offsets" in str(each.error)

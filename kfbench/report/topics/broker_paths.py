@@ -6,14 +6,15 @@ interval. Two paths were timed apart: between them only medians are compared, an
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.measure.paths import PATHS, Path
 from kfbench.report.data.results import AXES, MAIN, Results, in_order, level, paired, per_call, setting
 from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.render.frames import Frame
@@ -41,33 +42,6 @@ COUNTED: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Path:
-    """One path as the report names it. by_call: nothing is told by the record,
-    for the call looks one thing up, or hands on what it was given."""
-
-    title: str
-    section: Literal["append", "convert", "keep"] = "keep"
-    by_call: bool = False
-
-
-PATHS: Final = {
-    APPEND: Path(title="Append: validate, assign offsets", section="append"),
-    "append-time": Path(title="Append with log append time", section="append"),
-    "fetch": Path(title="Fetch by a reader of the same format", section="append", by_call=True),
-    "fetch-scan": Path(title="Fetch, after a look at the magic of each batch", section="append", by_call=True),
-    "convert": Path(title="Convert", section="convert"),
-    "append-convert": Path(title="Append into a log of another format", section="convert"),
-    "compact": Path(title="Compact: keep the latest of each key"),
-    "compact-merge": Path(title="Compact, and merge what stays into larger batches"),
-    "mirror": Path(title="Mirror: decompress and recompress"),
-    "mirror-through": Path(title="Mirror: pass through"),
-    "mirror-look": Path(title="Mirror: pass on what has no key, after a look"),
-    "seek-offset": Path(title="Seek by offset", by_call=True),
-    "seek-time": Path(title="Seek by time", by_call=True),
-    "expire": Path(title="Expire by time: whole segments", by_call=True),
-    "expire-head": Path(title="Expire by time: whole segments, and the head of the next", by_call=True),
-}
 CONVERSION: Final = "convert"
 APPEND_CONVERSION: Final = "append-convert"
 
@@ -225,10 +199,10 @@ def s_per_gib(row: Any) -> float:
 
 
 def known(operation: str) -> Path:
-    """The path; one that has no name here goes by its own, in the section of the path that it is a kind of."""
+    """Return the path. An unknown name is its own title, in the section of the path that its first word names."""
     if operation in PATHS:
         return PATHS[operation]
-    kin = PATHS.get(operation.partition("-")[0], Path(title=""))
+    kin = PATHS.get(operation.partition("-")[0], PATHS["compact"])
     return replace(kin, title=operation.replace("-", " ").capitalize())
 
 
@@ -265,7 +239,7 @@ def path_tables(paths: Paths, operation: str, *, shown: bool) -> list[Table]:
 
 
 def _path_table(paths: Paths, rows: Sequence[Any], operation: str, suffix: str) -> Table:
-    by_call = known(operation).by_call
+    by_call = known(operation).is_per_call
     by = "call" if by_call else "record"
     converts = any(row.to for row in rows)
     body = []
@@ -354,7 +328,7 @@ def pictured(paths: Paths) -> dict[str, Frame]:
                 or at is None
                 or row.to
                 or row.format not in SHOWN
-                or known(operation).by_call
+                or known(operation).is_per_call
                 or done(row) in UNTOUCHED
             ):
                 continue
@@ -496,7 +470,7 @@ def keep_sentence(paths: Paths) -> str:
     said = []
     for operation in paths.within("keep"):
         rows = [row for row in paths.of(operation) if row.status == "ok"]
-        if rows and known(operation).by_call:
+        if rows and known(operation).is_per_call:
             shares = [100 * float(row.read_bytes) / float(row.source_bytes) for row in rows]
             said.append(f"{operation} reads {span(shares, 1)} % of the log")
         elif packed := [row for row in rows if row.codec != "none"]:

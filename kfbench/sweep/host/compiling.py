@@ -21,12 +21,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from rich.console import Console
 
-from kfbench.batches import BatchFields
 from kfbench.formats import FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cpu import READINGS, Operation, prepare
-from kfbench.measure.paths import measure_path
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.path_arms import measure_path
 from kfbench.measure.prefix import has_prefix
 from kfbench.progress import counting
 from kfbench.records import Records
@@ -194,7 +194,15 @@ def compile_paths(paths: PathsOfFormats) -> None:
     for (path, on), codec in product(paths, CODECS):
         formats = [FORMATS[name] for name in on]
         with suppress(Exception):
-            measure_path(path, formats, None, plain, bounds, codec, None, BatchFields(), rounds=1, sample_ns=1, seed=0)
+            measure_path(
+                path,
+                formats,
+                None,
+                EncodeInput(records=plain, bounds=bounds, codec=codec),
+                rounds=1,
+                sample_ns=1,
+                seed=0,
+            )
 
 
 def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:

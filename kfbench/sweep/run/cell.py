@@ -20,11 +20,12 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.measure.bytes import measure_size
 from kfbench.measure.cold import ONE_CALL, prepare_cold
 from kfbench.measure.cpu import OPERATIONS, READINGS, Arm, Operation, Samples, measure, prepare, warm_up, why_no_fetch
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import host
 from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.host_lock import NotAlone, SomeoneMeasures, alone
 from kfbench.measure.noise import TIMED_KINDS, glance, since, yardstick_ns
-from kfbench.measure.paths import measure_path
+from kfbench.measure.path_arms import measure_path
 from kfbench.measure.prefix import ARMS, measure_prefixes
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
@@ -202,6 +203,16 @@ def _sample(workload: Workload, records: int, seed: int) -> Sample:
     return workload.generate(records=records, seed=seed)
 
 
+def _encode_input(cell: Cell, sample: Sample) -> EncodeInput:
+    return EncodeInput(
+        records=sample.records,
+        bounds=sample.bounds,
+        codec=cell.codec,
+        level=cell.level,
+        batch_fields=sample.batch_fields,
+    )
+
+
 def _bytes_rows(cell: Cell) -> Iterator[Row]:
     for name in cell.formats:
         try:
@@ -326,11 +337,7 @@ def _broker_rows(cell: Cell) -> Iterator[Row]:
         cell.path,
         possible,
         FORMATS[cell.to] if cell.to else None,
-        sample.records,
-        sample.bounds,
-        cell.codec,
-        cell.level,
-        sample.batch_fields,
+        _encode_input(cell, sample),
         rounds=cell.rounds,
         sample_ns=cell.sample_us * 1_000,
         seed=cell.seed,

@@ -1,0 +1,23 @@
+"""Records, their batches and the codec that they are encoded under: the input of every measurement."""
+
+from dataclasses import dataclass
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
+from kfbench.formats import Format
+from kfbench.records import Records
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeInput:
+    """Arguments of `Format.encode`. bounds: int64[batches + 1], the first record of each batch and the end."""
+
+    records: Records
+    bounds: Int64
+    codec: str = "none"
+    level: int | None = None
+    batch_fields: BatchFields = NO_FIELDS
+
+    def encode(self, fmt: Format, out: Bytes | None = None) -> EncodedLog:
+        """Encode in a format, which may lose what it cannot carry. out: the buffer to write into."""
+        return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True, out=out)

@@ -1,0 +1,152 @@
+"""Broker paths, timed: one path on the log of every format, interleaved, with the bytes it read, wrote and lost.
+
+The result of a path is verified before it is timed, and compared with that once more afterwards. Counters are the
+path's own (`Work`). Memory is measured by tracemalloc in one call that is not timed.
+"""
+
+import tracemalloc
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.arrays import Bytes, read_only
+from kfbench.broker import Work
+from kfbench.formats import BASE_FORMAT, Entries, Format
+from kfbench.measure.cpu import Arm, Samples, measure, warm_up
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.path_tasks import PathInput, Result, Task
+from kfbench.measure.paths import PATHS, Path
+from kfbench.measure.schema import counts_text
+from kfbench.measure.verify import Unverified, verify_records
+
+BATCH_COUNTERS: Final = ("untouched", "in_place", "shifted", "rewritten", "dropped")
+BYTE_COUNTERS: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "recompressed_bytes")
+
+
+@dataclass(kw_only=True)
+class PathArm:
+    """One arm: columns of the result table, and its times, or the error that left it without."""
+
+    format: str
+    arm: str = "measure"
+    columns: dict[str, Any] = field(default_factory=dict)
+    samples: Samples | None = None
+    error: Exception | None = None
+
+
+def measure_path(
+    name: str,
+    formats: Sequence[Format],
+    to: Format | None,
+    source: EncodeInput,
+    *,
+    rounds: int,
+    sample_ns: int,
+    seed: int,
+) -> list[PathArm]:
+    """Measure a path on the records in each format, and its base once more (A/A). A format that fails is left out."""
+    path = PATHS[name]
+    source = replace(source, records=path.records(source.records, source.bounds, seed))
+    found, logs = [PathArm(format=fmt.name) for fmt in formats], {}
+    for each, fmt in zip(found, formats, strict=True):
+        try:
+            log = source.encode(fmt)
+            verify_records(fmt, source.records, source.bounds, source.batch_fields, log)
+            logs[fmt.name] = log
+        except Exception as error:
+            each.error = error
+    # One buffer for all, as in cpu.prepare: where each arm has its own, an A/A reads a few percent off.
+    buffer = np.empty(max((len(log.data) for log in logs.values()), default=0), np.uint8)
+    arms: dict[str, Arm] = {}
+    for each, fmt in zip(found, formats, strict=True):
+        if fmt.name not in logs:
+            continue
+        log = logs[fmt.name]
+        given = PathInput(fmt=fmt, to=to, log=replace(log, data=buffer[: len(log.data)]), source=source)
+        try:
+            arms[fmt.name], each.columns = _prepare(path, given, log.data)
+        except Exception as error:
+            each.error = error
+    timed = [each for each in found if each.format in arms]
+    if timed:
+        base = next((each for each in timed if each.format == BASE_FORMAT), timed[0])
+        again = replace(base, arm="aa")
+        _time([*timed, again], arms, timed.index(base), rounds, 1 if path.changes_input else sample_ns, seed)
+        found = [*found, again]
+    return found
+
+
+def _time(timed: Sequence[PathArm], arms: Mapping[str, Arm], base: int, rounds: int, sample_ns: int, seed: int) -> None:
+    samples = measure([arms[each.format] for each in timed], base, rounds, sample_ns, seed)
+    for each, times in zip(timed, samples, strict=True):
+        try:
+            arms[each.format].verify()
+        except Exception as error:
+            each.error = error
+        else:
+            each.samples = times
+
+
+def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
+    """Return the arm, warm, and the columns that one call fills. Raises Unverified."""
+    task = path.task(given)
+    view = given.log.data
+
+    def before() -> None:
+        np.copyto(view, source)
+
+    before()
+    first = task.call()
+    task.check(first)
+    verified, out = _output(task, first), task.data(first)
+
+    def verify() -> None:
+        before()
+        if _output(task, task.call()) != verified:
+            raise Unverified(f"{given.fmt.name}: another call gave other bytes than were verified")
+        if not path.changes_input and not np.array_equal(view, source):
+            raise Unverified(f"{given.fmt.name}: the path changed the bytes that it reads")
+
+    arm = Arm(call=task.call, before=before, verify=verify)
+    calls = warm_up(arm)
+    before()
+    columns = {
+        **_work_columns(first.work, source),
+        "source_bytes": len(source),
+        "size_bytes": None if out is None else len(out),
+        "extra_bytes": _extra_bytes(task.call, view),
+        "converted_records": getattr(first, "converted_records", 0),
+        "warm_up_calls": calls,
+    }
+    return arm, columns
+
+
+def _work_columns(work: Work, source: Bytes) -> dict[str, Any]:
+    if not work.batches:  # the path looked at none, so it counted none of those that it handed on
+        work = replace(work, untouched=len(Entries.of(read_only(source)).magics))
+    return (
+        {"batches": work.batches, "losses": counts_text(work.losses)}
+        | {f"batches_{name}": getattr(work, name) for name in BATCH_COUNTERS}
+        | {name: getattr(work, name) for name in BYTE_COUNTERS}
+    )
+
+
+def _output(task: Task, result: Result) -> object:
+    """Return the part of a result that every call must repeat: its bytes, or the result of a search."""
+    data = task.data(result)
+    return result if data is None else data.tobytes()
+
+
+def _extra_bytes(call: Callable[[], Result], source: Bytes) -> int:
+    """Return the most memory that one call holds, beyond the source and the arrays of its result."""
+    tracemalloc.start()
+    try:
+        result = call()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    arrays = [value for value in vars(result).values() if isinstance(value, np.ndarray)]
+    made = sum(array.nbytes for array in arrays if not np.may_share_memory(array, source))
+    return max(peak - made, 0)

@@ -1,0 +1,256 @@
+"""The work of each broker path on one log, and the check of its result.
+
+A check raises Unverified unless the path gave exactly the records, offsets and times that it has to give.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes
+from kfbench.batches import EncodedLog
+from kfbench.broker import Work
+from kfbench.broker.append import Appended, append
+from kfbench.broker.compact import compact
+from kfbench.broker.convert import convert
+from kfbench.broker.expire import By, Expired, expire
+from kfbench.broker.fetch import Fetched, Scan, fetch
+from kfbench.broker.mirror import Mirrored, mirror
+from kfbench.broker.seek import Found, seek_offset, seek_time
+from kfbench.broker.time_index import INTERVAL_BYTES
+from kfbench.formats import Format
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.verify import Unverified, carried, verify_log
+from kfbench.records import Records
+
+BASE_OFFSET: Final = 1_000_000  # of appended records
+APPEND_DELAY_MS: Final = 100  # the broker's clock after the newest record: more than a one-byte delta holds
+PARTITIONS: Final = 4  # of a mirror's target, where it has to look for keys
+SEGMENTS: Final = 4  # of a log that expires
+MERGE_BYTES: Final = 16_384  # keys and values of a merged batch: batch.size by default
+
+
+class Result(Protocol):
+    """The part of a result that every path has."""
+
+    @property
+    def work(self) -> Work: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathInput:
+    """The log that a path reads, the format that it may convert to, and the records that the log was encoded from."""
+
+    fmt: Format
+    to: Format | None
+    log: EncodedLog
+    source: EncodeInput
+
+    @property
+    def target(self) -> Format:
+        """The format that a conversion writes."""
+        assert self.to is not None
+        return self.to
+
+    def read_back(self) -> Records:
+        """Return the records as a reader of the log gets them."""
+        return carried(self.fmt, self.source.records, self.source.bounds, self.source.batch_fields)
+
+    def converted(self) -> Records:
+        """Return the records of the log as a reader of the target format gets them."""
+        return carried(self.target, self.read_back(), self.source.bounds, self.source.batch_fields)
+
+    def verify_output(self, data: Any, expected: Records, fmt: Format | None = None) -> None:
+        """Raise Unverified unless the bytes are a log of the expected records. fmt: unless given, the log's."""
+        fmt = fmt or self.fmt
+        verify_log(fmt.name, fmt, data, expected)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One path on one log. check: raises Unverified for a wrong result of call; data: the bytes of a result, if any."""
+
+    call: Callable[[], Result]
+    check: Callable[[Any], None]
+    data: Callable[[Any], Bytes | None] = attrgetter("data")
+
+
+def with_shapes(records: Records, **columns: NDArray[Any]) -> Records:
+    """Return the records with other columns of their shapes."""
+    return replace(records, shapes=replace(records.shapes, **columns))
+
+
+def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = "create") -> Task:
+    """Append each batch as one request. Offsets are assigned in the buffer that the request came in."""
+    records = given.read_back()
+    now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
+    expected = with_shapes(records, offsets=BASE_OFFSET + np.arange(len(records)))
+    if timestamp_type == "append":
+        expected = with_shapes(expected, timestamps_ms=np.full(len(records), now_ms))
+
+    def call() -> Appended:
+        return append(
+            given.log, given.fmt, base_offset=BASE_OFFSET, timestamp_type=timestamp_type, now_ms=now_ms,
+            from_zero=False, in_place=True,
+        )  # fmt: skip
+
+    return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
+
+
+def append_convert_task(given: PathInput) -> Task:
+    """Append requests of one format to a log of another: the validator builds one batch of each request."""
+    expected = given.converted()
+    expected = with_shapes(expected, offsets=BASE_OFFSET + np.arange(len(expected)))
+
+    def call() -> Appended:
+        return append(given.log, given.fmt, to=given.target, base_offset=BASE_OFFSET, from_zero=False, lossy=True)
+
+    return Task(call=call, check=lambda result: given.verify_output(result.data, expected, given.target))
+
+
+def fetch_task(given: PathInput, scan: Scan) -> Task:
+    """Fetch for a reader of the log's format. KIP-724: without a scan the broker looks at nothing."""
+
+    def check(result: Fetched) -> None:
+        if not result.zero_copy or not np.shares_memory(result.data, given.log.data):
+            raise Unverified(f"{given.fmt.name}: the bytes that are sent are not those of the log")
+        given.verify_output(result.data, given.read_back())
+
+    return Task(call=lambda: fetch(given.log, given.fmt, fmt=given.fmt, scan=scan), check=check)
+
+
+def convert_task(given: PathInput) -> Task:
+    """Convert the log to another format."""
+    expected = given.converted()
+    return Task(
+        call=lambda: convert(given.log, given.target, fmt=given.fmt, lossy=True),
+        check=lambda result: given.verify_output(result.data, expected, given.target),
+    )
+
+
+def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
+    """Keep the last record of each key. merge_bytes: the size that batches are merged up to."""
+    records = given.read_back()
+    keys = records.to_arrow()["key"].combine_chunks().dictionary_encode().indices.to_numpy()
+    _, from_end = np.unique(keys[::-1], return_index=True)  # of the last record of each key
+    expected = records.take(np.sort(len(keys) - 1 - from_end))
+    now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
+    return Task(
+        call=lambda: compact(given.log, fmt=given.fmt, now_ms=now_ms, merge_bytes=merge_bytes),
+        check=lambda result: given.verify_output(result.data, expected),
+    )
+
+
+def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = True) -> Task:
+    """Mirror the log to one or several partitions.
+
+    Records keep their order in each partition and get the offsets of a producer. Two things keep their old offsets,
+    which the destination ignores: a message of v0 or v1 that is passed on, and a message set of v0.
+    """
+    records, bounds = given.read_back(), given.source.bounds
+    batch_size = int(np.diff(bounds).max(initial=1))
+    is_plain = given.fmt.magic < 2 and given.source.codec == "none"  # each message is a batch
+    numbers = np.arange(len(records))
+    batch = numbers if is_plain else np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    if not pass_through:
+        offsets = numbers % batch_size
+    elif is_plain or given.fmt.magic == 0:
+        offsets = records.offsets
+    else:
+        offsets = numbers - bounds[batch]
+    expected = with_shapes(records, offsets=offsets).take(np.argsort(batch % partitions, kind="stable"))
+
+    def call() -> Mirrored:
+        return mirror(
+            given.log, given.fmt, partitions=partitions, pass_through=pass_through, batch_size=batch_size,
+            first_offset=int(records.offsets[0]) if len(records) else 0,
+            codec=given.source.codec, level=given.source.level,
+        )  # fmt: skip
+
+    return Task(call=call, check=lambda result: given.verify_output(result.data, expected))
+
+
+def seek_offset_task(given: PathInput) -> Task:
+    """Find the batch of an offset two thirds into the log."""
+    offsets = given.source.records.offsets
+    target = int(offsets[2 * len(offsets) // 3])
+
+    def check(found: Found) -> None:
+        there = _batch_at(given, found).offsets
+        if not np.any(there == target):
+            raise Unverified(f"{given.fmt.name}: offset {target} is not in the batch that was found, {there} are")
+
+    return Task(call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=_no_data)
+
+
+def seek_time_task(given: PathInput) -> Task:
+    """Find the first record that is as young as the one two thirds into the log."""
+    records = given.read_back()
+    target_ms = int(records.timestamps_ms[2 * len(records) // 3])
+    first = int(np.argmax(records.timestamps_ms >= target_ms))
+    wanted = int(records.offsets[first]), int(records.timestamps_ms[first])
+
+    def check(found: Found) -> None:
+        if (found.offset, found.timestamp_ms) != wanted:
+            raise Unverified(f"{given.fmt.name}: {found} is not offset {wanted[0]} at {wanted[1]}")
+        _batch_at(given, found)
+
+    return Task(call=lambda: _existing(seek_time(given.log, target_ms, fmt=given.fmt)), check=check, data=_no_data)
+
+
+def _no_data(result: Result) -> None:  # noqa: ARG001
+    return None
+
+
+def _existing(found: Found | None) -> Found:
+    if found is None:
+        raise Unverified("nothing was found")
+    return found
+
+
+def _batch_at(given: PathInput, found: Found) -> Records:
+    return given.fmt.decode(given.log.data[found.position : found.position + found.size_bytes]).records
+
+
+def expire_task(given: PathInput, by: By) -> Task:
+    """Expire all that is older than the record two thirds into a log of SEGMENTS segments, by headers alone."""
+    name, log, bounds = given.fmt.name, given.log, given.source.bounds
+    records = given.read_back()
+    before_ms = int(records.timestamps_ms[2 * len(records) // 3])
+    batches = np.arange(SEGMENTS + 1) * len(log) // SEGMENTS
+    segments = [log.data[start:end] for start, end in pairwise(log.positions[batches].tolist())]
+    first_records = bounds[batches].tolist()  # of each segment
+    is_old = (records.timestamps_ms < before_ms).tolist()
+    old_segments = next(
+        (n for n, (first, end) in enumerate(pairwise(first_records)) if not all(is_old[first:end])), SEGMENTS
+    )
+    first_kept = first_records[old_segments]
+    first_young = next((i for i in range(first_kept, len(is_old)) if not is_old[i]), len(is_old))
+
+    def data_left(result: Expired) -> Bytes:
+        return np.concatenate([np.empty(0, np.uint8), *result.segments])
+
+    def check(result: Expired) -> None:
+        data = data_left(result)
+        first = len(records) - len(given.fmt.decode(data).records)
+        given.verify_output(data, records.part(first, len(records)))
+        if result.deleted_segments != old_segments or not first_kept <= first <= first_young:
+            raise Unverified(
+                f"{name}: {old_segments} segments were to go, {result.deleted_segments} did; it begins with record "
+                f"{first}, its first young one is {first_young}"
+            )
+        if by == "segment" and first != first_kept:
+            raise Unverified(f"{name}: a part of a segment went")
+        if by == "head" and old_segments < SEGMENTS:
+            batch = int(np.searchsorted(bounds, first_young, side="right")) - 1
+            head_bytes = int(log.positions[batch] - log.positions[batches[old_segments]])
+            # The index has an entry for each INTERVAL_BYTES, at the end of the batch that reaches across.
+            if head_bytes - result.head_bytes > INTERVAL_BYTES + int(np.diff(log.positions).max()):
+                raise Unverified(f"{name}: {head_bytes} bytes are old at the head, {result.head_bytes} of them went")
+
+    return Task(call=lambda: expire(segments, before_ms, by, fmt=given.fmt), check=check, data=data_left)
