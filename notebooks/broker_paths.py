@@ -22,7 +22,7 @@
 # codecs; the share of clients that need converting, which is `kfbench migrate`'s question.
 
 # %% tags=["parameters"]
-RUN = None  # a report or a run, such as "../reports/2026-11-21.1"; None: the newest report
+RUN = None  # a report or a run, such as "../reports/2026-11-24.1"; None: the newest report
 CODEC, FORMATS = "lz4", ["v0", "v1", "v2", "v3", "v3-headers-first"]  # of the tables
 
 # %%

@@ -22,7 +22,7 @@
 # sent one by one.
 
 # %% tags=["parameters"]
-RUN = None  # a report or a run, such as "../reports/2026-11-21.1"; None: the newest report
+RUN = None  # a report or a run, such as "../reports/2026-11-24.1"; None: the newest report
 AXIS = "batch_size"  # or key_bytes, value_bytes, headers
 FORMATS = ["v0", "v1", "v3", "v3-headers-first"]  # as far as the run has them
 FORMAT, OPERATION = "v3", "encode"  # of the raw samples

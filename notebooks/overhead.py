@@ -21,7 +21,7 @@
 # for which lengths and deltas need more bytes; payload so large that no format matters.
 
 # %% tags=["parameters"]
-RUN = None  # a report or a run, such as "../reports/2026-11-21.1"; None: the newest report
+RUN = None  # a report or a run, such as "../reports/2026-11-24.1"; None: the newest report
 CODEC, FORMATS = "lz4", ["v0", "v1", "v2", "v3"]  # of the last table
 
 # %%

@@ -22,7 +22,7 @@
 # table), to which spread timestamps are the least compressible of a batch's fields.
 
 # %% tags=["parameters"]
-RUN = None  # a report or a run, such as "../reports/2026-11-21.1"; None: the newest report
+RUN = None  # a report or a run, such as "../reports/2026-11-24.1"; None: the newest report
 FORMAT = "v2"  # of the second and third table
 STEPS = {64: "64 ms", 8192: "8.2 s", 1_048_576: "17 min"}  # where a zig-zag varint needs one byte more
 

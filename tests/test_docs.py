@@ -18,12 +18,15 @@ from kfbench.cli import app
 from kfbench.workloads._file import load, parameters
 
 ROOT = Path(__file__).parents[1]
-GENERATED = ("reports", "templates")  # rendered by the report, whose own tests follow their links
+FOLDERS = ("docs", "datasets", "notebooks", "kfbench", "benchmarks", "tools")
 PAGES = sorted(
     path
-    for folder in (ROOT, *(ROOT / name for name in ("docs", "datasets", "notebooks", "kfbench", "benchmarks", "tools")))
-    for path in (folder.glob("*.md") if folder == ROOT else folder.rglob("*.md"))
-    if not set(path.relative_to(ROOT).parts) & set(GENERATED)
+    for path in (
+        *ROOT.glob("*.md"),
+        ROOT / "reports" / "README.md",
+        *(page for name in FOLDERS for page in (ROOT / name).rglob("*.md")),
+    )
+    if "templates" not in path.relative_to(ROOT).parts
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 # What a reader types: a program, from wherever it lies, and its arguments.

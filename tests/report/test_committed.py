@@ -1,5 +1,8 @@
-"""What is committed under reports/ stays small, readable and whole."""
+"""Committed reports stay few, small, readable and in the index."""
 
+import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,27 @@ import pytest
 from kfbench.report.publish import render
 from kfbench.store import open_run
 
-REPORTS = sorted(path.parent for path in (Path(__file__).parents[2] / "reports").glob("*.*/index.html"))
+FOLDER = Path(__file__).parents[2] / "reports"
+REPORTS = sorted(path.parent for path in FOLDER.glob("*.*/index.html"))
+MOST = 3
+INDEXED = re.compile(
+    r"^\| \[?(?P<name>\d[\d.-]+)\S* \| (?P<profile>\w+) \| (?P<machine>.*?) \| (?P<noise>\S+) \|.*[0-9a-f]{7} \|$",
+    re.MULTILINE,
+)
+
+
+def test_the_index_has_the_reports_that_are_here_and_those_removed() -> None:
+    """Reports that `make report` just made are not committed, and not counted."""
+    listed = subprocess.run(["git", "ls-files"], cwd=FOLDER, capture_output=True, text=True, check=True).stdout.split()
+    committed = {name.partition("/")[0] for name in listed if "/" in name}
+    rows = {row["name"]: row for row in INDEXED.finditer((FOLDER / "README.md").read_text(encoding="utf-8"))}
+    assert list(rows) == sorted(rows, reverse=True)
+    assert committed <= rows.keys() and len(committed) <= MOST < len(rows)
+    for report in (FOLDER / name for name in committed):
+        row, manifest = rows[report.name], open_run(report).manifest
+        assert row["profile"] == manifest["profile"]
+        assert row["noise"] == ("noisy" if manifest["noise"]["noisy"] else "quiet")
+        assert row["machine"].endswith(json.loads((report / "environment.json").read_bytes())["cpu_model"])
 
 
 @pytest.mark.parametrize("report", REPORTS, ids=lambda path: str(path.name))

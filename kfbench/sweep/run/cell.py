@@ -42,9 +42,9 @@ LEAST_LIMIT_S: Final = 120.0  # a busy host; and kernels that nobody has called 
 PATIENCE_S: Final = 5.0  # then the driver is told who else measures: a worker has nobody to tell
 BUSY: Final = (TookTooLong, MemoryError, OSError)  # no cell reads or writes a file: the host had no room
 
-# Fitted to what cells took in that run, which a test holds against its stages, and for other levels in a sample of the
-# cells of `full`. MB/s of compressing and decompressing once, microseconds a batch.
-ESTIMATED_FROM: Final = "reports/2026-11-22.4"
+# Fitted to the times of cells in that run, and for other levels to a sample of the cells of `full`. A test holds the
+# estimates against the stages of a newer run. MB/s of compressing and decompressing once, microseconds per batch.
+ESTIMATED_FROM: Final = "run 2026-11-22.4 (reports/README.md)"
 ESTIMATED_ON: Final = "two cores of an Intel Xeon where little else ran"
 _MB_PER_S: Final = {
     ("none", None): 8_000, ("gzip", 1): 100, ("gzip", 6): 100, ("gzip", 9): 20, ("lz4", 1): 140, ("lz4", 17): 17,
