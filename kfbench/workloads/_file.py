@@ -1,6 +1,7 @@
 """A named workload's TOML file (datasets/workloads/): what it may say, and what it says.
 
 summary, question, story, assumptions = […]      prose
+class            the row of a report's verdict that the workload counts in; without it, a row of its own
 [sources]        where each number is from: the path of a number, or of the table it stands in, to a text; a number
                  without a source has a text that begins with "assumed: "
 [arrival]        when records reach the producer (`_arrivals`): process = "poisson", rate_per_s = …
@@ -59,6 +60,7 @@ class Prose(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     question: str
     story: str
+    class_: str = msgspec.field(name="class", default="")
     assumptions: list[str] = []
 
 
@@ -105,7 +107,7 @@ def parameters(path: Path) -> list[Parameter]:
     (`variant.NAME.…`) and then as if it were the workload's."""
     tables = dict(_tables(path))
     sources = dict(_leaves(tables.pop("sources", {}), ""))
-    for name in ("summary", "question", "story", "assumptions"):
+    for name in ("summary", "question", "class", "story", "assumptions"):
         tables.pop(name, None)
     found = []
     for where, value in _leaves(tables, ""):

@@ -160,6 +160,7 @@ class Model(_Table, frozen=True, kw_only=True):
 
     summary: str
     question: str
+    class_: str = msgspec.field(name="class", default="")
     story: str
     arrival: Arrival
     batching: Batching

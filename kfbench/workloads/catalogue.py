@@ -49,6 +49,11 @@ class NamedWorkload:
         return _file.prose(self.file).summary
 
     @property
+    def workload_class(self) -> str:
+        """The row of a report's verdict that the workload counts in; its own name where the file names no class."""
+        return _file.prose(self.file).class_ or self.name
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """The default first."""
         return (DEFAULT, *_file.variants(self.file))

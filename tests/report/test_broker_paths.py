@@ -192,8 +192,8 @@ def test_the_prose_of_each_block_stands_with_its_paths(tmp_path: Path) -> None:
         {"name": "kept", "title": "k", "analysis": "Prose of mirrors."},
     ]
     report = publish(stored(tmp_path, rows, grids=grids).path, tmp_path / "reports")
-    text = (report / "README.md").read_text()
-    _, _, kept = text.partition("## What does it cost to compact")
+    text = (report / "index.html").read_text()
+    _, _, kept = text.partition('<section id="broker-keep">')
     assert text.count("Prose of append.") == text.count("Prose of mirrors.") == 1
     assert "Prose of mirrors." in kept
 

@@ -23,21 +23,21 @@ def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_noisy_run_says_so_on_its_first_screen(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     facts = noise_facts(noise_rows(others_cpu_ns=90_000_000))
     page = dict(render(stored(tmp_path, rows, noise=facts)))
-    for name in ("index.html", "README.md"):
+    for name in ("README.md", "index.html"):
         text = page[name].decode()
         said = text.index("Noisy: other processes used 0.30 cores on average while cells were timed.")
         assert said < text.index("Compared with v2, v3 saves") < text.index("A/A arm:")
-        assert "1 of 7 checks of the host and of the samples were not passed." in text
-        assert "cores that others used" in text
+    assert "1 of 7 checks of the host and of the samples were not passed." in text
+    assert "cores that others used" in text
 
 
 def test_a_quiet_run_has_the_checks_in_its_section_alone(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    page = dict(render(stored(tmp_path, rows, noise=noise_facts(noise_rows()))))["README.md"].decode()
+    page = dict(render(stored(tmp_path, rows, noise=noise_facts(noise_rows()))))["index.html"].decode()
     assert "Noisy:" not in page and "All 7 checks of the host and of the samples were passed." in page
 
 
 def test_a_run_from_before_has_none(run: Run) -> None:
-    page = dict(render(run))["README.md"].decode()
+    page = dict(render(run))["index.html"].decode()
     assert "Noisy" not in page and "checks of the host" not in page
     assert noise.table(None) is None and noise.table({"noisy": False, "seen": [], "hosts": {}}) is None
 

@@ -23,18 +23,14 @@ from kfbench.report.topics.class_times import TIMED, ClassTime, Times
 from kfbench.report.topics.failures import reason
 from kfbench.report.topics.workloads import NONE, TIE, Named, Sizes, as_they_stand, without
 from kfbench.workloads.catalogue import DEFAULT
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
 NEW: Final = "v3"  # what sentences speak of: it is what one would move to
-CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "One record a batch": ("cluster-metadata", "connect-internal", "consumer-offsets", "iot-telemetry"),
-    "Small batches": ("cdc-debezium", "kv-mixgraph", "user-activity"),
-    "Large batches": ("kv-etc", "log-shipping", "omb-100b", "out-of-order", "producer-perf"),
-    "Record headers": ("cloudevents", "service-events"),
-    "Transactions": ("transactional",),
-    "After compaction": ("compacted-changelog",),
-    "Values of 1 KB": ("kv-ycsb", "omb-1kb"),
-    "Values of 64 KB": ("large-payload",),
-}
+# The order of the classes; a class of another name follows them. A workload names its class in its TOML.
+CLASS_ORDER: Final = (
+    "One record a batch", "Small batches", "Large batches", "Record headers", "Transactions", "After compaction",
+    "Values of 1 KB", "Values of 64 KB",
+)  # fmt: skip
 READING: Final = (
     "A class is a question that several workloads ask; they need not answer it alike. Bytes and CPU are geometric "
     "means over these workloads, as they are, each of the same weight; least and most of them stand beside the mean. A "
@@ -84,7 +80,7 @@ class Verdict:
 
 
 class Verdicts:
-    """The classes of one run, in the order of CLASSES; a workload of none of them is one of its own."""
+    """The classes of one run, in the order of CLASS_ORDER; a workload that the catalogue lacks is its own class."""
 
     def __init__(self, results: Results, named: Named, paths: Paths) -> None:
         self._results, self._named = results, named
@@ -106,10 +102,10 @@ class Verdicts:
 
     @cached_property
     def classes(self) -> list[Verdict]:
-        of_class = {workload: name for name, every in CLASSES.items() for workload in every}
-        found: dict[str, list[str]] = {name: [] for name in CLASSES}
+        found: dict[str, list[str]] = {name: [] for name in CLASS_ORDER}
         for workload in dict.fromkeys(each.workload for codec in self.codecs for each in self._named.under(codec)):
-            found.setdefault(of_class.get(workload, workload), []).append(workload)
+            name = CATALOGUE[workload].workload_class if workload in CATALOGUE else workload
+            found.setdefault(name, []).append(workload)
         return [self._verdict(name, workloads) for name, workloads in found.items() if workloads]
 
     @cached_property
@@ -344,8 +340,8 @@ def _notes(verdicts: Verdicts) -> Iterator[str]:
         nothing = f"; without {BASE_FORMAT} nothing is compared" if BASE_FORMAT in names else ""
         yield f"No bytes of {listed(names)} for {_which(verdicts, classes)}: {why}{nothing}."
     for codec, classes in verdicts.alone.items():
-        yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: no format but {BASE_FORMAT} that loses "
-        "nothing."
+        why = f"no format but {BASE_FORMAT} that loses nothing"
+        yield f"No winner ({_words(codec)}) for {_which(verdicts, classes)}: {why}."
     if NEW in verdicts.shown and first == NONE:
         yield f"A CPU interval that {_tie_words(verdicts)} is a tie."
         yield from _untimed_notes(verdicts, verdicts.untimed(lambda _: [NEW]), f" of {NEW}", _untimed_winners(verdicts))
