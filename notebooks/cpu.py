@@ -11,90 +11,97 @@
 # %% [markdown]
 # # What does a format cost in CPU, and can this run tell?
 #
-# Time to encode and to decode, checksums included, as a ratio to v2: round by round, every format timed once in each round, in random
-# order, in one process. The number is the median over the rounds, with a 95 % interval.
+# Time to encode and to decode, checksums included, as a ratio to v2. Every format is timed once in each round, in random order, in one
+# process. The number is the median of the ratios over the rounds.
 #
-# *How to read it*: first the noise, then the ratios. v2 was timed a second time as if it were another format (A/A); what its ratios
-# do is what chance does. A ratio inside the grey band is a tie, however narrow its interval.
+# *How to read it*: first the noise, then the ratios. v2 was timed a second time as if it were another format (A/A): its ratios are what
+# chance does. A ratio within their middle 95 % is a tie.
 #
-# *What would change the answer*: another implementation (these are kfbench's kernels; the report compares Kafka's Java and two
-# Python clients), data that no cache holds (the run's cold cells), a codec (which costs many times what a format does), batches
-# sent one by one.
+# *What would change the answer*: another implementation (these are kfbench's kernels; the report compares Kafka's Java and two Python
+# clients), data that no cache holds (the run's cold cells), a codec (which costs many times what a format does).
 
 # %% tags=["parameters"]
 RUN = None  # a report or a run, such as "../reports/2026-11-24.1"; None: the newest report
-AXIS = "batch_size"  # or key_bytes, value_bytes, headers
-FORMATS = ["v0", "v1", "v3", "v3-headers-first"]  # as far as the run has them
-FORMAT, OPERATION = "v3", "encode"  # of the raw samples
+FORMATS = ["v0", "v1", "v3"]
+FORMAT, OPERATION, BATCH = "v3", "encode", 100  # of the raw samples
 
 # %%
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from IPython.display import SVG, Markdown
+from IPython.display import Markdown
 
-from kfbench.report.topics import control, cpu
-from kfbench.report.data import noise
-from kfbench.report.render import plots
 from kfbench.report.publish import newest
-from kfbench.report.data.results import Results, per_call
 from kfbench.store import open_run
 
 run = open_run(RUN or newest(Path("../reports")))
-results = Results(run.measurements())
+rows = run.measurements()
+rows = rows[(rows["kind"] == "cpu") & (rows["status"] == "ok") & (rows["grid"] == "cpu-batch-key-spread")]
+rows = rows.astype({"batch_size": int})
+timed = rows[(rows["arm"] == "measure") & rows["format"].isin([*FORMATS, "v2"])]
+SAME = ["operation", "cell_id", "seed"]  # arms with the same of these were timed in the same rounds
+base = timed[timed["format"] == "v2"].set_index(SAME)["cpu_ns"]
+
+
+def with_ratios(arms):
+    """The arms with the median of their ratios to v2, round by round."""
+    arms = arms.join(base.rename("base_ns"), on=SAME)
+    return arms.assign(ratio=(arms["cpu_ns"] / arms["base_ns"]).map(np.median))
+
+
 Markdown(f"{run.path.name}: profile `{run.manifest['profile']}`, `{run.manifest['command']}`")
 
 # %% [markdown]
 # ## Noise
+# Median ratios of v2 to itself, over the cells of the block. The run judges its own noise by more than this.
 
 # %%
-Markdown(f"{noise.head(run.manifest.get('noise'))} {control.aa_sentence(results)}")
+noise = with_ratios(rows[rows["arm"] == "aa"]).groupby("operation")["ratio"].describe(percentiles=[0.025, 0.5, 0.975])
+noise.drop(columns="std").round(3)
+
+# %%
+judged = run.manifest["noise"]
+Markdown(f"Noisy: {'; '.join(judged['seen'])}." if judged["noisy"] else "The run found itself quiet.")
 
 # %% [markdown]
 # ## Ratios to v2
+# 16-byte keys, 100-byte values, equal timestamps.
 
 # %%
-part = cpu.along(results, AXIS)
-timed = part.rows[part.rows["ratio"].notna() & part.rows["format"].isin([*FORMATS, "v2"])]
-timed = timed.assign(**{name: [getattr(each, name) for each in timed["ratio"]] for name in ("median", "low", "high")})
-drawn = timed[timed["format"] != "v2"].sort_values(AXIS)
-drawn = drawn.assign(label=[f"{AXIS} {at:,}" for at in drawn[AXIS]])
-panels = {operation: drawn[drawn["operation"] == operation] for operation in ("encode", "decode")}
-SVG(plots.ratios(panels, "CPU time relative to v2", results.noise))
-
-# %%
-Markdown(f"Median ratio to v2 ({part.setting}):")
-
-# %%
-timed.pivot(index=["operation", AXIS], columns="format", values="median").round(3)
+ratios = with_ratios(timed)
+ratios = ratios[(ratios["key_bytes"] == 16) & (ratios["timestamp_spread_ms"] == 0)]
+shown = ratios[ratios["format"] != "v2"]
+shown.pivot(index=["operation", "batch_size"], columns="format", values="ratio").round(3)
 
 # %% [markdown]
-# Is it told apart from 1? True where the whole interval lies outside what the A/A arm reads. NaN: not measured there.
+# Which of them are no tie: the median lies outside the middle 95 % of the A/A arm.
 
 # %%
-low, high = results.noise
-apart = (timed["high"] < low) | (timed["low"] > high)
-timed.assign(apart=apart).pivot(index=["operation", AXIS], columns="format", values="apart").drop(columns="v2")
+low, high = (shown["operation"].map(noise[share]) for share in ("2.5%", "97.5%"))
+is_apart = (shown["ratio"] < low) | (shown["ratio"] > high)
+shown.assign(is_apart=is_apart).pivot(index=["operation", "batch_size"], columns="format", values="is_apart")
 
 # %% [markdown]
-# ## Nanoseconds a record
+# ## Nanoseconds per record
 # They are of one host on one day: ratios carry over, these hardly do.
 
 # %%
-timed.pivot(index=["operation", AXIS], columns="format", values="ns_per_record").round(1)
+per_call = ratios["cpu_ns"].map(np.median) / ratios["inner_loops"]
+ratios.assign(ns=per_call / ratios["records"]).pivot(index=["operation", "batch_size"], columns="format", values="ns").round(1)
 
 # %% [markdown]
 # ## The raw samples
-# A run stores every sample, so another statistic is a line. Here: the rounds of one cell, `FORMAT` against v2 and v2 against itself, by
-# four statistics. Where they disagree, look at the samples before you believe any of them.
+# A run stores every sample. Here: ns per record of one cell, `FORMAT` against v2 and v2 against itself, by four statistics. Where they
+# disagree, look at the samples before you believe any of them.
 
 # %%
-cell = results.nearest(results.cpu[(results.cpu["codec"] == "none") & (results.cpu["operation"] == OPERATION)])
+cell = ratios.loc[(ratios["operation"] == OPERATION) & (ratios["batch_size"] == BATCH), "cell_id"].iloc[0]
+arms = rows[(rows["cell_id"] == cell) & (rows["operation"] == OPERATION) & rows["format"].isin([FORMAT, "v2"])]
 samples = pd.DataFrame(
     {
-        f"{row.format} A/A" if row.arm == "aa" else row.format: per_call(row) / row.records
-        for row in cell.itertuples()
-        if row.format in (FORMAT, "v2")
+        f"{arm.format} A/A" if arm.arm == "aa" else arm.format: arm.cpu_ns / arm.inner_loops / arm.records
+        for arm in arms.itertuples()
     }
 )
 samples.describe().round(2)

@@ -9,80 +9,111 @@
 # ---
 
 # %% [markdown]
-# # What does a record cost, by batch size?
+# # What does a record cost, by batch size, key size and timestamp spread?
 #
-# Overhead is what a format adds to keys, values and headers. v0 and v1 pay it message by message; v2 and v3 pay most of it
-# once a batch. So the first question to ask of a topic is how many records its batches have.
+# Overhead is what a format adds to keys, values and headers. v0 and v1 pay a fixed amount per record. v2 and v3 pay for a header once
+# per batch, and for a few varints per record: the lengths of key and value, the deltas of offset and timestamp.
 #
-# *How to read it*: bytes are exact, and the same on every machine. A format is worth its change where its line lies below
-# the others' at **your** records a batch (`kfbench inspect` tells).
+# *How to read it*: bytes are exact, and the same on every machine. Find the row of your topic: `kfbench inspect` prints the records per
+# batch and the times. Values have 100 bytes here, and there are no headers.
 #
-# *What would change the answer*: a codec, which takes most of what repeats in a batch (last table); keys, values and spans of time
-# for which lengths and deltas need more bytes; payload so large that no format matters.
+# *What would change the answer*: a codec (last two tables), which takes most of what repeats in a batch. Larger values, beside which no
+# format matters. Timestamps that bunch together or go back: here they rise evenly, with jitter, from the batch's first to its last.
 
 # %% tags=["parameters"]
 RUN = None  # a report or a run, such as "../reports/2026-11-24.1"; None: the newest report
-CODEC, FORMATS = "lz4", ["v0", "v1", "v2", "v3"]  # of the last table
+FORMATS = ["v0", "v1", "v2", "v3"]
+BATCH, KEY, SPREAD = 100, 16, 0  # records per batch, bytes, ms: where an axis is not the one that varies; key -1: null
+FORMAT = "v2"  # of the tables of two axes
+CODEC, LEVEL = "lz4", 9  # of the last two tables
 
 # %%
 from pathlib import Path
 
-import pandas as pd
-from IPython.display import SVG, Markdown
+from IPython.display import Markdown
 
-from kfbench.report.topics import break_even
-from kfbench.report.render import plots
 from kfbench.report.publish import newest
-from kfbench.report.data.results import REFERENCE, Results
-from kfbench.report.render.words import codec_words
 from kfbench.store import open_run
 
 run = open_run(RUN or newest(Path("../reports")))
-results = Results(run.measurements())
+rows = run.measurements()
+rows = rows[(rows["kind"] == "bytes") & (rows["status"] == "ok") & rows["format"].isin(FORMATS)]
+AXES = {"batch_size": BATCH, "key_bytes": KEY, "timestamp_spread_ms": SPREAD}
+plain = rows[rows["grid"] == "batch-key-spread"].astype(dict.fromkeys(AXES, int))
+plain = plain.assign(overhead=plain["overhead_bytes"] / plain["records"])
 Markdown(f"{run.path.name}: profile `{run.manifest['profile']}`, `{run.manifest['command']}`")
 
 # %% [markdown]
-# ## Without a codec
-# One line a format; both axes are logarithmic. `results.along` is the slice through the reference point; `results.slices` has all
-# others.
+# ## By batch size
+# Overhead in bytes per record.
+
+
 
 # %%
-part = results.along(results.uncompressed, "batch_size")
-overhead = part.pivot("overhead_per_record")
-SVG(plots.overhead(overhead))
+def along(table, axis):
+    """The rows in which all other axes are at the values set above. A batch of one record has no spread."""
+    for name, value in AXES.items():
+        if name != axis:
+            table = table[table[name] == value]
+    return table
+
+
+by_batch = along(plain, "batch_size").pivot_table(index="batch_size", columns="format", values="overhead")
+by_batch.round(2)
 
 # %%
-Markdown(f"Overhead in bytes a record ({part.setting}):")
+by_batch.plot(loglog=True, figsize=(6, 3), grid=True, xlabel="records per batch", ylabel="overhead, bytes per record");
 
 # %% [markdown]
-# *floor*, where the run has it: a lean header of 29 bytes and a count a batch, and the entropy of the columns of lengths, times and
-# offsets (docs/methodology.md).
+# From how many records per batch a format takes fewer bytes than another. Only the batch sizes above were measured. `-`: never.
 
 # %%
-floors = results.floors.set_index("cell_id")["overhead_per_record"]
-cells = part.rows.groupby("batch_size")["cell_id"].first()
-overhead.assign(floor=cells.map(floors)).dropna(axis=1, how="all").round(2)
+smaller = by_batch.apply(lambda other: by_batch.lt(other, axis=0).idxmax().where(by_batch.lt(other, axis=0).any()))
+smaller.rename_axis(index="from here on", columns="smaller than").astype("Int64").astype(str).replace("<NA>", "-")
 
 # %% [markdown]
-# ## Where the lines cross
-# From how many records a batch a format is smaller than another, here and over every setting of the run.
+# ## By key size
+# A length is a zig-zag varint in v2 and v3: one byte up to 63, two up to 8,191. -1 is a null key.
 
 # %%
-crossings = break_even.table(results)
-pd.DataFrame(crossings.rows, columns=[column.label for column in crossings.columns])
+along(plain, "key_bytes").pivot_table(index="key_bytes", columns="format", values="overhead").round(2)
+
+# %% [markdown]
+# ## By timestamp spread
+# Milliseconds from the first to the last timestamp of a batch. A delta in v2 and v3 takes one byte up to 63 ms, two up to 8.2 s, three up
+# to 17 minutes. v1 stores eight bytes whatever the time is, v0 none.
 
 # %%
-Markdown(break_even.sentence(results))
+along(plain, "timestamp_spread_ms").pivot_table(index="timestamp_spread_ms", columns="format", values="overhead").round(2)
+
+# %% [markdown]
+# ## Two axes together
+# Overhead of `FORMAT`: batch size and spread. The header's share falls as batches grow, that of the deltas does not.
+
+# %%
+one = plain[plain["format"] == FORMAT]
+one[one["key_bytes"] == KEY].pivot_table(index="batch_size", columns="timestamp_spread_ms", values="overhead").round(1)
+
+# %% [markdown]
+# Batch size and key size.
+
+# %%
+one[one["timestamp_spread_ms"] == SPREAD].pivot_table(index="batch_size", columns="key_bytes", values="overhead").round(1)
 
 # %% [markdown]
 # ## Under a codec
-# All bytes relative to v2 under the same codec and level: what of the difference is left once repetition is gone. Set `CODEC` above.
+# All bytes relative to v2 with the same codec and level: the difference that is left once repetition is gone.
 
 # %%
-packed = results.grid_bytes[(results.grid_bytes["codec"] == CODEC) & results.grid_bytes["format"].isin(FORMATS)]
-for axis, value in REFERENCE.items():
-    if axis != "batch_size":
-        packed = packed[packed[axis] == value]
-packed = packed.assign(codec=[codec_words(row.codec, row.level) for row in packed.itertuples()])
-sizes = packed.pivot_table(index=["codec", "batch_size"], columns="format", values="size_per_record")
-sizes.div(sizes["v2"], axis=0).round(3) if len(sizes) else Markdown(f"This run has no {CODEC} at the reference point.")
+packed = rows[(rows["grid"] == "compressed-key-spread") & (rows["codec"] == CODEC) & (rows["level"] == LEVEL)]
+packed = packed.astype(dict.fromkeys(AXES, int)).assign(size=packed["size_bytes"] / packed["records"])
+sizes = along(packed, "batch_size").pivot_table(index="batch_size", columns="format", values="size")
+sizes.div(sizes["v2"], axis=0).round(3)
+
+# %% [markdown]
+# What the spread costs `FORMAT`: bytes per record more than with equal timestamps.
+
+# %%
+one = packed[(packed["format"] == FORMAT) & (packed["key_bytes"] == KEY)]
+spread = one.pivot_table(index="batch_size", columns="timestamp_spread_ms", values="size").dropna()
+spread.sub(spread[0], axis=0).round(2)

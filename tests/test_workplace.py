@@ -13,7 +13,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[1]
 # By programs, on somebody's machine: folder -> at least so many files.
-WRITTEN: Final = {"benchmarks/history": 6, "datasets/peers": 1, "datasets/recorded": 2, "notebooks": 10}
+WRITTEN: Final = {"benchmarks/history": 6, "datasets/peers": 1, "datasets/recorded": 2, "notebooks": 4}
 # Folders of homes and checkouts, and a kernel's release beyond its first two numbers.
 TELLING: Final = re.compile(
     rf"(?<![\w.$>-])(?:/(?:home|root|tmp|work|Users|mnt|private)(?=/)|{re.escape(str(ROOT))}(?=/))|file://"
