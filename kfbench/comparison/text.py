@@ -12,6 +12,7 @@ from kfbench.comparison.change import Estimate
 from kfbench.comparison.compare import Changed, Comparison, Lone, Row, about
 from kfbench.report.data.results import setting
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.text import percent
 
 SHOWN: Final = 20  # of what --json has all of
 LONGEST: Final = 60
@@ -193,15 +194,12 @@ def _operations(found: Comparison) -> Table:
     )
     return Table(
         name="operations",
-        caption=f"CPU: how far ratios to the base moved; slower and faster ones are beyond {_percent(found)}",
+        caption="CPU: how far ratios to the base moved; slower and faster ones are beyond "
+        + percent(found.threshold, digits=None),
         columns=columns,
         rows=tuple(line(name, groups) for name, groups in sorted(judged.items())),
         notes=(f"{number(resized)} arms of another number of records in B are left out.",) if resized else (),
     )
-
-
-def _percent(found: Comparison) -> str:
-    return f"{100 * found.threshold:g} %"
 
 
 def _formats(found: Comparison) -> Table:
@@ -243,7 +241,7 @@ def _slower(found: Comparison) -> Table:
     ratios = (Column(name="A", digits=3), Column(name="B", digits=3), Column(name="B / A", digits=3))
     return Table(
         name="slower",
-        caption=f"Cells slower by more than {_percent(found)}, {min(len(arms), SHOWN)} of {len(arms)}",
+        caption=f"Cells slower by more than {percent(found.threshold, None)}, {min(len(arms), SHOWN)} of {len(arms)}",
         columns=(*(Column(name=name) for name in ("cell", "codec, operation", "format")), *ratios),
         rows=tuple(map(line, arms[:SHOWN])),
     )
@@ -258,7 +256,7 @@ def _verdict(found: Comparison) -> Iterator[str]:
         yield f"Regression: {number(len(found.missing))} cells, or some of their formats, are missing in B."
     if groups := found.slower_groups:
         names = listed([f"{each.format} ({each.operation})" for each in groups])
-        yield f"Regression: slower by more than {_percent(found)}: {names}."
+        yield f"Regression: slower by more than {percent(found.threshold, None)}: {names}."
     for base in found.slower_bases:
         yardstick = "" if base.yardstick is None else f" (the host's yardstick {base.yardstick:.3f})"
         others = listed([f"{name} ({operation})" for name, operation in base.unmoved])

@@ -16,6 +16,7 @@ from kfbench.batches import DecodedLog
 from kfbench.errors import KfbenchError
 from kfbench.log.segment import read_log
 from kfbench.log.tail import CUT_OFF, is_last, names_beside, nothing_in, tail
+from kfbench.text import counted, text_table
 
 # `ControlRecordType`: the second int16 of a control record's key.
 CONTROL_TYPES: Final[Mapping[int, str]] = {
@@ -119,7 +120,7 @@ class Inspection:
             at = self.size_bytes - self.trailing_bytes - self.allocated_bytes
             rows.append((at, (str(at), rest)))
         rows.sort(key=lambda row: row[0])
-        table = aligned([TITLES, *(cells for _, cells in rows)], right=NUMBERS) if rows else []
+        table = text_table([TITLES, *(cells for _, cells in rows)], right=NUMBERS) if rows else []
         return "\n".join([*self._summary(), "", *table]).rstrip()
 
     def _batches(self) -> list[dict[str, Any]]:
@@ -299,23 +300,3 @@ def utc(timestamp_ms: int) -> str:
         return f"{EPOCH + timedelta(milliseconds=timestamp_ms):%Y-%m-%d %H:%M:%S.%f}"[:-3]
     except OverflowError:
         return f"{timestamp_ms} ms"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 byte, 2 bytes, 2 batches."""
-    plural = "es" if noun.endswith(("ch", "s")) else "s"
-    return f"{number:,} {noun}{'' if number == 1 else plural}"
-
-
-def aligned(rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> list[str]:
-    """Rows as lines in columns; `right`: the columns of numbers. A row with fewer cells ends in a remark."""
-    table, to_right = [tuple(row) for row in rows], set(right)
-    full = max(map(len, table))
-    widths = [max(len(row[column]) for row in table if len(row) > column + (len(row) < full)) for column in range(full)]
-
-    def placed(row: Sequence[str], column: int) -> str:
-        if len(row) < full and column == len(row) - 1:
-            return row[column]
-        return row[column].rjust(widths[column]) if column in to_right else row[column].ljust(widths[column])
-
-    return ["  ".join(placed(row, column) for column in range(len(row))).rstrip() for row in table]

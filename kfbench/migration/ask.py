@@ -16,7 +16,7 @@ import numpy as np
 from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import KfbenchError, Refused
-from kfbench.log.inspect import Damage, aligned, counted, segment_size
+from kfbench.log.inspect import Damage, segment_size
 from kfbench.log.segment import joined
 from kfbench.log.tail import nothing_in
 from kfbench.migration.bills import (
@@ -49,6 +49,7 @@ from kfbench.migration.plans import (
 )
 from kfbench.records import Records
 from kfbench.sources.log import find
+from kfbench.text import counted, percent, text_table
 from kfbench.workloads.grid import GridPoint
 
 VALUE_BYTES: Final = (10, 100, 1_024)
@@ -165,14 +166,14 @@ class Migration:
         traffic, prices, old = self.traffic, self.prices, self.plan.old
         clients = [f"{name} (produce {PRODUCE_API[name]}, fetch {FETCH_API[name]})" for name in self.plan.formats]
         old_clients = [
-            f"{_percent(traffic.old_producers)} of the records produced",
-            f"{_percent(traffic.old_consumers)} of those fetched",
+            f"{percent(traffic.old_producers)} of the records produced",
+            f"{percent(traffic.old_consumers)} of those fetched",
         ]
         kept = [
             f"each record is read {traffic.fan_out:g} times",
             f"kept {traffic.replication} times for {traffic.retention_days:g} days",
-            f"{_percent(traffic.old_data)} of those fetched are from before",
-            f"{_percent(traffic.canary_leaders)} of the leaders are on the canary",
+            f"{percent(traffic.old_data)} of those fetched are from before",
+            f"{percent(traffic.canary_leaders)} of the leaders are on the canary",
         ]
         asked = [
             f"{prices.cpu_core_hour:g} $ a core hour",
@@ -204,7 +205,7 @@ class Migration:
                 titles = ["append CPU s", "fetch CPU s", "GiB in", "GiB out", "GiB on disk", "zero-copy", "refused"]
                 rows = [[f"a GiB produced{', ' + part if part else ''}", *titles]]
                 rows += [[each.name, *_load_cells(each.loads[name])] for each in self.subjects]
-                found += aligned(rows, right=range(1, len(rows[0])))
+                found += text_table(rows, right=range(1, len(rows[0])))
         return found
 
     def _upgrade(self, phase: Phase) -> list[str]:
@@ -215,7 +216,7 @@ class Migration:
             costs = [each.costs.of(Operation("upgrade", name, phase.writes)) for name in sources]
             cells = [(f"{cost.cpu_s_per_gib:.2f}", f"{cost.bytes_ratio:.3f}") for cost in costs]
             rows.append([each.name, *chain.from_iterable(cells)])
-        return aligned(rows, right=range(1, len(rows[0])))
+        return text_table(rows, right=range(1, len(rows[0])))
 
     def _steps(self) -> list[str]:
         """What each operation takes on its own."""
@@ -229,7 +230,7 @@ class Migration:
         base = next(iter(self.subjects[0].costs.operations))
         said = f"{min(controls):.3f} to {max(controls):.3f}"
         return [
-            *aligned(rows, right=range(1, len(names) + 1)),
+            *text_table(rows, right=range(1, len(names) + 1)),
             f"{base.path} {base.source} against itself, which should read 1: {said}",
         ]
 
@@ -252,7 +253,7 @@ class Migration:
             ratio = f"{size[new] / size[old]:.4f}"
             rows.append([each.name, ratio, _pays(found), *saved, _pays(each.by_bill), _pays(each.by_cpu)])
         return [
-            *aligned(rows, right=range(1, len(rows[0]))),
+            *text_table(rows, right=range(1, len(rows[0]))),
             f"{self.plan.goal!r} against {self.plan.before!r}, by share of old consumers; clients' CPU is not counted",
             "pays, saved: storage and network against the CPU of down-conversions for old consumers, and nothing else",
             "in brackets: the shares that CPU times at the ends of their 95 % intervals over the rounds leave open",
@@ -266,7 +267,7 @@ def phase_matrix(plan: Plan, phase: Phase, codec: str) -> list[str]:
     for client in [plan.old] if phase.only_old else plan.formats:
         fetches = [_words(on_fetch(phase, stored, client, codec)) for stored in phase.stored]
         rows.append([client, _words(on_produce(phase, client, codec)), *fetches])
-    return [f"{phase.name} ({phase.source}): {phase.summary}", *aligned(rows)]
+    return [f"{phase.name} ({phase.source}): {phase.summary}", *text_table(rows)]
 
 
 def migrate(
@@ -443,7 +444,7 @@ def _words(cell: Cell) -> str:
 def _load_cells(found: Load) -> list[str]:
     share = found.zero_copy_share
     refused = [
-        f"{_percent(part)} of {what}"
+        f"{percent(part)} of {what}"
         for part, what in ((found.refused_produced, "produce"), (found.refused_fetched, "fetch"))
         if part
     ]
@@ -451,7 +452,7 @@ def _load_cells(found: Load) -> list[str]:
         f"{found.append_cpu_s:.2f}",
         f"{found.fetch_cpu_s:.2f}",
         *(f"{size / GIB:.3f}" for size in (found.in_bytes, found.out_bytes, found.disk_bytes)),
-        "-" if share is None else _percent(share),
+        "-" if share is None else percent(share),
         ", ".join(refused) or "-",
     ]
 
@@ -463,7 +464,3 @@ def _pays(found: BreakEven) -> str:
     if found.share is None:
         return found.pays + (f" (open: {between} %)" if span else "")
     return f"{found.pays} {share} %" + (f" ({between})" if span else "")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -20,7 +20,6 @@ from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.extras import has_extra
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.log.inspect import counted
 from kfbench.log.tail import nothing_in
 from kfbench.migration.bills import Prices, Traffic
 from kfbench.progress import reading
@@ -29,6 +28,7 @@ from kfbench.sources.part import SHARE_BYTES
 from kfbench.sources.tables import Table
 from kfbench.sources.topic import Topic
 from kfbench.sweep.host.java import java_home
+from kfbench.text import counted
 from kfbench.whatif.answer import Arm, Sample, WhatIf
 from kfbench.whatif.break_even import break_evens, overhead_bytes
 from kfbench.whatif.month import Rate, rate_of, rate_of_user

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.log.inspect import aligned, counted
 from kfbench.migration.bills import GB, PRICES_ASSUMED
 from kfbench.records import PAYLOAD
 from kfbench.sources import Skipped
+from kfbench.text import counted, percent, text_table
 from kfbench.whatif.answer import Arm, WhatIf
 from kfbench.whatif.month import Stream
 from kfbench.whatif.rebatch import AHEAD_MS, Batching
@@ -114,7 +114,7 @@ def _by_file(sources: Iterable[Source]) -> list[str]:
         kinds = [f"{kind} ({batches:,})" if len(source.kinds) > 1 else kind for kind, batches in source.kinds.items()]
         counts = [f"{number:,}" for number in (source.sound_bytes, source.batches, source.records)]
         rows.append([source.path, *counts, ", ".join(kinds) or ("-" if source.records else "nothing readable")])
-    return aligned(rows, right={1, 2, 3})
+    return text_table(rows, right={1, 2, 3})
 
 
 def _by_topic(sources: Iterable[Source]) -> list[str]:
@@ -131,7 +131,7 @@ def _by_topic(sources: Iterable[Source]) -> list[str]:
         numbers += [sum(getattr(part, name) for part in parts) for name in ("sound_bytes", "batches", "records")]
         words = ", ".join(f"{kind} ({batches:,})" for kind, batches in sorted(kinds.items()))
         rows.append([topic, *(f"{number:,}" for number in numbers), words or "nothing readable"])
-    return aligned(rows, right=range(1, 6))
+    return text_table(rows, right=range(1, 6))
 
 
 def _damage(sources: Iterable[Source]) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _headline(found: WhatIf, held: str) -> list[str]:
             size = arm.size_bytes or 0
             share = percent(saving(size, found.base_bytes))
             rows.append([HEADLINES[name], batches, arm.format, arm.codec, f"{size:,}", share])
-    lines = aligned(rows, right={4, 5})
+    lines = text_table(rows, right={4, 5})
     if any(arm.format not in found.recoded for arm in found.rebatched):
         lines.append(f"in other batches codecs were tried with {', '.join(found.recoded)}; --format names others")
     return lines
@@ -205,7 +205,7 @@ def _matrix(found: WhatIf, cell: Callable[[int, str], str]) -> list[str]:
     for name in found.breakdown:
         sizes = [(found.size(name, codec), codec) for codec in codecs]
         rows.append([marked(found, name), *("-" if size is None else cell(size, codec) for size, codec in sizes)])
-    return aligned(rows, right=range(1, len(codecs) + 1))
+    return text_table(rows, right=range(1, len(codecs) + 1))
 
 
 def marked(found: WhatIf, name: str) -> str:
@@ -220,7 +220,7 @@ def _lost(found: WhatIf) -> list[str]:
         parts = [f"{what} {number:,}" for what, number in losses.items() if what not in OF_RECORDS]
         words += [f"in batches: {', '.join(parts)}"] if parts else []
         lines.append([name, "; ".join(words) or "nothing is lost"])
-    return aligned(lines)
+    return text_table(lines)
 
 
 def _fields(found: WhatIf) -> list[str]:
@@ -241,7 +241,7 @@ def _parts(found: WhatIf) -> list[str]:
     rows.append(["all", *(f"{totals[name]:,}" for name in names)])
     rows.append(["overhead: all but the payload", *(f"{overhead[name]:,}" for name in names)])
     rows.append(["overhead a record", *(f"{overhead[name] / max(found.records, 1):.2f}" for name in names)])
-    return aligned(rows, right=range(1, len(names) + 1))
+    return text_table(rows, right=range(1, len(names) + 1))
 
 
 def _saved_by_field(found: WhatIf) -> list[str]:
@@ -257,7 +257,7 @@ def _saved_by_field(found: WhatIf) -> list[str]:
             saved[shown] = saved.get(shown, 0) + base.get(part, 0) - parts.get(part, 0)
         words = [f"{part} {number:,}" for part, number in saved.items() if number]
         rows.append([marked(found, name), f"{sum(saved.values()):,}", ", ".join(words)])
-    return aligned(rows, right={1})
+    return text_table(rows, right={1})
 
 
 def _rebatched(found: WhatIf, held: str) -> list[str]:
@@ -278,7 +278,7 @@ def _rebatched(found: WhatIf, held: str) -> list[str]:
     errors = error_words((arm.size_bytes, arm.error_bytes) for each in shown.values() for arm in each.values())
     return [
         f"in other batches: bytes, and what is saved of {held}",
-        *aligned(rows, right={0, 1, 2, *range(4, 4 + len(codecs))}),
+        *text_table(rows, right={0, 1, 2, *range(4, 4 + len(codecs))}),
         *errors,
         "batch.size counts uncompressed bytes: a producer that compresses fits more into a batch",
         "each producer id is a producer, and records without one come from one producer",
@@ -293,7 +293,7 @@ def _break_even(found: WhatIf) -> list[str]:
     table = [["fewer bytes from so many records a batch on", *(f"than {other}" for other in others)]]
     table += [[name, *(row.get(other, "-") for other in others)] for name, row in rows.items()]
     lines = [
-        *aligned(table, right=range(1, len(others) + 1)),
+        *text_table(table, right=range(1, len(others) + 1)),
         f"beside the payload, no codec, all batches alike, up to {max(found.overhead):,}; 11-12: not at 10, at 12",
     ]
     if found.uniform_records < found.sent_records:
@@ -358,8 +358,4 @@ def _total(found: WhatIf, size_bytes: int) -> float:
 
 
 def _dollars(amount: float) -> str:
-    return f"{amount + 0.0:,.2f}".replace("-0.00", "0.00")
-
-
-def percent(share: float, digits: int = 1) -> str:
-    return f"{round(100 * share, digits) + 0.0:.{digits}f} %"  # + 0.0: no "-0.0"
+    return f"{amount:z,.2f}"

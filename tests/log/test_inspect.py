@@ -12,7 +12,7 @@ import pytest
 from kfbench import Records
 from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
-from kfbench.log.inspect import Inspection, aligned, inspect, shown, utc
+from kfbench.log.inspect import Inspection, inspect, shown, utc
 from tests.recorded import FOLDER, NAMES, content_hash, facts
 
 
@@ -205,9 +205,3 @@ def test_long_bytes_are_cut_but_counted() -> None:
 )
 def test_times(timestamp_ms: int, wanted: str) -> None:
     assert utc(timestamp_ms) == wanted
-
-
-def test_columns_line_up_and_a_short_row_ends_in_a_remark() -> None:
-    rows = [["a", "bb", "c"], ["10", "222", "text"], ["7", "a remark longer than its column"], ["8", "b"]]
-    wanted = [" a   bb  c", "10  222  text", " 7  a remark longer than its column", " 8  b"]
-    assert aligned(rows, right={0, 1}) == wanted

@@ -10,6 +10,8 @@ from functools import cached_property
 from html import escape
 from typing import Any, Self, TypeAlias
 
+from kfbench.text import text_table
+
 FLAGS = ("NO", "error", "differs")  # cells that a reader should not overlook
 ABSENT = "–"  # absent is not zero: v0 has no timestamps, a run may lack a cell
 
@@ -86,15 +88,8 @@ class Table:
         """Columns padded for a terminal, numbers to the right."""
         head = [column.label for column in self.columns]
         body = [[number(c, col.digits) for c, col in zip(row, self.columns, strict=True)] for row in self.rows]
-        widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-        right = [self._is_numeric(i) for i in range(len(head))]
-
-        def line(cells: Sequence[str]) -> str:
-            parts = zip(cells, widths, right, strict=True)
-            return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
-
-        rule = "  ".join("-" * w for w in widths)
-        return "\n".join([self.caption, "", line(head), rule, *map(line, body), *self.notes])
+        right = [i for i in range(len(head)) if self._is_numeric(i)]
+        return "\n".join([self.caption, "", *text_table([head, *body], right, has_rule=True), *self.notes])
 
     def to_markdown(self) -> str:
         """A pipe table under its caption in bold."""

@@ -4,12 +4,14 @@ from typing import Any
 
 import pandas as pd
 
+from kfbench import text
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import number
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.1f} %".replace("-", "−")
+    """Return a share as a percentage, with the minus sign of a printed page."""
+    return text.percent(share).replace("-", "−")
 
 
 def batch_words(size: Any) -> str:

@@ -1,0 +1,48 @@
+"""Plain text for people: tables in columns, counted nouns, percentages and ranges of numbers."""
+
+from collections.abc import Iterable, Sequence
+
+
+def text_table(rows: Iterable[Sequence[str]], right: Iterable[int] = (), has_rule: bool = False) -> list[str]:
+    """Align rows in columns; return one line per row.
+
+    right: indices of the columns that are aligned to the right. has_rule: a line of dashes follows the first row. The
+    last cell of a row with fewer cells is a remark: it may be wider than its column.
+    """
+    table, right_columns = [tuple(row) for row in rows], set(right)
+    column_count = max(map(len, table))
+    widths = [
+        max(len(row[column]) for row in table if len(row) > column + (len(row) < column_count))
+        for column in range(column_count)
+    ]
+
+    def aligned_cell(row: Sequence[str], column: int) -> str:
+        if len(row) < column_count and column == len(row) - 1:
+            return row[column]
+        return row[column].rjust(widths[column]) if column in right_columns else row[column].ljust(widths[column])
+
+    lines = ["  ".join(aligned_cell(row, column) for column in range(len(row))).rstrip() for row in table]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]] if has_rule else lines
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 byte", "2 bytes", "1,000 batches"."""
+    plural = "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{count:,} {noun}{'' if count == 1 else plural}"
+
+
+def percent(share: float, digits: int | None = 1) -> str:
+    """Return a share as a percentage: 0.125 is "12.5 %". digits: decimals; None: as many as it has, up to six figures.
+
+    Zero never has a minus sign.
+    """
+    return f"{100 * share:z{'g' if digits is None else f'.{digits}f'}} %"
+
+
+def number_range(values: Iterable[float], spec: str = ".2f", separator: str = " to ") -> str:
+    """Return the least and the greatest of `values`: "0.98 to 1.02", or "1.00" where both read the same.
+
+    spec: the format specification of a number.
+    """
+    numbers = list(values)
+    return separator.join(dict.fromkeys(format(value, spec) for value in (min(numbers), max(numbers))))

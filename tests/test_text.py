@@ -1,0 +1,36 @@
+"""Plain text: columns line up, nouns take their plural, and numbers keep their digits."""
+
+from kfbench.text import counted, number_range, percent, text_table
+
+
+def test_columns_line_up_and_a_short_row_ends_in_a_remark() -> None:
+    rows = [["a", "bb", "c"], ["10", "222", "text"], ["7", "a remark longer than its column"], ["8", "b"]]
+    assert text_table(rows, right={0, 1}) == [
+        " a   bb  c",
+        "10  222  text",
+        " 7  a remark longer than its column",
+        " 8  b",
+    ]
+
+
+def test_a_rule_follows_the_first_row() -> None:
+    assert text_table([["a", "b"], ["10", "c"]], right={0}, has_rule=True) == [" a  b", "--  -", "10  c"]
+
+
+def test_nouns_take_their_plural() -> None:
+    assert [counted(1, "byte"), counted(1_000, "batch"), counted(0, "loss")] == ["1 byte", "1,000 batches", "0 losses"]
+
+
+def test_percentages_keep_their_digits_and_zero_has_no_sign() -> None:
+    assert [percent(0.125), percent(-0.00001), percent(0.12345, 2), percent(0.05, None)] == [
+        "12.5 %",
+        "0.0 %",
+        "12.35 %",
+        "5 %",
+    ]
+
+
+def test_a_range_of_one_number_is_that_number() -> None:
+    assert number_range([1.02, 0.98, 1]) == "0.98 to 1.02"
+    assert number_range([1.001, 1.002]) == "1.00"
+    assert number_range([1_000, 2], ",.0f", "–") == "2–1,000"
