@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
-from kfbench.cli import app, main, migrate, what_if
+from kfbench.cli import app, main
+from kfbench.cli.migrate import migrate
+from kfbench.cli.what_if import what_if
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS
 from kfbench.measure.schema import table

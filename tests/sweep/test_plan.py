@@ -131,7 +131,7 @@ def test_of_a_cell_that_was_split_the_other_formats_are_left() -> None:
 def test_the_command_line_says_the_same_budget() -> None:
     from inspect import signature
 
-    from kfbench.cli import run, sweep
+    from kfbench.cli.sweeps import run, sweep
 
     for command in (run, sweep):
         assert signature(command).parameters["cell_budget_s"].default == CELL_BUDGET_S

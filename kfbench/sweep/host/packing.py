@@ -35,7 +35,7 @@ DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
 _NO_RESULT: Final = (  # decided by these: what tells it, and the text of sweeps, which a run has with it
     "code/kfbench/report/",
-    "code/kfbench/cli.py",
+    "code/kfbench/cli/",
     "code/kfbench/doctor.py",
     "code/kfbench/datasets/golden/",
     "code/kfbench/datasets/sweeps/",

@@ -1,0 +1,91 @@
+"""The entry point: run one command and turn its failure into one line and an exit status.
+
+Exit status: 0 done, 1 failed (one line; `--debug` shows the traceback), 2 wrong usage, 3 done, but a measurement or a
+check failed, 130 interrupted.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from typing import Annotated, NoReturn
+
+import typer
+
+from kfbench.cli.output import complain, print_result, stop_printing
+from kfbench.errors import KfbenchError
+
+app = typer.Typer(
+    help="What a Kafka record format costs, in bytes and in CPU, and what a better one would save.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> int:
+    """Run the command in sys.argv; return its exit status."""
+    options, names = _split_at(sys.argv[1:], "--")
+    is_debug = "--debug" in options  # anywhere: people append it to a command that failed
+    options = [option for option in options if option != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a terminal without × and –
+    signal.signal(signal.SIGTERM, _on_sigterm)
+    try:
+        status = app([*options, *names] or ["--help"], prog_name="kfbench", standalone_mode=False)
+    except BrokenPipeError:  # from typer's own help
+        stop_printing()
+        return 0
+    except Exception as error:
+        if is_debug:
+            traceback.print_exc()
+        message, status = _complaint(error)
+        complain(message)
+        return status
+    if status == 130:
+        complain("interrupted")
+    return status or 0
+
+
+def _on_sigterm(number: int, _: object) -> NoReturn:
+    """Exit through exceptions, so that files are closed and temporary files are removed."""
+    sys.exit(128 + number)
+
+
+def _split_at(arguments: list[str], mark: str) -> tuple[list[str], list[str]]:
+    at = arguments.index(mark) if mark in arguments else len(arguments)
+    return arguments[:at], arguments[at:]
+
+
+def _complaint(error: Exception) -> tuple[str, int]:
+    """Return the message and the exit status of a failure."""
+    match error:
+        case typer.TyperException():
+            context = getattr(error, "ctx", None)
+            hint = f" (see {context.command_path} --help)" if context else ""
+            return error.format_message() + hint, error.exit_code
+        case KfbenchError():
+            return str(error), 1
+        case OSError(filename=name, strerror=why) if name and why:
+            return f"{os.fsdecode(name)}: {why}", 1
+        case _:
+            return f"{type(error).__name__}: {error} (unexpected; --debug shows where)", 1
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from kfbench import __version__
+
+        print_result(f"kfbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+) -> None:
+    """Declare the options of `kfbench` itself for --help. `main` has already removed --debug."""

@@ -1,0 +1,37 @@
+"""Complaints about damaged and unreadable sources, after their sound part was shown."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from kfbench.cli.output import complain
+
+if TYPE_CHECKING:
+    from kfbench.log.inspect import Inspection
+    from kfbench.whatif.tally import Source
+
+
+def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:
+    """Exit with status 1 and one line per source that is damaged or has nothing sound in it. unread: further lines."""
+    complaints = [complaint for source in sources if (complaint := _damage_line(source))]
+    complaints += unread
+    for complaint in complaints:
+        complain(complaint)
+    if complaints:
+        raise typer.Exit(1)
+
+
+def _damage_line(source: "Source | Inspection") -> str | None:
+    from kfbench.log.tail import nothing_in
+    from kfbench.sources import GONE
+
+    if source.damage:
+        unit = getattr(source, "unit", "byte")
+        others = getattr(source, "damaged_places", len(source.damage)) - 1
+        return f"{source.path}: {source.damage[0].words(unit)}" + (f" (and {others:,} more)" if others else "")
+    if source.unreadable:
+        return None if source.unreadable == GONE else f"{source.path}: {source.unreadable}"
+    if 0 < source.size_bytes == source.trailing_bytes:
+        return f"{source.path}: {nothing_in(source.size_bytes)}"
+    return None

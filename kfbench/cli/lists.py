@@ -1,0 +1,124 @@
+"""Commands that list: table, formats, workloads, codecs, doctor."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kfbench.cli.app import app
+from kfbench.cli.options import AsJson, check_names
+from kfbench.cli.output import print_json, print_result, print_rows, table_of
+
+if TYPE_CHECKING:
+    from kfbench.report.render.tables import Table
+
+LONGEST_VALUE = 60  # characters of a parameter in a table
+
+
+@app.command()
+def table(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="kip98, kip931, ...")], as_json: AsJson = False
+) -> None:
+    """A published table, recomputed from real bytes; differences are flagged."""
+    from kfbench.claims.documents import CLAIMS, table
+
+    check_names("NAME", [name], CLAIMS)
+    recomputed = table(name)
+    if as_json:
+        print_json(recomputed.to_dict())
+    else:
+        print_result(recomputed.to_text())
+
+
+@app.command()
+def formats(as_json: AsJson = False) -> None:
+    """The record formats and what they can carry."""
+    from kfbench.formats import FORMATS
+
+    rows = [
+        {
+            "name": name,
+            "magic": each.magic,
+            "summary": each.summary,
+            "codecs": list(each.capabilities.codecs),
+            "cannot_carry": each.capabilities.missing,
+        }
+        for name, each in FORMATS.items()
+    ]
+    print_rows("formats", rows, as_json)
+
+
+@app.command()
+def workloads(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, with all its numbers.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The workloads that a sweep can name and the question of each; or the story, numbers and sources of one."""
+    from kfbench.workloads import WORKLOADS
+
+    if name is None:
+        rows = []
+        for each, workload in WORKLOADS.items():
+            about = workload.describe()
+            row = {"name": each, "variants": list(about.variants[1:]), "question": about.question}
+            rows.append(row | ({"summary": workload.summary} if as_json else {}))
+        print_rows("workloads", rows, as_json)
+        return
+    check_names("NAME", [name], WORKLOADS)
+    if as_json:
+        workload = WORKLOADS[name]
+        print_json({"name": name, "summary": workload.summary} | asdict(workload.describe()))
+    else:
+        print_result(_workload_table(name).to_text())
+
+
+def _workload_table(name: str) -> "Table":
+    """Return the parameters of a workload under its story; assumptions are notes."""
+    from kfbench.workloads import WORKLOADS
+
+    about = WORKLOADS[name].describe()
+    remarks = [word for word in ("meaning", "source") if any(getattr(each, word) for each in about.parameters)]
+    rows: list[dict[str, Any]] = [
+        {"parameter": each.path, "value": _short(each.value)} | {word: getattr(each, word) for word in remarks}
+        for each in about.parameters
+    ]
+    caption = f"{name}: {WORKLOADS[name].summary}\n\n{about.question}\n\n{about.story}"
+    return table_of(caption, rows, [f"assumed: {each}" for each in about.assumptions])
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+@app.command()
+def codecs(as_json: AsJson = False) -> None:
+    """The codecs, their levels and the libraries behind them."""
+    from kfbench.codecs import CODECS
+
+    rows = [
+        {
+            "name": name,
+            "id": each.id,
+            "levels": f"{each.levels[0]} to {each.levels[-1]}" if each.levels else None,
+            "default_level": each.default_level,
+            "version": each.version,
+        }
+        for name, each in CODECS.items()
+    ]
+    print_rows("codecs", rows, as_json)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What this machine has and lacks, with the command that fixes it."""
+    from kfbench.doctor import checks
+
+    results = checks()
+    if as_json:
+        print_json([each.to_dict() for each in results])
+    else:
+        print_result("\n".join(each.to_text() for each in results))
+    if any(each.state == "missing" for each in results):
+        raise typer.Exit(1)

@@ -1,0 +1,73 @@
+"""The command migrate."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kfbench.cli.app import app
+from kfbench.cli.options import AsJson, PriceOptions, TrafficOptions, check_names, existing, with_option_groups
+from kfbench.cli.output import complain, print_json, print_result, tracked
+from kfbench.errors import IllegalCombination, InvalidConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutOptions:
+    """Shares of old clients, old data and canary leaders; the defaults are those of `Traffic`."""
+
+    old_producers: Annotated[float, typer.Option(metavar="SHARE", help="Of the records produced.")] = 0.1
+    old_consumers: Annotated[float, typer.Option(metavar="SHARE", help="Of the records fetched.")] = 0.2
+    old_data: Annotated[float, typer.Option(metavar="SHARE", help="Fetched, and stored before the change.")] = 0.0
+    canary_leaders: Annotated[float, typer.Option(metavar="SHARE", help="Leaders on the canary.")] = 0.05
+
+
+@app.command()
+@with_option_groups
+def migrate(
+    source: Annotated[
+        Path | None, typer.Argument(metavar="SOURCE", help="A log segment; nine shapes of records unless given.")
+    ] = None,
+    plan_name: Annotated[str, typer.Option("--plan", metavar="NAME", help="kip31, kip724 or v3.")] = "v3",
+    codec: Annotated[str, typer.Option(metavar="NAME", help="The codec of all producers.")] = "lz4",
+    *,
+    rollout: RolloutOptions,
+    traffic: TrafficOptions,
+    price_cpu_core_hour: Annotated[float, typer.Option(metavar="USD", help="Assumed, like all prices.")] = 0.04,
+    prices: PriceOptions,
+    as_json: AsJson = False,
+) -> None:
+    """A rollout of a new format, phase by phase: who is converted for or refused, what it costs, where it pays."""
+    from kfbench.codecs import CODECS
+    from kfbench.migration.bills import Prices, Traffic
+    from kfbench.migration.plans import PLANS, check_codec
+
+    check_names("--plan", [plan_name], PLANS)
+    check_names("--codec", [codec], CODECS)
+    plan = PLANS[plan_name]
+    try:
+        check_codec(plan, codec)
+        asked_traffic = Traffic(**vars(rollout), **vars(traffic))
+        asked_prices = Prices(
+            cpu_core_hour=price_cpu_core_hour,
+            storage_gb_month=prices.price_storage_gb_month,
+            network_gb=prices.price_network_gb,
+        )
+    except (IllegalCombination, InvalidConfig) as error:
+        raise typer.BadParameter(str(error)) from None
+    if source is not None:
+        if str(source) in PLANS and not source.exists():
+            raise typer.BadParameter(f"{source} is a plan: kfbench migrate --plan {source}", param_hint="SOURCE")
+        existing(source)
+
+    from kfbench.migration.ask import migrate
+
+    answer = migrate(plan, codec, asked_traffic, asked_prices, source, tracked)
+    if as_json:
+        print_json(answer.to_dict())
+    else:
+        print_result(answer.to_text())
+    if answer.damage:
+        others = f" (and {len(answer.damage) - 1:,} more)" if len(answer.damage) > 1 else ""
+        complain(f"{source}: {answer.damage[0].words()}{others}")
+        raise typer.Exit(1)

@@ -1,0 +1,93 @@
+"""Arguments and options that several commands share, and the checks of their values."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from kfbench.errors import KfbenchError
+
+Profile = Annotated[str, typer.Argument(metavar="PROFILE|FILE.toml", help="A profile by name, or your own sweep.")]
+ReportOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where reports go, and runs to DIR/runs; unless given, reports/, and reports/unpublished/ for a report "
+        "that is not for publishing (docs/publish.md).",
+    ),
+]
+Archive = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="For a cluster's executors: what `kfbench pack` wrote.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+REPORTS: Final = Path("reports")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrafficOptions:
+    """What consumers and replicas make of each record; the defaults are those of `Traffic`."""
+
+    fan_out: Annotated[float, typer.Option(metavar="NUMBER", help="Consumers that read each record.")] = 3.0
+    replication: Annotated[int, typer.Option(metavar="NUMBER", help="Copies, the leader's included.")] = 3
+    retention_days: Annotated[float, typer.Option(metavar="DAYS", help="How long records are kept.")] = 7.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriceOptions:
+    """Prices of storage and network; the defaults are those of `Prices`."""
+
+    price_storage_gb_month: Annotated[
+        float, typer.Option(metavar="USD", help="Assumed, like all prices. A GB is 10**9 bytes.")
+    ] = 0.08
+    price_network_gb: Annotated[float, typer.Option(metavar="USD", help="In or out of a broker.")] = 0.01
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take dataclasses of options: typer sees each of their fields as one option, in the same place."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups = {
+        each.name: each.annotation
+        for each in parameters
+        if isinstance(each.annotation, type) and is_dataclass(each.annotation)
+    }
+
+    def called(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    flat: list[inspect.Parameter] = []
+    for each in parameters:
+        group = groups.get(each.name)
+        flat += [each] if group is None else inspect.signature(group, eval_str=True).parameters.values()
+    flat = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in flat]
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    return called
+
+
+def existing(path: Path) -> Path:
+    """Return the path. Raise KfbenchError when there is no such file or folder."""
+    if not path.exists():
+        raise KfbenchError(f"{path}: no such file or folder")
+    return path
+
+
+def check_names(option: str, names: Iterable[str] | None, known: Collection[str]) -> None:
+    """Refuse names that are not known, as wrong usage of `option`."""
+    for name in names or ():
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint=option)
+
+
+def check_archive(archive: Path | None, master: str | None) -> None:
+    """Refuse --archive without a cluster, and an archive that does not exist."""
+    if archive is None:
+        return
+    if master is None or master == "local" or master.startswith("local["):
+        raise typer.BadParameter("only a cluster's executors need one (--master)", param_hint="--archive")
+    if not archive.is_file():
+        raise KfbenchError(f"{archive}: no such file: write it with `kfbench pack {archive}`")

@@ -1,0 +1,76 @@
+"""Printing: results to stdout, progress and complaints to stderr."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kfbench.report.render.tables import Table
+
+
+def complain(message: str) -> None:
+    """Print one line to stderr."""
+    print("kfbench:", " ".join(message.split("\n")), file=sys.stderr)
+
+
+def print_result(text: object) -> None:
+    """Print to stdout and flush. A reader that closes the pipe early, such as `head`, does not change the status."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        stop_printing()
+
+
+def stop_printing() -> None:
+    """Send the rest of stdout to /dev/null."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_json(data: object) -> None:
+    print_result(json.dumps(data, indent=2))
+
+
+def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+    """Print rows with the same keys as JSON or as a table."""
+    if as_json:
+        print_json(rows)
+    else:
+        print_result(table_of(name, rows).to_text())
+
+
+def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()) -> "Table":
+    """Return rows with the same keys as a table; an empty line precedes the notes."""
+    from kfbench.report.render.tables import Column, Table
+
+    lines = tuple(notes)
+    return Table(
+        name=caption,
+        caption=caption,
+        columns=tuple(Column(name=column.replace("_", " ")) for column in rows[0]),
+        rows=tuple(tuple(", ".join(cell) if isinstance(cell, list) else cell for cell in row.values()) for row in rows),
+        notes=("", *lines) if lines else (),
+    )
+
+
+@contextmanager
+def busy(activity: str, *, always: bool = False) -> Iterator[None]:
+    """Show on a terminal an activity that takes seconds and has no count. always: elsewhere too, as one line."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if always and not console.is_terminal:
+        complain(activity)
+    with console.status(activity):
+        yield
+
+
+def tracked(items: Sequence[Any], activity: str) -> Iterable[Any]:
+    """Return the items; show a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(items, activity, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,188 @@
+"""Commands that measure: run, sweep, pack."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kfbench.cli.app import app
+from kfbench.cli.options import REPORTS, Archive, Profile, ReportOut, check_archive, with_option_groups
+from kfbench.cli.output import busy, complain, print_json, print_result, table_of, tracked
+from kfbench.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from kfbench.sweep.definition.grid import Profile as LoadedProfile
+    from kfbench.sweep.run.plan import Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """Options of every command that measures a profile."""
+
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark master; this machine's cores unless given.")
+    ] = None
+    archive: Archive = None
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="COLUMN=VALUE[,...]",
+            help="Only such cells; also != < <= > >=, and * in names. Repeated: all must hold. Columns: grid, kind, "
+            "workload, codec, level, path, to, and each axis by its name, such as batch_size or variant.",
+        ),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Continue this run of the same sweep instead of starting a new one."),
+    ] = None
+    cell_budget_s: Annotated[
+        float, typer.Option(metavar="SECONDS", help="A cell that would take longer is split by format, or skipped.")
+    ] = 120.0
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done and how long it takes; do nothing.")
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: JSON instead of text.")] = False
+
+    def check(self) -> None:
+        """Refuse values that contradict each other or that no sweep can have."""
+        check_archive(self.archive, self.master)
+        if self.as_json and not self.dry_run:
+            raise typer.BadParameter("only with --dry-run", param_hint="--json")
+        if not self.cell_budget_s > 0:
+            raise typer.BadParameter(f"{self.cell_budget_s} is not above 0", param_hint="--cell-budget-s")
+
+
+@app.command()
+@with_option_groups
+def run(profile: Profile, out: ReportOut = None, *, options: SweepOptions) -> None:
+    """Sweep, then report: the main job."""
+    from kfbench.report.publish import place_of, publish
+
+    path = _swept(profile, out or REPORTS, options)
+    with busy("rendering", always=True):
+        published = publish(path, out or place_of(path, REPORTS))
+    print_result(published)
+    _fail_on_error_rows(path)
+
+
+@app.command()
+@with_option_groups
+def sweep(
+    profile: Profile,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Runs go to DIR/runs.")] = REPORTS,
+    *,
+    options: SweepOptions,
+) -> None:
+    """Measure bytes and CPU of every cell of a profile; print the path of the stored run."""
+    path = _swept(profile, out, options)
+    print_result(path)
+    _fail_on_error_rows(path)
+
+
+@app.command()
+def pack(
+    file: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="Replaced if it exists.")],
+) -> None:
+    """Write what a cluster's executors need (Python, packages, kfbench) as one archive, for --archive."""
+    from kfbench.sweep.host.packing import pack
+
+    print_result(pack(file, tracked).to_text())
+
+
+def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
+    """Measure a profile; return the path of the run. Exit after a dry run."""
+    from kfbench.sweep.definition.filter import filtered
+    from kfbench.sweep.definition.grid import load_profile
+
+    options.check()
+    with busy("reading the sweep"):
+        loaded = load_profile(profile)  # errors in the sweep appear before anything starts
+    if options.filters:
+        try:
+            loaded = filtered(loaded, options.filters)
+        except InvalidConfig as error:
+            raise typer.BadParameter(str(error), param_hint="--filter") from None
+
+    from rich.console import Console
+
+    from kfbench.sweep.run.published import command
+    from kfbench.sweep.run.runner import plan_sweep, run_sweep
+
+    if options.dry_run:
+        _print_plan(loaded, plan_sweep(loaded, options.cell_budget_s, options.resume), options.as_json)
+        raise typer.Exit
+    return run_sweep(
+        loaded,
+        out,
+        options.master,
+        command(["kfbench", *sys.argv[1:]]),
+        Console(stderr=True),
+        budget_s=options.cell_budget_s,
+        resume=options.resume,
+        archive=options.archive,
+    )
+
+
+def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bool) -> None:
+    from kfbench.measure.environment import cores
+    from kfbench.sweep.host.compiling import COMPILING_S, are_compiled, compilations
+    from kfbench.sweep.run.cell import ESTIMATED_FROM, ESTIMATED_ON
+    from kfbench.sweep.run.plan import START_S
+
+    core_count = cores() or 1
+    planned = [stage.to_dict(core_count) for stage in stages]
+    compiling_s = 0.0 if are_compiled(compilations(profile.cells)) else COMPILING_S
+    stages_s = sum(each["here_s"] for each in planned)
+    total_s = START_S + compiling_s + stages_s
+    if as_json:
+        print_json(
+            {
+                "cores": core_count,
+                "start_s": START_S,
+                "compiling_s": compiling_s,
+                "total_s": round(total_s, 1),
+                "estimated_from": ESTIMATED_FROM,
+                "stages": planned,
+            }
+        )
+        return
+    if not planned:
+        print_result("nothing is left to measure")
+        return
+    parts = [f"{START_S:,.0f} s until Spark has started", f"{stages_s:,.0f} s of stages"]
+    if compiling_s:
+        parts.insert(1, f"{compiling_s:,.0f} s to compile kernels, once for this code")
+    cell_count = sum(each["cells"] for each in planned)
+    notes = [
+        f"{cell_count:,} cells, about {total_s:,.0f} s on {core_count} cores: {', '.join(parts)}",
+        f"estimated from what cells took in {ESTIMATED_FROM}, on {ESTIMATED_ON}",
+        *(f"split by format: {title}" for each in planned for title in each["split"]),
+        *(f"skipped: {cell['cell']}: {cell['reason']}" for each in planned for cell in each["skipped"]),
+    ]
+    print_result(table_of("plan", [_stage_row(each) for each in planned], notes).to_text())
+
+
+def _stage_row(stage: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "stage": stage["kind"],
+        "cells": stage["cells"],
+        "tasks": stage["tasks"],
+        "alone (s)": stage["alone_s"],
+        "here (s)": stage["here_s"],
+        "longest task (s)": stage["longest_task_s"],
+        "split by format": len(stage["split"]),
+        "skipped": len(stage["skipped"]),
+    }
+
+
+def _fail_on_error_rows(run: Path) -> None:
+    """Exit with status 3 when rows of the run are errors. The other rows are stored and shown by then."""
+    from kfbench.store import open_run
+
+    if errors := open_run(run).manifest["counts"]["error"]:
+        complain(f"{run}: {errors} rows are errors instead of numbers: see their column `error`")
+        raise typer.Exit(3)

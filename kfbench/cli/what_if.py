@@ -1,0 +1,201 @@
+"""The command what-if."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kfbench.cli.app import app
+from kfbench.cli.damage import fail_on_damage
+from kfbench.cli.options import (
+    Archive,
+    AsJson,
+    PriceOptions,
+    TrafficOptions,
+    check_archive,
+    check_names,
+    existing,
+    with_option_groups,
+)
+from kfbench.cli.output import complain, print_json, print_result
+from kfbench.errors import InvalidConfig
+
+if TYPE_CHECKING:
+    from kfbench.sources import Columns
+    from kfbench.sources.topic import Topic
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """The formats and codecs to try; all unless given."""
+
+    format_names: Annotated[
+        list[str] | None, typer.Option("--format", metavar="NAME", help="Only this one; may be repeated.")
+    ] = None
+    codec_names: Annotated[
+        list[str] | None, typer.Option("--codec", metavar="NAME", help="Only this one; may be repeated.")
+    ] = None
+
+    def check(self) -> None:
+        from kfbench.codecs import CODECS
+        from kfbench.formats import FORMATS
+
+        check_names("--format", self.format_names, FORMATS)
+        check_names("--codec", self.codec_names, CODECS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """The columns of a table that make a record."""
+
+    key: Annotated[str | None, typer.Option(metavar="COLUMN", help="Of a table: the key; none unless given.")] = None
+    value: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The value; the whole row as JSON unless given.")
+    ] = None
+    value_json: Annotated[bool, typer.Option("--value-json", help="The whole row as JSON.")] = False
+    timestamp: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The time: int ms, ISO 8601 or Arrow's; none unless given.")
+    ] = None
+    headers: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Headers: a map, a list of {key, value}, JSON of either.")
+    ] = None
+    partition: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The partition's number; a file is one unless given.")
+    ] = None
+
+    def columns(self) -> "Columns":
+        from kfbench.sources import Columns
+
+        return Columns(
+            key=self.key, value=self.value, timestamp=self.timestamp, headers=self.headers, partition=self.partition
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions:
+    """Other batches for the same records, and the sample that goes through the codecs."""
+
+    lingers_ms: Annotated[
+        list[float] | None, typer.Option("--linger-ms", metavar="MS", help="Batches of this linger; may be repeated.")
+    ] = None
+    batch_sizes: Annotated[
+        list[int] | None, typer.Option("--batch-size", metavar="BYTES", help="And of this batch.size; likewise.")
+    ] = None
+    everything: Annotated[
+        bool, typer.Option("--all", help="Codecs on everything, not on a sample of about 16 MiB.")
+    ] = False
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the sample.")] = 0
+
+
+@app.command(name="what-if")
+@with_option_groups
+def what_if(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Log segments, topic-partition folders, log dirs, a data dir; Parquet, JSON lines or CSV, or folders "
+            "of them; or one topic: kafka://HOST:PORT/TOPIC?from=earliest&to=latest.",
+        ),
+    ],
+    *,
+    arms: FormatOptions,
+    table: ColumnOptions,
+    connector: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|MAVEN", help="Spark's Kafka source: jars or coordinates; Maven's unless given."),
+    ] = None,
+    batches: BatchOptions,
+    rate_mb_s: Annotated[
+        float | None,
+        typer.Option(metavar="MB/S", help="As stored now, one copy; derived from the timestamps unless given."),
+    ] = None,
+    traffic: TrafficOptions,
+    prices: PriceOptions,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Also write a page to a new folder there.")] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark master; for little data, threads here unless given.")
+    ] = None,
+    archive: Archive = None,
+    as_json: AsJson = False,
+) -> None:
+    """Your log in every format, codec and other batches: what would be saved, field by field, and per month."""
+    from kfbench.migration.bills import Prices, Traffic
+    from kfbench.whatif.ask import SAMPLE_BYTES, batchings_of, what_if
+    from kfbench.whatif.month import rate_of_user
+    from kfbench.whatif.text import render_text
+
+    arms.check()
+    check_archive(archive, master)
+    try:
+        asked = _parsed(sources, table, connector)
+        batchings = batchings_of(batches.lingers_ms, batches.batch_sizes)
+        asked_traffic = Traffic(**vars(traffic))
+        asked_prices = Prices(storage_gb_month=prices.price_storage_gb_month, network_gb=prices.price_network_gb)
+        if rate_mb_s is not None:
+            rate_of_user(rate_mb_s)
+    except InvalidConfig as error:
+        raise typer.BadParameter(str(error)) from None
+    columns = table.columns()
+    if table.value_json and isinstance(asked, list):
+        _check_has_table(asked, columns)
+
+    from rich.console import Console
+
+    answer = what_if(
+        asked,
+        arms.format_names,
+        arms.codec_names,
+        columns=columns,
+        connector=connector,
+        batchings=batchings,
+        sample_bytes=None if batches.everything else SAMPLE_BYTES,
+        seed=batches.seed,
+        traffic=asked_traffic,
+        prices=asked_prices,
+        rate_mb_s=rate_mb_s,
+        master=master,
+        console=Console(stderr=True),
+        archive=archive,
+    )
+    if as_json:
+        print_json(answer.to_dict())
+    else:
+        print_result(render_text(answer))
+    if out is not None:
+        from kfbench.whatif.page import publish
+
+        complain(f"the report is {publish(answer.to_dict(), out)}")
+    unread = [f"{each.path}: {each.reason}" for each in answer.skipped if each.is_data]
+    fail_on_damage(answer.sources, unread)
+
+
+def _parsed(sources: Sequence[str], table: ColumnOptions, connector: str | None) -> "list[Path] | Topic":
+    """Return the paths or the one topic. Refuse options that do not go with them.
+
+    Raises InvalidConfig for a topic that cannot be parsed.
+    """
+    from kfbench.sources.topic import SCHEME, Topic
+
+    if table.value_json and table.value is not None:
+        raise typer.BadParameter("not together with --value", param_hint="--value-json")
+    topics = [source for source in sources if source.startswith(SCHEME)]
+    if not topics:
+        if connector is not None:
+            raise typer.BadParameter("no source is a topic", param_hint="--connector")
+        return [existing(Path(source)) for source in sources]
+    if len(sources) > 1:
+        raise typer.BadParameter("a topic is asked about alone", param_hint="SOURCE")
+    if table.columns().names or table.value_json:
+        raise typer.BadParameter("a topic has no columns", param_hint="SOURCE")
+    return Topic.parse(topics[0])
+
+
+def _check_has_table(paths: list[Path], columns: "Columns") -> None:
+    from kfbench.sources import find
+    from kfbench.sources.tables import Table
+
+    if not any(isinstance(part, Table) for part in find(paths, columns).parts):
+        raise InvalidConfig("--value-json: no source is a table")
