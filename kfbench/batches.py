@@ -1,6 +1,6 @@
 """What formats take beside records, and what they give: batch plans, header fields, encoded and decoded logs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CREATE_TIME, APPEND_TIME = 0, 1
+CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
 CACHED_BATCHES: Final = 1 << 16  # plans with more are made anew: half a megabyte each is enough to keep
 TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": of magic 0, which has no timestamps
 
@@ -136,6 +137,16 @@ def _regular(records: int, size: int) -> Int64:
     bounds[-1] = records
     bounds.flags.writeable = False
     return bounds
+
+
+def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
+    """Yield runs of batches, first and end, of about CHUNK_BYTES each. sizes: bytes of each batch."""
+    ends, lo = np.cumsum(sizes), 0
+    while lo < len(sizes):
+        before = int(ends[lo - 1]) if lo else 0
+        hi = max(lo + 1, int(np.searchsorted(ends, before + CHUNK_BYTES, side="right")))
+        yield lo, hi
+        lo = hi
 
 
 class BatchFields:

@@ -44,7 +44,6 @@ from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
 from kfbench.codecs import find as find_codec
 from kfbench.errors import CorruptLog, InvalidConfig, InvalidRecords, Refused
 from kfbench.formats import BY_MAGIC, Entries, Format
-from kfbench.formats.base.messages import MessageFormat
 from kfbench.kernels.broker import append as kernels
 from kfbench.kernels.wire import frames
 from kfbench.layouts import (
@@ -445,7 +444,7 @@ def _assigned(run: _Run, bases: Int64, topic: _Topic, target: Bytes) -> tuple[_P
         batches = np.diff(run.bounds)
         ends = columns.bounds[1:] + np.repeat(bases - run.record_bounds[:-1], batches)
         chosen = np.repeat(chosen, batches)
-    kind, is_message = columns.kind, isinstance(columns.fmt, MessageFormat)
+    kind, is_message = columns.kind, columns.fmt.holds_messages
     work, piece = Work(), None
     if kind == 3:
         growth = np.empty(len(chosen), np.int64)
@@ -517,7 +516,7 @@ def _rewritten(run: _Run, bases: Int64, topic: _Topic, allowance: Allowance) -> 
         b = int(np.searchsorted(columns.bounds, record, side="right")) - 1
         said = f"invalid negative timestamp {times[negative[0]]}"
         raise Refused("UNKNOWN_SERVER_ERROR", int(columns.positions[b]), said)
-    if isinstance(to, MessageFormat) and topic.is_append and to.capabilities.timestamps:
+    if to.holds_messages and topic.is_append and to.capabilities.timestamps:
         times = np.full(len(times), topic.now_ms, np.int64)  # the builder gives them to inner messages, too
     offsets = np.arange(bounds[-1]) + np.repeat(bases - bounds[:-1], counts)
     records = replace(records, shapes=replace(records.shapes, timestamps_ms=times, offsets=offsets))

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, rows_joined
-from kfbench.broker.source import is_told_by_magic
 from kfbench.errors import CorruptLog
 from kfbench.formats import Format
 from kfbench.kernels.formats import scan
@@ -80,7 +79,7 @@ def _parts(
 
 def dialect_of(fmt: Format | None) -> int:
     """What the kernels need to know of a format beside its magic."""
-    if fmt is None or is_told_by_magic(fmt):
+    if fmt is None or fmt.is_told_by_magic:
         return scan.BY_MAGIC
     return scan.ENRICHED if fmt.magic == 1 else scan.KIP98
 

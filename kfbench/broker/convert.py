@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
-from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
-from kfbench.broker.source import bytes_of, find, is_told_by_magic
+from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, chunks
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import CREATE_TIMES, Work
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog, InvalidRecords, Refused, WouldLose
 from kfbench.formats import BY_MAGIC, Entries, Format
-from kfbench.formats.base.format import chunks
 from kfbench.kernels.formats import header_fields
 from kfbench.kernels.wire.frames import MAGIC_AT
 from kfbench.limits import Limits
@@ -143,12 +142,12 @@ class Conversion:
     def stays(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
         """Which batches are handed on as they are: bool[batches]."""
         to, fmt = self.to, self.fmt
-        if fmt is not None and not is_told_by_magic(fmt):
+        if fmt is not None and not fmt.is_told_by_magic:
             return np.full(len(magics), fmt == to)
         if self.keep_older:
-            newest = to.magic if is_told_by_magic(to) else to.magic - 1
+            newest = to.magic if to.is_told_by_magic else to.magic - 1
             return (magics >= 0) & (magics <= newest)
-        if not is_told_by_magic(to):
+        if not to.is_told_by_magic:
             return np.zeros(len(magics), np.bool_)
         same: NDArray[np.bool_] = magics == to.magic
         if to.magic == 3 and fmt != to:

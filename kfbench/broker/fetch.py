@@ -14,7 +14,7 @@ import numpy as np
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import EncodedLog
 from kfbench.broker.convert import HEADER_BYTES, Conversion, convert
-from kfbench.broker.source import bytes_of, find, is_told_by_magic
+from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import Work
 from kfbench.errors import InvalidRecords
 from kfbench.formats import BY_MAGIC, Entries, Format
@@ -77,7 +77,7 @@ def fetch(
     if fits:
         positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scan == "batches" else None
         return Fetched(data=data, zero_copy=True, converted_records=0, work=looked, known_positions=positions)
-    named = None if stored is not None and is_told_by_magic(stored) else stored  # older batches may lie in the log, too
+    named = None if stored is not None and stored.is_told_by_magic else stored  # older batches may lie in the log, too
     made = convert(log, to, fmt=named, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits)
     return Fetched(
         data=made.data,
@@ -93,4 +93,4 @@ def _knows(reader: Format, stored: Format | None) -> bool:
     if reader == stored:
         return True
     newest = max(BY_MAGIC) if stored is None else stored.magic
-    return is_told_by_magic(reader) and (stored is None or is_told_by_magic(stored)) and newest <= reader.magic
+    return reader.is_told_by_magic and (stored is None or stored.is_told_by_magic) and newest <= reader.magic

@@ -5,7 +5,7 @@ from typing import Any
 from kfbench.arrays import Bytes, as_bytes
 from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.errors import IllegalCombination
-from kfbench.formats import BY_MAGIC, FORMATS, Format
+from kfbench.formats import FORMATS, Format
 from kfbench.limits import Limits
 from kfbench.log import read_log
 
@@ -27,8 +27,3 @@ def find(fmt: Format | str) -> Format:
     if fmt not in FORMATS:
         raise IllegalCombination(f"{fmt}: no such format (formats: {', '.join(FORMATS)})")
     return FORMATS[fmt]
-
-
-def is_told_by_magic(fmt: Format) -> bool:
-    """Whether a batch of this format says itself that it is of it: kip98 and enriched share their magic with others."""
-    return fmt.magic == 3 or BY_MAGIC[fmt.magic] is fmt

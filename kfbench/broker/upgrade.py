@@ -25,7 +25,7 @@ from typing import Final
 
 from kfbench.arrays import Bytes
 from kfbench.broker.convert import Conversion
-from kfbench.broker.source import find, is_told_by_magic
+from kfbench.broker.source import find
 from kfbench.broker.work import Work
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
@@ -71,7 +71,7 @@ def upgrade(
     file cannot be read or written, another upgrade has it, or it would outgrow what a broker can read.
     """
     target = find(to)
-    if not is_told_by_magic(target):
+    if not target.is_told_by_magic:
         raise IllegalCombination(f"{target.name}: nothing in a segment of this format would tell it")
     name = os.path.realpath(path)
     conversion = Conversion(to=target, codec=codec, level=level, lossy=lossy, check=True)

@@ -19,14 +19,9 @@ from kfbench.arrays import Bytes, Int32, Int64
 from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, Refused
-from kfbench.formats import Format
-from kfbench.formats.base.batch_reading import Reading
-from kfbench.formats.base.batched import BatchedFormat
-from kfbench.formats.base.columnar_reading import ColumnarReading
-from kfbench.formats.base.messages import MessageFormat, MessageReading
-from kfbench.formats.columnar import ColumnarFormat
+from kfbench.formats import BatchColumns, Format, PlainSets
 from kfbench.kernels.broker import append as kernels
-from kfbench.kernels.formats import enriched, header_fields, kip98
+from kfbench.kernels.formats import header_fields, kip98
 from kfbench.kernels.wire import status
 from kfbench.layouts import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
 from kfbench.records import Records
@@ -87,9 +82,7 @@ class Columns:
     make_records: Callable[[], Records]
     make_tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None
     is_metadata: bool = False
-    sets: tuple[Bytes, Int64, Int64] | None = (
-        None  # of messages: plain bytes, where each set or message starts and ends
-    )
+    sets: PlainSets | None = None
 
     @cached_property
     def tags(self) -> Sequence[Mapping[int, bytes]]:
@@ -104,7 +97,7 @@ class Columns:
     @property
     def batch_fields(self) -> BatchFields:
         """What a broker keeps of a batch that it builds anew: the producer's part of the header."""
-        if isinstance(self.fmt, MessageFormat):
+        if self.fmt.holds_messages:
             return NO_FIELDS if self.kind != kernels.ENRICHED else BatchFields(is_control=self.holds_control)
         if self.kind == kernels.KIP98:
             bits = self._field(kip98.ATTRIBUTES, 2)
@@ -135,10 +128,10 @@ class Columns:
 
 
 def kind_of(fmt: Format | None) -> int:
-    """Of a layout that its magic does not tell; 0: it does."""
-    if isinstance(fmt, MessageFormat):
-        return kernels.ENRICHED if fmt._kernels is enriched else 0
-    return kernels.KIP98 if fmt is not None and fmt.name == "kip98" else 0
+    """Return the kernels' number of a layout that its magic does not tell; 0: the magic tells it."""
+    if fmt is None or fmt.is_told_by_magic:
+        return 0
+    return kernels.ENRICHED if fmt.holds_messages else kernels.KIP98
 
 
 def read(fmt: Format, data: Bytes, positions: Int64, whole: bool, allowance: Allowance, rules: Rules) -> Columns:
@@ -147,116 +140,41 @@ def read(fmt: Format, data: Bytes, positions: Int64, whole: bool, allowance: All
     whole: the records will be wanted; else no more is decompressed than tells of them. rules: a batch whose header
     breaks one is refused for that before its records are called damaged. Raises Refused and CorruptLog.
     """
+    before_bytes = allowance.log_bytes
     try:
-        if isinstance(fmt, BatchedFormat):
-            return _batches(fmt, data, positions, whole, allowance)
-        if isinstance(fmt, ColumnarFormat):
-            return _columnar(fmt, data, positions, whole, allowance)
-        if isinstance(fmt, MessageFormat):
-            return _messages(fmt, data, positions, allowance)
-        return _decoded(fmt, data, positions, allowance)
+        read = fmt.read_columns(data, positions, allowance, with_payload=whole)
     except CorruptLog as error:
         raise _refusal(fmt, data, positions, error, rules) or error from None
-
-
-def _batches(fmt: BatchedFormat, data: Bytes, positions: Int64, whole: bool, allowance: Allowance) -> Columns:
-    before_bytes = allowance.log_bytes
-    reading = Reading(data, positions, fmt.magic, "raise", allowance)
-    reading.decompress(metadata_only=not whole)
-    index, header_bounds, bounds = reading.index()
-    reading.damage.errors()
-    timestamps_ms = index.timestamps
-    if reading.featured and reading.two_clocks:  # tag 0 is for the broker to set: a producer's does not count
-        noted = np.empty(len(positions) - 1, np.bool_)
-        kernels.find_append_tag(data, positions, noted)
-        timestamps_ms = np.where(np.repeat(noted, np.diff(bounds)), index.created, timestamps_ms)
-
-    def records() -> Records:
-        return index.records(reading.source, header_bounds, reading.headers(index, header_bounds, bounds))
-
-    return Columns(
-        fmt=fmt,
-        data=data,
-        positions=positions,
-        timestamps_ms=timestamps_ms,
-        offsets=index.offsets,
-        key_lengths=index.key_lengths,
-        bounds=bounds,
-        decompressed_bytes=before_bytes - allowance.log_bytes,
-        kind=fmt.magic,
-        make_records=records,
-        make_tags=reading.tags if reading.featured else None,
-        is_metadata=reading.plain_bytes is not None and bool(np.any(reading.payload_ends > reading.ends)),
-    )
-
-
-def _columnar(fmt: ColumnarFormat, data: Bytes, positions: Int64, whole: bool, allowance: Allowance) -> Columns:
-    """From what lies outside the codec alone, unless the records are wanted too."""
-    before_bytes = allowance.log_bytes
-    reading = ColumnarReading(data, positions, "raise", allowance)
-    if whole:
-        reading.read()
-    else:
-        reading.read_prefix()
-    reading.damage.errors()
-    index = reading.columns
-    return Columns(
-        fmt=fmt,
-        data=data,
-        positions=positions,
-        timestamps_ms=index.timestamps,
-        offsets=index.offsets,
-        key_lengths=index.key_lengths,
-        bounds=reading.bounds,
-        decompressed_bytes=before_bytes - allowance.log_bytes,
-        kind=fmt.magic,
-        make_records=reading.records,
-        is_metadata=not whole,
-    )
-
-
-def _messages(fmt: MessageFormat, data: Bytes, positions: Int64, allowance: Allowance) -> Columns:
-    before_bytes, kind = allowance.log_bytes, kind_of(fmt) or fmt.magic
-    reading = MessageReading(fmt, data, positions, "raise", allowance)
-    reading.damage.errors()
-    sets = reading.source, reading.starts, reading.ends
-    if reading.any_codec and kind != kernels.ENRICHED:
-        b = kernels.other_magic(*sets, fmt.magic)
+    decompressed_bytes = before_bytes - allowance.log_bytes
+    if read.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
+        b = kernels.other_magic(*read.plain_sets, fmt.magic)
         if b >= 0:
             promise = f"a record's magic does not match the outer magic {fmt.magic}"
             raise Refused(INVALID_RECORD, int(positions[b]), promise)
-    index = reading.index
     return Columns(
         fmt=fmt,
         data=data,
         positions=positions,
-        timestamps_ms=index.timestamps,
-        offsets=index.offsets,
-        key_lengths=index.key_lengths,
-        bounds=reading.bounds,
-        decompressed_bytes=before_bytes - allowance.log_bytes,
-        kind=kind,
-        make_records=reading.records,
-        sets=sets,
-    )
-
-
-def _decoded(fmt: Format, data: Bytes, positions: Int64, allowance: Allowance) -> Columns:
-    before_bytes = allowance.log_bytes
-    log = fmt.decode_at(data, positions, "raise", allowance)
-    shapes = log.records.shapes
-    return Columns(
-        fmt=fmt,
-        data=data,
-        positions=positions,
-        timestamps_ms=shapes.timestamps_ms,
-        offsets=shapes.offsets,
-        key_lengths=shapes.key_lengths,
-        bounds=log.bounds,
-        decompressed_bytes=before_bytes - allowance.log_bytes,
+        timestamps_ms=_claimed_times(data, positions, read),
+        offsets=read.offsets,
+        key_lengths=read.key_lengths,
+        bounds=read.bounds,
+        decompressed_bytes=decompressed_bytes,
         kind=kind_of(fmt) or fmt.magic,
-        make_records=lambda: log.records,
+        make_records=read.make_records,
+        make_tags=read.make_tags,
+        is_metadata=read.is_metadata,
+        sets=read.plain_sets,
     )
+
+
+def _claimed_times(data: Bytes, positions: Int64, read: BatchColumns) -> Int64:
+    """The timestamps of records, without an append time in tag 0: the broker sets it, a producer's does not count."""
+    if read.make_tags is None or read.timestamps_ms is read.create_timestamps_ms:
+        return read.timestamps_ms
+    has_tag = np.empty(len(positions) - 1, np.bool_)
+    kernels.find_append_tag(data, positions, has_tag)
+    return np.where(np.repeat(has_tag, np.diff(read.bounds)), read.create_timestamps_ms, read.timestamps_ms)
 
 
 def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rules: Rules) -> Refused | None:
@@ -267,7 +185,7 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rule
     if error.promise.startswith(_UNREADABLE):
         return None
     refused = None
-    if isinstance(fmt, BatchedFormat | ColumnarFormat):  # the header is looked at before the records
+    if fmt.is_told_by_magic and not fmt.holds_messages:  # the header is looked at before the records
         b = int(np.searchsorted(positions, error.position))
         refused = _header_refusal(fmt.magic, data, positions[b : b + 2], 0, rules)
     return refused or Refused(INVALID_RECORD, error.position, f"{error.field}: {error.promise}")

@@ -6,25 +6,56 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
+from kfbench.formats.base.batched import BatchedFormat
+from kfbench.formats.base.capabilities import Capabilities
+from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.entries import Entries
-from kfbench.formats.base.format import Capabilities, Format
+from kfbench.formats.base.format import Format
+from kfbench.formats.base.reading import BatchColumns, PlainSets
 
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
     {
-        found.name: found
+        fmt.name: fmt
         for module in sorted(info.name for info in iter_modules(__path__) if info.name != "base")
-        for found in import_module(f"{__name__}.{module}").FORMATS
+        for fmt in import_module(f"{__name__}.{module}").FORMATS
     }
 )
 
-BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(
-    {FORMATS[name].magic: FORMATS[name] for name in ("v0", "v1", "v2", "v3", "columnar")}
-)
 
+def _by_magic() -> dict[int, Format]:
+    """The first format of each magic, of those that their magic tells."""
+    first: dict[int, Format] = {}
+    for fmt in FORMATS.values():
+        if fmt.is_told_by_magic:
+            first.setdefault(fmt.magic, fmt)
+    return dict(sorted(first.items()))
+
+
+BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(_by_magic())
 BASE_FORMAT: Final = "v2"  # the one that Kafka writes today: every ratio is to it
-SHIPPED: Final = frozenset({"v0", "v1", "v2"})  # by some Kafka; v2 alone by those of today
-PROPOSED: Final = frozenset(
-    {"v3", "kip98", "enriched", "enriched-ms"}
-)  # laid out by a text of others; the rest are ours
+SHIPPED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "shipped")  # today's ship v2 alone
+PROPOSED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "proposed")
 
-__all__ = ["BASE_FORMAT", "BY_MAGIC", "FORMATS", "PROPOSED", "SHIPPED", "Capabilities", "Entries", "Format"]
+
+def format_of(magic: int, features: int = 0) -> Format:
+    """Return the format of a batch by its magic and, in v3, its features. An unnamed mixture of features is a v3."""
+    if magic != 3:
+        return BY_MAGIC[magic]
+    named = (fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
+    return next(named, None) or BatchedFormat(name="v3", magic=3, summary="unnamed", features=features)
+
+
+__all__ = [
+    "BASE_FORMAT",
+    "BY_MAGIC",
+    "FORMATS",
+    "PROPOSED",
+    "SHIPPED",
+    "BatchColumns",
+    "Capabilities",
+    "Entries",
+    "Format",
+    "OnError",
+    "PlainSets",
+    "format_of",
+]

@@ -35,27 +35,26 @@ same bytes. A broker sets the append time in place in the header's maximum: crea
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int64, as_bytes
-from kfbench.batches import BATCH, FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
+from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.columnar_reading import ColumnarReading
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.entries import Entries
-from kfbench.formats.base.format import Capabilities, Checksum, shapes_of
-from kfbench.formats.base.index import Index, header_counts
-from kfbench.formats.base.sealed import SealedFormat, written
+from kfbench.formats.base.format import shapes_of
+from kfbench.formats.base.index import Index
+from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.sealed import SealedFormat, fits
 from kfbench.kernels.formats.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
-from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
-CARRIED: Final = Capabilities(
+CAPABILITIES: Final = Capabilities(
     timestamps=True,
     headers=True,
     empty_batches=True,
@@ -93,7 +92,8 @@ class ColumnarFormat(SealedFormat):
     name: str = "columnar"
     magic: int = batch_header.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
-    capabilities: Capabilities = CARRIED
+    capabilities: Capabilities = CAPABILITIES
+    has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",
     )  # fmt: skip
@@ -115,12 +115,12 @@ class ColumnarFormat(SealedFormat):
         codec: int,
         out: Bytes,
         positions: Int64,
-        first: int = 0,
-    ) -> tuple[bool, Int64]:
-        bodies, scratch = np.empty(len(bounds) - 1, np.int64), _scratch(records.shapes, bounds)
+        bodies: Int64,
+    ) -> tuple[int, int]:
+        scratch = _scratch(records.shapes, bounds)
         encode = writing.encode_with_headers if records.shapes.has_headers else writing.encode
         problem, batch = encode(records.columns, bounds, fields.rows, codec, scratch, out, positions, bodies)
-        return written(problem, first + batch), bodies
+        return problem, batch
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         self._measure(records, bounds, fields, out, NO_PARTS)
@@ -135,19 +135,18 @@ class ColumnarFormat(SealedFormat):
         header_sizes = _header_sizes(records, bounds, scratch)
         writing.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
 
-    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        read = ColumnarReading(data, positions, on_error, allowance)
-        read.read()
-        errors = read.damage.errors()
-        records, created = read.records(), read.columns.created
-        bounds = read.sound_bounds if errors else read.bounds
-        return DecodedLog(
-            records=records,
-            bounds=bounds,
-            create_timestamps_ms=created,
-            rows=partial(self._rows, read, records, created, bounds),
-            errors=errors,
-        )
+    def _read(
+        self,
+        data: Bytes,
+        positions: Int64,
+        on_error: OnError,
+        allowance: Allowance,
+        part: Part = "all",
+        check_crcs: bool = True,
+    ) -> Reading:
+        read = ColumnarReading(data, positions, on_error, allowance, check_crcs)
+        {"all": read.read, "columns": read.read_columns, "metadata": read.read_metadata}[part]()
+        return read
 
     def _fetch(
         self,
@@ -172,41 +171,20 @@ class ColumnarFormat(SealedFormat):
         damage.errors()
         return DecodedTimes(timestamps[:records], offsets[:records], bounds)
 
-    def decode_metadata(
-        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
-    ) -> DecodedMetadata:
-        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
-        entries = Entries.of(data)
-        read = ColumnarReading(data, entries.positions, on_error, Allowance.of(len(data), limits), check_crcs)
-        plain_bytes = read.read_columns()
-        errors, index = read.damage.errors(), read.columns
-        return DecodedMetadata(
-            timestamps_ms=index.timestamps,
-            offsets=index.offsets,
-            key_lengths=index.key_lengths,
-            value_lengths=index.value_lengths,
-            header_counts=header_counts(read.header_bounds),
-            bounds=read.sound_bounds if errors else read.bounds,
-            plain_bytes=plain_bytes,
-            errors=[*errors, *entries.errors(on_error)],
-            trailing_bytes=entries.trailing_bytes,
-        )
-
-    def _rows(self, read: ColumnarReading, records: Records, created: Int64, bounds: Int64) -> NDArray[np.void]:
-        """One BATCH row a sound batch. Canonical is what this encoder would write: it is asked to."""
-        sound = read.sound
-        rows = np.zeros(len(sound), BATCH)
-        reading.describe(read.data, read.positions, read.starts, read.ends, bounds, created, sound, rows)
-        log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=created, rows=lambda: rows)
+    def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
+        """One BATCH row per sound batch. Canonical is what this encoder writes, so write it and compare."""
+        assert isinstance(read, ColumnarReading)
+        rows = read.rows(records, bounds)
+        log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=read.index.created, rows=lambda: rows)
         fields, source = log.batch_fields, log.source_records
-        made = np.empty(self._bound(records.shapes, len(sound), fields), np.uint8)
-        positions = np.empty(len(bounds), np.int64)
+        made = np.empty(self._bound(records.shapes, len(rows), fields), np.uint8)
+        positions, bodies = np.empty(len(bounds), np.int64), np.empty(len(rows), np.int64)
         try:
-            _, bodies = self._encode(source, bounds, fields, 0, made, positions)
-        except InvalidRecords:  # nothing that an encoder would write
+            fits(*self._encode(source, bounds, fields, 0, made, positions, bodies))
+        except InvalidRecords:  # an encoder would write nothing like it
             return rows
         reading.same_prefixes(
-            read.data, read.positions, read.bodies, read.source, read.starts, read.ends, sound, made, positions,
+            read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, made, positions,
             bodies, rows,
         )  # fmt: skip
         return rows

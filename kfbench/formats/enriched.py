@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kfbench.codecs import Codec, codec_of
-from kfbench.formats.base.format import Capabilities
+from kfbench.formats.base.capabilities import Capabilities, Origin
 from kfbench.formats.base.messages import MessageFormat
 from kfbench.kernels.formats import enriched as kernels
 
@@ -41,6 +41,8 @@ class EnrichedFormat(MessageFormat):
     """time_tag: every message has tag 0."""
 
     time_tag: bool
+    origin: Origin = "proposed"
+    is_told_by_magic: ClassVar[bool] = False
     _kernels: ClassVar[Any] = kernels
 
     @property

@@ -1,69 +1,88 @@
-"""kip98: the record batch as the text of KIP-98 has it, which never shipped. 53 bytes a batch, 4 to 26 a record.
+"""kip98: the record batch of KIP-98's text, which never shipped. 53 bytes a batch, 4 to 26 a record.
 
-Header: `layouts.KIP98_HEADER`; v2 added partitionLeaderEpoch and count to it. The CRC-32C covers attributes..end.
+Header: `layouts.KIP98_HEADER`, v2's without partitionLeaderEpoch and count. The CRC-32C covers attributes..end.
 Attributes are v2's bits 0-5: codec, timestamp type, transactional, control batch. Without a count, messages follow
-until `length` is used up; the codec covers them only.
+until `length` is used up. The codec covers the messages only.
 
 Message: `length uvarint, attributes i8, timestampDelta varlong, offsetDelta uvarint, [keyLength uvarint, key],
-[value]`. The value takes what is left. No headers.
-| message attributes bits | ours, for the text is silent |
+[value]`. The value takes the rest of the message. No headers.
+| message attributes bits | ours: the text does not say |
 |---|---|
 | 0 | the key is null, and has no length |
 | 1 | the value is null |
 | 2-7 | refused |
 
-An offsetDelta below zero, which the text does not think of, is the two's complement of an int32: 5 bytes.
+An offsetDelta below zero is the two's complement of an int32, 5 bytes: ours, the text has no such case.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import BATCH, BatchFields, DecodedLog
+from kfbench.batches import BATCH, FIELD_NAMES, BatchFields
 from kfbench.codecs import CODECS, Allowance, codec_of
+from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.format import Capabilities, Checksum, shapes_of
-from kfbench.formats.base.index import NO_HEADERS, Index
-from kfbench.formats.base.sealed import SealedFormat, written
+from kfbench.formats.base.format import shapes_of
+from kfbench.formats.base.index import Index
+from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.sealed import SealedFormat
 from kfbench.kernels.formats import kip98 as kernels
 from kfbench.kernels.wire import status
 from kfbench.records import Records, Shapes
 
-CARRIED: Final = Capabilities(
+CAPABILITIES: Final = Capabilities(
     timestamps=True,
     headers=False,
     empty_batches=True,
-    batch_fields=frozenset(
-        {
-            "base_offset",
-            "last_offset",
-            "base_timestamp_ms",
-            "max_timestamp_ms",
-            "append_time_ms",
-            "timestamp_type",
-            "producer_id",
-            "producer_epoch",
-            "base_sequence",
-            "is_transactional",
-            "is_control",
-        }
-    ),
+    batch_fields=FIELD_NAMES - {"partition_leader_epoch", "delete_horizon_ms", "tagged_fields"},
     codecs=tuple(CODECS),
 )
 
 
+class Kip98Reading(Reading):
+    """Batches of kip98 while they are read."""
+
+    def __init__(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> None:
+        self.data, self.positions, self.damage = data, positions, Damage(positions, on_error)
+        batches, state = len(positions) - 1, self.damage.state
+        codecs, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64)
+        any_codec, two_clocks = kernels.survey(data, positions, codecs, bodies, state)
+        self.source, self.starts, self.ends = data, bodies, positions[1:]
+        if any_codec:
+            stops = np.where(state == status.SOUND, self.ends, bodies)
+            self.source, self.starts, self.ends = self.damage.plain(data, bodies, stops, codecs, codec_of, allowance)
+        self.counts, limits = np.empty(batches, np.int64), allowance.limits
+        record_room = kernels.count(
+            data, positions, self.source, self.starts, self.ends, limits.batch_records, state, self.counts
+        )
+        self.index, self.bounds = Index(record_room, two_clocks=two_clocks), np.empty(batches + 1, np.int64)
+        kernels.index(
+            data, positions, self.source, self.starts, self.ends, self.counts, limits.field_bytes, state,
+            *self.index.columns, self.bounds,
+        )  # fmt: skip
+        records = int(self.bounds[-1])
+        self.index.cut(records)
+        self.header_bounds = np.zeros(records + 1, np.int64)
+
+    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:  # noqa: ARG002
+        sound = self.sound
+        rows = np.zeros(len(sound), BATCH)
+        kernels.describe(self.data, self.positions, self.source, self.starts, self.ends, self.counts, sound, rows)
+        return rows
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Kip98Format(SealedFormat):
-    """The paper layout."""
-
     name: str = "kip98"
     magic: int = kernels.THIS_MAGIC
     summary: str = "the batch as the text of KIP-98 has it, never shipped"
-    capabilities: Capabilities = CARRIED
+    capabilities: Capabilities = CAPABILITIES
+    origin: Origin = "proposed"
+    is_told_by_magic: ClassVar[bool] = False
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", kernels.CRC, kernels.ATTRIBUTES)
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
@@ -78,11 +97,10 @@ class Kip98Format(SealedFormat):
         codec: int,
         out: Bytes,
         positions: Int64,
-        first: int = 0,
-    ) -> tuple[bool, Int64]:
-        bodies = np.empty(len(bounds) - 1, np.int64)
+        bodies: Int64,
+    ) -> tuple[int, int]:
         problem, batch = kernels.encode(records.columns, bounds, fields.rows, codec, out, positions, bodies)
-        return written(problem, first + batch), bodies
+        return problem, batch
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         kernels.sizes(shapes_of(records).columns, bounds, fields.rows, out)
@@ -92,51 +110,16 @@ class Kip98Format(SealedFormat):
         kernels.breakdown(shapes_of(records).columns, bounds, fields.rows, out)
         return dict(zip(kernels.PARTS, out.tolist(), strict=True))
 
-    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        batches = len(positions) - 1
-        damage = Damage(positions, on_error)
-        codecs, counts, bodies = np.empty(batches, np.int8), np.empty(batches, np.int64), np.empty(batches, np.int64)
-        any_codec, append = kernels.survey(data, positions, codecs, bodies, damage.state)
-        source, starts, ends = data, bodies, positions[1:]
-        if any_codec:
-            stops = np.where(damage.state == status.SOUND, ends, bodies)
-            source, starts, ends = damage.plain(data, bodies, stops, codecs, codec_of, allowance)
-        limits = allowance.limits
-        n = kernels.count(data, positions, source, starts, ends, limits.batch_records, damage.state, counts)
-
-        index = Index(n, two_clocks=append)
-        bounds = np.empty(batches + 1, np.int64)
-        kernels.index(
-            data, positions, source, starts, ends, counts, limits.field_bytes, damage.state, *index.columns, bounds
-        )
-        errors = damage.errors()
-        index.cut(int(bounds[-1]))
-        records = index.records(source, np.zeros(bounds[-1] + 1, np.int64), NO_HEADERS)
-        if errors:
-            bounds = np.append(bounds[:-1][damage.state == status.SOUND], bounds[-1])
-        return DecodedLog(
-            records=records,
-            bounds=bounds,
-            create_timestamps_ms=index.created,
-            rows=partial(_rows, data, positions, source, starts, ends, counts, damage.state),
-            format_name=self.name,
-            errors=errors,
-        )
-
-
-def _rows(
-    data: Bytes,
-    positions: Int64,
-    source: Bytes,
-    starts: Int64,
-    ends: Int64,
-    counts: Int64,
-    state: NDArray[np.int8],
-) -> NDArray[np.void]:
-    sound = np.flatnonzero(state == status.SOUND)
-    rows = np.zeros(len(sound), BATCH)
-    kernels.describe(data, positions, source, starts, ends, counts, sound, rows)
-    return rows
+    def _read(
+        self,
+        data: Bytes,
+        positions: Int64,
+        on_error: OnError,
+        allowance: Allowance,
+        part: Part = "all",  # noqa: ARG002
+        check_crcs: bool = True,  # noqa: ARG002
+    ) -> Reading:
+        return Kip98Reading(data, positions, on_error, allowance)
 
 
 FORMATS = (Kip98Format(),)

@@ -15,7 +15,7 @@ own offset is the last inner one, so a broker that assigns offsets has to recomp
 lz4 frame's header checksum also covers the frame's magic, a fault that v1 mended.
 """
 
-from kfbench.formats.base.format import Capabilities
+from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.messages import MessageFormat
 
 FORMATS = (

@@ -8,7 +8,7 @@ sets the wrapper's offset and touches nothing else. The wrapper's timestamp is t
 time, which readers then give for every inner message.
 """
 
-from kfbench.formats.base.format import Capabilities
+from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.messages import MessageFormat
 
 FORMATS = (

@@ -15,4 +15,4 @@ valueLength varint, value}`. Null is length -1. Deltas count from the first reco
 
 from kfbench.formats.base.batched import BatchedFormat
 
-FORMATS = (BatchedFormat(name="v2", magic=2, summary="what Kafka ships since 0.11 (KIP-98)"),)
+FORMATS = (BatchedFormat(name="v2", magic=2, summary="what Kafka ships since 0.11 (KIP-98)", origin="shipped"),)

@@ -30,7 +30,7 @@ from kfbench.layouts import TAGGED_BIT as TAGGED
 from kfbench.layouts import UNSIGNED_BIT as UNSIGNED
 
 FORMATS = tuple(
-    BatchedFormat(name=name, magic=3, summary=summary, features=features)
+    BatchedFormat(name=name, magic=3, summary=summary, features=features, origin="proposed" if name == "v3" else "own")
     for name, features, summary in (
         ("v3", BARE, "KIP-931 as proposed"),
         ("v3-attributes-only", BARE | FIXED, "KIP-931's first half alone: no record attributes"),

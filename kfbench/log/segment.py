@@ -15,8 +15,7 @@ from kfbench.arrays import Bytes, as_bytes, rows_joined
 from kfbench.batches import BATCH, DecodedLog, EncodedLog
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, KfbenchError
-from kfbench.formats import BY_MAGIC, FORMATS, Entries
-from kfbench.formats.base.damage import OnError
+from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, OnError
 from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
 from kfbench.log.writing import chained
@@ -86,7 +85,7 @@ def _read(path: Path) -> Bytes:
 
 def _together(parts: list[DecodedLog]) -> DecodedLog:
     if not parts:
-        return FORMATS["v2"].decode(b"")
+        return FORMATS[BASE_FORMAT].decode(b"")
     if len(parts) == 1:
         return parts[0]
     return DecodedLog(

@@ -12,8 +12,7 @@ from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
 from kfbench.codecs import CODEC_NAMES, Allowance
 from kfbench.errors import CorruptLog
-from kfbench.formats import BY_MAGIC, FORMATS, Format
-from kfbench.formats.base.batched import BatchedFormat
+from kfbench.formats import FORMATS, Format, format_of
 from kfbench.kernels.wire import frames
 from kfbench.layouts import SHARED_HEADERS, V3_FEATURES_MASK
 from kfbench.records import Records
@@ -49,17 +48,10 @@ def kinds_of(log: DecodedLog) -> tuple[Int64, list[Kind]]:
     found, number = np.unique(packed, return_inverse=True)
     named = FORMATS[log.format_name] if log.format_name else None
     kinds = [
-        Kind(fmt=named or _format_of(each & 7, each & ~0x3F), codec=CODEC_NAMES[each >> 3 & 7])
+        Kind(fmt=named or format_of(each & 7, each & ~0x3F), codec=CODEC_NAMES[each >> 3 & 7])
         for each in found.tolist()
     ]
     return number.astype(np.int64), kinds
-
-
-def _format_of(magic: int, features: int) -> Format:
-    if magic != 3:
-        return BY_MAGIC[magic]
-    named = (fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
-    return next(named, None) or BatchedFormat(name="v3", magic=3, summary="unnamed", features=features)
 
 
 def write_batches(

@@ -22,8 +22,9 @@ WITNESSES: Final[dict[str, tuple[str, Callable[[memoryview], int]]]] = {
 def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
     """Return what differs in the first whole entry whose stored checksum is not the witness's; None if all agree.
 
-    fmt: the format of all entries. Unless given, the magic byte of each names it (`BY_MAGIC`), and unknown magics are
-    left out. An entry is a batch; in v0, v1 and enriched a message, which may be a wrapper around others.
+    fmt: the format of all entries. Unless given, the magic byte of each names it (`BY_MAGIC`). Unknown magics are left
+    out, and so are formats without a checksum. An entry is a batch; in v0, v1 and enriched a message, which may be a
+    wrapper around others.
     """
     data = as_bytes("data", data)
     entries = Entries.of(data)
@@ -31,7 +32,7 @@ def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
     view = memoryview(data)
     for number, (start, end, magic) in enumerate(zip(starts, ends, entries.magics.tolist(), strict=True)):
         found = fmt or BY_MAGIC.get(magic)
-        if found is None:
+        if found is None or found.checksum is None:
             continue
         algorithm, position, covers_from = found.checksum
         at = start + position

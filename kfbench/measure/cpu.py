@@ -104,7 +104,7 @@ def prepare(
         return Arm(call=lambda: fmt.decode(view), before=lambda: np.copyto(view, log), verify=verify)
 
     def decode_metadata(fmt: Format, log: Bytes) -> Arm:
-        if type(fmt).decode_metadata is Format.decode_metadata:  # which decodes all, and does more beside
+        if not fmt.has_metadata_reader:  # `decode_metadata` decodes all
             return decode(fmt, log)
         view = buffer[: len(log)]
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kfbench.batches import EncodedLog
-from kfbench.codecs import CODECS, Allowance, Codec, Stream
+from kfbench.codecs import CODECS, Codec, Stream
 from kfbench.formats import Format
-from kfbench.formats.base.batch_reading import Reading
-from kfbench.formats.base.batched import BatchedFormat
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.verify import Unverified, verify_metadata
@@ -49,7 +47,7 @@ class Measured:
 
 
 def has_prefix(fmt: Format) -> bool:
-    return isinstance(fmt, BatchedFormat) and bool(fmt.features & HEADERS_FIRST_BIT)
+    return bool(fmt.features & HEADERS_FIRST_BIT)
 
 
 def measure_prefixes(
@@ -57,7 +55,7 @@ def measure_prefixes(
 ) -> list[Measured]:
     """Raises Unverified where the prefix says something else than the whole."""
     codec = CODECS[codec_name]
-    payloads = compressed_payloads(fmt, log)
+    payloads = fmt.compressed_bodies(log)
     wanted = [_wanted_bytes(codec, payload) for payload in payloads]
     streams = [codec.stream(payload) for payload in payloads]
     plain = [codec.decompress(payload) for payload in payloads]
@@ -99,13 +97,6 @@ def measure_prefixes(
         )
         for (operation, arm, (taken_bytes, plain_bytes), _), each in zip(timed, samples, strict=True)
     ]
-
-
-def compressed_payloads(fmt: Format, log: EncodedLog) -> list[memoryview]:
-    """What the codec made of each batch."""
-    read = Reading(log.data, log.positions, fmt.magic, "raise", Allowance.of(len(log.data), None))
-    view = log.data.data
-    return [view[start:end] for start, end in zip(read.starts, read.ends, strict=True) if start < end]
 
 
 def _wanted_bytes(codec: Codec, payload: memoryview) -> int:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kfbench import FORMATS, EncodedLog, Records
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Bytes
 from kfbench.codecs import Allowance
-from kfbench.formats.base.batch_reading import Reading
+from kfbench.formats.base.batch_reading import BatchReading
 from kfbench.kernels.formats import batch
 from kfbench.kernels.formats.batch_header import TAIL_COUNT, V2_COUNT
 
@@ -14,8 +14,10 @@ RECORDS = Records.from_lists([b"value"] * 100)
 COUNTS_AT = {"v2": V2_COUNT, "v3-attributes-only": TAIL_COUNT}
 
 
-def reading_of(name: str, log: EncodedLog, data: Bytes) -> Reading:
-    return Reading(data, log.positions, FORMATS[name].magic, "skip", Allowance.of(len(data), None), check_crcs=False)
+def reading_of(name: str, log: EncodedLog, data: Bytes) -> BatchReading:
+    return BatchReading(
+        data, log.positions, FORMATS[name].magic, "skip", Allowance.of(len(data), None), check_crcs=False
+    )
 
 
 def set_count(name: str, data: Bytes, count: int) -> None:
@@ -23,9 +25,12 @@ def set_count(name: str, data: Bytes, count: int) -> None:
     data[at : at + 4] = np.frombuffer(count.to_bytes(4, "big"), np.uint8)
 
 
-def bounds_of(reading: Reading, way: str) -> list[int]:
-    bounds: Int64 = reading.index()[2] if way == "index" else reading.times()[2]
-    return [int(bound) for bound in bounds]
+def bounds_of(reading: BatchReading, way: str) -> list[int]:
+    if way == "index":
+        reading.read_columns()
+    else:
+        reading.read_times()
+    return [int(bound) for bound in reading.bounds]
 
 
 @pytest.mark.parametrize("way", ["index", "times"])
@@ -60,7 +65,8 @@ def test_shared_headers_that_become_more_stay_inside_the_room_for_them(own: list
     assert len(one.data) == len(two.data)
     data = one.data.copy()
     reading = reading_of(fmt.name, one, data)
-    index, header_bounds, bounds = reading.index()
+    reading.read_columns()
+    header_bounds = reading.header_bounds
     assert header_bounds[-1] == 10 + len(own)
     data[:] = two.data
 
@@ -68,7 +74,7 @@ def test_shared_headers_that_become_more_stay_inside_the_room_for_them(own: list
     columns = [np.full(room + behind, -7, kind) for kind in (np.int32, np.int64, np.int32, np.int64)]
     batch.index_headers_featured(
         reading.data, reading.positions, reading.magic, reading.source, reading.starts, reading.ends,
-        *reading.shared, reading.damage.state, index.columns, header_bounds, bounds,
+        *reading.shared, reading.damage.state, reading.index.columns, header_bounds, reading.bounds,
         tuple(column[:room] for column in columns),
     )  # fmt: skip
     assert [column[room:].tolist() for column in columns] == [[-7] * behind] * 4

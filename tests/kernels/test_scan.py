@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench.broker.batch_headers import HEADER, NOT_SAID, UNSET, headers
-from kfbench.broker.source import is_told_by_magic
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS
 from kfbench.kernels.formats import scan
@@ -84,7 +83,7 @@ def test_damage_is_named_by_its_batch_or_read(name: str, data: st.DataObject) ->
     log[at] ^= byte
     cut = log[: data.draw(st.integers(0, len(log)))]
     fmt = FORMATS[name]
-    named = data.draw(st.booleans()) or not is_told_by_magic(fmt)  # else a sound batch is read as another format's
+    named = data.draw(st.booleans()) or not fmt.is_told_by_magic  # else a sound batch is read as another format's
     before = sound[sound["position"] + sound["size_bytes"] <= min(at, len(cut))]
     damaged = int(before["position"][-1] + before["size_bytes"][-1]) if len(before) else 0
     try:
@@ -151,7 +150,7 @@ def test_recorded_segments(name: str) -> None:
 def test_counts_are_those_that_headers_say(name: str, data: st.DataObject) -> None:
     """1 where a header does not say it, or says none."""
     log = np.frombuffer(encoded(data, name), np.uint8)
-    if not is_told_by_magic(FORMATS[name]):
+    if not FORMATS[name].is_told_by_magic:
         return
     batches, _ = reference_decode(name, bytes(log))
     positions = np.array([*(batch.position for batch in batches), len(log)])

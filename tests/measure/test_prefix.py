@@ -11,7 +11,7 @@ from kfbench import FORMATS, BatchFields, Limits
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
 from kfbench.errors import CorruptLog
-from kfbench.measure.prefix import AA, ARMS, LOST, WHOLE, compressed_payloads, has_prefix, measure_prefixes
+from kfbench.measure.prefix import AA, ARMS, LOST, WHOLE, has_prefix, measure_prefixes
 from kfbench.measure.verify import Unverified
 from kfbench.workloads.grid import GridPoint
 from tests.common import records_of
@@ -46,7 +46,7 @@ def test_a_prefix_takes_no_more_than_its_blocks(name: str, codec: str) -> None:
         assert prefix.metadata_bytes <= prefix.plain_bytes == least
         assert prefix.plain_bytes < whole.plain_bytes / 2
         assert 0 < prefix.compressed_bytes < whole.compressed_bytes / 2
-        assert whole.compressed_bytes == sum(map(len, compressed_payloads(fmt, log)))
+        assert whole.compressed_bytes == sum(map(len, fmt.compressed_bodies(log)))
     assert found[AA, "aa"].plain_bytes == found[AA, "measure"].plain_bytes
     for row in found.values():
         assert len(row.samples.cpu_ns) == 5 and row.samples.cpu_ns.min() > 0
@@ -68,8 +68,8 @@ def test_a_reader_that_says_something_else_is_not_timed(monkeypatch: pytest.Monk
 def test_the_payloads_are_what_the_codec_made() -> None:
     log = FMT.encode(SAMPLE.records, SAMPLE.bounds, "zstd")
     plain = FMT.encode(SAMPLE.records, SAMPLE.bounds)
-    made = [CODECS["zstd"].decompress(payload) for payload in compressed_payloads(FMT, log)]
-    assert made == [bytes(payload) for payload in compressed_payloads(FMT, plain)]
+    made = [CODECS["zstd"].decompress(payload) for payload in FMT.compressed_bodies(log)]
+    assert made == [bytes(payload) for payload in FMT.compressed_bodies(plain)]
 
 
 # What goes unseen
@@ -78,7 +78,7 @@ def test_the_payloads_are_what_the_codec_made() -> None:
 def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
     """One batch whose compressed payload is changed, under a right length and CRC."""
     log = log or FMT.encode(SAMPLE.records, len(SAMPLE.records), codec)
-    (payload,) = compressed_payloads(FMT, log)
+    (payload,) = FMT.compressed_bodies(log)
     data = bytes(log)[: -len(payload)] + change(bytes(payload))
     return sealed(data[:8] + struct.pack(">i", len(data) - 12) + data[12:])
 

@@ -1,8 +1,8 @@
-"""Reading batches of v2 and v3: header by header, through the codec, into columns."""
+"""Reading batches of v2 and v3: headers, then the codec, then the columns of records."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,24 @@ from kfbench.batches import BATCH
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Headers, Index, header_room
+from kfbench.formats.base.reading import Reading
 from kfbench.kernels.formats import batch, batch_header, shared_headers
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 
-NONE_SHARED: Final = np.empty(0, np.int64), np.empty(0, np.int64)
+
+class SharedHeaders(NamedTuple):
+    """Where tag 1 of each batch lies in the source. A batch without it has equal bounds."""
+
+    starts: Int64
+    stops: Int64
 
 
-class Reading:
-    """One log of magic 2 or 3 on its way to columns."""
+NONE_SHARED: Final = SharedHeaders(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class BatchReading(Reading):
+    """Batches of magic 2 or 3 while they are read: first `decompress`, then `read_columns` or `read_times`."""
 
     def __init__(
         self,
@@ -32,7 +41,7 @@ class Reading:
         allowance: Allowance,
         check_crcs: bool = True,
     ) -> None:
-        if positions.flags.writeable:  # an encoder's own; survey and index are compiled for read-only ones
+        if positions.flags.writeable:  # an encoder's own; kernels that read are compiled for read-only ones
             positions = read_only(positions)
         self.data, self.positions, self.magic, self.allowance = data, positions, magic, allowance
         self.check_crcs = check_crcs
@@ -40,36 +49,39 @@ class Reading:
         batches = len(positions) - 1
         self.codecs, self.counts = np.empty(batches, np.int8), np.empty(batches, np.int64)
         bodies = np.empty(batches, np.int64)
-        self.shared = (np.empty(batches, np.int64), np.empty(batches, np.int64)) if magic == 3 else NONE_SHARED
-        self.records, self.any_codec, self.two_clocks, self.featured = batch_header.survey(
+        self.shared = NONE_SHARED
+        if magic == 3:
+            self.shared = SharedHeaders(np.empty(batches, np.int64), np.empty(batches, np.int64))
+        # Featured: any batch is unsigned, headers first or tagged. Other kernels read these.
+        self.record_room, self.any_codec, self.two_clocks, self.is_featured = batch_header.survey(
             data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes, check_crcs,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
         )  # fmt: skip
         self.source, self.starts, self.ends = data, bodies, positions[1:]
         self.payload_ends = self.ends
-        self.plain_bytes: int | None = None  # what the metadata alone took
-        self.any_shared = bool(self.featured and np.any(self.shared[0] != self.shared[1]))
+        self.made_bytes: int | None = None  # plain bytes made for the metadata alone
+        self.any_shared = bool(self.is_featured and np.any(self.shared.starts != self.shared.stops))
 
     def decompress(self, metadata_only: bool = False) -> None:
-        """metadata_only: where the headers come first, no more than they is decompressed."""
+        """Make the bodies plain. metadata_only: of batches with headers first, make no more than the metadata plain."""
         if not self.any_codec:
             return
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
-        behind = self.data if self.any_shared else None  # tag 1 lies outside the codec
-        given = self.data, self.starts, stops, self.codecs, codec_of, self.allowance
+        appendix = self.data if self.any_shared else None  # tag 1 lies outside the codec
+        bodies = self.data, self.starts, stops, self.codecs, codec_of, self.allowance
         if metadata_only:
-            self.source, self.starts, self.ends, self.payload_ends, self.plain_bytes = self.damage.metadata(
-                *given, self._headers_first, behind
+            self.source, self.starts, self.ends, self.payload_ends, self.made_bytes = self.damage.metadata(
+                *bodies, self._headers_first, appendix
             )
         else:
-            self.source, self.starts, self.ends = self.damage.plain(*given, behind)
+            self.source, self.starts, self.ends = self.damage.plain(*bodies, appendix)
             self.payload_ends = self.ends
         too_many = self.counts > (self.ends - self.starts) // layouts.MIN_RECORD_BYTES
         self.damage.state[(self.damage.state == status.SOUND) & too_many] = status.COUNT
-        self.records = int(self.counts[self.damage.state == status.SOUND].sum())
+        self.record_room = int(self.counts[self.damage.state == status.SOUND].sum())
         if self.any_shared:
             moved = len(self.source) - len(self.data)
-            self.shared = self.shared[0] + moved, self.shared[1] + moved
+            self.shared = SharedHeaders(self.shared.starts + moved, self.shared.stops + moved)
 
     @cached_property
     def _headers_first(self) -> NDArray[np.bool_]:
@@ -77,15 +89,17 @@ class Reading:
         if self.magic != 3:
             return np.zeros(len(self.codecs), np.bool_)
         attributes = self.data[self.positions[:-1] + batch_header.ATTRIBUTES].astype(np.int64) << 8
-        found: NDArray[np.bool_] = (self.damage.state == status.SOUND) & (attributes & layouts.HEADERS_FIRST_BIT != 0)
-        return found
+        is_first: NDArray[np.bool_] = (self.damage.state == status.SOUND) & (
+            attributes & layouts.HEADERS_FIRST_BIT != 0
+        )
+        return is_first
 
-    def index(self) -> tuple[Index, Int64, Int64]:
-        """The columns, header bounds int64[records + 1] and bounds int64[batches + 1]."""
-        index = Index(self.records, two_clocks=self.two_clocks)
-        header_bounds, bounds = np.empty(self.records + 1, np.int64), np.empty(len(self.positions), np.int64)
+    def read_columns(self) -> None:
+        """Read `index`, `header_bounds` and `bounds`; the headers of records are left to `records`."""
+        index = Index(self.record_room, two_clocks=self.two_clocks)
+        header_bounds, bounds = np.empty(self.record_room + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
-        self.allowance.log_headers = (batch.index_featured if self.featured else batch.index)(
+        self.allowance.log_headers = (batch.index_featured if self.is_featured else batch.index)(
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.payload_ends,
             *self.shared,
             (limits.batch_headers, limits.field_bytes, self.allowance.log_headers), self.check_crcs,
@@ -93,54 +107,50 @@ class Reading:
         )  # fmt: skip
         n = int(bounds[-1])
         index.cut(n)
-        return index, header_bounds[: n + 1], bounds
+        self.index, self.header_bounds, self.bounds = index, header_bounds[: n + 1], bounds
 
-    def times(self) -> tuple[Int64, Int64, Int64]:
-        """Timestamps, offsets and bounds int64[batches + 1]."""
-        if self.featured:  # where headers come first, no length leads from record to record; the others are rare
-            index, _, bounds = self.index()
-            return index.timestamps, index.offsets, bounds
-        timestamps, offsets = np.empty(self.records, np.int64), np.empty(self.records, np.int64)
-        bounds = np.empty(len(self.positions), np.int64)
+    def read_times(self) -> tuple[Int64, Int64]:
+        """Return timestamps and offsets, and set `bounds`."""
+        if self.is_featured:  # headers first has no lengths to go from record to record; the others are rare
+            self.read_columns()
+            return self.index.timestamps, self.index.offsets
+        timestamps, offsets = np.empty(self.record_room, np.int64), np.empty(self.record_room, np.int64)
+        self.bounds = np.empty(len(self.positions), np.int64)
         batch.times(
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.damage.state,
-            timestamps, offsets, bounds,
+            timestamps, offsets, self.bounds,
         )  # fmt: skip
-        return timestamps, offsets, bounds
+        return timestamps, offsets
 
-    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """One BATCH row a sound batch."""
-        sound = self._sound
-        found = np.zeros(len(sound), BATCH)
-        (batch.describe_featured if self.featured else batch.describe)(
-            self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, *self.shared,
-            sound, found,
-        )  # fmt: skip
-        if self.any_shared:  # an encoder shares no fewer than it can
-            shared = np.empty(len(sound), np.int64)
-            shared_headers.count(records.columns, bounds, shared)
-            found["canonical"] &= (found["shared_headers"] == 0) | (found["shared_headers"] == shared)
-        return found
+    def records(self) -> Records:
+        return self.index.records(self.source, self.header_bounds, self._headers())
 
-    def headers(self, index: Index, header_bounds: Int64, bounds: Int64) -> Headers:
-        """Lengths and starts of the header keys, then of the header values."""
-        headers = int(header_bounds[-1])
+    def _headers(self) -> Headers:
+        headers = int(self.header_bounds[-1])
         if not headers:
             return NO_HEADERS
         room = header_room(headers)
-        (batch.index_headers_featured if self.featured else batch.index_headers)(
+        (batch.index_headers_featured if self.is_featured else batch.index_headers)(
             self.data, self.positions, self.magic, self.source, self.starts, self.ends, *self.shared,
-            self.damage.state, index.columns, header_bounds, bounds, room,
+            self.damage.state, self.index.columns, self.header_bounds, self.bounds, tuple(room),
         )  # fmt: skip
         return room
 
-    def sound_bounds(self, bounds: Int64) -> Int64:
-        """Without the batches that are damaged."""
-        return np.append(bounds[:-1][self.damage.state == status.SOUND], bounds[-1])
+    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
+        sound = self.sound
+        rows = np.zeros(len(sound), BATCH)
+        (batch.describe_featured if self.is_featured else batch.describe)(
+            self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, *self.shared,
+            sound, rows,
+        )  # fmt: skip
+        if self.any_shared:  # an encoder shares as many as it can
+            shared = np.empty(len(sound), np.int64)
+            shared_headers.count(records.columns, bounds, shared)
+            rows["canonical"] &= (rows["shared_headers"] == 0) | (rows["shared_headers"] == shared)
+        return rows
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:
-        """The tagged fields of each sound batch that are not the format's own."""
-        sound = self._sound
+        sound = self.sound
         starts, sizes = np.empty(len(sound), np.int64), np.empty(len(sound), np.int64)
         batch.other_tags(self.data, self.positions, sound, starts, sizes)
         return [
@@ -149,5 +159,18 @@ class Reading:
         ]
 
     @property
-    def _sound(self) -> Int64:
-        return np.flatnonzero(self.damage.state == status.SOUND)
+    def has_tags(self) -> bool:
+        return bool(self.is_featured)
+
+    @property
+    def is_metadata(self) -> bool:
+        return self.made_bytes is not None and bool(np.any(self.payload_ends > self.ends))
+
+    @property
+    def plain_bytes(self) -> int:
+        return int((self.ends - self.starts).sum()) if self.made_bytes is None else self.made_bytes
+
+    def compressed_bodies(self) -> list[memoryview]:
+        """The compressed body of each batch that has records; for a reading that was not decompressed."""
+        view = self.data.data
+        return [view[start:end] for start, end in zip(self.starts, self.ends, strict=True) if start < end]

@@ -1,32 +1,31 @@
-"""What v2 and v3 share: batches with a header of their own and records of varints (`DefaultRecordBatch`)."""
+"""Batches of records written as varints, as `DefaultRecordBatch` has them: what v2 and v3 share."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench import layouts
-from kfbench.arrays import Bytes, Int64, as_bytes
-from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import FIELD_NAMES, BatchFields, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance
-from kfbench.formats.base.batch_reading import Reading
+from kfbench.formats.base.batch_reading import BatchReading
+from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import OnError
-from kfbench.formats.base.entries import Entries
-from kfbench.formats.base.format import Capabilities, Checksum, shapes_of
-from kfbench.formats.base.index import Index, header_counts
-from kfbench.formats.base.sealed import SealedFormat, written
+from kfbench.formats.base.format import shapes_of
+from kfbench.formats.base.index import Index
+from kfbench.formats.base.reading import Part, Reading
+from kfbench.formats.base.sealed import SealedFormat
 from kfbench.kernels.formats import batch_header, headers_first, rows, shared_headers
-from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
 ONE_SHARED: Final = np.zeros(1, np.int64)  # no batch shares headers in tag 1
 
 
-def carried(features: int) -> Capabilities:
-    """What a batch with these features carries: all but a caller's tagged fields, where there are none."""
+def _capabilities(features: int) -> Capabilities:
+    """Return what a batch with these features carries: all but, without TAGGED_BIT, a caller's tagged fields."""
     return Capabilities(
         timestamps=True,
         headers=True,
@@ -61,16 +60,18 @@ class BatchedFormat(SealedFormat):
     magic: int
     summary: str
     features: int = 0
+    origin: Origin = "own"
     capabilities: Capabilities = field(init=False)
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
+    has_metadata_reader: ClassVar[bool] = True
     _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capabilities", carried(self.features))
+        object.__setattr__(self, "capabilities", _capabilities(self.features))
         object.__setattr__(self, "_kernels", _kernels_for(self.features))
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
-        """How many headers of each batch go into tag 1: int64[batches], or one item for all."""
+        """Return how many headers of each batch go into tag 1: int64[batches], or one item for all."""
         if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
             return ONE_SHARED
         shared = np.empty(len(bounds) - 1, np.int64)
@@ -97,14 +98,13 @@ class BatchedFormat(SealedFormat):
         codec: int,
         out: Bytes,
         positions: Int64,
-        first: int = 0,
-    ) -> tuple[bool, Int64]:
-        bodies = np.empty(len(bounds) - 1, np.int64)
+        bodies: Int64,
+    ) -> tuple[int, int]:
         problem, batch = self._kernels.encode(
             records.columns, bounds, fields.rows, fields.tags, self._shared(records, bounds),
             self.magic, self.features, codec, out, positions, bodies,
         )  # fmt: skip
-        return written(problem, first + batch), bodies
+        return problem, batch
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         columns, shared = shapes_of(records).columns, self._shared(records, bounds)
@@ -123,22 +123,23 @@ class BatchedFormat(SealedFormat):
                 del parts[name]
         return parts
 
-    def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
-        read = Reading(data, positions, self.magic, on_error, allowance)
-        read.decompress()
-        index, header_bounds, bounds = read.index()
-        errors = read.damage.errors()
-        records = index.records(read.source, header_bounds, read.headers(index, header_bounds, bounds))
-        if errors:
-            bounds = read.sound_bounds(bounds)
-        return DecodedLog(
-            records=records,
-            bounds=bounds,
-            create_timestamps_ms=index.created,
-            rows=partial(read.rows, records, bounds),
-            tags=read.tags if read.featured else None,
-            errors=errors,
-        )
+    def _read(
+        self,
+        data: Bytes,
+        positions: Int64,
+        on_error: OnError,
+        allowance: Allowance,
+        part: Part = "all",
+        check_crcs: bool = True,
+    ) -> Reading:
+        read = BatchReading(data, positions, self.magic, on_error, allowance, check_crcs)
+        read.decompress(metadata_only=part != "all")
+        read.read_columns()
+        return read
+
+    def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
+        allowance = Allowance.of(len(log.data), None)
+        return BatchReading(log.data, log.positions, self.magic, "raise", allowance).compressed_bodies()
 
     def _fetch(
         self,
@@ -154,31 +155,8 @@ class BatchedFormat(SealedFormat):
         rows.fetch(data, positions, self.magic, indices, state, index.columns)
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
-        read = Reading(data, positions, self.magic, "raise", allowance, check_crcs=False)
+        read = BatchReading(data, positions, self.magic, "raise", allowance, check_crcs=False)
         read.decompress(metadata_only=True)
-        timestamps, offsets, bounds = read.times()
+        timestamps, offsets = read.read_times()
         read.damage.errors()
-        return DecodedTimes(timestamps, offsets, bounds)
-
-    def decode_metadata(
-        self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
-    ) -> DecodedMetadata:
-        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
-        entries = Entries.of(data)
-        read = Reading(data, entries.positions, self.magic, on_error, Allowance.of(len(data), limits), check_crcs)
-        read.decompress(metadata_only=True)
-        index, header_bounds, bounds = read.index()
-        errors = read.damage.errors()
-        if errors:
-            bounds = read.sound_bounds(bounds)
-        return DecodedMetadata(
-            timestamps_ms=index.timestamps,
-            offsets=index.offsets,
-            key_lengths=index.key_lengths,
-            value_lengths=index.value_lengths,
-            header_counts=header_counts(header_bounds),
-            bounds=bounds,
-            plain_bytes=int((read.ends - read.starts).sum()) if read.plain_bytes is None else read.plain_bytes,
-            errors=[*errors, *entries.errors(on_error)],
-            trailing_bytes=entries.trailing_bytes,
-        )
+        return DecodedTimes(timestamps, offsets, read.bounds)

@@ -1,8 +1,8 @@
-"""What is broken in a log while it is read, and what to say of it."""
+"""The damage of a log while it is read: the state of each batch, its errors, and bodies that a codec refuses."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,47 @@ from kfbench.uvarint import MOST_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]
 FindCodec = Callable[[int], Codec]  # by its number in the attributes
-CHOICES: Final = ("raise", "skip")
+ON_ERROR: Final = ("raise", "skip")
 
 
-def check_choice(on_error: str) -> None:
-    """Raises InvalidRecords."""
-    if on_error not in CHOICES:
+class PlainBodies(NamedTuple):
+    """Bodies of batches without their codec: that of batch b is source[starts[b]:ends[b]]."""
+
+    source: Bytes
+    starts: Int64
+    ends: Int64
+
+
+class PlainMetadata(NamedTuple):
+    """Bodies of batches, of some no more than the metadata, which comes first.
+
+    payload_ends: where the payload ends, or NEVER where it was not decompressed. made_bytes: plain bytes made in all.
+    """
+
+    source: Bytes
+    starts: Int64
+    ends: Int64
+    payload_ends: Int64
+    made_bytes: int
+
+
+def check_on_error(on_error: str) -> None:
+    """Raise InvalidRecords unless it is "raise" or "skip"."""
+    if on_error not in ON_ERROR:
         raise InvalidRecords(f'on_error: "raise" or "skip" is wanted, not {on_error!r}')
 
 
 class Damage:
-    """The state of each batch: int8, one of `kernels.status`."""
+    """The damage of some batches. state: int8 per batch, one of `kernels.wire.status`."""
 
     def __init__(self, positions: Int64, on_error: OnError) -> None:
-        check_choice(on_error)
+        check_on_error(on_error)
         self.positions, self.on_error = positions, on_error
         self.state = np.zeros(len(positions) - 1, np.int8)
         self._reasons: dict[int, str] = {}
 
     def __len__(self) -> int:
-        """How many batches are broken."""
+        """The number of damaged batches."""
         return int(np.count_nonzero(self.state))
 
     def plain(
@@ -46,19 +67,20 @@ class Damage:
         codecs: NDArray[np.int8],
         find: FindCodec,
         allowance: Allowance,
-        behind: Bytes | None = None,
-        most: Int64 | None = None,
-    ) -> tuple[Bytes, Int64, Int64]:
-        """data[starts[b]:ends[b]] of each batch, decompressed where it has a codec: (source, its starts, its ends).
+        appendix: Bytes | None = None,
+        limit_bytes: Int64 | None = None,
+    ) -> PlainBodies:
+        """Decompress data[starts[b]:ends[b]] of each batch that has a codec.
 
-        A batch that its codec refuses is empty, and its state says so. `behind` is put at the source's end. most:
-        int64[batches], what each may decompress to where that is known.
+        A body that its codec refuses becomes empty, and the batch's state says so. appendix: bytes to put behind the
+        last body. limit_bytes: int64[batches], the largest plain size of each body, where it is known.
         """
 
-        def part(b: int, codec: int, payload: Bytes) -> bytes:
-            return self._decompressed(find(codec), payload, b, allowance, None if most is None else int(most[b]))
+        def plain_body(b: int, codec: int, body: Bytes) -> bytes:
+            most_bytes = None if limit_bytes is None else int(limit_bytes[b])
+            return self._decompress(find(codec), body, b, allowance, most_bytes)
 
-        return self._replaced(data, starts, ends, codecs, part, behind)
+        return self._replace_bodies(data, starts, ends, codecs, plain_body, appendix)
 
     def metadata(
         self,
@@ -69,65 +91,60 @@ class Damage:
         find: FindCodec,
         allowance: Allowance,
         headers_first: NDArray[np.bool_],
-        behind: Bytes | None = None,
-    ) -> tuple[Bytes, Int64, Int64, Int64, int]:
-        """As `plain`, but of batches with their headers first no more than the metadata is decompressed.
+        appendix: Bytes | None = None,
+    ) -> PlainMetadata:
+        """Decompress as `plain` does, but of batches in `headers_first` no more than the metadata."""
+        is_prefix, surplus_bytes = headers_first & (codecs != 0) & (self.state == status.SOUND), 0
 
-        (source, its starts, its ends, where the payloads end: NEVER where that is not known, bytes that were made
-        plain on the way.)
-        """
-        prefixes, left_over = headers_first & (codecs != 0) & (self.state == status.SOUND), 0
-
-        def part(b: int, codec: int, payload: Bytes) -> bytes:
-            nonlocal left_over
-            if not prefixes[b]:
-                return self._decompressed(find(codec), payload, b, allowance)
-            head, made = self._metadata(find(codec), payload, b, allowance)
-            left_over += made - len(head)
+        def plain_body(b: int, codec: int, body: Bytes) -> bytes:
+            nonlocal surplus_bytes
+            if not is_prefix[b]:
+                return self._decompress(find(codec), body, b, allowance)
+            head, made_bytes = self._decompress_metadata(find(codec), body, b, allowance)
+            surplus_bytes += made_bytes - len(head)
             return head
 
-        source, starts, ends = self._replaced(data, starts, ends, codecs, part, behind)
-        made = int((ends - starts).sum()) + left_over
-        payload_ends = np.where(prefixes, NEVER, ends)
+        source, starts, ends = self._replace_bodies(data, starts, ends, codecs, plain_body, appendix)
+        payload_ends = np.where(is_prefix, NEVER, ends)
         freeze(payload_ends)
-        return source, starts, ends, payload_ends, made
+        return PlainMetadata(source, starts, ends, payload_ends, int((ends - starts).sum()) + surplus_bytes)
 
-    def _replaced(
+    def _replace_bodies(
         self,
         data: Bytes,
         starts: Int64,
         ends: Int64,
         codecs: NDArray[np.int8],
-        part: Callable[[int, int, Bytes], bytes],
-        behind: Bytes | None,
-    ) -> tuple[Bytes, Int64, Int64]:
-        """As `plain`: each compressed stretch of a sound batch is what `part(batch, codec, stretch)` makes of it."""
+        plain_body: Callable[[int, int, Bytes], bytes],
+        appendix: Bytes | None,
+    ) -> PlainBodies:
+        """Copy all bodies, those of sound batches with a codec as plain_body(batch, codec, body)."""
         parts = []
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
-            stretch = data[start:end]
-            parts.append(part(b, codec, stretch) if codec and self.state[b] == status.SOUND else stretch.tobytes())
-        source, cuts = joined(parts if behind is None else [*parts, behind.tobytes()])
+            body = data[start:end]
+            parts.append(plain_body(b, codec, body) if codec and self.state[b] == status.SOUND else body.tobytes())
+        source, cuts = joined(parts if appendix is None else [*parts, appendix.tobytes()])
         ends = cuts[1 : len(parts) + 1]
-        freeze(ends)  # as they are without a codec: readers are compiled once
-        return source, cuts[: len(parts)], ends
+        freeze(ends)  # positions of a plain log are read-only too: kernels that read are compiled once
+        return PlainBodies(source, cuts[: len(parts)], ends)
 
-    def _decompressed(
-        self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance, most: int | None = None
+    def _decompress(
+        self, codec: Codec, body: Bytes, batch: int, allowance: Allowance, limit_bytes: int | None = None
     ) -> bytes:
-        is_bound = most is not None and most <= allowance.next_bytes
+        is_bound = limit_bytes is not None and limit_bytes <= allowance.next_bytes
         try:
-            return allowance.decompress(codec, payload, most)
+            return allowance.decompress(codec, body, limit_bytes)
         except Undecodable as error:
             problem = status.PAYLOAD if is_bound and error.is_past_limit else status.COMPRESSED
             self.state[batch], self._reasons[batch] = problem, str(error)
             return b""
 
-    def _metadata(self, codec: Codec, payload: Bytes, batch: int, allowance: Allowance) -> tuple[bytes, int]:
-        """(the metadata behind its length, bytes that had to be decompressed for it)."""
-        stream, spent = codec.stream(payload, allowance.next_bytes), 0
+    def _decompress_metadata(self, codec: Codec, body: Bytes, batch: int, allowance: Allowance) -> tuple[bytes, int]:
+        """Return the metadata with its length in front, and the number of bytes that were decompressed for it."""
+        stream, spent = codec.stream(body, allowance.next_bytes), 0
         try:
             head = stream.read(MOST_BYTES)
-            with suppress(ValueError):  # no length: the kernel will say so
+            with suppress(ValueError):  # no length: the kernel finds that
                 size, at = get_uvarint(head)
                 head += stream.read(max(0, at + size - len(head)))
             return head, stream.plain_bytes
@@ -138,7 +155,7 @@ class Damage:
             allowance.log_bytes -= max(spent, stream.plain_bytes)
 
     def errors(self) -> list[CorruptLog]:
-        """One error a broken batch, in order. Raises the first with on_error="raise"."""
+        """Return one error per damaged batch, in order. Raise the first with on_error="raise"."""
         found: list[CorruptLog] = []
         if not self:
             return found

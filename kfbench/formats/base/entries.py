@@ -1,4 +1,4 @@
-"""The entries of a log: what lies between one length and the next, whatever the format."""
+"""The entries of a log: the bytes from one length to the next, in any format."""
 
 from typing import NamedTuple, Self
 
@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.errors import CorruptLog
-from kfbench.formats.base.damage import OnError, check_choice
+from kfbench.formats.base.damage import OnError, check_on_error
 from kfbench.kernels.wire import frames
 
 
 class Entries(NamedTuple):
-    """positions int64[entries + 1], magics int8[entries], and how the walk ended.
+    """positions int64[entries + 1], magics int8[entries], and how the walk over the log ended.
 
-    An entry is a batch in v2 and later. In v0 and v1 it is a message: a plain one holds one record, and one with a
-    codec the compressed set of a whole batch.
+    In v2 and later an entry is a batch. In v0 and v1 it is a message: a plain message holds one record, a message with
+    a codec holds the compressed set of a whole batch.
 
-    broken: a length that cannot be skipped, after which nothing is found. trailing_bytes: an incomplete last entry,
-    which is no error (`LogInputStream`).
+    broken: a length that cannot be skipped; nothing after it can be found. trailing_bytes: the size of an incomplete
+    last entry, which is no error (`LogInputStream`).
     """
 
     positions: Int64
@@ -28,8 +28,8 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, data: Bytes) -> Self:
-        room = _likely(data)
-        while True:  # twice at most: a walk waits for each length to arrive from memory, so it does not count first
+        room = _guess_entries(data)
+        while True:  # at most twice; counting first would cost a walk, which waits on memory for each length
             positions, magics = np.empty(room + 1, np.int64), np.empty(room, np.int8)
             entries, stop, stopped = frames.walk(data, positions, magics)
             if entries <= room:
@@ -43,14 +43,14 @@ class Entries(NamedTuple):
         return cls(positions=positions, magics=magics, broken=broken, trailing_bytes=trailing_bytes)
 
     def errors(self, on_error: OnError) -> list[CorruptLog]:
-        """The end of the walk as an error, if it is one; raised with on_error="raise"."""
-        check_choice(on_error)
+        """Return the broken length as an error, if there is one. Raise it with on_error="raise"."""
+        check_on_error(on_error)
         if self.broken and on_error == "raise":
             raise self.broken
         return [self.broken] if self.broken else []
 
 
-def _likely(data: Bytes) -> int:
-    """How many entries there are if the others are not much smaller than the first."""
+def _guess_entries(data: Bytes) -> int:
+    """Return a number of entries that is enough unless they are more than an eighth smaller than the first."""
     first = frames.START + max(int.from_bytes(data[frames.LENGTH_AT : frames.START], "big"), frames.MIN_LENGTH)
     return len(data) * 9 // (8 * first)

@@ -1,6 +1,6 @@
-"""The columns that an index kernel fills, and the records that they become."""
+"""Columns of records that a kernel fills, and the `Records` that they become."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,13 +8,20 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes
 from kfbench.records import Records, Shapes
 
-Headers = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
+
+class Headers(NamedTuple):
+    """Where the keys and values of headers lie."""
+
+    key_lengths: NDArray[np.int32]
+    key_starts: NDArray[np.int64]
+    value_lengths: NDArray[np.int32]
+    value_starts: NDArray[np.int64]
 
 
 class Index:
-    """Room for n records: what a consumer's and the producer's clock say, offsets, and where keys and values lie.
+    """Room for the columns of n records: timestamps, offsets, and where keys and values lie.
 
-    One array serves for both clocks unless `two_clocks`.
+    `timestamps` are what a consumer sees, `created` what the producer wrote: one array unless `two_clocks`.
     """
 
     def __init__(self, n: int, two_clocks: bool) -> None:
@@ -24,7 +31,7 @@ class Index:
         self.key_starts, self.value_starts = np.empty(n, np.int64), np.empty(n, np.int64)
 
     def cut(self, n: int) -> None:
-        """Leaves the first n records: there was room for those of damaged batches too."""
+        """Keep the first n records; the room was for those of damaged batches too."""
         if n == len(self.offsets):
             return
         one_clock = self.created is self.timestamps
@@ -35,7 +42,7 @@ class Index:
 
     @property
     def columns(self) -> tuple[NDArray[np.int64] | NDArray[np.int32], ...]:
-        """In the order that the kernels take them."""
+        """The columns in the order in which kernels take them."""
         return (
             self.timestamps,
             self.created,
@@ -53,12 +60,10 @@ class Index:
         headers: Headers,
         header_values: Bytes | None = None,
     ) -> Records:
-        """The records, all their bytes in `source`.
+        """Return the records; their bytes lie in `source`.
 
-        header_bounds int64[n + 1]; headers: lengths and starts of the keys, lengths and starts of the values;
-        header_values: what these lie in, if it is not the source.
+        header_bounds: int64[n + 1]. header_values: the buffer of the header values, if it is not `source`.
         """
-        names, name_starts, contents, content_starts = headers
         return Records.trusted(
             Shapes.trusted(
                 timestamps_ms=self.timestamps,
@@ -66,28 +71,31 @@ class Index:
                 key_lengths=self.key_lengths,
                 value_lengths=self.value_lengths,
                 header_bounds=header_bounds,
-                header_key_lengths=names,
-                header_value_lengths=contents,
+                header_key_lengths=headers.key_lengths,
+                header_value_lengths=headers.value_lengths,
             ),
             key_data=source,
             key_starts=self.key_starts,
             value_data=source,
             value_starts=self.value_starts,
             header_key_data=source,
-            header_key_starts=name_starts,
+            header_key_starts=headers.key_starts,
             header_value_data=source if header_values is None else header_values,
-            header_value_starts=content_starts,
+            header_value_starts=headers.value_starts,
         )
 
 
 def header_counts(header_bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many each record has, int64[n]. Bounds int64[n + 1] are given away: of no header they are the counts."""
+    """Return the number of headers of each record, int64[n].
+
+    header_bounds: int64[n + 1], given away. Without headers all bounds are 0, so a slice of them is the counts.
+    """
     return header_bounds[1:] - header_bounds[:-1] if header_bounds[-1] else header_bounds[1:]
 
 
 def header_room(m: int) -> Headers:
-    """Room for m headers, as `Index.records` takes it."""
-    return np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64)
+    """Return room for m headers."""
+    return Headers(np.empty(m, np.int32), np.empty(m, np.int64), np.empty(m, np.int32), np.empty(m, np.int64))
 
 
 NO_HEADERS: Final = header_room(0)

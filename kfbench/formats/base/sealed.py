@@ -1,4 +1,4 @@
-"""What v2, v3 and kip98 share: one header and one checksum a batch, and a body that a codec may cover."""
+"""Batches with one header, one checksum and a body that a codec may cover: what v2, v3, kip98 and columnar share."""
 
 from abc import abstractmethod
 
@@ -8,7 +8,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
 from kfbench.codecs import Codec
 from kfbench.errors import InvalidRecords
-from kfbench.formats.base.format import Format, chunks, compressed, gathered
+from kfbench.formats.base.format import Format, compress_bodies
 from kfbench.kernels.wire import sealing
 from kfbench.records import Records
 
@@ -23,53 +23,51 @@ class SealedFormat(Format):
         codec: int,
         out: Bytes,
         positions: Int64,
-        first: int = 0,
-    ) -> tuple[bool, Int64]:
-        """Whether it fitted into `out`, and where the body of each batch begins; with a codec that is still plain.
+        bodies: Int64,
+    ) -> tuple[int, int]:
+        """Write batches with a body that is still plain; note where each begins, and where its body does.
 
-        first: the number of the first of these batches, for what is said of one.
+        Return one of the problems of `kernels.wire.sealing`, and the batch that has it.
         """
 
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
-        return self._encode(records, bounds, fields, 0, out, positions)[0]
+        bodies = np.empty(len(bounds) - 1, np.int64)
+        return fits(*self._encode(records, bounds, fields, 0, out, positions, bodies))
 
-    def _compressed(
+    def _compress_chunk(
         self,
         records: Records,
         bounds: Int64,
         fields: BatchFields,
         codec: Codec,
         level: int | None,
-        out: Bytes | None,
+        plain: Bytes,
+        first: int,
     ) -> tuple[Bytes, Int64]:
-        pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
-        self._sizes(records, bounds, fields, sizes)
-        for lo, hi in chunks(sizes):
-            positions, plain = np.empty(hi - lo + 1, np.int64), np.empty(int(sizes[lo:hi].sum()), np.uint8)
-            part, part_fields = bounds[lo : hi + 1], fields.part(lo, hi)
-            fits, bodies = self._encode(records, part, part_fields, codec.id, plain, positions, lo)
-            assert fits, "sizes and encode disagree"
-            payload, payload_bounds = compressed(codec, level, plain, bodies, positions[1:])
-            data = np.empty(int((bodies - positions[:-1]).sum()) + len(payload), np.uint8)
-            new_positions = np.empty_like(positions)
-            problem, batch = sealing.assemble(
-                plain,
-                positions,
-                bodies,
-                payload,
-                payload_bounds,
-                self.checksum.position,
-                self.checksum.covers_from,
-                data,
-                new_positions,
-            )
-            written(problem, lo + batch)
-            pieces.append((data, new_positions))
-        return gathered(pieces, out)
+        bodies, plain_positions = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds), np.int64)
+        problem, batch = self._encode(records, bounds, fields, codec.id, plain, plain_positions, bodies)
+        has_room = fits(problem, first + batch)
+        assert has_room, "sizes and encode disagree"
+        payload, payload_bounds = compress_bodies(codec, level, plain, bodies, plain_positions[1:])
+        data = np.empty(int((bodies - plain_positions[:-1]).sum()) + len(payload), np.uint8)
+        positions, checksum = np.empty_like(plain_positions), self.checksum
+        problem, batch = sealing.assemble(
+            plain,
+            plain_positions,
+            bodies,
+            payload,
+            payload_bounds,
+            checksum.position if checksum else sealing.NO_CHECKSUM,
+            checksum.covers_from if checksum else sealing.NO_CHECKSUM,
+            data,
+            positions,
+        )
+        fits(problem, first + batch)
+        return data, positions
 
 
-def written(problem: int, batch: int) -> bool:
-    """Whether all of it was; False where `out` is too small. Raises InvalidRecords."""
+def fits(problem: int, batch: int) -> bool:
+    """Return True unless `out` was too small. Raise InvalidRecords for a batch that the format has no room for."""
     if problem == sealing.OFFSET_TOO_FAR:
         raise InvalidRecords(f"offsets: batch {batch} spans more than an int32 can hold")
     if problem == sealing.BATCH_TOO_LARGE:

@@ -9,6 +9,7 @@ from kfbench.kernels.wire.crc import crc32c
 
 LENGTH, AFTER_LENGTH = layouts.position(layouts.ENTRY, "length"), layouts.ENTRY.itemsize
 INT32_MAX = 2**31 - 1
+NO_CHECKSUM = -1
 NEVER = 2**62  # a position that no writer reaches
 OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # why an encoder stopped
 
@@ -23,7 +24,7 @@ def seal(out, start, end, crc_at, crc):
 def assemble(plain, plain_positions, bodies, payload, payload_bounds, crc_at, covered_at, out, positions):
     """Compressed batches from plain ones: each header of `plain`, then its slice of `payload`, sealed.
 
-    crc_at: where a batch has its checksum; covered_at: from where on that covers it.
+    crc_at: where a batch has its checksum, or NO_CHECKSUM; covered_at: from where on that covers it.
     """
     at = 0
     for b in range(len(bodies)):
@@ -35,6 +36,9 @@ def assemble(plain, plain_positions, bodies, payload, payload_bounds, crc_at, co
         at += header + size
         if at - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        seal(out, start, at, crc_at, crc32c(out, start + covered_at, at))
+        if crc_at == NO_CHECKSUM:
+            put_i32(out, start + LENGTH, np.int32(at - start - AFTER_LENGTH))
+        else:
+            seal(out, start, at, crc_at, crc32c(out, start + covered_at, at))
     positions[len(bodies)] = at
     return OK, 0

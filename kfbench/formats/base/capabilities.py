@@ -1,0 +1,40 @@
+"""Declarations of a format: what it can carry, where it has its checksum, and where it comes from."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from kfbench.batches import FIELD_DEFAULTS
+
+Origin = Literal["shipped", "proposed", "own"]  # by some Kafka; laid out in a text of others; by kfbench
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a format can carry. Header fields are those of `BatchFields`."""
+
+    timestamps: bool
+    milliseconds: bool = True  # False: timestamps are int32 seconds
+    headers: bool
+    empty_batches: bool
+    batch_fields: frozenset[str]
+    codecs: tuple[str, ...]
+    sizes_from_shapes: bool = True  # False: the bytes of headers decide too, so sizes of headers take Records
+
+    @cached_property
+    def every_record(self) -> bool:
+        return self.timestamps and self.milliseconds and self.headers and self.empty_batches
+
+    @property
+    def missing(self) -> list[str]:
+        """What `encode` refuses, or leaves out with lossy=True."""
+        parts = [part for part in ("timestamps", "milliseconds", "headers", "empty_batches") if not getattr(self, part)]
+        return parts + [name for name in (*FIELD_DEFAULTS, "tagged_fields") if name not in self.batch_fields]
+
+
+class Checksum(NamedTuple):
+    """The checksum of an entry: stored as u32 at its byte `position`, over its bytes from `covers_from` to its end."""
+
+    algorithm: Literal["CRC-32", "CRC-32C"]
+    position: int
+    covers_from: int

@@ -1,0 +1,121 @@
+"""Reading batches of one format into columns: what the readers of all formats share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int32, Int64
+from kfbench.formats.base.damage import Damage
+from kfbench.formats.base.index import NO_HEADERS, Index
+from kfbench.kernels.wire import status
+from kfbench.records import Records
+
+# How far to read: "all" records; "columns": all that can be read and checked without the payload of records;
+# "metadata": offsets, times and lengths alone.
+Part = Literal["all", "columns", "metadata"]
+
+
+class PlainSets(NamedTuple):
+    """Message sets without their codec: set b is source[starts[b]:ends[b]]. A plain message is a set of its own."""
+
+    source: Bytes
+    starts: Int64
+    ends: Int64
+
+
+class Reading(ABC):
+    """Entries of one format while they are read.
+
+    Entry b is data[positions[b]:positions[b + 1]]. Its plain body is source[starts[b]:ends[b]]. `index` has the columns
+    of the records of sound entries, and bounds int64[entries + 1] says where those of each entry begin.
+    """
+
+    data: Bytes
+    positions: Int64
+    damage: Damage
+    source: Bytes
+    starts: Int64
+    ends: Int64
+    index: Index
+    bounds: Int64
+    header_bounds: Int64  # int64[records + 1]
+
+    def records(self) -> Records:
+        """The records of sound entries, with the timestamps that a consumer sees."""
+        return self.index.records(self.source, self.header_bounds, NO_HEADERS)
+
+    @abstractmethod
+    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
+        """One BATCH row per sound entry. bounds: of the sound entries."""
+
+    @property
+    def has_tags(self) -> bool:
+        """True where an entry may have tagged fields."""
+        return False
+
+    @property
+    def is_metadata(self) -> bool:
+        """True where some payload was not decompressed, so that `records` would miss it."""
+        return False
+
+    def tags(self) -> Sequence[Mapping[int, bytes]]:
+        """The tagged fields of each sound entry that are not the format's own."""
+        raise NotImplementedError
+
+    @property
+    def sound(self) -> Int64:
+        """The numbers of the entries that are not damaged."""
+        return np.flatnonzero(self.damage.state == status.SOUND)
+
+    @property
+    def sound_bounds(self) -> Int64:
+        """The bounds without the damaged entries."""
+        return np.append(self.bounds[:-1][self.damage.state == status.SOUND], self.bounds[-1])
+
+    @property
+    def plain_bytes(self) -> int:
+        """How many bytes had to be plain to read this far."""
+        return int((self.ends - self.starts)[self.sound].sum())
+
+    @property
+    def plain_sets(self) -> PlainSets | None:
+        """The message sets, in a format of messages."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchColumns:
+    """Columns of the records of some batches, for a broker that validates them. bounds: int64[batches + 1].
+
+    timestamps_ms are what a consumer sees, create_timestamps_ms what the producer wrote: the same array unless a batch
+    has log append time. is_metadata: some payload was not decompressed, so `make_records` would miss it. make_tags:
+    None where no batch can have tagged fields. plain_sets: of a format of messages.
+    """
+
+    timestamps_ms: Int64
+    create_timestamps_ms: Int64
+    offsets: Int64
+    key_lengths: Int32
+    bounds: Int64
+    make_records: Callable[[], Records]
+    make_tags: Callable[[], Sequence[Mapping[int, bytes]]] | None
+    is_metadata: bool
+    plain_sets: PlainSets | None
+
+    @classmethod
+    def of(cls, read: Reading) -> "BatchColumns":
+        return cls(
+            timestamps_ms=read.index.timestamps,
+            create_timestamps_ms=read.index.created,
+            offsets=read.index.offsets,
+            key_lengths=read.index.key_lengths,
+            bounds=read.bounds,
+            make_records=read.records,
+            make_tags=read.tags if read.has_tags else None,
+            is_metadata=read.is_metadata,
+            plain_sets=read.plain_sets,
+        )
