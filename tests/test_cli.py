@@ -31,7 +31,7 @@ from kfbench.store import create_run
 from kfbench.sweep.definition import grid
 from kfbench.sweep.definition.grid import Profile
 from kfbench.sweep.host import compiling
-from kfbench.sweep.run import cell
+from kfbench.sweep.run import cell, estimate
 from kfbench.whatif import ask as asking
 from kfbench.whatif.compiling import compile_for_what_if
 from kfbench.whatif.page import _notes as notes
@@ -778,7 +778,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_ce
     text = kfbench(command, two_cells, "--out", out, "--dry-run")
     assert (text.status, text.err) == (0, "") and "0 s of stages\n" in text.out
     assert re.search(r"^2 cells, about \d+ s on \d+ cores: ", text.out, re.MULTILINE)
-    assert f"estimated from what cells took in {cell.ESTIMATED_FROM}, on " in text.out
+    assert f"estimated from what cells took in {estimate.ESTIMATED_FROM}, on " in text.out
     data = json.loads(kfbench(command, two_cells, "--out", out, "--dry-run", "--json").out)
     (stage,) = data["stages"]
     assert (stage["kind"], stage["cells"], stage["tasks"], stage["skipped"]) == ("bytes", 2, 1, [])

@@ -17,16 +17,16 @@ from rich.console import Console
 from kfbench.comparison.agreement import Agreement, agreement
 from kfbench.errors import KfbenchError
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.host_lock import HostLockWait
 from kfbench.progress import counting
 from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.definition.filter import filtered
 from kfbench.sweep.definition.grid import Profile, load_profile
-from kfbench.sweep.run.cell import Measured
 from kfbench.sweep.run.history import History
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, planned
 from kfbench.sweep.run.published import command
 from kfbench.sweep.run.runner import measure_stage, run_sweep, say, sweep_facts
-from kfbench.sweep.run.wait_for_host import Turns
+from kfbench.sweep.run.task import Measured
 from kfbench.sweep.spark.executors import Call, host_facts
 
 TARGET: Final = 0.03
@@ -36,15 +36,15 @@ COMPARED: Final = "v3"
 def serial(profile: Profile, out: Path, typed: str) -> Run:
     """The profile's run without Spark. It takes turns with others who measure, as a sweep's tasks do.
 
-    Raises RunError, NotAlone, SomeoneMeasures.
+    Raises RunError, HostLockHeld, HostLockUnusable.
     """
     console = Console(stderr=True)
     facts, own = sweep_facts(profile, "none: one process", typed, CELL_BUDGET_S), host_facts()
     with create_run(out, facts) as writer, counting(console) as progress:
         history = History(writer, {own["host"]: own})
-        turns = Turns(lambda line: say(console, line), writer.path)
+        lock_wait = HostLockWait(lambda line: say(console, line), writer.path)
         for stage in planned(profile.cells, CELL_BUDGET_S, 1):
-            measure_stage(stage, 1, here, history, progress, turns)
+            measure_stage(stage, 1, here, history, progress, lock_wait)
         return history.complete(len(profile.cells))
 
 

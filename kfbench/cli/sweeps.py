@@ -130,7 +130,7 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
 def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bool) -> None:
     from kfbench.measure.environment import cores
     from kfbench.sweep.host.compiling import COMPILING_S, are_compiled, compilations
-    from kfbench.sweep.run.cell import ESTIMATED_FROM, ESTIMATED_ON
+    from kfbench.sweep.run.estimate import ESTIMATED_FROM, ESTIMATED_ON
     from kfbench.sweep.run.plan import START_S
 
     core_count = cores() or 1

@@ -1,17 +1,17 @@
-"""Bytes: exact, the same on every host and in every order. `size` without a codec, `encode` with one."""
+"""Bytes: exact, the same on every host and in every order. `size` counts without a codec, `encode` with one."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kfbench.arrays import Int64
-from kfbench.batches import NO_FIELDS, BatchFields, plan
+from kfbench.batches import plan
 from kfbench.codecs import CODECS
 from kfbench.errors import IllegalCombination
 from kfbench.formats import BASE_FORMAT, FORMATS, Format
-from kfbench.measure.schema import counts_text
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.schema import Row, counts_text
 from kfbench.measure.verify import verify_breakdown, verify_records, verify_size
 from kfbench.records import Records
 
@@ -19,31 +19,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def measure_size(
-    fmt: Format,
-    records: Records,
-    bounds: Int64,
-    codec: str = "none",
-    level: int | None = None,
-    batch_fields: BatchFields = NO_FIELDS,
-) -> dict[str, Any]:
-    """The bytes columns of one row (schema.py), after the round trip was verified. Raises Unverified."""
-    log = fmt.encode(records, bounds, codec, level, batch_fields, lossy=True)
+def measure_size(fmt: Format, source: EncodeInput) -> Row:
+    """Verify the round trip and return the bytes columns of one row. Raises Unverified."""
+    records, bounds, batch_fields = source.records, source.bounds, source.batch_fields
+    log = source.encode(fmt)
     verify_records(fmt, records, bounds, batch_fields, log)
-    payload = records.shapes.payload_bytes
-    row: dict[str, Any] = {
+    payload_bytes, size_bytes = records.shapes.payload_bytes, int(log.positions[-1])
+    row: Row = {
         "records": len(records),
         "batches": len(bounds) - 1,
-        "size_bytes": int(log.positions[-1]),
-        "payload_bytes": payload,
+        "size_bytes": size_bytes,
+        "payload_bytes": payload_bytes,
         "losses": counts_text(log.losses),
     }
-    if codec == "none":
+    if source.codec == "none":
         verify_size(fmt, records, bounds, batch_fields, log)
-        row["overhead_bytes"] = row["size_bytes"] - payload
         parts = fmt.breakdown(records, bounds, batch_fields)
         verify_breakdown(fmt, parts, records, log)
-        row["field_bytes"] = counts_text(parts)
+        row |= {"overhead_bytes": size_bytes - payload_bytes, "field_bytes": counts_text(parts)}
     return row
 
 
@@ -53,9 +46,9 @@ def compare(
     codecs: Iterable[str | tuple[str, int]] = ("none",),
     batch_size: int | ArrayLike = 100,
 ) -> "pd.DataFrame":
-    """What the records take in each format: one row a format and codec.
+    """Return the size of the records in each format: one row per format and codec.
 
-    formats: names; None: all. codecs: names, or (name, level). batch_size: records a batch, or int64 boundaries.
+    formats: names; None: all. codecs: names, or (name, level). batch_size: records per batch, or int64 boundaries.
     Columns: format, codec, level, records, batches, size_bytes, payload_bytes, overhead_bytes (size - payload;
     <NA> under a codec), ratio_to_v2 (same codec and level), losses (what the format could not carry, and how
     many). A format that has no such codec gets <NA>, unless it was asked for by name: IllegalCombination.
@@ -67,16 +60,17 @@ def compare(
     for name in names:
         if name not in FORMATS:
             raise IllegalCombination(f"no format {name!r} (formats: {', '.join(FORMATS)})")
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for each in codecs:
-        codec, asked = (each, None) if isinstance(each, str) else each
+        codec, asked_level = (each, None) if isinstance(each, str) else each
         if codec not in CODECS:
             raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
-        level = CODECS[codec].check_level(asked)
-        sizes: dict[str, dict[str, Any]] = {}
+        level = CODECS[codec].check_level(asked_level)
+        source = EncodeInput(records=records, bounds=bounds, codec=codec, level=level)
+        sizes: dict[str, Row] = {}
         for name in dict.fromkeys((BASE_FORMAT, *names)):
             if codec in FORMATS[name].capabilities.codecs:
-                sizes[name] = measure_size(FORMATS[name], records, bounds, codec, level)
+                sizes[name] = measure_size(FORMATS[name], source)
             elif formats is not None:
                 FORMATS[name].check_codec(codec)
         rows += [
@@ -98,5 +92,5 @@ def compare(
     return pd.DataFrame(rows).astype(integers)
 
 
-def _ratio(row: dict[str, Any] | None, base: dict[str, Any]) -> float:
+def _ratio(row: Row | None, base: Row) -> float:
     return row["size_bytes"] / base["size_bytes"] if row and base["size_bytes"] else float(np.nan)

@@ -1,8 +1,9 @@
 """CPU on cold data: calls go round through more memory than the caches hold, so that each waits for its data.
 
 Between two calls that meet the same memory, calls of all arms have gone through TIMES the last-level cache. A sample is
-one call: more of them would let an arm come round before the others have pushed its data out. What a call allocates for
-itself (positions, the columns of a decoded log, a codec's state) does not go round, nor do the fields of batches.
+one call: with more of them an arm would come round before the others have pushed its data out. Three things do not go
+round: the memory that a call allocates for itself (positions, columns of a decoded log), a codec's state, and the
+fields of batches.
 """
 
 from collections.abc import Sequence
@@ -13,17 +14,18 @@ import numpy as np
 import psutil
 
 from kfbench.arrays import Bytes, Int64
-from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
+from kfbench.batches import EncodedLog
 from kfbench.errors import MissingTool
 from kfbench.formats import Format
-from kfbench.measure.cpu import Arm, Operation, output_room
+from kfbench.measure.cpu import Arm, Operation
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import last_level_cache_bytes
+from kfbench.measure.format_arms import output_room
 from kfbench.measure.verify import Unverified
 from kfbench.records import Records
 
 TIMES: Final = 2
 UNKNOWN_CACHE_BYTES: Final = 64 << 20
-ONE_CALL: Final = 1  # the sample_ns of cpu.measure
 _LINE_BYTES: Final = 64
 
 T = TypeVar("T")
@@ -31,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Rotating:
-    """Arms that share a round of `rotated_bytes`. Take one call a sample."""
+    """Arms that share a round of `rotated_bytes`. They are for one call per sample."""
 
     arms: list[Arm]
     rotated_bytes: int
@@ -65,14 +67,10 @@ def prepare_cold(
     formats: Sequence[Format],
     logs: Sequence[Bytes],
     operation: Operation,
-    records: Records,
-    bounds: Int64,
-    codec: str = "none",
-    level: int | None = None,
-    batch_fields: BatchFields = NO_FIELDS,
+    source: EncodeInput,
     least_bytes: int | None = None,
 ) -> Rotating:
-    """As cpu.prepare, through at least `least_bytes` of memory: TIMES the last-level cache unless given.
+    """Return arms as `prepare` does, on at least `least_bytes` of memory: TIMES the last-level cache unless given.
 
     Raises MissingTool where that would be more than half of the memory that the host has left.
     """
@@ -86,20 +84,13 @@ def prepare_cold(
         )
     if operation == "decode":
         return _decoding(formats, logs, least_bytes)
-    given = codec, level, batch_fields
-    return _encoding(formats, logs, records, bounds, given, least_bytes)
+    return _encoding(formats, logs, source, least_bytes)
 
 
-def _encoding(
-    formats: Sequence[Format],
-    logs: Sequence[Bytes],
-    records: Records,
-    bounds: Int64,
-    given: tuple[str, int | None, BatchFields],
-    least_bytes: int,
-) -> Rotating:
-    """All arms take from one ring: of records, and of buffers that they are written into."""
-    records = records.packed()
+def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeInput, least_bytes: int) -> Rotating:
+    """Let all arms take from one ring, of copies of the records and of buffers that they are written into."""
+    records, bounds = source.records.packed(), source.bounds
+    codec, level, batch_fields = source.codec, source.level, source.batch_fields
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
     place_bytes = sum(column.nbytes for column in (*records.columns, bounds)) + min(written_bytes)
     places = max(2, -(-least_bytes // place_bytes))
@@ -108,7 +99,7 @@ def _encoding(
     def arm(fmt: Format, log: Bytes) -> Arm:
         def call() -> EncodedLog:
             place = ring.take()
-            return fmt.encode(place.records, place.bounds, *given, lossy=True, out=place.out)
+            return fmt.encode(place.records, place.bounds, codec, level, batch_fields, lossy=True, out=place.out)
 
         def verify() -> None:
             out = ring.following.out
@@ -116,7 +107,7 @@ def _encoding(
             if call().positions[-1] != len(log) or not np.array_equal(out[: len(log)], log):
                 raise Unverified("encode into the timed buffers wrote other bytes than were verified")
 
-        return Arm(call=call, before=_nothing, verify=verify)
+        return Arm(call=call, before=_do_nothing, verify=verify)
 
     arms = [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
     return Rotating(arms=arms, rotated_bytes=len(ring.places) * place_bytes)
@@ -130,8 +121,10 @@ def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _P
 
 
 def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:
-    """Each arm has copies of its own log, one behind the other arms' in each lap of one buffer: none has a better
-    place. All arms do a lap in the same number of rounds."""
+    """Give each arm copies of its own log. In each lap of one buffer they lie behind those of the arms before it.
+
+    No arm has a better place, and all do a lap in the same number of rounds.
+    """
     starts = np.zeros(len(logs) + 1, np.int64)
     np.cumsum([-(-len(log) // _LINE_BYTES) * _LINE_BYTES for log in logs], out=starts[1:])
     lap_bytes = int(starts[-1])
@@ -146,11 +139,11 @@ def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int
             if not np.array_equal(copies, np.broadcast_to(log, copies.shape)):
                 raise Unverified("decode changed the bytes that it reads")
 
-        return Arm(call=lambda: fmt.decode(ring.take()), before=_nothing, verify=verify)
+        return Arm(call=lambda: fmt.decode(ring.take()), before=_do_nothing, verify=verify)
 
     arms = [arm(fmt, log, start) for fmt, log, start in zip(formats, logs, starts[:-1].tolist(), strict=True)]
     return Rotating(arms=arms, rotated_bytes=laps.nbytes)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

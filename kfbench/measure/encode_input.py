@@ -1,6 +1,8 @@
 """Records, their batches and the codec that they are encoded under: the input of every measurement."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import NO_FIELDS, BatchFields, EncodedLog
@@ -18,6 +20,12 @@ class EncodeInput:
     level: int | None = None
     batch_fields: BatchFields = NO_FIELDS
 
-    def encode(self, fmt: Format, out: Bytes | None = None) -> EncodedLog:
-        """Encode in a format, which may lose what it cannot carry. out: the buffer to write into."""
-        return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True, out=out)
+    def encoder(self, fmt: Format, out: Bytes) -> Callable[[], EncodedLog]:
+        """Return the call of `encode` that fills a buffer."""
+        return partial(
+            fmt.encode, self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True, out=out
+        )
+
+    def encode(self, fmt: Format) -> EncodedLog:
+        """Encode in a format, which may lose what it cannot carry."""
+        return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True)

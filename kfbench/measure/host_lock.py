@@ -1,42 +1,46 @@
-"""One measuring task a host at a time: a lock of the host, whichever sweep, session or executor asks for it."""
+"""The host lock: one process at a time measures CPU time on a host, whichever sweep, session or executor it is of.
+
+A sweep waits for the lock, shows who holds it, and gives up after 30 minutes.
+"""
 
 import fcntl
 import math
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from kfbench.errors import KfbenchError
 
-# Not TMPDIR: executors of one host may have different ones.
+# Not in TMPDIR: executors of one host may have different ones.
 _SHARED: Final = Path("/tmp")
 LOCK: Final = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "kfbench-measuring.lock"
-_LOCKS: Final = Path("/proc/locks")  # Linux alone says who holds a lock
+WAIT_S: Final = 1_800.0  # a process holds the lock for seconds: one that holds it for so long has stopped
+_LOCKS: Final = Path("/proc/locks")  # Linux alone shows who holds a lock
 _POLL_S: Final = 0.02
 
 
-class NotAlone(KfbenchError):
+class HostLockUnusable(KfbenchError):
     """The lock cannot be used here: no CPU time of this host can be trusted."""
 
 
-class SomeoneMeasures(KfbenchError):
-    """Another process has measured all the while."""
+class HostLockHeld(KfbenchError):
+    """Another process held the lock all the time."""
 
 
 @contextmanager
-def alone(patience_s: float = math.inf) -> Iterator[None]:
-    """Begins once nobody else on this host measures. The kernel frees the lock of a process that dies.
+def host_lock(patience_s: float = math.inf) -> Iterator[None]:
+    """Hold the host lock. The kernel frees it when the process dies.
 
-    Raises NotAlone where the lock cannot be opened, SomeoneMeasures after patience_s.
+    Raises HostLockUnusable where the lock cannot be opened, HostLockHeld after patience_s.
     """
     try:
-        lock = _opened()
+        lock = _open()
     except OSError as error:
-        raise NotAlone(f"{LOCK}: nothing can be timed without it: {error.strerror}") from error
+        raise _unusable(error) from error
     try:
         _take(lock, patience_s)
         yield
@@ -44,37 +48,75 @@ def alone(patience_s: float = math.inf) -> Iterator[None]:
         os.close(lock)
 
 
+def _unusable(error: OSError) -> HostLockUnusable:
+    return HostLockUnusable(f"{LOCK}: nothing can be timed without it: {error.strerror}")
+
+
 def _take(lock: int, patience_s: float) -> None:
-    # Nobody is woken when a wait is over: a signal would be, but those are of whoever limits a cell.
+    # Poll: a signal would end a blocking wait, but signals belong to the time limit of a cell.
     until = time.monotonic() + patience_s
     while True:
         try:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= until:
-                raise SomeoneMeasures(f"{_holder(lock)} measures on this host") from None
+                raise HostLockHeld(f"{_holder(lock)} measures on this host") from None
         except OSError as error:
-            raise NotAlone(f"{LOCK}: nothing can be timed without it: {error.strerror}") from error
+            raise _unusable(error) from error
         time.sleep(_POLL_S)
 
 
 def _holder(lock: int) -> str:
-    """Who has the lock. Not by what is written in the file: it may be another user's, or of a process that is gone."""
+    """Return the process that has the lock. The file cannot tell: its writer may be another user's, or gone."""
     inode = f":{os.fstat(lock).st_ino}"
     try:
         lines = _LOCKS.read_text().splitlines()
     except OSError:
         lines = []
-    # 1: FLOCK ADVISORY WRITE pid major:minor:inode start end; a waiter's line has an arrow, a process of another
-    # container is 0.
-    held = (line.split() for line in lines)
-    found = next((words[4] for words in held if words[1] == "FLOCK" and words[5].endswith(inode)), "0")
-    return f"process {found}" if found != "0" else "another process"
+    # 1: FLOCK ADVISORY WRITE pid major:minor:inode start end; the line of a waiter has an arrow, the pid of a process
+    # of another container is 0.
+    locks = (line.split() for line in lines)
+    pid = next((words[4] for words in locks if words[1] == "FLOCK" and words[5].endswith(inode)), "0")
+    return f"process {pid}" if pid != "0" else "another process"
 
 
-def _opened() -> int:
+def _open() -> int:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:  # it may be another user's: Linux refuses O_CREAT then, and whoever may read it may lock it
+    try:  # the file may be another user's: Linux refuses O_CREAT then, and a reader may lock it
         return os.open(LOCK, flags)
     except FileNotFoundError:
         return os.open(LOCK, flags | os.O_CREAT, 0o644)
+
+
+def waiting_line(holder: object, wait_s: float) -> str:
+    """Return the line that shows who holds the lock, and how long we wait at most."""
+    return f"{holder}: waiting for a turn, {wait_s / 60:g} minutes at most"
+
+
+class HostLockWait:
+    """The wait of one sweep. say: shows a line to the user; run: the run that the user can resume."""
+
+    def __init__(self, say: Callable[[str], None], run: Path) -> None:
+        self._say = say
+        self._run = run
+        self._since_s: float | None = None  # None: we got the lock
+
+    def note(self, refused: HostLockHeld | HostLockUnusable | None, *, has_measured: bool, waited_s: float) -> None:
+        """Note the result of one task. refused: why it stopped early, if it did.
+
+        Raises HostLockUnusable where the lock cannot be used, HostLockHeld after WAIT_S without it.
+        """
+        if refused is None or has_measured:
+            self._since_s = None
+        if refused is None:
+            return
+        if isinstance(refused, HostLockUnusable):
+            raise HostLockUnusable(f"{refused}; --resume {self._run} continues the run")
+        now_s = time.monotonic()
+        if self._since_s is None:
+            self._since_s = now_s - waited_s
+            self._say(waiting_line(refused, WAIT_S))
+        if now_s - self._since_s >= WAIT_S:
+            raise HostLockHeld(
+                f"{refused}, and gave no turn in {WAIT_S / 60:g} minutes; --resume {self._run} continues the run"
+            )

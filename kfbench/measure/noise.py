@@ -1,14 +1,14 @@
-"""What a host did beside a measurement, and whether the CPU times of a run can be trusted.
+"""Noise: what other processes did on the host during a measurement, and whether a run's CPU times can be trusted.
 
-`glance` and `since` say what others took of the host while a cell was timed, `yardstick_ns` how fast it was just
-before. `checks` holds them, and what the samples themselves show, against limits; a run that misses one is noisy.
+`host_counters` and `counted_since` tell how much CPU others took while a cell was timed, `yardstick_ns` how fast the
+host was just before. `checks` holds these, and the samples themselves, against limits. A run that misses a limit is
+noisy.
 """
 
 import hashlib
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import psutil
@@ -17,21 +17,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.measure.cpu import READINGS, paired_ratio
-from kfbench.measure.schema import SELF
+from kfbench.measure.schema import SELF, StoredRow, stored_rows
 
 TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
-LEAST_INTERVALS: Final = 20  # of fewer, a share says nothing
-HOLD: Final = 0.92  # of nominal 95 % intervals, at least; how many do is chance, and the limit allows for it
+LEAST_INTERVALS: Final = 20  # the share of fewer intervals tells nothing
+HOLD: Final = 0.92  # the least share of nominal 95 % intervals that should hold 1.0; the limit allows for chance
 CHANCE: Final = 0.05
-WAITED: Final = 1.1  # a sample whose wall time is so many times its CPU time has waited for something
+WAITED: Final = 1.1  # a sample with this ratio of wall time to CPU time has waited for something
 _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Glance:
-    """Counters of the host at one moment. None: the system does not say."""
+class HostCounters:
+    """Counters of the host at one moment.
+
+    host_cpu_ns: of all processes on all cores, in ticks of 10 ms. stolen_ns: None where the system does not tell.
+    """
 
     wall_ns: int
     own_cpu_ns: int
@@ -39,12 +42,12 @@ class Glance:
     stolen_ns: int | None
 
 
-def glance() -> Glance:
-    """host_cpu_ns counts in ticks of 10 ms, on all cores together."""
+def host_counters() -> HostCounters:
+    """Read the counters of the host."""
     times = psutil.cpu_times()
     busy_s = sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
     stolen_s = getattr(times, "steal", None)
-    return Glance(
+    return HostCounters(
         wall_ns=time.perf_counter_ns(),
         own_cpu_ns=time.process_time_ns(),
         host_cpu_ns=round(busy_s * 1e9),
@@ -52,9 +55,9 @@ def glance() -> Glance:
     )
 
 
-def since(before: Glance) -> dict[str, int | None]:
-    """The columns of the result table: others_cpu_ns may be a tick below zero, so that sums of it come out right."""
-    now = glance()
+def counted_since(before: HostCounters) -> dict[str, int | None]:
+    """Return the columns of the result table. others_cpu_ns may be one tick below zero: its sums are right."""
+    now = host_counters()
     own_ns = now.own_cpu_ns - before.own_cpu_ns
     stolen = None if now.stolen_ns is None or before.stolen_ns is None else now.stolen_ns - before.stolen_ns
     return {
@@ -65,7 +68,7 @@ def since(before: Glance) -> dict[str, int | None]:
 
 
 def yardstick_ns() -> int:
-    """The fastest of some passes over one piece of work, always the same: it rises when the clock falls."""
+    """Return the time of the fastest of some passes over a fixed piece of work. It rises when the clock falls."""
     best = 1 << 62
     for _ in range(YARDSTICK_PASSES):
         start = time.perf_counter_ns()
@@ -76,9 +79,14 @@ def yardstick_ns() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that was looked at. limit: the most that is well, or the least where at_least; words: what was seen.
+    """One check of a run's noise.
 
-    goal: what it should be, where the limit leaves room for chance. A run that misses the goal alone is not noisy."""
+    Args:
+        seen: the value that was measured.
+        limit: the largest value that passes; the smallest, where at_least.
+        words: the measured value in a sentence.
+        goal: the value to reach, where the limit leaves room for chance. Missing the goal alone makes no run noisy.
+    """
 
     name: str
     seen: float
@@ -89,51 +97,51 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        return self._is_well(self.limit)
+        return self._is_within(self.limit)
 
     @property
     def met(self) -> bool | None:
-        return None if self.goal is None else self._is_well(self.goal)
+        return None if self.goal is None else self._is_within(self.goal)
 
-    def _is_well(self, limit: float) -> bool:
+    def _is_within(self, limit: float) -> bool:
         return self.seen >= limit if self.at_least else self.seen <= limit
 
 
 def noise_facts(rows: pa.Table) -> dict[str, Any]:
-    """For the manifest: whether the run is noisy, what was seen that makes it so, and all checks, host by host."""
+    """Return the facts of the manifest: is the run noisy, why, and all checks host by host."""
     names = sorted(rows["host"].drop_null().unique().to_pylist())
-    each = {host: found for host in names if (found := checks(rows.filter(pc.equal(rows["host"], host))))}
+    by_host = {host: made for host in names if (made := checks(rows.filter(pc.equal(rows["host"], host))))}
     seen = [
-        check.words if len(each) == 1 else f"{host}: {check.words}"
-        for host, found in each.items()
-        for check in found
+        check.words if len(by_host) == 1 else f"{host}: {check.words}"
+        for host, made in by_host.items()
+        for check in made
         if not check.passed
     ]
     hosts = {
-        host: [asdict(check) | {"passed": check.passed, "met": check.met} for check in found]
-        for host, found in each.items()
+        host: [asdict(check) | {"passed": check.passed, "met": check.met} for check in made]
+        for host, made in by_host.items()
     }
     return {"noisy": bool(seen), "seen": seen, "hosts": hosts}
 
 
 def checks(rows: pa.Table) -> list[Check]:
-    """What the timed rows of one host say of their own noise; nothing where there are none."""
+    """Check the timed rows of one host. Without timed rows there is no check."""
     timed = rows.filter(pc.and_(pc.is_in(rows["kind"], pa.array(TIMED_KINDS)), pc.equal(rows["status"], "ok")))
     timed = timed.filter(pc.is_valid(timed["cpu_ns"]))
     if not len(timed):
         return []
-    return [*_of_base(timed), *_of_host(timed), *_of_samples(timed)]
+    return [*_checks_of_base(timed), *_checks_of_host(timed), *_checks_of_samples(timed)]
 
 
-def _of_base(timed: pa.Table) -> list[Check]:
-    """The base against itself."""
-    ratios = np.array([paired_ratio(*pair) for pair in base_pairs(timed)]).reshape(-1, 3)
+def _checks_of_base(timed: pa.Table) -> list[Check]:
+    """Check the base against itself."""
+    ratios = np.array([paired_ratio(pair.second_ns, pair.first_ns) for pair in base_pairs(timed)]).reshape(-1, 3)
     if len(ratios) < LEAST_INTERVALS:
         return []
     low, high = ratios[:, 1], ratios[:, 2]
     held = float(np.mean((low <= 1) & (high >= 1)))
     least = least_that_hold(len(ratios)) / len(ratios)
-    width = float(np.median(high - low)) / 2
+    half_width = float(np.median(high - low)) / 2
     return [
         Check(
             name="A/A intervals that hold 1.0",
@@ -145,50 +153,53 @@ def _of_base(timed: pa.Table) -> list[Check]:
         ),
         Check(
             name="A/A half-width",
-            seen=width,
+            seen=half_width,
             limit=0.02,
-            words=f"the median interval of a base against itself is 1 ± {width:.2%}",
+            words=f"the median interval of a base against itself is 1 ± {half_width:.2%}",
         ),
     ]
 
 
 def least_that_hold(intervals: int) -> int:
-    """The fewest that may hold 1.0: where each does with a chance of HOLD, fewer come in less than CHANCE of all runs
-    (binomial test, one-sided)."""
-    from scipy.special import bdtr  # 0.1 s, which a worker has no use for
+    """Return the fewest intervals that may hold 1.0.
+
+    Where each interval does with a chance of HOLD, fewer do in less than CHANCE of all runs (one-sided binomial test).
+    """
+    from scipy.special import bdtr  # 0.1 s, which a worker does not need
 
     return int(np.searchsorted(bdtr(np.arange(intervals + 1), intervals, HOLD), CHANCE))
 
 
-def base_pairs(timed: pa.Table) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """(the second time, the first time) of each A/A arm, round by round; cells of several blocks once."""
-    named = timed.select([*SELF, "arm"]).to_pylist()
-    keys = [tuple(row[name] for name in SELF) for row in named]
-    arms: dict[str, dict[tuple[Any, ...], int]] = {"aa": {}, "measure": {}}
-    for i, (key, row) in enumerate(zip(keys, named, strict=True)):
-        arms[row["arm"]].setdefault(key, i)
-    samples = timed["cpu_ns"]
+class BasePair(NamedTuple):
+    """CPU times of an A/A arm and of its base, round by round."""
+
+    second_ns: NDArray[np.int64]
+    first_ns: NDArray[np.int64]
+
+
+def base_pairs(timed: pa.Table) -> list[BasePair]:
+    """Return each A/A arm with its base. A cell of several blocks counts once."""
+    arms: dict[str, dict[tuple[object, ...], StoredRow]] = {"aa": {}, "measure": {}}
+    for row in stored_rows(timed.select([*SELF, "arm", "cpu_ns"])):
+        assert row.arm is not None
+        arms[row.arm].setdefault(tuple(getattr(row, name) for name in SELF), row)
     return [
-        (_ints(samples[i].as_py()), _ints(samples[arms["measure"][key]].as_py()))
-        for key, i in arms["aa"].items()
+        BasePair(np.array(again.cpu_ns, np.int64), np.array(arms["measure"][key].cpu_ns, np.int64))
+        for key, again in arms["aa"].items()
         if key in arms["measure"]
     ]
 
 
-def _ints(values: Sequence[int]) -> NDArray[np.int64]:
-    return np.array(values, np.int64)
-
-
-def _of_host(timed: pa.Table) -> list[Check]:
-    """What others did, cell by cell, and how steady the host's speed was. Runs from before these columns: nothing."""
+def _checks_of_host(timed: pa.Table) -> list[Check]:
+    """Check the CPU time of others, cell by cell, and the host's speed. Rows of other tools may lack these columns."""
     watched = timed.filter(pc.is_valid(timed["watched_ns"]))
     rows = watched.select(["cell_id", *_WATCHED]).to_pylist()
-    cells = list({tuple(row.values()): row for row in rows}.values())  # all rows of a measurement say the same
+    cells = list({tuple(row.values()): row for row in rows}.values())  # all rows of a measurement have the same values
     if not cells:
         return []
     total_ns = sum(cell["watched_ns"] for cell in cells)
     others = sum(cell["others_cpu_ns"] for cell in cells) / total_ns
-    found = [
+    made = [
         Check(
             name="cores that others used",
             seen=others,
@@ -198,7 +209,7 @@ def _of_host(timed: pa.Table) -> list[Check]:
     ]
     if all(cell["stolen_ns"] is not None for cell in cells):
         stolen = sum(cell["stolen_ns"] for cell in cells) / total_ns
-        found.append(
+        made.append(
             Check(
                 name="cores that the hypervisor took",
                 seen=stolen,
@@ -208,7 +219,7 @@ def _of_host(timed: pa.Table) -> list[Check]:
         )
     slow, fast = np.percentile([cell["yardstick_ns"] for cell in cells], [95, 5])
     swing = float(slow / fast) - 1
-    found.append(
+    made.append(
         Check(
             name="swing of the host's speed",
             seen=swing,
@@ -216,11 +227,11 @@ def _of_host(timed: pa.Table) -> list[Check]:
             words=f"one and the same work took {swing:.1%} longer at the slowest twentieth of cells than the fastest",
         )
     )
-    return found
+    return made
 
 
-def _of_samples(timed: pa.Table) -> list[Check]:
-    """Samples that waited, and first rounds that were still warming up."""
+def _checks_of_samples(timed: pa.Table) -> list[Check]:
+    """Check for samples that waited, and for first rounds that were still warming up."""
     cpu_ns, wall_ns = (timed[name].combine_chunks() for name in ("cpu_ns", "wall_ns"))
     cpu, wall = (column.flatten().to_numpy().astype(np.float64) for column in (cpu_ns, wall_ns))
     waited = float(np.mean(wall > WAITED * cpu))

@@ -1,153 +1,181 @@
-"""The result table: what each column is, in one place. One row = one cell x format x codec and level x kind.
+"""The result table: one row = one cell x format x codec and level x kind.
 
-Integers and raw samples are stored; ratios, medians and units for people are the report's.
+`StoredRow` declares every column once: its Arrow type, its unit and its meaning. Integers and raw samples are stored.
+Ratios, medians and units for people are the report's.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import pyarrow as pa
 
-# Version history: a reader refuses a run of another version.
-# 1  (2026-11) the first; then kind prefix with compressed_bytes, plain_bytes and metadata_bytes, which are null in a
-#              run from before: such a run says no less, and is still read; then kind broker with to_format to
-#              extra_bytes, likewise; then variant, likewise; then cache to yardstick_ns, likewise; then kind
-#              model with start, generate_ns and resident_bytes, likewise; then kind floor; then kinds
-#              metadata and record
+# A reader refuses a run of another version, and one that lacks a column: it is older than this list.
 SCHEMA_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
+    """One column of the result table. unit: empty where it has none; is_axis: it holds an axis of the workload."""
+
     name: str
     type: pa.DataType
-    unit: str  # "" where there is none
+    unit: str
     meaning: str
     nullable: bool = True
+    is_axis: bool = False
 
 
-def _column(name: str, type_: pa.DataType, unit: str, meaning: str, *, nullable: bool = True) -> Column:
-    return Column(name=name, type=type_, unit=unit, meaning=meaning, nullable=nullable)
+_TEXT: Final = pa.string()
+_INT32: Final = pa.int32()
+_INT64: Final = pa.int64()
+_INT64_LIST: Final = pa.list_(pa.int64())
 
 
-WORKLOAD_COLUMNS: Final = (
-    _column("batch_size", pa.int32(), "records", "records a batch"),
-    _column("key_bytes", pa.int32(), "bytes", "length of every key; -1: null"),
-    _column("value_bytes", pa.int32(), "bytes", "length of every value that is not null; -1: all null"),
-    _column("timestamp_spread_ms", pa.int64(), "ms", "last timestamp of a batch minus its first"),
-    _column("headers", pa.int32(), "headers", "headers a record"),
-    _column("payload", pa.string(), "", "what the payload is made of: random, half, template, ones"),
-    _column("null_share", pa.float64(), "", "share of the records whose value is null"),
-    _column("header_key_bytes", pa.int32(), "bytes", "length of every header key"),
-    _column("header_value_bytes", pa.int32(), "bytes", "length of every header value; -1: null"),
-    _column("offset_stride", pa.int32(), "", "offset of a record minus the one before"),
-    _column("base_timestamp_ms", pa.int64(), "ms", "first timestamp of every batch; -1: none"),
-    _column("producer", pa.bool_(), "", "producer id, epoch and base sequence are set"),
-    _column("append_time", pa.bool_(), "", "log append time"),
-)
+def _column(type_: pa.DataType, unit: str, meaning: str, *, nullable: bool = True, is_axis: bool = False) -> Any:
+    column = {"type": type_, "unit": unit, "meaning": meaning, "nullable": nullable, "is_axis": is_axis}
+    return field(default=None, metadata=column)
 
-COLUMNS: Final = (
-    _column("kind", pa.string(), "", "bytes, cpu, metadata, record, prefix, broker, model or floor", nullable=False),
-    _column("cell_id", pa.string(), "", "hash of the workload and its axes away from default", nullable=False),
-    _column("status", pa.string(), "", "ok, skipped (error says why) or error", nullable=False),
-    _column("error", pa.string(), "", "why there is no measurement"),
-    _column("grid", pa.string(), "", "block of the sweep; a cell of several has its rows under each", nullable=False),
-    _column("workload", pa.string(), "", "name of the workload", nullable=False),
-    _column("variant", pa.string(), "", "variant of a workload of the catalogue"),
-    _column("seed", pa.int64(), "", "seed of the workload's records", nullable=False),
-    *WORKLOAD_COLUMNS,
-    _column("format", pa.string(), "", "name of the format; floor: floor, which is none", nullable=False),
-    _column("codec", pa.string(), "", "name of the codec", nullable=False),
-    _column("level", pa.int32(), "", "level of the codec; null where it has none"),
-    _column("codec_version", pa.string(), "", "library that compressed: compressed bytes depend on it"),
-    _column(
-        "host", pa.string(), "", "hash of the name of the host that measured; CPU times of several never share a table"
-    ),
-    _column("start", pa.int64(), "records", "model: number of the first record in its workload; the cells add up"),
-    _column("records", pa.int64(), "records", "records measured"),
-    # bytes
-    _column("batches", pa.int64(), "batches", "batches they make; broker: that the path met"),
-    _column("size_bytes", pa.int64(), "bytes", "size of all batches; broker: of what came out"),
-    _column("payload_bytes", pa.int64(), "bytes", "keys, values, header keys and values"),
-    _column("overhead_bytes", pa.int64(), "bytes", "size_bytes - payload_bytes; uncompressed only"),
-    _column("losses", pa.string(), "", "JSON: what the format could not carry, and how many"),
-    _column("field_bytes", pa.string(), "bytes", "JSON: bytes a field, sum = size_bytes; uncompressed only"),
-    # prefix
-    _column("compressed_bytes", pa.int64(), "bytes", "what the codec made of the batches, as far as it was taken"),
-    _column("plain_bytes", pa.int64(), "bytes", "what was decompressed of it"),
-    _column("metadata_bytes", pa.int64(), "bytes", "what offsets, timestamps and lengths need of the plain bytes"),
-    # broker: what one call of the path did
-    _column("to_format", pa.string(), "", "what the path converts to; null where it keeps the format"),
-    _column("source_bytes", pa.int64(), "bytes", "size of what came in"),
-    _column("batches_untouched", pa.int64(), "batches", "handed on as they are"),
-    _column("batches_in_place", pa.int64(), "batches", "header fields were set where they stand"),
-    _column("batches_shifted", pa.int64(), "batches", "set, too, but what follows the header has moved"),
-    _column("batches_rewritten", pa.int64(), "batches", "built anew"),
-    _column("batches_dropped", pa.int64(), "batches", "left out"),
-    _column("converted_records", pa.int64(), "records", "records that changed their format"),
-    _column("read_bytes", pa.int64(), "bytes", "read of what came in: headers alone, or all of it"),
-    _column(
-        "written_bytes", pa.int64(), "bytes", "fields that were set, bytes that have moved, batches that were built"
-    ),
-    _column("decompressed_bytes", pa.int64(), "bytes", "plain bytes that the codec gave"),
-    _column("recompressed_bytes", pa.int64(), "bytes", "plain bytes that the codec took"),
-    _column(
-        "extra_bytes",
-        pa.int64(),
+
+def _key(type_: pa.DataType, meaning: str) -> Any:
+    """Declare a column that is never null."""
+    return _column(type_, "", meaning, nullable=False)
+
+
+def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
+    return _column(type_, unit, meaning, is_axis=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredRow:
+    """One stored row. A null is None; so is a column that was not read."""
+
+    kind: str = _key(_TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model or floor")
+    cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
+    status: str = _key(_TEXT, "ok, skipped or error")
+    error: str | None = _column(_TEXT, "", "why there is no measurement")
+    grid: str = _key(_TEXT, "block of the sweep; a cell of several blocks has its rows under each of them")
+    workload: str = _key(_TEXT, "name of the workload")
+    variant: str | None = _column(_TEXT, "", "variant of a workload of the catalogue")
+    seed: int = _key(_INT64, "seed of the workload's records")
+    batch_size: int | None = _axis(_INT32, "records", "records per batch")
+    key_bytes: int | None = _axis(_INT32, "bytes", "length of every key; -1: null")
+    value_bytes: int | None = _axis(_INT32, "bytes", "length of every value that is not null; -1: all null")
+    timestamp_spread_ms: int | None = _axis(_INT64, "ms", "last timestamp of a batch minus its first")
+    headers: int | None = _axis(_INT32, "headers", "headers per record")
+    payload: str | None = _axis(_TEXT, "", "content of the payload: random, half, template, ones")
+    null_share: float | None = _axis(pa.float64(), "", "share of the records whose value is null")
+    header_key_bytes: int | None = _axis(_INT32, "bytes", "length of every header key")
+    header_value_bytes: int | None = _axis(_INT32, "bytes", "length of every header value; -1: null")
+    offset_stride: int | None = _axis(_INT32, "", "offset of a record minus the offset before")
+    base_timestamp_ms: int | None = _axis(_INT64, "ms", "first timestamp of every batch; -1: none")
+    producer: bool | None = _axis(pa.bool_(), "", "producer id, epoch and base sequence are set")
+    append_time: bool | None = _axis(pa.bool_(), "", "log append time")
+    format: str = _key(_TEXT, "name of the format; kind floor: the word floor")
+    codec: str = _key(_TEXT, "name of the codec")
+    level: int | None = _column(_INT32, "", "level of the codec; null where it has none")
+    codec_version: str | None = _column(_TEXT, "", "library that compressed: compressed bytes depend on it")
+    host: str | None = _column(
+        _TEXT, "", "hash of the name of the host that measured; CPU times of two hosts never share a table"
+    )
+    start: int | None = _column(
+        _INT64, "records", "model: number of the first record in its workload; the cells of a workload add up"
+    )
+    records: int | None = _column(_INT64, "records", "records measured")
+    # kinds bytes, model and floor
+    batches: int | None = _column(_INT64, "batches", "batches of these records; broker: batches that the path met")
+    size_bytes: int | None = _column(_INT64, "bytes", "size of all batches; broker: size of the result")
+    payload_bytes: int | None = _column(_INT64, "bytes", "keys, values, header keys and values")
+    overhead_bytes: int | None = _column(_INT64, "bytes", "size_bytes - payload_bytes; uncompressed only")
+    losses: str | None = _column(_TEXT, "", "JSON: what the format could not carry, and how many")
+    field_bytes: str | None = _column(_TEXT, "bytes", "JSON: bytes per field, sum = size_bytes; uncompressed only")
+    # kind prefix
+    compressed_bytes: int | None = _column(_INT64, "bytes", "compressed bytes that were read")
+    plain_bytes: int | None = _column(_INT64, "bytes", "bytes that were decompressed from them")
+    metadata_bytes: int | None = _column(_INT64, "bytes", "plain bytes that offsets, timestamps and lengths need")
+    # kind broker: the work of one call of the path
+    to_format: str | None = _column(_TEXT, "", "format that the path converts to; null where it keeps the format")
+    source_bytes: int | None = _column(_INT64, "bytes", "size of the log that came in")
+    batches_untouched: int | None = _column(_INT64, "batches", "handed on as they are")
+    batches_in_place: int | None = _column(_INT64, "batches", "header fields were set where they stand")
+    batches_shifted: int | None = _column(
+        _INT64, "batches", "header fields were set, and the bytes behind the header have moved"
+    )
+    batches_rewritten: int | None = _column(_INT64, "batches", "built anew")
+    batches_dropped: int | None = _column(_INT64, "batches", "left out")
+    converted_records: int | None = _column(_INT64, "records", "records that changed their format")
+    read_bytes: int | None = _column(_INT64, "bytes", "bytes read of the log: headers alone, or all of it")
+    written_bytes: int | None = _column(
+        _INT64, "bytes", "fields that were set, bytes that have moved, batches that were built"
+    )
+    decompressed_bytes: int | None = _column(_INT64, "bytes", "plain bytes that the codec gave")
+    recompressed_bytes: int | None = _column(_INT64, "bytes", "plain bytes that the codec took")
+    extra_bytes: int | None = _column(
+        _INT64,
         "bytes",
-        "most memory that Python and numpy held during the call, beyond what came in and out; the codecs' own is not "
-        "seen",
-    ),
-    # cpu, metadata, lookup, record, prefix and broker
-    _column(
-        "operation",
-        pa.string(),
+        "most memory that Python and numpy held during the call, beyond its input and output; memory of the codecs is "
+        "not seen",
+    )
+    # timed kinds
+    operation: str | None = _column(
+        _TEXT,
         "",
         "cpu: encode or decode; metadata: decode-metadata; lookup: read-times; record: fetch-record; prefix: "
         "decompress or decompress-prefix (codec alone), decode or decode-metadata; broker: the path",
-    ),
-    _column(
-        "arm",
-        pa.string(),
+    )
+    arm: str | None = _column(
+        _TEXT,
         "",
-        "measure, or aa: the base (v2, where a broker path has none its first format; prefix: decompress) once more, "
-        "which must read 1.0",
-    ),
-    _column(
-        "inner_loops",
-        pa.int32(),
+        "measure, or aa: the base once more, which must read 1.0 (base: v2; a broker path without v2: its first "
+        "format; prefix: decompress)",
+    )
+    inner_loops: int | None = _column(
+        _INT32,
         "",
-        "calls a sample; the same for all arms of a cell and operation (prefix: format); 1 where a call changes what "
-        "it reads",
-    ),
-    _column(
-        "cpu_ns",
-        pa.list_(pa.int64()),
+        "calls per sample; the same for all arms of a cell and operation (prefix: format); 1 where a call changes its "
+        "input",
+    )
+    cpu_ns: Sequence[int] | None = _column(
+        _INT64_LIST,
         "ns",
-        "thread CPU time of inner_loops calls, one item a round; round i of all arms belongs together; model: of "
+        "thread CPU time of inner_loops calls, one item per round; round i of all arms belongs together; model: of "
         "sizing the records, one item",
-    ),
-    _column("wall_ns", pa.list_(pa.int64()), "ns", "wall time of the same calls"),
-    _column(
-        "cache",
-        pa.string(),
+    )
+    wall_ns: Sequence[int] | None = _column(_INT64_LIST, "ns", "wall time of the same calls")
+    cache: str | None = _column(
+        _TEXT,
         "",
         "cpu: resident, the working set stays in the caches; or cold, it goes round through more memory than they hold",
-    ),
-    _column("rotated_bytes", pa.int64(), "bytes", "cold: the memory that calls go through before they come round"),
-    _column("warm_up_calls", pa.int32(), "", "calls of the arm before any counted, until they got no faster"),
-    # model
-    _column("generate_ns", pa.int64(), "ns", "thread CPU time of making the shapes, once for all formats of the cell"),
-    _column("resident_bytes", pa.int64(), "bytes", "most memory that the worker has held so far, the whole process"),
-    # what the host did meanwhile; the same for all rows of a measurement, null where the host does not say
-    _column("watched_ns", pa.int64(), "ns", "wall time of the measurement, warm-up and rounds"),
-    _column("others_cpu_ns", pa.int64(), "ns", "CPU time of other processes on the host meanwhile, all cores together"),
-    _column("stolen_ns", pa.int64(), "ns", "time that the hypervisor gave to others meanwhile, all cores together"),
-    _column("yardstick_ns", pa.int64(), "ns", "fastest pass over a fixed piece of work just before: the host's speed"),
-)
+    )
+    rotated_bytes: int | None = _column(
+        _INT64, "bytes", "cold: the memory that calls go through before they come round"
+    )
+    warm_up_calls: int | None = _column(
+        _INT32, "", "calls of the arm before those that count, until they got no faster"
+    )
+    # kind model
+    generate_ns: int | None = _column(
+        _INT64, "ns", "thread CPU time of making the shapes, once for all formats of the cell"
+    )
+    resident_bytes: int | None = _column(
+        _INT64, "bytes", "most memory that the worker has held so far, the whole process"
+    )
+    # the host during a measurement: the same for all its rows, null where the host does not tell
+    watched_ns: int | None = _column(_INT64, "ns", "wall time of the measurement, warm-up and rounds")
+    others_cpu_ns: int | None = _column(
+        _INT64, "ns", "CPU time of other processes on the host meanwhile, all cores together"
+    )
+    stolen_ns: int | None = _column(
+        _INT64, "ns", "time that the hypervisor gave to others meanwhile, all cores together"
+    )
+    yardstick_ns: int | None = _column(
+        _INT64, "ns", "fastest pass over a fixed piece of work just before: the host's speed"
+    )
 
+
+COLUMNS: Final = tuple(Column(name=each.name, **each.metadata) for each in fields(StoredRow))
+WORKLOAD_COLUMNS: Final = tuple(column for column in COLUMNS if column.is_axis)
 SCHEMA: Final = pa.schema(
     [
         pa.field(column.name, column.type, column.nullable, {"unit": column.unit, "meaning": column.meaning})
@@ -159,9 +187,9 @@ SCHEMA: Final = pa.schema(
 MEASURED: Final = (
     "host", "inner_loops", "cpu_ns", "wall_ns", "rotated_bytes", "warm_up_calls", "watched_ns", "others_cpu_ns",
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
-    "extra_bytes",  # Python's own objects are in it: the same call differs by some 60 bytes from process to process
+    "extra_bytes",  # it includes Python's own objects: the same call differs by some 60 bytes between processes
 )  # fmt: skip
-# What tells a row from every other of its run, and the order that rows are read in.
+# The columns that tell a row from every other row of its run, in the order that rows are read in.
 IDENTITY: Final = (
     "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
 )  # fmt: skip
@@ -172,25 +200,30 @@ def _identity_without(*names: str) -> tuple[str, ...]:
 
 
 ARM: Final = _identity_without("grid")  # a cell of several blocks is measured once
-SELF: Final = _identity_without("grid", "arm")  # what a base and its A/A arm have in common
-ROUNDS: Final = _identity_without("grid", "format", "arm")  # what arms of the same rounds have in common;
+SELF: Final = _identity_without("grid", "arm")  # shared by a base and its A/A arm
+ROUNDS: Final = _identity_without("grid", "format", "arm")  # shared by arms of the same rounds
 ROUNDS_PREFIX: Final = _identity_without("grid", "operation", "arm")  # a prefix cell compares operations of one format
 CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache")
-# What is the same on any master, any partitioning and any day, given the same codec libraries.
+# The columns that are the same on any master, partitioning and day, given the same codec libraries.
 DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]  # some columns of a row that is being made; `table` checks their names
 
 
-def table(rows: Iterable[Row]) -> pa.Table:
-    """Rows as a table of SCHEMA. A name that is not in it is a mistake of ours: KeyError."""
-    found = list(rows)
-    for row in found:
+def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as a table of SCHEMA. Raises KeyError for an unknown column."""
+    made = list(rows)
+    for row in made:
         if unknown := row.keys() - set(SCHEMA.names):
             raise KeyError(f"no column {', '.join(sorted(unknown))}")
-    return pa.Table.from_pylist(found, schema=SCHEMA)
+    return pa.Table.from_pylist(made, schema=SCHEMA)
+
+
+def stored_rows(rows: pa.Table) -> list[StoredRow]:
+    """Return the rows of a table, which may have some of the columns."""
+    return [StoredRow(**row) for row in rows.to_pylist()]
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """Name -> count as the text that `losses` and `field_bytes` hold."""
+    """Return counts by name as the text of `losses` and `field_bytes`."""
     return json.dumps(dict(counts), separators=(",", ":"))

@@ -17,14 +17,13 @@ from kfbench.broker.convert import convert
 from kfbench.broker.fetch import Fetched, fetch
 from kfbench.formats import FORMATS
 from kfbench.log.writing import chained
-from kfbench.measure.cpu import Arm, measure, paired_ratio
+from kfbench.measure.cpu import ONE_CALL, Arm, measure, paired_ratio
 from kfbench.measure.verify import Unverified, carried, verify_log, verify_records
 from kfbench.migration.bills import Cost, Costs
 from kfbench.migration.plans import Operation, PathName, Plan, operations
 from kfbench.records import Records
 
 ROUNDS: Final = 7
-ONE_CALL: Final = 1  # ns: an append changes the buffer that it works in, which is put in place before each sample
 FETCH_BYTES: Final = 1 << 20  # max.partition.fetch.bytes by default
 BASE_OFFSET: Final = 1_000_000  # any but the producer's 0: the broker has something to set
 
@@ -62,7 +61,7 @@ def measure_costs(
     arms = [arm for arm, *_ in prepared]
     for arm in arms:
         arm.verify()
-    samples = measure([*arms, arms[0]], 0, rounds, ONE_CALL, seed)
+    samples = measure([*arms, arms[0]], 0, rounds, ONE_CALL, seed)  # an append changes its input
     base_ns = samples[0].cpu_ns
     costs = {}
     for operation, (_, size_bytes, losses), each in zip(wanted, prepared, samples, strict=False):

@@ -43,7 +43,7 @@ HOSTS = {host("worker-0"), host("worker-1")}
 IMPORTS = """
 import pathlib, sys
 import kfbench.kernels
-from kfbench.sweep.run.cell import measure_task
+from kfbench.sweep.run.task import measure_task
 from kfbench.sweep.host.packing import code_digest
 print(code_digest(), kfbench.kernels.__file__, sep="\\n")
 print(*sorted({module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)}), sep="\\n")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kfbench.measure.host_lock import alone
+from kfbench.measure.host_lock import host_lock
 from kfbench.store import Run
 from kfbench.sweep.spark.jobs import awaited
 from kfbench.sweep.spark.session import session
@@ -58,7 +58,7 @@ def test_while_it_measures(tmp_path: Path, undisturbed: Run, moments: Random) ->
 
 @pytest.mark.parametrize("sent", [TERM, INT])
 def test_while_it_waits_for_a_turn(tmp_path: Path, moments: Random, sent: Sent) -> None:
-    with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, alone():
+    with Sweeping(tmp_path / "out", "--master", "local[2]", "--filter", "kind=cpu") as sweep, host_lock():
         assert sweep.process.stderr is not None
         assert any(": waiting for a turn, " in line for line in iter(sweep.process.stderr.readline, ""))
         time.sleep(moments.uniform(0, 6))  # a task asks for five seconds, then the next one does

@@ -12,6 +12,7 @@ from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import IllegalCombination
 from kfbench.formats import FORMATS
 from kfbench.measure.bytes import compare, measure_size
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.records import Records
 from kfbench.workloads.grid import GridPoint
 
@@ -23,7 +24,7 @@ def records(number: int = 250, headers: int = 0) -> Records:
 @pytest.mark.parametrize("name", FORMATS)
 def test_one_record_is_the_hand_counted_size(name: str) -> None:
     one = Records.from_lists([b"v" * 100], keys=[b"k" * 16], timestamps_ms=[5])
-    row = measure_size(FORMATS[name], one, np.array([0, 1]))
+    row = measure_size(FORMATS[name], EncodeInput(records=one, bounds=np.array([0, 1])))
     # v2: 61 + length 2, attributes 1, deltas 2, key length 1, value length 2, header count 1. v3's header: 8 + 4 + 4 +
     # 1 + 4 + 2 + 8 + 2 + 4 = 37, lastOffsetDelta 1, baseTimestamp 1 (5 is small), maxTimestampDelta 1, count 4.
     # Unsigned: each of the two longer lengths takes 1. Headers first: metadataLength 1, no record length. Tagged: how
@@ -42,20 +43,21 @@ def test_one_record_is_the_hand_counted_size(name: str) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
 def test_compressed_size_is_what_encode_writes(codec: str) -> None:
-    row = measure_size(FORMATS["v1"], records(), np.array([0, 100, 250]), codec)
+    row = measure_size(FORMATS["v1"], EncodeInput(records=records(), bounds=np.array([0, 100, 250]), codec=codec))
     log = FORMATS["v1"].encode(records(), [0, 100, 250], codec)
     assert row["size_bytes"] == len(log.data) and row["batches"] == 2
     assert "overhead_bytes" not in row and "field_bytes" not in row
 
 
 def test_losses_are_counted() -> None:
-    row = measure_size(FORMATS["v0"], records(headers=2), np.array([0, 250]))
+    row = measure_size(FORMATS["v0"], EncodeInput(records=records(headers=2), bounds=np.array([0, 250])))
     assert json.loads(row["losses"]) == {"timestamps": 250, "headers": 500}
 
 
 def test_batch_fields_reach_the_encoder() -> None:
     late = BatchFields(append_time_ms=2**45)  # far from the records: the delta of v3 grows
-    sizes = [measure_size(FORMATS["v3"], records(), np.array([0, 250]), batch_fields=f) for f in (NO_FIELDS, late)]
+    source = EncodeInput(records=records(), bounds=np.array([0, 250]))
+    sizes = [measure_size(FORMATS["v3"], replace(source, batch_fields=fields)) for fields in (NO_FIELDS, late)]
     assert sizes[1]["size_bytes"] > sizes[0]["size_bytes"]
 
 

@@ -8,8 +8,9 @@ import pytest
 from kfbench.arrays import Bytes
 from kfbench.errors import MissingTool
 from kfbench.formats import FORMATS
-from kfbench.measure.cold import ONE_CALL, TIMES, Rotating, prepare_cold
-from kfbench.measure.cpu import OPERATIONS, measure, warm_up
+from kfbench.measure.cold import TIMES, Rotating, prepare_cold
+from kfbench.measure.cpu import ONE_CALL, OPERATIONS, measure, warm_up
+from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.environment import last_level_cache_bytes
 from kfbench.measure.verify import Unverified
 from kfbench.workloads.grid import GridPoint
@@ -26,15 +27,8 @@ def logs(codec: str = "none") -> list[Bytes]:
 def cold(operation: str, codec: str = "none", found: list[Bytes] | None = None) -> Rotating:
     formats = [FORMATS[name] for name in NAMES]
     given = logs(codec) if found is None else found
-    return prepare_cold(
-        formats,
-        given,
-        operation,  # type: ignore[arg-type]
-        SAMPLE.records,
-        SAMPLE.bounds,
-        codec,
-        least_bytes=LEAST_BYTES,
-    )
+    source = EncodeInput(records=SAMPLE.records, bounds=SAMPLE.bounds, codec=codec)
+    return prepare_cold(formats, given, operation, source, least_bytes=LEAST_BYTES)  # type: ignore[arg-type]
 
 
 def place(done: object) -> int:
@@ -97,7 +91,9 @@ def test_other_bytes_than_the_verified_ones_are_not_timed() -> None:
 
 def test_twice_the_last_level_cache_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kfbench.measure.cold.last_level_cache_bytes", lambda: 3_000_000)
-    found = prepare_cold([FORMATS["v2"]], [logs()[1]], "decode", SAMPLE.records, SAMPLE.bounds)
+    found = prepare_cold(
+        [FORMATS["v2"]], [logs()[1]], "decode", EncodeInput(records=SAMPLE.records, bounds=SAMPLE.bounds)
+    )
     assert found.rotated_bytes >= TIMES * 3_000_000
     known = last_level_cache_bytes()
     assert known is None or 1 << 18 <= known <= 1 << 33

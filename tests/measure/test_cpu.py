@@ -17,11 +17,13 @@ from kfbench.measure.cpu import (
     MOST_WARM_UP_CALLS,
     OPERATIONS,
     Arm,
+    CallTimes,
     measure,
     paired_ratio,
-    prepare,
     warm_up,
 )
+from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.format_arms import prepare
 from kfbench.measure.verify import Unverified
 from kfbench.workloads import Sample
 from kfbench.workloads.grid import GridPoint
@@ -42,7 +44,8 @@ def arm(call: object, before: object = lambda: None) -> Arm:
 def prepared(names: list[str], operation: str, sample: Sample, codec: str = "none") -> list[Arm]:
     formats = [FORMATS[name] for name in names]
     logs = [fmt.encode(sample.records, sample.bounds, codec).data for fmt in formats]
-    return prepare(formats, logs, operation, sample.records, sample.bounds, codec)  # type: ignore[arg-type]
+    source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
+    return prepare(formats, logs, operation, source)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("operation", ["decode-metadata", "read-times", "fetch-record"])
@@ -126,7 +129,7 @@ def test_the_first_time_that_arms_meet_is_not_counted(monkeypatch: pytest.Monkey
 def test_warm_up_ends_when_calls_get_no_faster(monkeypatch: pytest.MonkeyPatch, times: list[int], calls: int) -> None:
     done: list[int] = []
     left = iter(times)
-    monkeypatch.setattr("kfbench.measure.cpu.timed", lambda call, loops: (next(left) * 100_000, call()))
+    monkeypatch.setattr("kfbench.measure.cpu.timed", lambda call, loops: CallTimes(next(left) * 100_000, call()))
     assert warm_up(arm(lambda: done.append(1))) == len(done) == calls
 
 
@@ -175,11 +178,12 @@ def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) 
     """One byte of another log, and the call has not done what was verified."""
     sample = GridPoint().generate(records=300, seed=1)
     v2 = FORMATS["v2"]
-    log = v2.encode(sample.records, sample.bounds, codec).data
+    source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
+    log = source.encode(v2).data
     other = log.copy()
     other[at] ^= 1
     for logs in ([log, other], [log, log[:-1]]):
-        sound, different = prepare([v2, v2], logs, "encode", sample.records, sample.bounds, codec)
+        sound, different = prepare([v2, v2], logs, "encode", source)
         warm_up(sound)
         with pytest.raises(Unverified, match="wrote other bytes than were verified"):
             warm_up(different)
@@ -190,14 +194,15 @@ def test_a_call_that_leaves_the_buffer_alone_is_not_taken_for_one_that_wrote_it(
 ) -> None:
     """The arm before it has left the very same bytes."""
     sample = GridPoint().generate(records=300, seed=1)
+    encode, writes_elsewhere = type(FORMATS["v2"]).encode, False
+
+    def patched(*given: Any, **options: Any) -> Any:
+        return encode(*given, **options | ({"out": np.empty_like(options["out"])} if writes_elsewhere else {}))
+
+    monkeypatch.setattr(type(FORMATS["v2"]), "encode", patched)
     first, second = prepared(["v2", "v2"], "encode", sample)
     warm_up(first)
-    encode = type(FORMATS["v2"]).encode
-
-    def elsewhere(*given: Any, **options: Any) -> Any:
-        return encode(*given, **options | {"out": np.empty_like(options["out"])})
-
-    monkeypatch.setattr(type(FORMATS["v2"]), "encode", elsewhere)
+    writes_elsewhere = True
     with pytest.raises(Unverified, match="wrote other bytes"):
         warm_up(second)
 

@@ -19,10 +19,10 @@ from kfbench.measure.noise import (
     Check,
     base_pairs,
     checks,
-    glance,
+    counted_since,
+    host_counters,
     least_that_hold,
     noise_facts,
-    since,
     yardstick_ns,
 )
 from kfbench.measure.schema import table
@@ -174,9 +174,9 @@ def test_a_cell_of_two_blocks_and_the_other_kinds_of_cell() -> None:
 
 def test_another_process_is_seen() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
-        before = glance()
+        before = host_counters()
         time.sleep(0.4)
-        seen = since(before)
+        seen = counted_since(before)
         other.kill()
     assert seen["watched_ns"] is not None and seen["watched_ns"] >= 0.4e9
     assert seen["others_cpu_ns"] is not None and seen["others_cpu_ns"] > 0.1e9
@@ -190,11 +190,11 @@ def test_our_own_work_is_none_of_the_others(monkeypatch: pytest.MonkeyPatch, own
     def seen(**counted: float) -> dict[str, int | None]:
         monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(**dict.fromkeys(kinds, 7.0) | {"idle": 9.0}))
         monkeypatch.setattr(time, "process_time_ns", lambda: 1_000_000_000)
-        before = glance()
+        before = host_counters()
         later = dict.fromkeys(kinds, 8.0) | {"idle": 90.0} | counted
         monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(**later))
         monkeypatch.setattr(time, "process_time_ns", lambda: round((1 + own_s) * 1e9))
-        return since(before)
+        return counted_since(before)
 
     assert seen()["others_cpu_ns"] == round((5 - own_s) * 1e9)
     assert seen(user=18.0)["others_cpu_ns"] == round((15 - own_s) * 1e9)

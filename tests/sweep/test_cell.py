@@ -1,44 +1,27 @@
 """One cell: rows that are right, rows that say why not, and never an exception."""
 
-import errno
 import json
-import os
-import pickle
-import time
 import tracemalloc
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.measure import host_lock as alone_module
-from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR, floor
-from kfbench.measure.host_lock import NotAlone, SomeoneMeasures
 from kfbench.measure.prefix import ARMS
-from kfbench.measure.schema import IDENTITY, SCHEMA, table
+from kfbench.measure.schema import IDENTITY, SCHEMA, stored_rows, table
 from kfbench.sweep.definition.grid import Cell
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run import cell as cell_module
-from kfbench.sweep.run.cell import estimate_s, failed_rows, measure_cell, measure_task
+from kfbench.sweep.run.cell import failed_rows, measure_cell
 from kfbench.sweep.run.plan import key_of
 from kfbench.workloads import BLOCK_RECORDS, Sample
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.catalogue import NamedWorkload
-from kfbench.workloads.grid import GridPoint
-
-
-def a_cell(kind: Any = "bytes", formats: tuple[str, ...] = ("v0", "v2", "v3"), **changes: Any) -> Cell:
-    point = GridPoint(**changes.pop("axes", {}))
-    given: dict[str, Any] = {
-        "kind": kind, "cell_id": "c0ffee", "seed": 5, "workload": point, "records": 300, "codec": "none", "level": None,
-        "formats": formats, "grids": {"g": formats}, "rounds": 5, "sample_us": 50,
-    }  # fmt: skip
-    return Cell(**given | changes)
+from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell, model_cell
 
 
 def test_bytes_rows_are_those_of_encode() -> None:
@@ -144,10 +127,6 @@ def test_a_path_that_fails_in_one_format_is_an_error_of_that_row_alone(failing: 
     ]  # fmt: skip
     assert rows[2]["error"] == "broker cell c0ffee (grid: defaults; none; append): v3: RuntimeError: out of ideas"
     assert rows[2]["operation"] == "append" and rows[2].get("cpu_ns") is None and table(rows).num_rows == 4
-
-
-def model_cell(start: int, records: int, workload: str = "consumer-offsets", **changes: Any) -> Cell:
-    return replace(a_cell("model", **changes), workload=CATALOGUE[workload], start=start, records=records)
 
 
 def test_model_rows_add_up_to_the_bytes_of_encode() -> None:
@@ -313,108 +292,11 @@ def test_what_is_timed_is_what_was_verified(monkeypatch: pytest.MonkeyPatch, cod
     assert {(row["operation"], row["status"]) for row in rows} == {("encode", "error"), ("decode", "ok")}
 
 
-def test_a_task_measures_the_cells_that_it_gets() -> None:
-    found = measure_task([a_cell(), a_cell(formats=("v1",))])
-    assert found.rows.schema.equals(SCHEMA) and found.rows["format"].to_pylist() == ["v0", "v2", "v3", "v1"]
-    assert found.busy_s > 0
-    assert measure_task([]).rows.equals(SCHEMA.empty_table())
-
-
-CELLS_OF_EVERY_KIND = [
-    a_cell(),
-    a_cell(codec="zstd", level=3),
-    a_cell("cpu"),
-    a_cell("metadata"),
-    a_cell("lookup"),
-    a_cell("record", formats=("v2", "columnar")),
-    a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
-    a_cell("broker", path="append"),
-    a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
-    a_cell("model", start=300),
-    a_cell("floor", formats=(FLOOR,)),
-]
-
-
 @pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND, ids=lambda cell: f"{cell.kind} {cell.path}")
 def test_a_row_says_which_cell_it_is_of(cell: Cell) -> None:
     assert {cell.kind for cell in CELLS_OF_EVERY_KIND} == set(get_args(Kind))
     for rows in (measure_cell(cell), failed_rows(cell, "skipped", "no time")):
-        stored = table(rows).to_pylist()
+        stored = stored_rows(table(rows))
         assert {key_of(row) for row in stored} == {cell.key}
-        assert {row["format"] for row in stored} == set(cell.formats)
-        assert len({tuple(row[name] for name in IDENTITY) for row in stored}) == len(stored)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hanging(GridPoint):
-    """A workload that takes its time; what catches every Exception does not catch the end of it."""
-
-    def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        time.sleep(60)
-        return super().generate(records=records, seed=seed, start=start)
-
-
-def test_a_cell_that_takes_too_long_is_rows_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell_module, "LIMIT_ESTIMATES", 0)
-    slow = a_cell("cpu", workload=Hanging(), grids={"a": ("v0",), "b": ("v2", "v3")})
-    found = measure_task([slow, a_cell()], least_limit_s=0.5)
-    failed = found.passing
-    assert [(row["grid"], row["format"], row["operation"]) for row in failed.to_pylist()] == [
-        (grid, name, operation) for grid, name in (("a", "v0"), ("b", "v2"), ("b", "v3")) for operation in OPERATIONS
-    ]
-    assert set(failed["error"].to_pylist()) == {
-        "cpu cell c0ffee (grid: defaults; none): TookTooLong: it took longer than 0.5 s"
-    }
-    assert found.rows["status"].to_pylist() == ["ok"] * 3
-
-
-class Crowded(BatchedFormat):
-    """A format that finds no room. A path of this host is nothing for a row."""
-
-    def encode(self, *args: Any, **options: Any) -> Any:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")
-
-
-@pytest.mark.parametrize("cell", CELLS_OF_EVERY_KIND[:-2], ids=lambda cell: f"{cell.kind} {cell.path} {cell.codec}")
-def test_an_error_of_a_busy_moment_is_the_whole_cells_and_apart(monkeypatch: pytest.MonkeyPatch, cell: Cell) -> None:
-    name = cell.formats[-1]
-    broken = Crowded(name=name, magic=FORMATS[name].magic, summary="crowded")
-    monkeypatch.setattr(cell_module, "FORMATS", {**FORMATS, name: broken})
-    found = measure_task([cell])
-    assert (found.rows.num_rows, found.left, set(found.passing["status"].to_pylist())) == (0, (), {"error"})
-    assert set(found.passing["format"].to_pylist()) == set(cell.formats)
-    assert set(found.passing["error"].to_pylist()) == {f"{cell.title}: OSError: No space left on device"}
-
-
-def test_cells_that_get_no_turn_are_given_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(alone_module, "LOCK", tmp_path / "lock")
-    cells = [a_cell(), a_cell("cpu"), a_cell(formats=("v1",))]
-    with alone_module.alone():
-        found = measure_task(cells, patience_s=0.1)
-    assert found.rows["kind"].to_pylist() == ["bytes"] * 3 and found.passing.num_rows == 0
-    assert found.left == (cells[1], cells[2]) and isinstance(found.refused, SomeoneMeasures) and found.waited_s > 0.1
-    again = pickle.loads(pickle.dumps(found))  # as it comes from a worker
-    assert str(again.refused) == str(found.refused) and again.left == found.left
-    assert measure_task(found.left).left == ()
-    (tmp_path / "lock").unlink()
-    (tmp_path / "lock").symlink_to(tmp_path)
-    found = measure_task(cells)
-    assert found.left == (cells[1], cells[2]) and isinstance(found.refused, NotAlone)
-
-
-def test_estimates_grow_with_the_work() -> None:
-    small, large = a_cell(records=100), a_cell(records=100_000)
-    slow = a_cell(records=100_000, codec="zstd", level=19)
-    assert 0 < estimate_s(small) < estimate_s(large) < estimate_s(slow)
-    assert estimate_s(a_cell("cpu", rounds=10, sample_us=1_000)) > 10 * 1e-3 * 8
-    assert np.isfinite(estimate_s(a_cell(axes={"value_bytes": -1, "key_bytes": -1})))
-
-
-def test_estimates_of_model_cells_grow_with_the_records() -> None:
-    assert 0 < estimate_s(model_cell(0, 10**6)) < estimate_s(model_cell(0, 10**7)) / 3
-
-
-def test_estimates_of_broker_cells_grow_with_the_work() -> None:
-    one, more = (a_cell("broker", path="append", codec="gzip", level=6, records=n) for n in (100, 10_000))
-    assert 0 < estimate_s(one) < estimate_s(more)
-    assert estimate_s(a_cell("broker", path="append", rounds=1_000, sample_us=1_000)) > 4
+        assert {row.format for row in stored} == set(cell.formats)
+        assert len({tuple(getattr(row, name) for name in IDENTITY) for row in stored}) == len(stored)

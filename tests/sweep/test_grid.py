@@ -18,7 +18,8 @@ from kfbench.sweep.definition import sweep_file
 from kfbench.sweep.definition.filter import filtered
 from kfbench.sweep.definition.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
 from kfbench.sweep.definition.sweep_file import Kind
-from kfbench.sweep.run.cell import estimate_s, measure_cell
+from kfbench.sweep.run.cell import measure_cell
+from kfbench.sweep.run.estimate import estimate_s
 from kfbench.sweep.run.plan import CELL_BUDGET_S
 from kfbench.workloads import BLOCK_RECORDS
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE

@@ -9,9 +9,10 @@ from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import open_run
 from kfbench.sweep.definition.grid import Cell, load_profile
 from kfbench.sweep.run import plan
-from kfbench.sweep.run.cell import estimate_s, failed_rows, measure_cell
+from kfbench.sweep.run.cell import failed_rows, measure_cell
+from kfbench.sweep.run.estimate import estimate_s
 from kfbench.sweep.run.plan import ALONE_TASK_S, CELL_BUDGET_S, PARALLEL, TASK_S, left, packed, planned, task_s
-from tests.sweep.test_cell import CELLS_OF_EVERY_KIND, a_cell
+from tests.sweep.cells import CELLS_OF_EVERY_KIND, a_cell
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from kfbench.errors import KfbenchError, RunError
-from kfbench.measure.host_lock import alone
+from kfbench.measure.host_lock import host_lock
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
 from kfbench.progress import counting
 from kfbench.store import RunWriter, open_run
@@ -108,7 +108,7 @@ def test_a_jvm_that_dies_before_it_has_sent_a_result_is_said_as_one_that_is_gone
 
 def measuring_until(terminal: Console, words: str) -> None:
     """As another sweep would, until the terminal shows these words."""
-    with alone():
+    with host_lock():
         deadline = time.monotonic() + 120
         while words not in terminal.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
             time.sleep(0.02)

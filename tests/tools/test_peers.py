@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS as OURS
-from kfbench.measure.host_lock import SomeoneMeasures, alone
+from kfbench.measure.host_lock import HostLockHeld, host_lock
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
@@ -151,8 +151,8 @@ def test_what_is_not_installed_or_of_another_version_is_absent(name: str, path: 
 def test_who_waits_for_a_turn_says_for_whom_and_not_for_ever() -> None:
     said: list[str] = []
     with (
-        alone(),
-        pytest.raises(SomeoneMeasures, match="measures on this host"),
+        host_lock(),
+        pytest.raises(HostLockHeld, match="measures on this host"),
         turn(said.append, patience_s=0.06),
     ):
         pytest.fail("two have a turn")

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
-from kfbench.measure.host_lock import NotAlone, SomeoneMeasures
+from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.report.topics.peers import FILE, OURS
 from kfbench.sweep.definition.grid import Cell
 from tools import jvm
@@ -58,7 +58,7 @@ def main() -> None:
             for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal)):
                 with turn(say):
                     found.append((cell, measured(peers, task(cell), asked.rounds, seed=i)))
-        except (Differs, jvm.ToolError, NotAlone, SomeoneMeasures) as error:
+        except (Differs, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
             raise SystemExit(f"make peers: {error}") from None
     told = {
         "measured": began.isoformat(timespec="seconds"),

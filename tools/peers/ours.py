@@ -12,7 +12,8 @@ from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.formats import BASE_FORMAT
 from kfbench.kernels.wire.copy_and_crc import copy_and_crc32, copy_and_crc32c
 from kfbench.layouts import V2_HEADER, position
-from kfbench.measure.cpu import output_room, timed
+from kfbench.measure.cpu import timed
+from kfbench.measure.format_arms import output_room
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS, LIMIT, OURS
 from tools.peers.arm import Arm, Differs, Task, Times

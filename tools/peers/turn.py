@@ -1,19 +1,18 @@
-"""A turn among those that measure on this host: one is said to wait, and for whom, and does not wait for ever."""
+"""Wait for the host lock, show who holds it, and give up after 30 minutes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from kfbench.measure.host_lock import SomeoneMeasures, alone
-from kfbench.sweep.run.wait_for_host import WAIT_S, waiting
+from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_line
 
 
 @contextmanager
 def turn(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
-    """Raises NotAlone where nobody can ask for one, SomeoneMeasures after patience_s without."""
+    """Hold the host lock. Raises HostLockUnusable where there is none, HostLockHeld after patience_s."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(alone(0))
-        except SomeoneMeasures as why:
-            say(waiting(why, patience_s))
-            stack.enter_context(alone(patience_s))
+            stack.enter_context(host_lock(0))
+        except HostLockHeld as why:
+            say(waiting_line(why, patience_s))
+            stack.enter_context(host_lock(patience_s))
         yield

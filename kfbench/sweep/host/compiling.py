@@ -21,11 +21,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from rich.console import Console
 
+from kfbench.arrays import Int64
 from kfbench.formats import FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.measure.bytes import measure_size
-from kfbench.measure.cpu import READINGS, Operation, prepare
+from kfbench.measure.cpu import READINGS, Operation
 from kfbench.measure.encode_input import EncodeInput
+from kfbench.measure.format_arms import prepare
 from kfbench.measure.path_arms import measure_path
 from kfbench.measure.prefix import has_prefix
 from kfbench.progress import counting
@@ -174,35 +176,31 @@ def _run(function: Callable[[Any], None], what: Any) -> None:
 
 def compile_formats(formats: tuple[Wanted, ...]) -> None:
     """Compile formats of a kind, with a codec and without."""
-    plain, full, bounds = sample_records()
+    sample = sample_records()
     # An error is not shown: the cell that meets it has a row for it.
     for wanted, codec in product(formats, CODECS):
         fmt = FORMATS[wanted.format]
-        for records in (plain, full) if wanted.with_headers else (plain,):
+        plain, full = (
+            EncodeInput(records=records, bounds=sample.bounds, codec=codec)
+            for records in (sample.plain, sample.with_headers)
+        )
+        for source in (plain, full) if wanted.with_headers else (plain,):
             with suppress(Exception):
-                measure_size(fmt, records, bounds, codec)
+                measure_size(fmt, source)
         for operation in wanted.operations:
             with suppress(Exception):
-                (arm,) = prepare([fmt], [fmt.encode(plain, bounds, codec).data], operation, plain, bounds, codec)
+                (arm,) = prepare([fmt], [plain.encode(fmt).data], operation, plain)
                 arm.before()
                 arm.call()
 
 
 def compile_paths(paths: PathsOfFormats) -> None:
     """Compile broker paths, with a codec and without."""
-    plain, _, bounds = sample_records()
-    for (path, on), codec in product(paths, CODECS):
-        formats = [FORMATS[name] for name in on]
+    sample = sample_records()
+    for (path, names), codec in product(paths, CODECS):
+        source = EncodeInput(records=sample.plain, bounds=sample.bounds, codec=codec)
         with suppress(Exception):
-            measure_path(
-                path,
-                formats,
-                None,
-                EncodeInput(records=plain, bounds=bounds, codec=codec),
-                rounds=1,
-                sample_ns=1,
-                seed=0,
-            )
+            measure_path(path, [FORMATS[name] for name in names], None, source, rounds=1, sample_ns=1, seed=0)
 
 
 def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
@@ -211,12 +209,23 @@ def compile_payloads(workloads: tuple[NamedWorkload, ...]) -> None:
         _ = workload.generate(records=BATCH_RECORDS, seed=0).records
 
 
-def sample_records() -> tuple[Records, Records, Any]:
-    """Records without headers, with headers, and batches of them."""
+class SampleRecords(NamedTuple):
+    """Some records without headers and some with headers, and the boundaries of their batches."""
+
+    plain: Records
+    with_headers: Records
+    bounds: Int64
+
+
+def sample_records() -> SampleRecords:
+    """Return the records that kernels are compiled with."""
     times = [1_767_225_600_000 + i for i in range(RECORDS)]
-    plain = Records.from_lists([b"value"] * RECORDS, keys=[b"key"] * RECORDS, timestamps_ms=times)
-    full = Records.from_lists([b"value"] * RECORDS, timestamps_ms=times, headers=[[("name", b"value")]] * RECORDS)
-    return plain, full, np.arange(0, RECORDS + 1, BATCH_RECORDS)
+    values = [b"value"] * RECORDS
+    return SampleRecords(
+        plain=Records.from_lists(values, keys=[b"key"] * RECORDS, timestamps_ms=times),
+        with_headers=Records.from_lists(values, timestamps_ms=times, headers=[[("name", b"value")]] * RECORDS),
+        bounds=np.arange(0, RECORDS + 1, BATCH_RECORDS),
+    )
 
 
 def compile_for_cells(cells: Sequence[Cell], console: Console) -> None:

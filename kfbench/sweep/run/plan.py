@@ -10,10 +10,10 @@ from typing import Any, Final, get_args
 
 import pyarrow as pa
 
-from kfbench.measure.schema import IDENTITY
+from kfbench.measure.schema import IDENTITY, StoredRow, stored_rows
 from kfbench.sweep.definition.grid import Cell
 from kfbench.sweep.definition.sweep_file import Kind
-from kfbench.sweep.run.cell import estimate_s
+from kfbench.sweep.run.estimate import estimate_s
 
 TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
 LEAST_TASK_S: Final = 0.5  # of little work: what keeps all cores busy is more than the 0.1 s of a job
@@ -120,7 +120,8 @@ def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
 
     A cell's rows are stored together, but for one that was split: of it, the formats that are not there.
     """
-    there = set(_measured(found))
+    rows = stored_rows(found.select([*IDENTITY, "records"]))
+    there = {(key_of(row), row.grid, row.format) for row in rows}
     kept = []
     for cell in cells:
         missing = {
@@ -138,16 +139,9 @@ def _by_format(cell: Cell) -> Iterator[Cell]:
         yield cell.of({grid: (name,) for grid, formats in cell.grids.items() if name in formats})
 
 
-def _measured(rows: pa.Table) -> Iterator[tuple[tuple[object, ...], str, str]]:
-    for batch in rows.select([*IDENTITY, "records"]).to_batches():
-        for row in batch.to_pylist():
-            yield key_of(row), row["grid"], row["format"]
-
-
-def key_of(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """Cell.key of the cell that the row is of."""
-    slice_ = (row.get("start"), row.get("records")) if row["kind"] == "model" else None
-    path = row.get("operation") if row["kind"] == "broker" else ""
-    to = row.get("to_format") if row["kind"] == "broker" else None
-    cache = row.get("cache") if row["kind"] == "cpu" else "resident"
-    return row["kind"], row["cell_id"], row["seed"], row["codec"], row["level"], path, to, cache, slice_
+def key_of(row: StoredRow) -> tuple[object, ...]:
+    """Return Cell.key of the cell that the row belongs to."""
+    slice_ = (row.start, row.records) if row.kind == "model" else None
+    path, to = (row.operation, row.to_format) if row.kind == "broker" else ("", None)
+    cache = row.cache if row.kind == "cpu" else "resident"
+    return row.kind, row.cell_id, row.seed, row.codec, row.level, path, to, cache, slice_

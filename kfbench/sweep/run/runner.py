@@ -19,6 +19,7 @@ from rich.progress import Progress
 from kfbench import __version__
 from kfbench.measure.environment import cores as local_cores
 from kfbench.measure.environment import environment, libraries
+from kfbench.measure.host_lock import HostLockWait
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.progress import counting
 from kfbench.store import check_place, check_resumable, create_run, resume_run, sound_rows
@@ -26,11 +27,11 @@ from kfbench.sweep.definition.grid import Cell, Profile
 from kfbench.sweep.host.compiling import COMPILING, compilations, note_compiled
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.host.prune_cache import prune
-from kfbench.sweep.run.cell import LEAST_LIMIT_S, PATIENCE_S, Measured, failed_rows, measure_task
+from kfbench.sweep.run.cell import failed_rows
 from kfbench.sweep.run.history import History, timed_on
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Stage, Task, left, planned
 from kfbench.sweep.run.published import without_hosts
-from kfbench.sweep.run.wait_for_host import Turns
+from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, measure_task
 from kfbench.sweep.spark.executors import Call, Executors
 from kfbench.sweep.spark.session import retrying, session, versions
 from kfbench.sweep.spark.tasks import Lost, attempted, done
@@ -97,14 +98,14 @@ def run_sweep(
                 for _ in done(executors, calls, cores):
                     progress.update(bar, advance=1)
                 note_compiled(calls)
-            turns = Turns(partial(say, console), writer.path)
+            lock_wait = HostLockWait(partial(say, console), writer.path)
             for stage in planned(cells, budget_s, cores):
                 on = None
                 if stage.tasks and not stage.parallel:
                     on = host = host or min(executors.hosts)
                     executors.stay_on(on)
                 attempt = partial(attempted, executors, harmless=(measure_task, ()), on=on)
-                measure_stage(stage, cores if stage.parallel else 1, attempt, history, progress, turns)
+                measure_stage(stage, cores if stage.parallel else 1, attempt, history, progress, lock_wait)
         run = history.complete(len(profile.cells))
     if console.is_terminal:
         told = [f"{each['kind']} {each['wall_s']:.1f} s, engine {each['overhead_share']:.0%}" for each in history.now]
@@ -133,11 +134,11 @@ def plan_sweep(profile: Profile, budget_s: float = CELL_BUDGET_S, resume: Path |
 
 
 def measure_stage(
-    stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, turns: Turns
+    stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
 ) -> None:
     """Store the rows of the stage's cells, and what it took, also of a stage that is interrupted.
 
-    attempt: runs calls, so many at a time. Raises what it and Turns raise, and RunError.
+    attempt: runs calls, so many at a time. Raises what it and HostLockWait raise, and RunError.
     """
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
     measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
@@ -156,7 +157,7 @@ def measure_stage(
                     history.add_rows(found.passing, passing=True)
                     again += [found.left] if found.left else []
                     measured = len(task) - len(found.left)
-                    turns.took(found)
+                    lock_wait.note(found.refused, has_measured=found.has_rows, waited_s=found.waited_s)
                 elif len(task) > 1:
                     again += [(cell,) for cell in task]
                     measured = 0

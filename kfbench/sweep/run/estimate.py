@@ -1,0 +1,68 @@
+"""Estimates: about how long a cell takes, in seconds, with kernels compiled.
+
+The constants were fitted to the times of cells in one run, and for other levels to a sample of the cells of `full`. A
+test holds the estimates against the stages of a newer run.
+"""
+
+from typing import Final
+
+from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
+from kfbench.measure.prefix import ARMS
+from kfbench.sweep.definition.grid import Cell
+
+ESTIMATED_FROM: Final = "run 2026-11-22.4 (reports/README.md)"
+ESTIMATED_ON: Final = "two cores of an Intel Xeon where little else ran"
+# Compressing and decompressing once.
+_MB_PER_S: Final = {
+    ("none", None): 8_000, ("gzip", 1): 100, ("gzip", 6): 100, ("gzip", 9): 20, ("lz4", 1): 140, ("lz4", 17): 17,
+    ("zstd", 9): 170, ("zstd", 19): 5,
+}  # fmt: skip
+_OTHER_MB_PER_S: Final = 1_500
+_US_PER_BATCH: Final = {"none": 0.05, "gzip": 13}
+_OTHER_US_PER_BATCH: Final = 6
+_RECORD_NS: Final = 15  # encoding or decoding in a format without a codec
+_METADATA_BYTES: Final = 30  # per record
+_WARM_UP_CALLS: Final = 8
+_SAMPLE: Final = 1.1  # of the least time of a sample: calls are whole
+_BYTES_FORMAT_S: Final = 1.3e-3
+_BYTES_RECORD_NS: Final = 130  # encoding, decoding and comparing, field by field
+_CPU_S: Final = 0.08
+_COLD_S: Final = 0.9
+_COLD_BATCH_US: Final = 1.4
+_PREFIX_S: Final = 0.1
+_BROKER_S: Final = 0.05
+_BROKER_BYTES_PER_S: Final = 2e9
+_MODEL_S: Final = 0.1
+_MODEL_RECORD_NS: Final = 70  # making a record
+_MODEL_FORMAT_NS: Final = 6  # sizing it in a format
+_FLOOR_S: Final = 4e-4
+_FLOOR_RECORD_NS: Final = 150  # making and counting
+
+
+def operations_of(cell: Cell) -> tuple[Operation, ...]:
+    """Return the operations that a cell times of its formats."""
+    return (READINGS[cell.kind],) if cell.kind in READINGS else OPERATIONS
+
+
+def estimate_s(cell: Cell) -> float:
+    """Estimate the seconds of a cell. They decide how cells are grouped, and which are too long."""
+    payload, rounds = cell.payload_bytes + _METADATA_BYTES * cell.records, cell.rounds + _WARM_UP_CALLS
+    speed = _MB_PER_S.get((cell.codec, cell.level), _OTHER_MB_PER_S) * 1e6
+    codec_s = payload / speed + cell.batches * _US_PER_BATCH.get(cell.codec, _OTHER_US_PER_BATCH) * 1e-6
+    plain_s, sample_s = cell.records * _RECORD_NS * 1e-9, _SAMPLE * cell.sample_us * 1e-6
+    match cell.kind:
+        case "model":
+            return _MODEL_S + cell.records * (_MODEL_RECORD_NS + len(cell.formats) * _MODEL_FORMAT_NS) * 1e-9
+        case "floor":
+            return _FLOOR_S + cell.records * _FLOOR_RECORD_NS * 1e-9
+        case "bytes":
+            return len(cell.formats) * (_BYTES_FORMAT_S + cell.records * _BYTES_RECORD_NS * 1e-9 + codec_s)
+        case "broker":  # at worst the records are decompressed, and compressed again
+            once_s = codec_s + plain_s + payload / _BROKER_BYTES_PER_S
+            return _BROKER_S + (len(cell.formats) + 1) * rounds * max(once_s, sample_s)
+        case "prefix":
+            return _PREFIX_S + ARMS * len(cell.formats) * rounds * max(codec_s / 4, sample_s)
+    arms = len(operations_of(cell)) * (len(cell.formats) + 1)
+    if cell.cache == "cold":
+        return _COLD_S + arms * rounds * (codec_s + plain_s + cell.batches * _COLD_BATCH_US * 1e-6)
+    return _CPU_S + arms * rounds * max(codec_s / 2 + plain_s, sample_s)

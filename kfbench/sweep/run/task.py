@@ -1,0 +1,90 @@
+"""One Spark task: cells, one after another, and their rows.
+
+An exception becomes a row with its error, and so does a cell that takes too long: one broken cell must not cost a sweep
+of hours. Errors of a busy moment are kept apart, because another try may not have them.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from kfbench.measure.environment import host
+from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable, host_lock
+from kfbench.measure.noise import TIMED_KINDS
+from kfbench.measure.schema import Row, table
+from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.run.cell import BUSY, error_text, failed_rows, measure_cell
+from kfbench.sweep.run.estimate import estimate_s
+from kfbench.sweep.run.time_limit import time_limit
+
+LIMIT_ESTIMATES: Final = 20
+LEAST_LIMIT_S: Final = 120.0  # for a busy host, and for the first cell that calls a kernel
+PATIENCE_S: Final = 5.0  # then the driver shows who holds the host lock: a worker has no user to tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The result of a task.
+
+    Args:
+        rows: rows of SCHEMA.
+        passing: rows of errors that another try may not have.
+        busy_s: the time that measuring took.
+        waited_s: the time that the task waited for the host lock.
+        left: cells that were not measured.
+        refused: why they were not.
+    """
+
+    rows: pa.Table
+    passing: pa.Table
+    busy_s: float
+    waited_s: float = 0.0
+    left: tuple[Cell, ...] = ()
+    refused: HostLockHeld | HostLockUnusable | None = None
+
+    @property
+    def has_rows(self) -> bool:
+        return bool(self.rows.num_rows or self.passing.num_rows)
+
+
+def measure_task(
+    cells: Sequence[Cell], least_limit_s: float = LEAST_LIMIT_S, patience_s: float = PATIENCE_S
+) -> Measured:
+    """Measure the cells one after another, until one of them waits for the host lock longer than patience_s.
+
+    A cell that takes LIMIT_ESTIMATES times its estimate, and least_limit_s, is an error. One that hears no signal ends
+    the process (see time_limit).
+    """
+    rows: list[Row] = []
+    passing: list[Row] = []
+    left: tuple[Cell, ...] = ()
+    refused: HostLockHeld | HostLockUnusable | None = None
+    waited_s, began = 0.0, time.perf_counter()
+    for number, cell in enumerate(cells):
+        wait_began = time.perf_counter()
+        try:
+            with host_lock(patience_s) if cell.kind in TIMED_KINDS else nullcontext():
+                waited_s += time.perf_counter() - wait_began
+                with time_limit(max(least_limit_s, LIMIT_ESTIMATES * estimate_s(cell))):
+                    measured = measure_cell(cell)
+            rows += measured
+        except (HostLockHeld, HostLockUnusable) as error:  # returned, because Spark tries again what raises
+            waited_s += time.perf_counter() - wait_began
+            left, refused = tuple(cells[number:]), error
+            break
+        except BUSY as error:
+            passing += failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())
+        except Exception as error:
+            rows += failed_rows(cell, "error", f"{cell.title}: {error_text(error)}", host())
+    return Measured(
+        rows=table(rows),
+        passing=table(passing),
+        busy_s=time.perf_counter() - began - waited_s,
+        waited_s=waited_s,
+        left=left,
+        refused=refused,
+    )

@@ -1,0 +1,37 @@
+"""Cells of every kind, for tests."""
+
+from dataclasses import replace
+from typing import Any
+
+from kfbench.measure.floor import FLOOR
+from kfbench.sweep.definition.grid import Cell
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from kfbench.workloads.grid import GridPoint
+
+
+def a_cell(kind: Any = "bytes", formats: tuple[str, ...] = ("v0", "v2", "v3"), **changes: Any) -> Cell:
+    point = GridPoint(**changes.pop("axes", {}))
+    given: dict[str, Any] = {
+        "kind": kind, "cell_id": "c0ffee", "seed": 5, "workload": point, "records": 300, "codec": "none", "level": None,
+        "formats": formats, "grids": {"g": formats}, "rounds": 5, "sample_us": 50,
+    }  # fmt: skip
+    return Cell(**given | changes)
+
+
+def model_cell(start: int, records: int, workload: str = "consumer-offsets", **changes: Any) -> Cell:
+    return replace(a_cell("model", **changes), workload=CATALOGUE[workload], start=start, records=records)
+
+
+CELLS_OF_EVERY_KIND = [
+    a_cell(),
+    a_cell(codec="zstd", level=3),
+    a_cell("cpu"),
+    a_cell("metadata"),
+    a_cell("lookup"),
+    a_cell("record", formats=("v2", "columnar")),
+    a_cell("prefix", formats=("v3-full",), codec="gzip", level=6),
+    a_cell("broker", path="append"),
+    a_cell("broker", path="convert", to="v1", formats=("v0", "v2")),
+    a_cell("model", start=300),
+    a_cell("floor", formats=(FLOOR,)),
+]

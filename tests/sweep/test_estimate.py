@@ -1,0 +1,29 @@
+"""Estimates grow with the work. tests/sweep/test_plan.py holds them against the stages of a published run."""
+
+from itertools import pairwise
+from typing import Any
+
+from kfbench.sweep.run.estimate import estimate_s
+from tests.sweep.cells import a_cell, model_cell
+
+
+def test_estimates_grow_with_the_work() -> None:
+    gzip: dict[str, Any] = {"path": "append", "codec": "gzip", "level": 6}
+    rising = [
+        [a_cell(records=100), a_cell(records=100_000), a_cell(records=100_000, codec="zstd", level=19)],
+        [a_cell("broker", records=100, **gzip), a_cell("broker", records=10_000, **gzip)],
+        [model_cell(0, 10**6), model_cell(0, 10**7)],
+    ]
+    for cells in rising:
+        seconds = [0.0, *map(estimate_s, cells)]
+        assert all(less < more for less, more in pairwise(seconds))
+    assert estimate_s(model_cell(0, 10**6)) < estimate_s(model_cell(0, 10**7)) / 3
+
+
+def test_a_cell_takes_at_least_its_samples() -> None:
+    assert estimate_s(a_cell("cpu", rounds=10, sample_us=1_000)) > 10 * 1e-3 * 8
+    assert estimate_s(a_cell("broker", path="append", rounds=1_000, sample_us=1_000)) > 4
+
+
+def test_a_cell_without_payload_has_an_estimate() -> None:
+    assert 0 < estimate_s(a_cell(axes={"value_bytes": -1, "key_bytes": -1})) < 1
