@@ -8,7 +8,7 @@ import subprocess
 import sys
 from fnmatch import fnmatch
 
-PARTS = ("kfbench/formats/*", "kfbench/kernels/*", "kfbench/log/*", "kfbench/batches.py", "kfbench/codecs.py")
+PARTS = ("kfbench/formats/*", "kfbench/kernels/*", "kfbench/log/*", "kfbench/batches.py", "kfbench/codecs/*")
 LEAST = 95.0
 
 

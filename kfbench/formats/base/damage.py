@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, freeze
-from kfbench.codecs import Allowance, Codec, Undecodable, joined
+from kfbench.codecs import Allowance, Codec, Undecodable, join_payloads
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import NEVER
@@ -123,7 +123,7 @@ class Damage:
         for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
             body = data[start:end]
             parts.append(plain_body(b, codec, body) if codec and self.state[b] == status.SOUND else body.tobytes())
-        source, cuts = joined(parts if appendix is None else [*parts, appendix.tobytes()])
+        source, cuts = join_payloads(parts if appendix is None else [*parts, appendix.tobytes()])
         ends = cuts[1 : len(parts) + 1]
         freeze(ends)  # positions of a plain log are read-only too: kernels that read are compiled once
         return PlainBodies(source, cuts[: len(parts)], ends)

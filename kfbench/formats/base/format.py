@@ -428,7 +428,7 @@ def _gather(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Bytes
 
 def compress_bodies(codec: Codec, level: int | None, plain: Bytes, starts: Int64, ends: Int64) -> tuple[Bytes, Int64]:
     """Compress plain[starts[b]:ends[b]] of each batch: the payload and its bounds. An empty body stays empty."""
-    return codecs.joined(
+    return codecs.join_payloads(
         [
             codec.compress(plain[start:end], level) if start < end else b""
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)

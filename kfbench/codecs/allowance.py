@@ -1,0 +1,65 @@
+"""The allowance of a log: how much a reader may still make of it, whatever its bytes claim."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from kfbench.codecs.base import Codec, Undecodable
+from kfbench.errors import InvalidConfig
+from kfbench.limits import LIMITS, Limits
+
+
+@dataclass(kw_only=True)
+class Allowance:
+    """What may still be made of one log while it is read, in whichever formats.
+
+    limits: for each batch. The rest is for the whole log, and goes down as it is read: log_bytes decompressed;
+    log_records and log_headers of columnar, where one may take no byte, and of v3 the headers that shared ones stand
+    for; log_header_bytes that headers stand for; built_bytes of plain batches that are written in another format.
+    """
+
+    limits: Limits
+    log_bytes: int
+    log_records: int
+    log_headers: int
+    log_header_bytes: int
+    built_bytes: int
+
+    @classmethod
+    def of(cls, log_size_bytes: int, limits: Limits | None) -> Self:
+        if limits is None:
+            limits = LIMITS
+        if not isinstance(limits, Limits):
+            raise InvalidConfig(f"limits: kfbench.Limits is wanted, not {type(limits).__name__}")
+        log_bytes = limits.log_bytes(log_size_bytes)
+        return cls(
+            limits=limits,
+            log_bytes=log_bytes,
+            log_records=limits.log_records(log_size_bytes),
+            log_headers=limits.log_headers(log_size_bytes),
+            log_header_bytes=log_bytes,
+            built_bytes=log_bytes,
+        )
+
+    def read_again(self, before: Self) -> None:
+        """Take back what was read since `before`, a copy of this one: it is read once more and counts once."""
+        self.log_bytes, self.log_records = before.log_bytes, before.log_records
+        self.log_headers, self.log_header_bytes = before.log_headers, before.log_header_bytes
+
+    def decompress(self, codec: Codec, payload: Any, most_bytes: int | None = None) -> bytes:
+        """Decompress a payload to at most `most_bytes`, and count it. What was decompressed before an error counts too.
+
+        Raises Undecodable.
+        """
+        try:
+            next_bytes = self.next_bytes
+            plain = codec.decompress(payload, next_bytes if most_bytes is None else min(most_bytes, next_bytes))
+        except Undecodable as error:
+            self.log_bytes -= error.spent_bytes
+            raise
+        self.log_bytes -= len(plain)
+        return plain
+
+    @property
+    def next_bytes(self) -> int:
+        """The largest plain size of the next batch."""
+        return min(self.limits.batch_bytes, self.log_bytes)

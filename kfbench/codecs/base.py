@@ -1,0 +1,160 @@
+"""Codecs as Kafka has them: the base class, streams, and the error for bytes that a codec refuses."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any, ClassVar, Final, TypeAlias
+
+from kfbench.errors import IllegalCombination, KfbenchError
+from kfbench.limits import LIMITS
+
+DEFAULT_LIMIT_BYTES: Final = LIMITS.batch_bytes
+
+Buffer: TypeAlias = bytes | memoryview  # bytes are faster to slice; a view copies only the bytes that are read
+
+
+class Undecodable(KfbenchError):
+    """Bytes that a codec refuses, or that grow past the limit. spent_bytes: plain bytes that were made before that."""
+
+    spent_bytes = 0
+    is_past_limit = False
+
+
+def check_limit(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
+    """Raise Undecodable for a size past the limit."""
+    if size > limit_bytes:
+        raise undecodable(f"grows past the limit of {limit_bytes} bytes", spent_bytes, is_past_limit=True)
+
+
+def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
+    """Make an error with these fields, to be raised at once.
+
+    Held in a variable of the raising function, its traceback would keep the callers' frames until the collector runs.
+    """
+    error = Undecodable(why)
+    error.spent_bytes, error.is_past_limit = spent_bytes, is_past_limit
+    return error
+
+
+class Tally:
+    """The bytes that a reader wants next, and those that its codec has taken and made so far."""
+
+    __slots__ = ("left_bytes", "limit_bytes", "taken_bytes", "wanted_bytes")
+
+    def __init__(self, limit_bytes: int, wanted_bytes: int) -> None:
+        self.limit_bytes = self.left_bytes = limit_bytes
+        self.wanted_bytes = wanted_bytes
+        self.taken_bytes = 0
+
+    def note(self, plain_bytes: int, taken_bytes: int) -> None:
+        """Count plain bytes that were made by reading up to `taken_bytes`. Raise Undecodable past the limit."""
+        check_limit(plain_bytes, self.left_bytes, spent_bytes=self.limit_bytes)
+        self.left_bytes -= plain_bytes
+        self.taken_bytes = taken_bytes
+
+
+class Stream:
+    """The plain bytes of a payload from its beginning, decompressed only as far as they are asked for.
+
+    Every codec except gzip decompresses whole blocks: snappy 32 KiB, lz4 64 KiB, zstd 128 KiB as Kafka writes them; a
+    raw snappy payload is one block. Bytes behind the last block that was read are not looked at: damage there goes
+    unseen, and so does a checksum at the end of the payload. After Undecodable a stream cannot be read further.
+    """
+
+    def __init__(self, codec: "Codec", data: Any, limit_bytes: int) -> None:
+        self._tally = Tally(limit_bytes, wanted_bytes=0)
+        self._parts = filter(None, codec._parts(memoryview(data), self._tally))
+        self._part, self._at = b"", 0  # the rest of the part begins at _at
+
+    @property
+    def plain_bytes(self) -> int:
+        """The bytes that were decompressed so far: at least those that were read."""
+        return self._tally.limit_bytes - self._tally.left_bytes
+
+    @property
+    def taken_bytes(self) -> int:
+        """The bytes of the payload that this took."""
+        return self._tally.taken_bytes
+
+    def read(self, size_bytes: int) -> bytes:
+        """Return the next `size_bytes` plain bytes, fewer only at the end. Raises Undecodable."""
+        end = self._at + max(size_bytes, 0)
+        if end <= len(self._part):
+            plain, self._at = self._part[self._at : end], end
+            return plain
+        parts, missing = [self._part[self._at :]], end - len(self._part)
+        while missing > 0:
+            self._tally.wanted_bytes = missing
+            self._part, self._at = next(self._parts, b""), 0
+            if not self._part:
+                break
+            self._at = min(missing, len(self._part))
+            parts.append(self._part[: self._at])
+            missing -= self._at
+        return b"".join(parts)
+
+
+class Codec(ABC):
+    """A codec by its Kafka name.
+
+    id: its number in the attributes. levels: what `level` may be; empty: it has none.
+    """
+
+    name: ClassVar[str]
+    id: ClassVar[int]
+    levels: ClassVar[range] = range(0)
+    default_level: ClassVar[int | None] = None
+    library: ClassVar[str | None] = None
+
+    @property
+    def version(self) -> str:
+        """The library and its version, on which compressed bytes depend."""
+        return f"{self.library} {version(self.library)}" if self.library else "-"
+
+    def check_level(self, level: int | None) -> int | None:
+        """Return the level to use. Raises IllegalCombination."""
+        if level is None:
+            return self.default_level
+        if not isinstance(level, int) or level not in self.levels:
+            range_text = f"{self.levels[0]} to {self.levels[-1]}" if self.levels else "none"
+            raise IllegalCombination(f"{self.name} has no level {level} (levels: {range_text})")
+        return level
+
+    @abstractmethod
+    def compress(self, data: Any, level: int | None = None) -> bytes:
+        """Compress `data` (anything with a buffer) as one payload."""
+
+    def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+        """Return the plain bytes. Raises Undecodable."""
+        tally = Tally(limit_bytes, wanted_bytes=limit_bytes + 1)
+        try:
+            return b"".join(self._parts(bytes(data), tally))
+        except Undecodable as error:
+            error.spent_bytes = max(error.spent_bytes, limit_bytes - tally.left_bytes)
+            raise
+
+    def stream(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Stream:
+        """Return the plain bytes as a stream, for callers that need only their beginning."""
+        return Stream(self, data, limit_bytes)
+
+    @abstractmethod
+    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+        """Yield the plain bytes, in parts of about the wanted size if the codec can stop anywhere. Raises Undecodable."""
+
+
+class NoCodec(Codec):
+    name, id = "none", 0
+
+    def compress(self, data: Any, level: int | None = None) -> bytes:
+        self.check_level(level)
+        return bytes(data)
+
+    def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+        check_limit(len(data), limit_bytes)
+        return bytes(data)
+
+    def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
+        while tally.taken_bytes < len(data):
+            part = bytes(data[tally.taken_bytes : tally.taken_bytes + tally.wanted_bytes])
+            tally.note(len(part), tally.taken_bytes + len(part))
+            yield part
