@@ -1,9 +1,9 @@
-"""Writes docs/workloads.md and its figures: what each workload of the catalogue asks, and what its records look like.
+"""Write docs/workloads.md and its figures: the question of each workload of the catalogue, and its records in numbers.
 
 usage: workloads_page.py
 
-Everything on the page follows from datasets/workloads and from one block of each generator, with seed 0: nothing is
-measured. tests/tools/test_workloads_page.py says when the page is stale.
+All of it follows from datasets/workloads and one block of each generator with seed 0. A test fails when the page is
+stale.
 """
 
 import hashlib
@@ -19,7 +19,6 @@ from kfbench.formats import FORMATS
 from kfbench.report.render import plots
 from kfbench.report.render.tables import number
 from kfbench.workloads import WORKLOADS, Sample
-from kfbench.workloads._file import WORDS, parameters
 from kfbench.workloads.catalogue import NamedWorkload
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -30,18 +29,20 @@ HEAD: Final = """\
 <!-- Written by `make workloads` from datasets/workloads: do not edit. -->
 # Workloads
 
-Each answers one question. What it is made of stands in `datasets/workloads/NAME.toml`, with the source of every number;
-a number without one is marked as assumed. `kfbench workloads` lists them, and a sweep takes them by name. Records are
-made by seed and number, so that any slice of any size is the same everywhere.
+The named workloads: the question that each answers, what it assumes, and what its records look like. `kfbench
+workloads` lists them, and a sweep takes them by name. `datasets/workloads/NAME.toml` has every number with its
+source; a number without one is marked as assumed. Records are made by seed and number: any slice of any size is the
+same everywhere.
 
-Batches are what a producer makes of its records: one opens with its first record, and closes after `linger.ms` or when
-the next record does not fit `batch.size`. At a rate λ that is 1 + λ · linger records on average, until the size sets
-the limit. Where batches have another reason (a transaction, an upload, what compaction left), the file says so. Bands
-are what a codec should leave of a batch's records at 1, 10 and 100 of them; tests hold each workload to them.
-
-Tables are of one block, 65,536 records of seed 0: means over records or batches, lengths without nulls, and what v2
-takes without a codec. Figures are of the first variant: lengths of values (bars) and keys (line), time from a record to
-the next one in the log, and records a batch; each class is named by its least value, its height is per cent of all.
+- **Batches** are what a producer makes of its records. One opens with its first record, and closes after `linger.ms`
+  or when the next record does not fit `batch.size`. At a rate λ that is 1 + λ · linger records on average, until the
+  size sets the limit. Where batches have another reason (a transaction, an upload, compaction), the file says so.
+- **Bands** are the shares that a codec should leave of a batch's records at 1, 10 and 100 records. Tests hold each
+  workload to them.
+- **Tables** are of one block, 65,536 records of seed 0: means over records or batches, lengths without nulls, and
+  what v2 takes without a codec.
+- **Figures** are of the first variant: lengths of values (bars) and keys (line), time from a record to the next one
+  in the log, and records per batch. A class is named by its least value; its height is per cent of all.
 """
 TIME_CLASSES: Final = (
     ("< 0", -np.inf), ("0", 0), ("1 ms", 1), ("10 ms", 10), ("0.1 s", 100), ("1 s", 1_000), ("10 s", 10_000),
@@ -58,12 +59,13 @@ def every() -> Iterator[NamedWorkload]:
 
 
 def shares(values: NDArray[np.int64] | NDArray[np.int32], classes: Mapping[str, float]) -> pd.Series:
-    """Which share of the values lies from each class's least value up to the next; empty ends are left out."""
+    """Return the share of the values in each class, from its least value up to the next class's."""
     place = np.searchsorted(np.array(list(classes.values()), float), values, side="right") - 1
     return pd.Series(np.bincount(place, minlength=len(classes)) / max(len(values), 1), index=list(classes))
 
 
 def trimmed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame without empty classes at both ends."""
     used = np.flatnonzero((frame > 0).any(axis=1).to_numpy())
     return frame.iloc[used[0] : used[-1] + 1]
 
@@ -110,7 +112,8 @@ def row(name: str, sample: Sample) -> str:
 
 
 COLUMNS: Final = (
-    "variant", "records a batch", "most", "key", "value", "headers", "nulls", "v2's overhead a record", "of all bytes",
+    "variant", "records per batch", "most", "key", "value", "headers", "nulls", "v2's overhead per record",
+    "of all bytes",
 )  # fmt: skip
 TABLE: Final = f"| {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * (len(COLUMNS) - 1)}"
 
@@ -121,19 +124,6 @@ def bands(workload: NamedWorkload) -> str:
         for codec, pairs in workload.model.bands.items()
     ]
     return "; ".join(found)
-
-
-def sources(workload: NamedWorkload) -> Iterator[str]:
-    """One line a source, with all that it is the source of."""
-    named: dict[str, list[str]] = {}
-    for each in parameters(workload.file):
-        if each.source is not None:
-            named.setdefault(each.source, []).append(each.path)
-    for source, paths in named.items():
-        shown = [f"`{path}`" for path in paths if path.rpartition(".")[2] not in WORDS]
-        listed = shown if len(shown) <= 4 else [*shown[:3], f"{len(shown) - 3} more"]
-        if listed:
-            yield f"- {', '.join(listed)}: {source}."
 
 
 def section(workload: NamedWorkload) -> str:
@@ -150,7 +140,7 @@ def section(workload: NamedWorkload) -> str:
         "\n".join([TABLE, *(row(variant, sample) for variant, sample in samples.items())]),
         f"Bands: {bands(workload)}.",
         "Assumed:\n" + "\n".join(f"- {text.rstrip('.')}." for text in model.assumptions),
-        "<details><summary>Where the numbers are from</summary>\n\n" + "\n".join(sources(workload)) + "\n\n</details>",
+        f"[Every number and its source](../datasets/workloads/{workload.file.name}).",
     ]
     return "\n\n".join(lines) + "\n"
 

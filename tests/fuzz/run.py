@@ -115,25 +115,33 @@ def revision() -> str:
 
 
 def tables(stored: Iterable[dict[str, Any]]) -> str:
-    return "\n\n".join(map(_tables, stored))
+    """Return the text of the stored runs, with a table each. STORED has every refusal by field."""
+    return "\n\n".join(map(_run_text, stored))
 
 
-def _tables(stored: dict[str, Any]) -> str:
+HEAD = (
+    "| format | damaged batches | accepted | coverage-guided | accepted | most refusals by |\n"
+    "|---|---:|---:|---:|---:|---|"
+)
+NONE: dict[str, Any] = {"inputs": 0, "accepted": 0, "refused": {}}
+SHOWN_FIELDS = 4
+
+
+def _run_text(stored: dict[str, Any]) -> str:
+    native, guided = stored["native"], stored["guided"]
+    totals = [sum(each["inputs"] for each in found.values()) for found in (native, guided)]
     lines = [
-        f"Run of {stored['date']}, revision {stored['revision']}, {stored['seconds']:,} s on {stored['jobs']} cores."
+        f"Run of {stored['date']}, revision {stored['revision']}, {stored['seconds']:,} s on {stored['jobs']} cores.",
+        f"Damaged batches through compiled kernels: **{totals[0]:,}**.",
+        f"Coverage-guided inputs through the twins: **{totals[1]:,}**. Faults: **{len(stored['faults'])}**.\n",
+        HEAD,
     ]
-    titles = {
-        "native": "Damaged batches through compiled kernels",
-        "guided": "Coverage-guided inputs through the twins",
-    }
-    for part, title in titles.items():
-        found = stored[part]
-        total = sum(each["inputs"] for each in found.values())
-        lines += ["", f"{title}: **{total:,}**, faults: **{len(stored['faults'])}**.", ""]
-        lines += ["| format | inputs | accepted | refused, by field |", "|---|---:|---:|---|"]
-        for name, each in found.items():
-            fields = ", ".join(f"{key} {number:,}" for key, number in each["refused"].items())
-            lines.append(f"| {name} | {each['inputs']:,} | {each['accepted']:,} | {fields} |")
+    for name in [*native, *(guided.keys() - native.keys())]:
+        parts = [found.get(name, NONE) for found in (native, guided)]
+        refused: Counter[str] = sum((Counter(part["refused"]) for part in parts), Counter())
+        fields = ", ".join(f"{field} {number:,}" for field, number in refused.most_common(SHOWN_FIELDS))
+        counts = " | ".join(f"{part['inputs']:,} | {part['accepted']:,}" for part in parts)
+        lines.append(f"| {name} | {counts} | {fields} |")
     return "\n".join([*lines, "", *(f"Fault: `{fault}`" for fault in stored["faults"])]).strip()
 
 
