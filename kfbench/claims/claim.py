@@ -1,26 +1,28 @@
-"""A published figure beside the real one, and all those of a document as a table.
+"""Published figures beside the real ones, and all those of a document as a table.
 
 No pandas and no matplotlib: `kfbench table kip98` must answer in under two seconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from kfbench.report.render.tables import Column, Table
+
+Numbers: TypeAlias = Mapping[str, int | float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One published figure. real: what the bytes say; values: the same in numbers; why: a sentence, or none; shipped:
-    for the figures of a layout that never shipped, those of the one that did, which decide nothing."""
+    """One published figure, checked. real: the real figure in words; values: the same in numbers; why: a sentence or
+    empty; shipped: for a layout that never shipped, the figure of the layout that did. It does not decide `holds`."""
 
     claim: str
     published: str
     real: str
     holds: bool
     why: str
-    values: Mapping[str, int | float]
+    values: Numbers
     shipped: str = ""
 
 
@@ -31,7 +33,7 @@ class ClaimsTable:
     name: str
     source: str
     rows: tuple[Claim, ...]
-    remarks: tuple[str, ...] = ()  # what is wrong in the words and not in a figure
+    remarks: tuple[str, ...] = ()  # errors in the document's words, not in a figure
 
     @property
     def differing(self) -> tuple[Claim, ...]:
@@ -43,15 +45,15 @@ class ClaimsTable:
 
     def to_table(self) -> Table:
         """The rows as one printable table; the reasons are its last column."""
-        shipped = any(row.shipped for row in self.rows)
-        columns = ("published claim", "published", "real bytes", "holds", *(["v2, not counted"] if shipped else []))
+        has_shipped = any(row.shipped for row in self.rows)
+        names = ("published claim", "published", "real bytes", "holds", *(["v2, not counted"] if has_shipped else []))
         return Table(
             name=self.name,
             caption=f"{self.source}: {self.summary}",
-            columns=tuple(Column(name=name) for name in (*columns, "because")),
+            columns=tuple(Column(name=name) for name in (*names, "because")),
             rows=tuple(
                 (row.claim, row.published, row.real, "yes" if row.holds else "NO")
-                + ((row.shipped,) if shipped else ())
+                + ((row.shipped,) if has_shipped else ())
                 + (row.why,)
                 for row in self.rows
             ),
@@ -59,9 +61,9 @@ class ClaimsTable:
         )
 
     def to_text(self) -> str:
-        """The figures as a table, and beneath it one line for each reason."""
+        """The figures as a table; beneath it one line per reason."""
         table = self.to_table()
-        short = Table(
+        without_reasons = Table(
             name=table.name,
             caption=table.caption,
             columns=table.columns[:-1],
@@ -72,7 +74,7 @@ class ClaimsTable:
             if row.why:
                 reasons.setdefault(row.why, []).append(row.claim)
         lines = [f"  {'; '.join(rows)}: {why}" for why, rows in reasons.items()]
-        return "\n".join([short.to_text(), "", "Why:", *lines, *self.remarks])
+        return "\n".join([without_reasons.to_text(), "", "Why:", *lines, *self.remarks])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -92,3 +94,39 @@ class ClaimsTable:
             ],
             "remarks": list(self.remarks),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """One published figure and how to get the real one.
+
+    numbers: measures the values of the claim. words: makes further fields of the templates from these values. Templates
+    are real, shipped, because (printed when the claim does not hold) and remark (printed when it does). holds: None
+    where the claim holds if `real` reads like `published`.
+    """
+
+    claim: str
+    published: str
+    numbers: Callable[[], Numbers]
+    real: str
+    because: str = ""
+    remark: str = ""
+    shipped: str = ""
+    words: Callable[[Numbers], Mapping[str, object]] | None = None
+    holds: Callable[[Numbers], bool] | None = None
+
+    def check(self) -> Claim:
+        """Measure the real figure and compare."""
+        values = self.numbers()
+        fields = {**values, **(self.words(values) if self.words else {})}
+        real = self.real.format_map(fields)
+        holds = self.holds(values) if self.holds else real == self.published
+        return Claim(
+            claim=self.claim,
+            published=self.published,
+            real=real,
+            holds=holds,
+            why=(self.remark if holds else self.because).format_map(fields),
+            values=values,
+            shipped=self.shipped.format_map(fields),
+        )

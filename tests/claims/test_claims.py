@@ -7,7 +7,9 @@ import sys
 import pytest
 
 from kfbench.claims import documents
+from kfbench.claims import kip98 as kip98_claims
 from kfbench.claims.claim import Claim, ClaimsTable
+from kfbench.claims.example import KIP_931_WRITTEN_MS
 from kfbench.errors import InvalidConfig
 from tests.reference import enriched, kip98, v01, v23
 from tests.reference.model import Message
@@ -26,7 +28,7 @@ def find(table: ClaimsTable, words: str) -> Claim:
 
 
 def messages(count: int, step_ms: int, key_bytes: int = 100, value_bytes: int = 1024) -> list[Message]:
-    start = documents.KIP_931_WRITTEN_MS
+    start = KIP_931_WRITTEN_MS
     return [
         Message(offset=i, timestamp_ms=start + i * step_ms, key=b"k" * key_bytes, value=b"v" * value_bytes)
         for i in range(count)
@@ -37,7 +39,7 @@ def overhead(data: bytes, count: int) -> int:
     return len(data) - count * (100 + 1024)
 
 
-@pytest.mark.parametrize("count", documents.KIP_98_BATCHES)
+@pytest.mark.parametrize("count", kip98_claims.BATCHES)
 def test_kip98_batches_are_those_of_the_reference_codecs(checked: dict[str, ClaimsTable], count: int) -> None:
     table = checked["kip98"]
     old = find(table, f"old format, overhead of {count} ").values
@@ -61,7 +63,7 @@ def test_kip98_counts_each_figure_once_against_the_texts_own_layout(checked: dic
     batches = [row for row in table.rows if row.claim.startswith("new format, overhead of a batch")]
     assert [row.published for row in batches] == ["60", "74", "123", "403", "745"]
     assert [row.holds for row in batches] == [False, False, False, False, True]
-    assert batches[-1].real == "689 to 752" and "within by chance: 53 + 100*7 is 753" in batches[-1].why
+    assert batches[-1].real == "689 to 752" and "53 + 100*7 is 753" in batches[-1].why
     assert all(row.holds for row in table.rows if row.claim.startswith("old format"))
     header = find(table, "overhead of the message set")
     assert (header.holds, header.real, header.shipped) == (True, "53", "61")
@@ -105,7 +107,7 @@ def test_kip931_varints_end_where_zigzag_says(checked: dict[str, ClaimsTable]) -
 def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, ClaimsTable]) -> None:
     table = checked["kip931"]
     spread = [
-        Message(offset=i, timestamp_ms=documents.KIP_931_WRITTEN_MS + round(i * 16_000 / 99), key=None, value=b"")
+        Message(offset=i, timestamp_ms=KIP_931_WRITTEN_MS + round(i * 16_000 / 99), key=None, value=b"")
         for i in range(100)
     ]
     saved = len(v23.encode("v2", spread)) - len(v23.encode("v3-header-only", spread))
@@ -115,9 +117,9 @@ def test_kip931_savings_are_those_of_the_reference_codec(checked: dict[str, Clai
         v23.encode("v2", single)
     ) - len(v23.encode("v3-header-only", single))
     assert find(table, "record count").values["v3"] == 4
-    assert "opposite" in table.remarks[0]
+    assert " 1.09 % at one record" in table.remarks[0] and " 0.10 % at 100" in table.remarks[0]
     v3, unsigned = (overhead(v23.encode(name, messages(100, 1)), 100) for name in ("v3", "v3-unsigned"))
-    assert f" {unsigned} bytes of overhead with unsigned varints, {v3} with zig-zag ones" in table.remarks[1]
+    assert all(f" {overhead_bytes} " in table.remarks[1] for overhead_bytes in (v3, unsigned))
 
 
 def test_kip31_reads_offsets_off_the_bytes(checked: dict[str, ClaimsTable]) -> None:
@@ -138,8 +140,8 @@ def test_enriched_is_measured_in_real_bytes(checked: dict[str, ClaimsTable]) -> 
     assert best.holds and best.values == {"v0": 26, "v1": 34, "enriched": overhead(enriched.encode("enriched", one), 1)}
     tag = len(enriched.encode("enriched-ms", one)) - len(enriched.encode("enriched", one))
     times, tags = table.remarks
-    assert f"keeps 1, and it ends in 2038; tag 0 keeps 1,000 for {tag} bytes a message more" in times
-    assert f"take {len(enriched.tags_field({32: 3, 33: 1, 34: 0})) - 4} bytes" in tags
+    assert "keeps 1," in times and "keeps 1,000 " in times and f" {tag} bytes" in times
+    assert f" {len(enriched.tags_field({32: 3, 33: 1, 34: 0})) - 4} bytes" in tags
     assert [row.claim for row in table.differing] == ["an entry starts with"]
 
 

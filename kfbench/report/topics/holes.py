@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from kfbench.broker.compact import sizes_with_holes
-from kfbench.claims.documents import KIP_931_WRITTEN_MS
+from kfbench.claims.example import KIP_931_WRITTEN_MS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.records import Records
 from kfbench.report.render.tables import Cell, Column, Table

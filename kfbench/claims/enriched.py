@@ -1,0 +1,119 @@
+"""The text "Kafka Enriched Message Metadata": its words about the old format, and the bytes of its own layout."""
+
+from typing import Final
+
+import numpy as np
+
+from kfbench.claims.claim import ClaimsTable, Published
+from kfbench.claims.example import overhead_bytes, steps
+from kfbench.claims.message_sets import all_changed_bytes, compressed_set, inner_offsets, numbered, stored_offset
+from kfbench.formats import FORMATS
+from kfbench.layouts import ENRICHED_MESSAGE, V0_MESSAGE, position
+from kfbench.records import Records
+
+ENTRY_FIELD: Final = {True: "Offset, then MessageSize", False: "MessageSize, then Offset"}
+
+
+def _first_field() -> int:
+    """The first 8 bytes of an entry with offset 7."""
+    return stored_offset(FORMATS["v0"].encode(numbered(7, 1)).data[:8].tobytes())
+
+
+def _largest_codec_bits() -> int:
+    v0, one = FORMATS["v0"], numbered(7, 1)
+    attributes = position(V0_MESSAGE, "attributes")
+    return max(int(v0.encode(one, codec=codec).data[attributes]) for codec in v0.capabilities.codecs)
+
+
+def _message_overheads(*names: str) -> dict[str, int]:
+    return {name: overhead_bytes(name, numbered(7, 1).shapes) for name in names}
+
+
+def _tags_bytes(wrapper: bytes) -> int:
+    return int.from_bytes(wrapper[position(ENRICHED_MESSAGE, "tags_length") :][:4], "big")
+
+
+def _wrapper_value() -> bytes:
+    """The compressed set of an enriched wrapper. It follows the fixed fields, the tags and two lengths."""
+    wrapper = compressed_set("enriched")
+    return wrapper[ENRICHED_MESSAGE.itemsize + _tags_bytes(wrapper) + 8 :]
+
+
+def _distinct_times(name: str) -> int:
+    """How many of 1,000 timestamps within a second a format keeps apart."""
+    records = Records.from_lists([b""] * 1_000, timestamps_ms=steps(1_000, 1))
+    decoded = FORMATS[name].decode(FORMATS[name].encode(records, lossy=True))
+    return len(np.unique(decoded.records.timestamps_ms))
+
+
+PUBLISHED: Final = (
+    Published(
+        claim="an entry starts with",
+        published=ENTRY_FIELD[False],
+        numbers=lambda: {"first_8_bytes": _first_field()},
+        words=lambda values: {"order": ENTRY_FIELD[values["first_8_bytes"] == 7]},
+        real="{order}",
+        because="the offset (int64) comes first on the wire and on disk, the size after it",
+    ),
+    Published(
+        claim="the lowest 2 attribute bits hold the codec (current format)",
+        published="at most 3",
+        numbers=lambda: {"most": _largest_codec_bits()},
+        real="at most {most}",
+        holds=lambda values: values["most"] <= 3,
+        because="a codec's number takes more bits",
+    ),
+    Published(
+        claim="metadata grows in the best case",
+        published="by 8 bytes, to 34",
+        numbers=lambda: _message_overheads("v0", "v1", "enriched"),
+        words=lambda values: {"added": values["enriched"] - values["v0"]},
+        real="by {added} bytes, to {enriched}",
+        because="a message without tags costs something else",
+        remark="v1 as shipped takes {v1}, and its 8 bytes are a millisecond timestamp",
+    ),
+    Published(
+        claim="offset of a compressed set",
+        published="that of its first message",
+        numbers=lambda: {"enriched": stored_offset(compressed_set("enriched"))},
+        real="{enriched}, first is 1000",
+        holds=lambda values: values["enriched"] == 1000,
+        because="another message's offset is stored",
+        remark="v1 as shipped stores the last one's",
+    ),
+    Published(
+        claim="inner messages carry offsets relative to it",
+        published="0, 1, 2",
+        numbers=lambda: inner_offsets(_wrapper_value()),
+        real="{inner_0}, {inner_1}, {inner_2}",
+        because="the inner offsets count from somewhere else",
+    ),
+    Published(
+        claim="to assign offsets the broker sets the set's offset only",
+        published="no other byte",
+        numbers=lambda: all_changed_bytes("v0", "enriched"),
+        real="{enriched} other bytes (v0: {v0})",
+        holds=lambda values: values["enriched"] == 0,
+        because="bytes beyond the offset depend on it",
+        remark="nothing is decompressed, as the text says, if nobody checks what is inside; v1 and v2 brokers do",
+    ),
+)
+
+
+def enriched() -> ClaimsTable:
+    """Check the figures of the enriched metadata proposal."""
+    kept, kept_by_tag = (_distinct_times(name) for name in ("enriched", "enriched-ms"))
+    without_tag, with_tag = _message_overheads("enriched", "enriched-ms").values()
+    seconds = (
+        "The text makes no promise about its int32 timestamp of Unix seconds: of 1,000 times within a second it keeps "
+        f"{kept}, and it ends in 2038; tag 0 keeps {kept_by_tag:,} for {with_tag - without_tag} bytes more per "
+        f"message, {with_tag} in all."
+    )
+    tags_bytes = _tags_bytes(compressed_set("enriched"))
+    unknown = (
+        "The text says that readers ignore an unknown tag, but a tag has no size of its own: a reader can only skip "
+        f"all tags that follow, known ones too. Those of a compressed set take {tags_bytes} "
+        "bytes here; two of them have ids of ours, because the text gives none."
+    )
+    rows = tuple(each.check() for each in PUBLISHED)
+    return ClaimsTable(name="enriched", source="Kafka Enriched Message Metadata", rows=rows, remarks=(seconds, unknown))

@@ -1,0 +1,82 @@
+"""The example records of KIP-98 and KIP-931, and the bytes that formats take for them beside the payload."""
+
+from datetime import UTC, datetime
+from functools import cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kfbench.formats import FORMATS
+from kfbench.records import Records, Shapes
+
+VALUE_BYTES: Final = 1024  # KIP-98: "a fixed message size of 1K with 100 byte keys"
+KEY_BYTES: Final = 100
+LARGEST_BATCH: Final = 100
+KIP_931_WRITTEN_MS: Final = int(datetime(2023, 5, 15, tzinfo=UTC).timestamp()) * 1000
+STEPS_MS: Final = (1, 64)  # "reasonably close timestamps": deltas of 1 byte, and of 1 then 2
+
+
+class Extremes(NamedTuple):
+    """The fewest and the most bytes of something."""
+
+    least: int
+    most: int
+
+
+def steps(count: int, step_ms: int) -> list[int]:
+    """Timestamps from the day on which KIP-931 was written, `step_ms` apart."""
+    return [KIP_931_WRITTEN_MS + i * step_ms for i in range(count)]
+
+
+def shapes(timestamps_ms: list[int], key_bytes: int = KEY_BYTES, value_bytes: int = VALUE_BYTES) -> Shapes:
+    """Records of one key size and one value size, without headers; offsets 0, 1, 2, ..."""
+    n = len(timestamps_ms)
+    return Shapes(
+        timestamps_ms=np.array(timestamps_ms, dtype=np.int64),
+        offsets=np.arange(n, dtype=np.int64),
+        key_lengths=np.full(n, key_bytes, dtype=np.int32),
+        value_lengths=np.full(n, value_bytes, dtype=np.int32),
+    )
+
+
+def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
+    """Bytes beside keys and values that `encode` writes for one batch of KIP-98's example records."""
+    key, value = b"k" * KEY_BYTES, b"v" * VALUE_BYTES
+    records = Records.from_lists([value] * count, keys=[key] * count, timestamps_ms=steps(count, step_ms))
+    log = FORMATS[name].encode(records, batch_size=count)
+    return len(log.data) - records.shapes.payload_bytes
+
+
+def overhead_bytes(name: str, records: Shapes) -> int:
+    """Bytes beside keys and values when all records go into one batch."""
+    return int(FORMATS[name].size(records, batch_size=len(records)).sum()) - records.payload_bytes
+
+
+def batch_header_bytes(name: str) -> int:
+    """Overhead of the batch alone: what one record takes, less what a second record like it adds."""
+    one, two = (overhead_bytes(name, shapes(steps(count, 0))) for count in (1, 2))
+    return 2 * one - two
+
+
+@cache
+def added_bytes(name: str) -> Extremes:
+    """Bytes that a further record adds within the largest batch of the example."""
+    added: list[int] = []
+    for step_ms in STEPS_MS:
+        totals = [overhead_bytes(name, shapes(steps(n, step_ms))) for n in range(1, LARGEST_BATCH + 1)]
+        added += [after - before for before, after in pairwise(totals)]
+    return Extremes(min(added), max(added))
+
+
+def record_bytes(name: str) -> Extremes:
+    """Overhead of a record without headers: with every field at its narrowest, and at its widest."""
+    first = overhead_bytes(name, shapes([0], key_bytes=-1, value_bytes=0))
+    narrow = shapes([0, 0], key_bytes=-1, value_bytes=0)
+    wide = Shapes(
+        timestamps_ms=np.array([0, 2**63 - 1]),
+        offsets=np.array([0, 2**31 - 1]),
+        key_lengths=np.array([-1, 2**28]),
+        value_lengths=np.array([0, 2**28]),
+    )
+    return Extremes(overhead_bytes(name, narrow) - first, overhead_bytes(name, wide) - first)

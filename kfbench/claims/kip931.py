@@ -1,0 +1,242 @@
+"""KIP-931, "Public Interfaces": what the compact batch header of v3 saves."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Final, Literal
+
+from kfbench.claims.claim import ClaimsTable, Numbers, Published
+from kfbench.claims.example import (
+    KIP_931_WRITTEN_MS,
+    LARGEST_BATCH,
+    added_bytes,
+    batch_header_bytes,
+    encoded_overhead_bytes,
+    overhead_bytes,
+    shapes,
+    steps,
+)
+from kfbench.formats import FORMATS
+from kfbench.layouts import V3_HEADER
+from kfbench.records import Records, Shapes
+from kfbench.text import number_range, percent
+
+TEN_YEARS_LATER_MS: Final = int(datetime(2033, 5, 15, tzinfo=UTC).timestamp()) * 1000
+SEARCH_END_MS: Final = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 1000
+SPAN_MS: Final = 16_000  # of the KIP's example batch
+
+
+def _header_varint_bytes(
+    timestamps_ms: list[int], offsets: list[int] | None = None, name: Literal["v3", "v3-unsigned"] = "v3"
+) -> list[int]:
+    """Widths of lastOffsetDelta, baseTimestamp and maxTimestampDelta, read from one encoded batch."""
+    records = Records.from_lists([b""] * len(timestamps_ms), timestamps_ms=timestamps_ms, offsets=offsets)
+    log = FORMATS[name].encode(records)
+    widths, at = [], V3_HEADER.itemsize
+    for _ in range(3):
+        width = 1
+        while log.data[at + width - 1] & 0x80:
+            width += 1
+        widths.append(width)
+        at += width
+    return widths
+
+
+def _base_timestamp_bytes(timestamp_ms: int) -> int:
+    return _header_varint_bytes([timestamp_ms])[1]
+
+
+def _max_delta_bytes(span_ms: int) -> int:
+    """Bytes of the max timestamp delta of a batch that spans `span_ms`."""
+    return _header_varint_bytes([KIP_931_WRITTEN_MS, KIP_931_WRITTEN_MS + span_ms])[2]
+
+
+def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
+    """Largest integer in [low, high) where the predicate holds. It holds at low, and nowhere after it first fails."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if predicate(middle) else (low, middle)
+    return low
+
+
+@cache
+def _largest_delta(width: int) -> int:
+    """Largest timestamp delta of v3 in a varint of `width` bytes."""
+    return last_where(lambda ms: _max_delta_bytes(ms) <= width, 0, 2**31)
+
+
+def _largest_unsigned(width: int) -> int:
+    """Largest offset delta of v3-unsigned in a varint of `width` bytes."""
+    return last_where(lambda delta: _header_varint_bytes([0, 0], [0, delta], "v3-unsigned")[0] <= width, 0, 2**31 - 1)
+
+
+@cache
+def _last_short_ms() -> int:
+    """Last time for which the base timestamp takes as few bytes as in 2023."""
+    width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
+    return last_where(lambda ms: _base_timestamp_bytes(ms) <= width, KIP_931_WRITTEN_MS, SEARCH_END_MS)
+
+
+def _saved_bytes(name: str, records: Shapes) -> int:
+    return overhead_bytes("v2", records) - overhead_bytes(name, records)
+
+
+def _saved_on_header() -> dict[str, int]:
+    example = shapes([KIP_931_WRITTEN_MS + round(i * SPAN_MS / 99) for i in range(100)])
+    return {
+        "v3_header_only": _saved_bytes("v3-header-only", example),
+        "v3_header_only_one_record": _saved_bytes("v3-header-only", shapes(steps(1, 0))),
+    }
+
+
+def _saved_share(records: Shapes) -> float:
+    """Share of all bytes, payload included, that v3 saves over v2 with all records in one batch."""
+    v2, v3 = (int(FORMATS[name].size(records, batch_size=len(records)).sum()) for name in ("v2", "v3"))
+    return (v2 - v3) / v2
+
+
+def _base_timestamps() -> Numbers:
+    return {
+        "bytes_2023": _base_timestamp_bytes(KIP_931_WRITTEN_MS),
+        "bytes_2033": _base_timestamp_bytes(TEN_YEARS_LATER_MS),
+        "last_ms_of_as_few_bytes": _last_short_ms(),
+    }
+
+
+def _base_timestamp_words(values: Numbers) -> Mapping[str, object]:
+    end_ms = int(values["last_ms_of_as_few_bytes"]) + 1
+    return {
+        "later_bytes": _base_timestamp_bytes(end_ms),
+        "until": datetime.fromtimestamp(end_ms // 1000, UTC).date().isoformat(),
+    }
+
+
+def _largest_varint(width: int, published: int) -> Published:
+    return Published(
+        claim=f"biggest value of a {width}-byte varint",
+        published=f"{published}",
+        numbers=lambda: {
+            "published": published,
+            "v3": _largest_delta(width),
+            "v3_unsigned": _largest_unsigned(width),
+        },
+        real="{v3}",
+        because="Kafka's varints are zig-zag: one bit holds the sign; without it (v3-unsigned: lengths and offset "
+        "deltas, because time can run backwards) it is {v3_unsigned}",
+    )
+
+
+def _record_count_bytes() -> int:
+    """Header bytes of v3 beside the fields that the KIP lists."""
+    listed = V3_HEADER.itemsize + sum(_header_varint_bytes([KIP_931_WRITTEN_MS] * 2))
+    return batch_header_bytes("v3") - listed
+
+
+def _saved_on_header_shares() -> Numbers:
+    example, one_record = _saved_on_header().values()
+    header = batch_header_bytes("v2")
+    return {"published": 0.18, "example": example / header, "one_record": one_record / header}
+
+
+def _header_share_words(values: Numbers) -> Mapping[str, object]:
+    return {
+        "example_share": percent(values["example"], 0),
+        "one_record_share": percent(values["one_record"], 0),
+        "header": batch_header_bytes("v2"),
+        **_saved_on_header(),
+    }
+
+
+def _saved_on_record() -> Numbers:
+    saved, record = _saved_bytes("v3-attributes-only", shapes(steps(1, 0))), added_bytes("v2")
+    return {"published": 1 / 7, "least": saved / record.most, "most": saved / record.least}
+
+
+def _saved_on_record_words(values: Numbers) -> Mapping[str, object]:
+    return {
+        "shares": number_range((100 * values["least"], 100 * values["most"]), ".0f"),
+        "saved": _saved_bytes("v3-attributes-only", shapes(steps(1, 0))),
+        "record": number_range(added_bytes("v2"), "g"),
+    }
+
+
+PUBLISHED: Final = (
+    Published(
+        claim="base timestamp in 2023, and ten years later",
+        published="6 and 6 bytes",
+        numbers=_base_timestamps,
+        words=_base_timestamp_words,
+        real="{bytes_2023} and {bytes_2033} bytes",
+        remark="not for good: zig-zag takes {later_bytes} bytes from {until}",
+    ),
+    _largest_varint(2, 16_383),
+    _largest_varint(3, 2_097_151),
+    Published(
+        claim="max timestamp delta of a batch that spans 16 seconds",
+        published="2 bytes",
+        numbers=lambda: {"published": 2, "v3": _max_delta_bytes(SPAN_MS)},
+        words=lambda _: {"largest": _largest_delta(2)},
+        real="{v3} bytes",
+        because="for the same reason 2 bytes end at {largest} ms",
+    ),
+    Published(
+        claim="original batch overhead",
+        published="53 bytes",
+        numbers=lambda: {"published": 53, "v2": batch_header_bytes("v2")},
+        real="{v2} bytes",
+        because="53 is KIP-98's text; the shipped v2 also has the leader epoch and the count",
+    ),
+    Published(
+        claim="record count in the batch header",
+        published="0 bytes (not listed)",
+        numbers=lambda: {"published": 0, "v3": _record_count_bytes()},
+        real="{v3} bytes",
+        holds=lambda values: values["v3"] == 0,
+        because="the listed layout leaves `count` out; a reader needs it, v3 keeps it",
+    ),
+    Published(
+        claim="saved on a batch header (16 s, two-byte offset delta)",
+        published="10 bytes",
+        numbers=lambda: {"published": 10, **_saved_on_header()},
+        words=lambda _: {"delta": _max_delta_bytes(SPAN_MS)},
+        real="{v3_header_only} bytes",
+        because="the max timestamp delta takes {delta} bytes; a batch of one record saves {v3_header_only_one_record}",
+    ),
+    Published(
+        claim="the same as a share of the batch overhead",
+        published="18 %",
+        numbers=_saved_on_header_shares,
+        words=_header_share_words,
+        real="{example_share} (one record a batch: {one_record_share})",
+        holds=lambda values: round(100 * values["example"]) == 18,
+        because="{v3_header_only} of {header} bytes in the KIP's example, {v3_header_only_one_record} with one record "
+        "per batch",
+    ),
+    Published(
+        claim="saved on a message of KIP-98's example",
+        published="14 % (7 to 6 bytes)",
+        numbers=_saved_on_record,
+        words=_saved_on_record_words,
+        real="{shares} % ({saved} byte of {record})",
+        holds=lambda _: added_bytes("v2").least <= 7 <= added_bytes("v2").most,
+        because="the byte is saved, but such a record costs {record} bytes in v2, not 7",
+    ),
+)
+
+
+def kip931() -> ClaimsTable:
+    """Check the figures of KIP-931."""
+    one, hundred = (percent(_saved_share(shapes(steps(n, 1))), 2) for n in (1, LARGEST_BATCH))
+    decision = (
+        'The status line ("the benefits of the space savings outweigh the cost") says the opposite of the decision '
+        "that it explains: the KIP was discarded because converting costs more than v3 saves. Of all bytes of the "
+        f"example v3 saves {one} at one record per batch and {hundred} at 100."
+    )
+    overheads = {name: encoded_overhead_bytes(name, 100, step_ms=1) for name in ("v2", "v3", "v3-unsigned")}
+    unsigned = (
+        "The KIP's own count of bytes assumes unsigned varints (v3-unsigned): KIP-98's example batch of 100 has "
+        f"{overheads['v3-unsigned']} bytes of overhead with unsigned varints, {overheads['v3']} with zig-zag ones, "
+        f"{overheads['v2']} in v2."
+    )
+    rows = tuple(each.check() for each in PUBLISHED)
+    return ClaimsTable(name="kip931", source="KIP-931, Public Interfaces", rows=rows, remarks=(decision, unsigned))

@@ -1,0 +1,46 @@
+"""Compressed message sets of three small messages, taken apart field by field, for KIP-31 and the enriched format."""
+
+from collections.abc import Mapping
+
+from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS
+from kfbench.records import Records
+
+FIRST_OFFSET = 1000
+LIMIT_BYTES = 1 << 20  # of a decompressed set
+
+
+def numbered(first_offset: int, count: int) -> Records:
+    """Small records with the offsets from `first_offset` on."""
+    values = [b"value %d" % i for i in range(count)]
+    return Records.from_lists(values, offsets=list(range(first_offset, first_offset + count)))
+
+
+def compressed_set(name: str, first_offset: int = FIRST_OFFSET) -> bytes:
+    """Three messages as one wrapper under gzip."""
+    return bytes(FORMATS[name].encode(numbered(first_offset, 3), codec="gzip").data)
+
+
+def stored_offset(entry: bytes) -> int:
+    """The first field of an entry."""
+    return int.from_bytes(entry[:8], "big")
+
+
+def inner_offsets(compressed: bytes) -> dict[str, int]:
+    """The offset field of each entry of a compressed message set (entry: offset i64, size i32, message)."""
+    entries: bytes = CODECS["gzip"].decompress(compressed, LIMIT_BYTES)
+    offsets, at = [], 0
+    while at < len(entries):
+        offsets.append(stored_offset(entries[at:]))
+        at += 12 + int.from_bytes(entries[at + 8 : at + 12], "big")
+    return {f"inner_{i}": offset for i, offset in enumerate(offsets)}
+
+
+def changed_bytes(name: str) -> int:
+    """Bytes behind the offset field in which a compressed set at offset 1000 differs from one at 0."""
+    a, b = (compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET))
+    return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
+
+
+def all_changed_bytes(*names: str) -> Mapping[str, int]:
+    return {name: changed_bytes(name) for name in names}
