@@ -75,6 +75,11 @@ def counting(console: Console, *, is_spoken: bool = False) -> Progress:
     )
 
 
+def say(console: Console, line: str) -> None:
+    """Print a line to the user who waits for a command."""
+    console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
+
+
 class _Spoken(Progress):
     """Progress as lines, for a log or a pipe."""
 
@@ -102,7 +107,7 @@ class _Spoken(Progress):
 
     def _speak(self, line: str) -> None:
         self._spoken_at = time.monotonic()
-        self.console.print(f"kfbench: {line}", soft_wrap=True, markup=False, highlight=False)
+        say(self.console, line)
 
 
 class _Rate(ProgressColumn):

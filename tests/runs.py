@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from kfbench.measure.environment import environment
 from kfbench.measure.schema import DETERMINISTIC, SCHEMA, table
 from kfbench.store import Run, create_run, open_run
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.cell import measure_cell
 
 _TINY = """\

@@ -28,8 +28,7 @@ from kfbench.migration.bills import Prices, Traffic
 from kfbench.records import Records
 from kfbench.sources import find
 from kfbench.store import create_run
-from kfbench.sweep.definition import grid
-from kfbench.sweep.definition.grid import Profile
+from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.host import compiling
 from kfbench.sweep.run import cell, estimate
 from kfbench.whatif import ask as asking
@@ -801,7 +800,7 @@ def test_a_dry_run_counts_compiling_until_a_sweep_has_done_it(
     dry = ("sweep", two_cells, "--dry-run")
     assert ", 60 s to compile kernels, once for this code, " in kfbench(*dry).out
     before = json.loads(kfbench(*dry, "--json").out)
-    compiling.note_compiled(compiling.compilations(grid.load_profile(two_cells).cells))
+    compiling.note_compiled(compiling.compilations(load_profile(two_cells).cells))
     after = json.loads(kfbench(*dry, "--json").out)
     assert (before["compiling_s"], after["compiling_s"]) == (compiling.COMPILING_S, 0)
     assert before["total_s"] - after["total_s"] == pytest.approx(compiling.COMPILING_S)

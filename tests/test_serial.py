@@ -5,7 +5,7 @@ import pytest
 
 from kfbench.comparison.agreement import agreement
 from kfbench.store import Run, open_run
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from tools.serial import is_met, serial
 
 SWEEP = """\

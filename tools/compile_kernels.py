@@ -7,7 +7,7 @@ import sys
 
 from rich.console import Console
 
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.compiling import compile_for_cells
 from kfbench.whatif.compiling import compile_for_what_if
 

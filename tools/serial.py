@@ -18,14 +18,15 @@ from kfbench.comparison.agreement import Agreement, agreement
 from kfbench.errors import KfbenchError
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.host_lock import HostLockWait
-from kfbench.progress import counting
+from kfbench.progress import counting, say
 from kfbench.store import Run, create_run, open_run
 from kfbench.sweep.definition.filter import filtered
-from kfbench.sweep.definition.grid import Profile, load_profile
+from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run.history import History
 from kfbench.sweep.run.plan import CELL_BUDGET_S, Task, planned
 from kfbench.sweep.run.published import command
-from kfbench.sweep.run.runner import measure_stage, run_sweep, say, sweep_facts
+from kfbench.sweep.run.runner import RunOptions, run_sweep, sweep_facts
+from kfbench.sweep.run.stage import measure_stage
 from kfbench.sweep.run.task import Measured
 from kfbench.sweep.spark.executors import Call, host_facts
 
@@ -67,7 +68,7 @@ def main() -> int:
     typed = command(["python", "-m", "tools.serial", *sys.argv[1:]])
     try:
         profile = filtered(load_profile(asked.profile), ["kind=cpu"])
-        by_spark = open_run(run_sweep(profile, asked.out, command=typed))
+        by_spark = open_run(run_sweep(profile, asked.out, RunOptions(command=typed)))
         found = agreement(by_spark.table, (one := serial(profile, asked.out, typed)).table, TARGET)
     except KfbenchError as error:
         print(f"serial: {error}", file=sys.stderr)

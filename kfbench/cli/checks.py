@@ -43,7 +43,7 @@ def verify(
 ) -> None:
     """Check the formats' promises on golden vectors and on every cell of a profile; list the checks."""
     from kfbench.measure.golden.vectors import GOLDEN
-    from kfbench.sweep.definition.grid import load_profile
+    from kfbench.sweep.definition.profile import load_profile
     from kfbench.sweep.run.verify import verify
 
     verification = verify(load_profile(profile), golden or GOLDEN, tracked)

@@ -14,7 +14,7 @@ from kfbench.cli.output import busy, complain, print_json, print_result, table_o
 from kfbench.errors import InvalidConfig
 
 if TYPE_CHECKING:
-    from kfbench.sweep.definition.grid import Profile as LoadedProfile
+    from kfbench.sweep.definition.profile import Profile as LoadedProfile
     from kfbench.sweep.run.plan import Stage
 
 
@@ -96,7 +96,7 @@ def pack(
 def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
     """Measure a profile; return the path of the run. Exit after a dry run."""
     from kfbench.sweep.definition.filter import filtered
-    from kfbench.sweep.definition.grid import load_profile
+    from kfbench.sweep.definition.profile import load_profile
 
     options.check()
     with busy("reading the sweep"):
@@ -107,24 +107,20 @@ def _swept(profile: str, out: Path, options: SweepOptions) -> Path:
         except InvalidConfig as error:
             raise typer.BadParameter(str(error), param_hint="--filter") from None
 
-    from rich.console import Console
-
     from kfbench.sweep.run.published import command
-    from kfbench.sweep.run.runner import plan_sweep, run_sweep
+    from kfbench.sweep.run.runner import RunOptions, plan_sweep, run_sweep
 
     if options.dry_run:
         _print_plan(loaded, plan_sweep(loaded, options.cell_budget_s, options.resume), options.as_json)
         raise typer.Exit
-    return run_sweep(
-        loaded,
-        out,
-        options.master,
-        command(["kfbench", *sys.argv[1:]]),
-        Console(stderr=True),
+    run_options = RunOptions(
+        master=options.master,
+        command=command(["kfbench", *sys.argv[1:]]),
         budget_s=options.cell_budget_s,
         resume=options.resume,
         archive=options.archive,
     )
+    return run_sweep(loaded, out, run_options)
 
 
 def _print_plan(profile: "LoadedProfile", stages: "Sequence[Stage]", as_json: bool) -> None:

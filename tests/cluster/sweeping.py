@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.cell import measure_cell
 from tests.runs import tiny, without_progress
 

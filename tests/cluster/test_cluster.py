@@ -21,10 +21,10 @@ import kfbench
 from kfbench.errors import RunError
 from kfbench.measure.environment import host
 from kfbench.store import RunWriter, open_run
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.packing import code_digest
 from kfbench.sweep.run.published import without_hosts
-from kfbench.sweep.run.runner import run_sweep
+from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark import session as sessions
 from kfbench.sweep.spark.executors import Executors
 from kfbench.sweep.spark.session import SweepFailed, session
@@ -162,16 +162,16 @@ def test_a_run_is_resumed_where_it_was_timed(
             "kfbench.sweep.run.runner.min", max, raising=False
         )  # not the host that the next session would take
         with pytest.raises(KeyboardInterrupt):
-            run_sweep(profile, tmp_path, cluster.url)
+            run_sweep(profile, tmp_path, RunOptions(master=cluster.url))
     (run,) = (tmp_path / "runs").iterdir()
     files = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     began = json.loads((run / "manifest.json").read_text())
     assert set(began["host_facts"]) == HOSTS
     assert [(each["session"], each["kind"]) for each in began["stages"]] == [(0, "bytes"), (0, "cpu")]
     with pytest.raises(RunError, match=r"cells were timed on host-.* and here is host-.*: times of two hosts share no"):
-        run_sweep(profile, tmp_path, "local[1]", resume=run)
+        run_sweep(profile, tmp_path, RunOptions(master="local[1]", resume=run))
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == files
-    assert run_sweep(profile, tmp_path, cluster.url, resume=run) == run
+    assert run_sweep(profile, tmp_path, RunOptions(master=cluster.url, resume=run)) == run
     assert deterministic(run).equals(undisturbed)
     manifest = open_run(run).manifest
     assert set(manifest["host_facts"]) == set(manifest["hosts"]) <= HOSTS

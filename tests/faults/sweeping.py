@@ -48,7 +48,7 @@ axes = { batch_size = [1, 10, 100], key_bytes = ["null", 16] }
 DRIVER = """\
 import sys
 from kfbench import cli
-from kfbench.sweep import plan
+from kfbench.sweep.run import plan
 plan.TASK_S = plan.ALONE_TASK_S = 1e-9  # every cell is a task
 """
 RUN = "sys.exit(cli.main())"

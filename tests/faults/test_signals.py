@@ -28,7 +28,7 @@ Sent = tuple[signal.Signals, int, str]
 ENDLESS_S = 3_600
 COMPILES = """\
 import os, time
-from kfbench.sweep import runner
+from kfbench.sweep.run import runner
 runner.compilations = lambda cells: [(os.mkdir, {mark!r}), (time.sleep, {endless_s})]
 """
 

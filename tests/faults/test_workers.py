@@ -43,17 +43,18 @@ LIMIT_S = 10
 FAULTY = f"""\
 from dataclasses import replace
 from pathlib import Path
-from kfbench.sweep import grid, runner
+from kfbench.sweep.definition import profile as profiles
+from kfbench.sweep.run import stage
 from tests.sweep import faulty
-runner.LEAST_LIMIT_S = {LIMIT_S}
-load = grid.load_profile
+stage.LEAST_LIMIT_S = {LIMIT_S}
+load = profiles.load_profile
 def loaded(name):
     profile = load(name)
     cells = list(profile.cells)
     for i, kind in enumerate((faulty.Hangs, faulty.Deaf, faulty.Dies, faulty.Raises)):
         cells[i] = replace(cells[i], workload=kind.like(cells[i].workload, Path()))
     return replace(profile, cells=tuple(cells))
-grid.load_profile = loaded
+profiles.load_profile = loaded
 """
 MARKS = f"TookTooLong: it took longer than {LIMIT_S} s", "no worker survived it: ", "RuntimeError: out of ideas"
 FORMATS = 5  # each of the cell that raises says so

@@ -18,7 +18,7 @@ from kfbench.formats.base.messages import MessageFormat
 from kfbench.measure.checksums import wrong_checksum
 from kfbench.measure.golden.vectors import GOLDEN
 from kfbench.measure.verify import Unverified, verify_log, verify_records
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run import cell as cells
 from kfbench.sweep.run import verify as verification
 from kfbench.workloads.grid import GridPoint

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from kfbench.measure.floor import FLOOR
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from kfbench.workloads.grid import GridPoint
 

@@ -13,7 +13,7 @@ from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR, floor
 from kfbench.measure.prefix import ARMS
 from kfbench.measure.schema import IDENTITY, SCHEMA, stored_rows, table
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run import cell as cell_module
 from kfbench.sweep.run.cell import failed_rows, measure_cell

@@ -14,7 +14,7 @@ from rich.console import Console
 from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.kernels import COMPILED
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.host.compiling import (
     COMPILING,
     Call,

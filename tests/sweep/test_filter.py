@@ -4,7 +4,7 @@ import pytest
 
 from kfbench.errors import InvalidConfig
 from kfbench.sweep.definition.filter import Filter, filtered
-from kfbench.sweep.definition.grid import Profile, load_profile
+from kfbench.sweep.definition.profile import Profile, load_profile
 
 SWEEP = """\
 title = "t"

@@ -7,7 +7,8 @@ import pytest
 
 from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import open_run
-from kfbench.sweep.definition.grid import Cell, load_profile
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run import plan
 from kfbench.sweep.run.cell import failed_rows, measure_cell
 from kfbench.sweep.run.estimate import estimate_s
@@ -123,7 +124,7 @@ def test_what_is_there_is_not_measured_again() -> None:
 
 def test_of_a_cell_that_was_split_the_other_formats_are_left() -> None:
     cell = a_cell(grids={"a": ("v0", "v2"), "b": ("v3", "v2")})
-    found = table(measure_cell(cell.of({"a": ("v2",), "b": ("v2",)})))
+    found = table(measure_cell(cell.only({"a": ("v2",), "b": ("v2",)})))
     (rest,) = left([cell], found)
     assert (rest.formats, dict(rest.grids)) == (("v0", "v3"), {"a": ("v0",), "b": ("v3",)})
     assert left([replace(cell, codec="lz4")], found) == (replace(cell, codec="lz4"),)

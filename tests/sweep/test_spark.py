@@ -22,10 +22,10 @@ from kfbench.measure.host_lock import host_lock
 from kfbench.measure.schema import DETERMINISTIC, IDENTITY, table
 from kfbench.progress import counting
 from kfbench.store import RunWriter, open_run
-from kfbench.sweep.definition.grid import Profile, load_profile
-from kfbench.sweep.run import plan, runner
+from kfbench.sweep.definition.profile import Profile, load_profile
+from kfbench.sweep.run import plan, runner, stage
 from kfbench.sweep.run.cell import measure_cell
-from kfbench.sweep.run.runner import run_sweep
+from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
 from kfbench.whatif import ask
 from tests.recorded import FOLDER
@@ -47,9 +47,9 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = run_sweep(profile, tmp_path, "local[1]")
+    one = run_sweep(profile, tmp_path, RunOptions(master="local[1]"))
     monkeypatch.setattr(plan, "TASK_S", 1e-9)  # every cell a task of its own
-    two = run_sweep(profile, tmp_path, "local[2]")
+    two = run_sweep(profile, tmp_path, RunOptions(master="local[2]"))
     assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
     assert deterministic(one).equals(deterministic(two))
 
@@ -119,11 +119,11 @@ def measuring_until(terminal: Console, words: str) -> None:
 def test_a_run_is_whole_and_says_how_it_came_about(
     profile: Profile, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(stage, "PATIENCE_S", 0.1)
     terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
     measuring = threading.Thread(target=measuring_until, args=(terminal, "waiting for a turn"))
     measuring.start()
-    path = run_sweep(profile, tmp_path, "local[2]", command="kfbench sweep tiny.toml", console=terminal)
+    path = run_sweep(profile, tmp_path, RunOptions(master="local[2]", command="kfbench sweep tiny.toml"), terminal)
     measuring.join()
     run = open_run(path)
     assert path.parent == tmp_path / "runs"
@@ -169,7 +169,7 @@ def test_an_interrupted_run_says_so_and_is_resumed(
     with monkeypatch.context() as patched:
         patched.setattr(RunWriter, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            run_sweep(profile, tmp_path, "local[1]")
+            run_sweep(profile, tmp_path, RunOptions(master="local[1]"))
     (run,) = (tmp_path / "runs").iterdir()
     parts = sorted((run / "measurements").glob("*.parquet"))
     assert len(parts) == 3
@@ -178,8 +178,8 @@ def test_an_interrupted_run_says_so_and_is_resumed(
     parts[1].write_bytes(b"PAR1")
     first = {part: part.read_bytes() for part in (parts[0], parts[2])}
     with pytest.raises(RunError, match="the time budget of a cell is not the same"):
-        run_sweep(profile, tmp_path, "local[1]", resume=run, budget_s=1)
-    assert run_sweep(profile, tmp_path, "local[1]", "again", resume=run) == run
+        run_sweep(profile, tmp_path, RunOptions(master="local[1]", resume=run, budget_s=1))
+    assert run_sweep(profile, tmp_path, RunOptions(master="local[1]", command="again", resume=run)) == run
     assert "part-00001.damaged: damaged, and set aside; its cells are measured again" in capsys.readouterr().err
     assert {part: part.read_bytes() for part in first} == first
     rows = [row for cell in profile.cells for row in measure_cell(cell)]
@@ -196,11 +196,11 @@ def test_an_interrupted_run_says_so_and_is_resumed(
 @pytest.mark.thorough
 def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: Path) -> None:
     """All bytes cells are one task: it is tried again, then taken apart, and then it is known which cell it was."""
-    whole = deterministic(run_sweep(profile, tmp_path, "local[1]"))
+    whole = deterministic(run_sweep(profile, tmp_path, RunOptions(master="local[1]")))
     cells = list(profile.cells)
     for i, kind in enumerate((faulty.DiesOnce, faulty.Dies, faulty.Raises)):
         cells[i] = replace(cells[i], workload=kind.like(cells[i].workload, tmp_path))
-    run = open_run(run_sweep(replace(profile, cells=tuple(cells)), tmp_path, "local[1]"))
+    run = open_run(run_sweep(replace(profile, cells=tuple(cells)), tmp_path, RunOptions(master="local[1]")))
     assert (tmp_path / "DiesOnce").exists()
     failed = pc.equal(run.table["status"], "error")
     assert deterministic(run.path).filter(pc.invert(failed)).equals(whole.filter(pc.invert(failed)))
@@ -222,9 +222,10 @@ def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: 
 def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "measure_task", faulty.broken)
+    for module in (runner, stage):
+        monkeypatch.setattr(module, "measure_task", faulty.broken)
     with pytest.raises(SweepFailed, match="ZeroDivisionError: no way") as caught:
-        run_sweep(profile, tmp_path, "local[1]")
+        run_sweep(profile, tmp_path, RunOptions(master="local[1]"))
     assert "\n" not in str(caught.value)
     (run,) = (tmp_path / "runs").iterdir()
     with pytest.raises(RunError, match="state: running"):
@@ -237,7 +238,7 @@ def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
 @pytest.mark.slow
 def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path: Path) -> None:
     with pytest.raises(SweepFailed, match=r"Spark did not start on nowhere://1") as caught:
-        run_sweep(profile, tmp_path, "nowhere://1")
+        run_sweep(profile, tmp_path, RunOptions(master="nowhere://1"))
     assert isinstance(caught.value, KfbenchError) and "\n" not in str(caught.value)
     assert not (tmp_path / "runs").exists()
     del caught
@@ -247,7 +248,7 @@ def test_a_master_that_is_not_there_is_one_clear_line(profile: Profile, tmp_path
 def test_a_place_that_cannot_be_written_is_said_before_spark_starts(profile: Profile, tmp_path: Path) -> None:
     (tmp_path / "reports").touch()
     with pytest.raises(RunError, match="no run can be written here: Not a directory"):
-        run_sweep(profile, tmp_path / "reports", "nowhere://1")
+        run_sweep(profile, tmp_path / "reports", RunOptions(master="nowhere://1"))
 
 
 def test_progress_is_quiet_when_nobody_watches() -> None:

@@ -15,7 +15,7 @@ from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure import host_lock
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.measure.schema import SCHEMA
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.run import cell as cell_module
 from kfbench.sweep.run import task as task_module
 from kfbench.sweep.run.task import measure_task

@@ -14,7 +14,7 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.golden.vectors import GOLDEN
-from kfbench.sweep.definition.grid import Profile, load_profile
+from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.run import verify as verification
 from kfbench.sweep.run.verify import RECORDS_A_CELL, verify
 from tests.vectors import write_vectors

@@ -10,7 +10,7 @@ import pytest
 
 from kfbench.measure.schema import table
 from kfbench.store import Run
-from kfbench.sweep.definition.grid import load_profile
+from kfbench.sweep.definition.profile import load_profile
 from kfbench.sweep.run.cell import measure_cell
 from tests.runs import MANIFEST, stored
 from tools.results_page import BLOCK, PAGE, columns

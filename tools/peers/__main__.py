@@ -22,7 +22,7 @@ from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.environment import environment
 from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.report.topics.peers import FILE, OURS
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 from tools import jvm
 from tools.peers.arm import Absent, Differs, Peer, Start
 from tools.peers.java import java

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
 from kfbench.report.topics.peers import FORMATS
-from kfbench.sweep.definition.grid import Cell, load_profile
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.profile import load_profile
 from tools.peers.arm import Arm, Peer, Task
 from tools.peers.ours import logs
 

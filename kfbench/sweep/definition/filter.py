@@ -8,7 +8,8 @@ from operator import ge, gt, le, lt
 from typing import Any, Final
 
 from kfbench.errors import InvalidConfig
-from kfbench.sweep.definition.grid import Cell, Profile
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.profile import Profile
 
 NULL: Final = "null"
 # Columns of a cell that are no axes. An axis of the same name is the same thing.
@@ -89,7 +90,7 @@ def _kept(cell: Cell, filters: Collection[Filter]) -> Iterator[Cell]:
         elif each.column not in cell.axes or not each.matches(cell.axes[each.column]):
             return
     if grids:
-        yield cell.of(grids)
+        yield cell.only(grids)
 
 
 def _same(column: str, value: Any, wanted: str) -> bool:

@@ -1,7 +1,7 @@
 """The TOML file of a sweep: what it may say, and one laid over another.
 
 A sweep may extend another one: what it says is laid over what that one says, block by block. Formats, axes, codecs and
-workloads are names here; kfbench.sweep.definition.grid knows what they stand for.
+workloads are names here; other modules of this folder know what they stand for.
 """
 
 import re

@@ -32,7 +32,7 @@ from kfbench.measure.path_arms import measure_path
 from kfbench.measure.prefix import has_prefix
 from kfbench.progress import counting
 from kfbench.records import Records
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 from kfbench.workloads.catalogue import NamedWorkload
 
 BATCH_RECORDS = 5

@@ -25,7 +25,9 @@ from kfbench.measure.prefix import measure_prefixes
 from kfbench.measure.schema import SCHEMA, Row
 from kfbench.measure.size_model import Modelled, resident_bytes, verify_model
 from kfbench.measure.verify import Unverified, verify_records
-from kfbench.sweep.definition.grid import Cell, block_records, illegal
+from kfbench.sweep.definition.batch_plan import block_records
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.legality import illegal
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.estimate import operations_of
 from kfbench.sweep.run.time_limit import TookTooLong

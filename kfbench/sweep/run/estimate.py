@@ -8,7 +8,7 @@ from typing import Final
 
 from kfbench.measure.cpu import OPERATIONS, READINGS, Operation
 from kfbench.measure.prefix import ARMS
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 
 ESTIMATED_FROM: Final = "run 2026-11-22.4 (reports/README.md)"
 ESTIMATED_ON: Final = "two cores of an Intel Xeon where little else ran"

@@ -16,7 +16,7 @@ from kfbench.errors import RunError
 from kfbench.measure.environment import HARDWARE
 from kfbench.measure.noise import TIMED_KINDS, noise_facts
 from kfbench.store import Run, RunWriter, sound_rows
-from kfbench.sweep.definition.grid import Profile
+from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.run.plan import left
 
 # What times depend on of a host's facts; its libraries are those of the run.

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 import pyarrow as pa
 
 from kfbench.measure.schema import IDENTITY, StoredRow, stored_rows
-from kfbench.sweep.definition.grid import Cell
+from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.estimate import estimate_s
 
@@ -130,13 +130,13 @@ def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
             if (lacking := tuple(name for name in formats if (cell.key, grid, name) not in there))
         }
         if missing:
-            kept.append(cell.of(missing) if cell.kind == "bytes" else cell)
+            kept.append(cell.only(missing) if cell.kind == "bytes" else cell)
     return tuple(kept)
 
 
 def _by_format(cell: Cell) -> Iterator[Cell]:
     for name in cell.formats:
-        yield cell.of({grid: (name,) for grid, formats in cell.grids.items() if name in formats})
+        yield cell.only({grid: (name,) for grid, formats in cell.grids.items() if name in formats})
 
 
 def key_of(row: StoredRow) -> tuple[object, ...]:

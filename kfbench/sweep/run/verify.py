@@ -19,7 +19,10 @@ from kfbench.formats import FORMATS, Format
 from kfbench.measure.golden import vectors as of_kafka
 from kfbench.measure.golden.vectors import GOLDEN, check_vector, vectors
 from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
-from kfbench.sweep.definition.grid import Cell, Profile, illegal, whole_batches
+from kfbench.sweep.definition.batch_plan import whole_batches
+from kfbench.sweep.definition.cell import Cell
+from kfbench.sweep.definition.legality import illegal
+from kfbench.sweep.definition.profile import Profile
 from kfbench.workloads import Sample
 
 RECORDS_A_CELL: Final = 1_024

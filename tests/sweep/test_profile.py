@@ -13,10 +13,12 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.paths import PATHS
-from kfbench.sweep.definition import grid as grid_module
-from kfbench.sweep.definition import sweep_file
+from kfbench.sweep.definition import batch_plan, sweep_file
+from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, whole_batches
+from kfbench.sweep.definition.cell import axes_of, workload_label
 from kfbench.sweep.definition.filter import filtered
-from kfbench.sweep.definition.grid import MAX_BATCH_BYTES, Profile, axes_of, illegal, load_profile, whole_batches
+from kfbench.sweep.definition.legality import illegal
+from kfbench.sweep.definition.profile import Profile, load_profile
 from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.cell import measure_cell
 from kfbench.sweep.run.estimate import estimate_s
@@ -514,7 +516,7 @@ def test_profiles_are_found_by_name_or_path(tmp_path: Path) -> None:
 
 def test_workloads_of_the_catalogue_go_by_name_variant_and_pattern(load: Load) -> None:
     text = 'workloads = ["user-activity", "producer-perf/batch-1?", "producer-perf/batch-1*", "omb-*"]'
-    assert [grid_module.label(cell.workload) for cell in load(block(text)).cells] == [
+    assert [workload_label(cell.workload) for cell in load(block(text)).cells] == [
         "user-activity", "producer-perf/batch-10", "producer-perf/batch-1", "producer-perf/batch-1000",
         "omb-100b", "omb-1kb",
     ]  # fmt: skip
@@ -570,7 +572,7 @@ def test_a_block_may_have_settings_of_its_own(load: Load) -> None:
 
 
 def test_a_workload_whose_batches_no_broker_takes_is_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid_module, "MAX_BATCH_BYTES", 1_000_000)
+    monkeypatch.setattr(batch_plan, "MAX_BATCH_BYTES", 1_000_000)
     with pytest.raises(InvalidConfig, match=r"workloads: large-payload/1mib: a batch of 1,0\d\d,\d\d\d bytes in v2"):
         load(block('workloads = ["large-payload/1mib"]'))
 

@@ -1,0 +1,107 @@
+"""The batches of a cell: how many records it takes, in whole batches."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kfbench.arrays import Int64
+from kfbench.errors import InvalidConfig
+from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.records import Shapes
+from kfbench.sweep.definition.cell import axes_of, workload_label
+from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
+from kfbench.workloads.catalogue import NamedWorkload
+
+MAX_BATCH_BYTES: Final = 1_048_588  # message.max.bytes
+
+
+class Amount(NamedTuple):
+    """The records that a cell is to have, about, and the payload that it has at most."""
+
+    records: int
+    payload_bytes: int
+
+
+class Extent(NamedTuple):
+    """The records, batches and payload that a cell has."""
+
+    records: int
+    batches: int
+    payload_bytes: int
+
+
+def block_records(workload: Workload) -> int:
+    """Return the records of a block that ends with a batch, about BLOCK_RECORDS."""
+    batch = int(axes_of(workload).get("batch_size") or 1)
+    return max(BLOCK_RECORDS // batch, 1) * batch
+
+
+@lru_cache(maxsize=256)
+def whole_batches(workload: Workload, seed: int, records: int) -> int:
+    """Return about this number of records: up to the end of their last batch, but not beyond the first block."""
+    batch = axes_of(workload).get("batch_size")
+    if batch is not None:
+        return int(batch) * -(-records // int(batch))
+    bounds = workload.generate(records=BLOCK_RECORDS, seed=seed).bounds
+    return int(bounds[min(int(np.searchsorted(bounds, records)), len(bounds) - 1)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstBatches:
+    """The first batches of a workload, without payload: the records of a cell are cut from them.
+
+    is_uniform: the sample is one batch, and all others are as large.
+    """
+
+    sample: Sample
+    is_uniform: bool
+
+    def take(self, amount: Amount) -> Extent:
+        """Return whole batches of about this amount; one batch at least."""
+        shapes, ends = self.sample.shapes, self.sample.bounds[1:]
+        if self.is_uniform:
+            batch = len(shapes)
+            count = max(1, min(-(-amount.records // batch), amount.payload_bytes // max(shapes.payload_bytes, 1)))
+            return Extent(count * batch, count, count * shapes.payload_bytes)
+        payload = _payload_until(shapes, ends)
+        by_records = int(np.searchsorted(ends, amount.records)) + 1
+        by_payload = int(np.searchsorted(payload, amount.payload_bytes, side="right"))
+        last = max(0, min(by_records, by_payload, len(ends)) - 1)
+        return Extent(int(ends[last]), last + 1, int(payload[last]))
+
+
+def _payload_until(shapes: Shapes, ends: Int64) -> Int64:
+    """Return int64[batches]: keys, values and headers of all records before each end."""
+    lengths = np.maximum(shapes.key_lengths, 0, dtype=np.int64) + np.maximum(shapes.value_lengths, 0)
+    headers = np.maximum(shapes.header_key_lengths, 0, dtype=np.int64) + np.maximum(shapes.header_value_lengths, 0)
+    payload: Int64 = np.cumsum(lengths)[ends - 1]
+    if len(headers):
+        payload = payload + np.cumsum(headers)[shapes.header_bounds[ends] - 1]
+    return payload
+
+
+def first_batches(where: str, point: Workload, seed: int, records: int) -> FirstBatches | None:
+    """Return the first batches of a workload, with at least this number of records.
+
+    None where a broker would refuse the batches of a point of a product as too large. Raises InvalidConfig where it
+    would refuse a workload's own batches.
+    """
+    axes = axes_of(point)
+    is_named = isinstance(point, NamedWorkload)
+    batch = -(-records // BLOCK_RECORDS) * BLOCK_RECORDS if is_named else axes["batch_size"]
+    if not is_named and batch * (1 + axes.get("headers", 0)) > MAX_BATCH_BYTES:  # too large to be tried
+        return None
+    sample = point.generate(records=batch, seed=seed)
+    if not is_named and sample.shapes.payload_bytes > MAX_BATCH_BYTES:
+        return None
+    largest_bytes = int(FORMATS[BASE_FORMAT].size(sample.shapes, sample.bounds, sample.batch_fields).max())
+    if largest_bytes <= MAX_BATCH_BYTES:
+        return FirstBatches(sample=sample, is_uniform=not is_named)
+    if isinstance(point, NamedWorkload) and point.batch_size is None:
+        raise InvalidConfig(
+            f"{where}: workloads: {workload_label(point)}: a batch of {largest_bytes:,} bytes in {BASE_FORMAT}, and a "
+            f"broker takes {MAX_BATCH_BYTES:,} (message.max.bytes)"
+        )
+    return None

@@ -1,0 +1,134 @@
+"""Checks of one block of a sweep: names are known, lists have items, and keys go together."""
+
+from collections.abc import Iterator
+from itertools import chain
+from math import prod
+from typing import Final, NamedTuple
+
+from kfbench.codecs import CODECS
+from kfbench.errors import IllegalCombination, InvalidConfig
+from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.measure.cpu import READINGS
+from kfbench.measure.paths import PATHS
+from kfbench.measure.prefix import has_prefix
+from kfbench.sweep.definition.points import named_workloads
+from kfbench.sweep.definition.sweep_file import Grid, ModelSettings, check_settings
+from kfbench.workloads import BLOCK_RECORDS, WORKLOADS
+
+MAX_CELLS: Final = 100_000  # of a block; these are checked in 20 seconds and measured in an hour or more
+
+
+class CodecLevel(NamedTuple):
+    """A codec and its level; None where the codec has none."""
+
+    codec: str
+    level: int | None
+
+
+class PathTarget(NamedTuple):
+    """A broker path and the format that it converts to, if it converts."""
+
+    path: str
+    to: str | None
+
+
+def check_grid(where: str, grid: Grid, model: ModelSettings) -> list[CodecLevel]:
+    """Check a block, and return its codecs and levels. Raises InvalidConfig."""
+    for problem in chain(_format_problems(grid), _path_problems(grid), _kind_problems(grid), _workload_problems(grid)):
+        raise InvalidConfig(f"{where}: {problem}")
+    check_settings(where, grid, ("bytes", "cpu", "model"))
+    if negative := [seed for seed in grid.seeds if seed < 0]:
+        raise InvalidConfig(f"{where}: seeds: {negative[0]} is negative")
+    codecs = _codec_levels(where, grid)
+    kinds = len(set(grid.measure) - {"broker", "model", "floor"}) + len(path_targets(grid))
+    points = (len(named_workloads(where, grid)) if grid.workloads else 1) * prod(map(len, grid.axes.values()))
+    slices = -(-model.records // max(model.cell_records, BLOCK_RECORDS)) if "model" in grid.measure else 0
+    cells = points * (kinds * len(codecs) + slices + ("floor" in grid.measure)) * max(len(set(grid.seeds)), 1)
+    if cells > MAX_CELLS:
+        raise InvalidConfig(f"{where}: axes: {cells:,} cells, and a block may have {MAX_CELLS:,}: use fewer levels")
+    return codecs
+
+
+def path_targets(grid: Grid) -> list[PathTarget]:
+    """Return each path, and a path that converts with each of its target formats."""
+    return [
+        PathTarget(path, to)
+        for path in dict.fromkeys(grid.paths)
+        for to in (dict.fromkeys(grid.to) if PATHS[path].converts else (None,))
+    ]
+
+
+def _unknown_format(key: str, name: str) -> str:
+    return f"{key}: no format {name!r} (formats: {', '.join(FORMATS)})"
+
+
+def _format_problems(grid: Grid) -> Iterator[str]:
+    for key in ("measure", "formats"):
+        if not getattr(grid, key):
+            yield f"{key}: empty"
+    for name in grid.formats:
+        if name not in FORMATS:
+            yield _unknown_format("formats", name)
+        if grid.formats.count(name) > 1:
+            yield f"formats: {name!r} is there twice"
+
+
+def _path_problems(grid: Grid) -> Iterator[str]:
+    if ("broker" in grid.measure) != bool(grid.paths):
+        yield 'paths: measure = ["broker"] and paths need each other'
+    for path in grid.paths:
+        if path not in PATHS:
+            yield f"paths: no path {path!r} (paths: {', '.join(PATHS)})"
+    converting = [path for path in grid.paths if PATHS[path].converts]
+    if bool(converting) != bool(grid.to):
+        yield "to: " + (f"{converting[0]} needs formats" if converting else "no path converts")
+    for name in grid.to:
+        if name not in FORMATS:
+            yield _unknown_format("to", name)
+        if grid.formats == [name]:
+            yield f"to: {name} is all that there is to convert"
+
+
+def _kind_problems(grid: Grid) -> Iterator[str]:
+    formats, measured = [(name, FORMATS[name]) for name in grid.formats], set(grid.measure)
+    without_codec = set(grid.codecs) == {"none"}
+    if "model" in measured:
+        if not without_codec:
+            yield "codecs: the size model has none: there is no payload to compress"
+        if unsized := [name for name, fmt in formats if not fmt.capabilities.sizes_from_shapes]:
+            yield f"formats: sizes of {unsized[0]} depend on what is in the headers"
+    if "prefix" in measured:
+        if without := [name for name, fmt in formats if not has_prefix(fmt)]:
+            yield f"formats: {without[0]} has no headers first, and so no prefix to read"
+        if "none" in grid.codecs:
+            yield "codecs.none: prefix cells compare how much is decompressed"
+    for kind in ("cpu", *READINGS):
+        if kind in measured and BASE_FORMAT not in grid.formats:
+            yield f"formats: {kind} cells need {BASE_FORMAT}, the base of every ratio"
+    if "record" in measured and not without_codec:
+        yield "codecs: record cells have none: a codec has no way to one record"
+
+
+def _workload_problems(grid: Grid) -> Iterator[str]:
+    if grid.workload not in WORKLOADS:
+        yield f"workload: no {grid.workload!r} (workloads: {', '.join(WORKLOADS)})"
+    if grid.workloads and grid.workload != "grid":
+        yield "workloads: they take the place of workload, which is there too"
+    if grid.workloads and (others := grid.axes.keys() - {"batch_size"}):
+        yield f"axes: workloads by name have no {min(others)!r} (axes: batch_size)"
+
+
+def _codec_levels(where: str, grid: Grid) -> list[CodecLevel]:
+    codecs: dict[CodecLevel, None] = {}
+    for codec, levels in grid.codecs.items():
+        try:
+            if codec not in CODECS:
+                raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
+            asked: list[int | None] = [*levels] or [None]
+            codecs |= dict.fromkeys(CodecLevel(codec, CODECS[codec].check_level(level)) for level in asked)
+            if grid.illegal == "refuse":
+                for name in (*grid.formats, *grid.to):
+                    FORMATS[name].check_codec(codec)
+        except IllegalCombination as error:
+            raise InvalidConfig(f"{where}: codecs.{codec}: {error}") from None
+    return list(codecs)

@@ -1,0 +1,156 @@
+"""The cells of one block of a sweep: the product of its kinds, workloads, seeds, codecs and paths."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final, NamedTuple
+
+from kfbench.errors import InvalidConfig
+from kfbench.measure.floor import FLOOR
+from kfbench.sweep.definition.batch_plan import MAX_BATCH_BYTES, Amount, FirstBatches, block_records, first_batches
+from kfbench.sweep.definition.cell import Cell, away_from_default, workload_label
+from kfbench.sweep.definition.check_grid import PathTarget, check_grid, path_targets
+from kfbench.sweep.definition.legality import illegal
+from kfbench.sweep.definition.points import points
+from kfbench.sweep.definition.sweep_file import CpuSettings, Grid, Kind, ModelSettings, SweepFile
+from kfbench.workloads import BLOCK_RECORDS, Sample, Workload
+from kfbench.workloads.catalogue import NamedWorkload
+
+FIRST_MODEL_RECORDS: Final = 1 << 20
+_NO_PATH: Final = (PathTarget("", None),)
+
+
+def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
+    """Return the cells of a block. where: the file and the block, for messages. Raises InvalidConfig."""
+    return _Block(where, grid, file).cells()
+
+
+class _Block:
+    """One block, checked, with the settings of its file where it has none."""
+
+    def __init__(self, where: str, grid: Grid, file: SweepFile) -> None:
+        self.where = where
+        self.grid = grid
+        self.file = file
+        self.model = grid.model or file.model
+        self.codecs = check_grid(where, grid, self.model)
+        self.paths = path_targets(grid)
+
+    def cells(self) -> Iterator[Cell]:
+        measured = dict.fromkeys(self.grid.measure)
+        # A floor is computed beside the bytes of the same records, which are made once.
+        floor_kind = None if "floor" not in measured else "bytes" if "bytes" in measured else "floor"
+        kinds = [kind for kind in measured if kind != "floor" or floor_kind == "floor"]
+        seeds = dict.fromkeys(self.grid.seeds or [self.file.seed])
+        for kind, point, own_seed in product(kinds, points(self.where, self.grid), seeds):
+            cell = _bare_cell(kind, point, own_seed)
+            amounts = {codec: self._amount(kind, codec) for codec, _ in self.codecs}
+            most_records = max(amount.records for amount in amounts.values())
+            batches = first_batches(self.where, point, cell.seed, most_records)
+            if batches is None:
+                continue
+            if kind == floor_kind:
+                extent = batches.take(self._amount("floor", "none"))
+                yield self._asked(replace(cell, kind="floor", **extent._asdict()), (FLOOR,))
+            if kind == "floor":
+                continue
+            if self.grid.illegal == "refuse":
+                self._refuse_illegal(kind, batches.sample)
+            if kind == "model":
+                yield from self._model_cells(cell)
+            else:
+                yield from self._measured_cells(cell, batches, amounts)
+
+    def _asked(self, cell: Cell, formats: Sequence[str]) -> Cell:
+        """Return the cell in these formats, under the name of this block."""
+        return replace(cell, formats=tuple(formats), grids={self.grid.name: tuple(formats)})
+
+    def _settings(self, kind: Kind) -> CpuSettings:
+        return self.file.broker if kind == "broker" else self.grid.cpu or self.file.cpu
+
+    def _amount(self, kind: Kind, codec: str) -> Amount:
+        if kind == "model":
+            return Amount(BLOCK_RECORDS, MAX_BATCH_BYTES)
+        if kind in ("bytes", "floor"):
+            counted = self.grid.bytes or self.file.bytes
+            return Amount(counted.records, counted.payload_bytes)
+        timed = self._settings(kind)
+        return Amount(timed.records, timed.payload_bytes if codec == "none" else timed.codec_payload_bytes)
+
+    def _refuse_illegal(self, kind: Kind, sample: Sample) -> None:
+        for name, (path, to) in product(self.grid.formats, self.paths if kind == "broker" else _NO_PATH):
+            if reason := illegal(name, sample, "none", path, to):
+                raise InvalidConfig(f'{self.where}: formats: {reason}; give illegal = "skip" to leave such cells out')
+
+    def _model_cells(self, cell: Cell) -> Iterator[Cell]:
+        point = cell.workload
+        try:
+            point.generate(records=1, seed=cell.seed, start=self.model.records - 1)
+        except InvalidConfig as error:
+            raise InvalidConfig(f"{self.where}: model.records: {workload_label(point)}: {error}") from None
+        for start, records in _slices(point, self.model):
+            yield self._asked(replace(cell, start=start, records=records), self.grid.formats)
+
+    def _measured_cells(self, cell: Cell, batches: FirstBatches, amounts: Mapping[str, Amount]) -> Iterator[Cell]:
+        if cell.kind != "bytes":
+            settings = self._settings(cell.kind)
+            cell = replace(cell, rounds=settings.rounds, sample_us=settings.sample_us)
+            if cell.kind == "cpu":
+                cell = replace(cell, cache=settings.cache)
+            elif settings.cache == "cold":
+                section = "broker" if cell.kind == "broker" else "cpu"
+                raise InvalidConfig(f"{self.where}: {section}.cache: {cell.kind} cells have no cold mode")
+        for (codec, level), (path, to) in product(self.codecs, self.paths if cell.kind == "broker" else _NO_PATH):
+            extent = batches.take(amounts[codec])
+            made = replace(cell, codec=codec, level=level, path=path, to=to, **extent._asdict())
+            yield self._asked(made, [name for name in self.grid.formats if name != to])
+
+
+class Slice(NamedTuple):
+    """The first record of a cell of the size model, and its records."""
+
+    start: int
+    records: int
+
+
+def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
+    """Cut the records of a size model into cells.
+
+    Each cell has as many records as all before it together, from FIRST_MODEL_RECORDS up to cell_records, so that the
+    cost is known at every doubling. Only the last one may end inside a batch.
+    """
+    unit, start = block_records(point), 0
+    while start < settings.records:
+        wanted = min(max(start, FIRST_MODEL_RECORDS), settings.cell_records)
+        records = min(max(wanted // unit, 1) * unit, settings.records - start)
+        yield Slice(start, records)
+        start += records
+
+
+def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
+    """Return a cell that has its identity alone. The same records have the same seed, whatever their batch size."""
+    canonical = _canonical(point)
+    same_records = _canonical(replace(point, batch_size=None)) if isinstance(point, NamedWorkload) else canonical
+    return Cell(
+        kind=kind,
+        cell_id=_digest(canonical),
+        seed=int(_digest(same_records | ({"seed": own_seed} if own_seed else {})), 16) >> 1,
+        workload=point,
+        records=0,
+        codec="none",
+        level=None,
+        formats=(),
+        grids={},
+    )
+
+
+def _canonical(point: Workload) -> dict[str, Any]:
+    """Return the facts of a cell's id. Axes at their default stay out, so that a new axis changes no id."""
+    return {"workload": point.name, "axes": away_from_default(point)}
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

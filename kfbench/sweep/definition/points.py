@@ -1,0 +1,65 @@
+"""The workloads of a block: the points of the product of its axes, or workloads of the catalogue."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import Any
+
+from kfbench.errors import InvalidConfig
+from kfbench.layouts import NULL_LENGTH
+from kfbench.sweep.definition.cell import axes_of
+from kfbench.sweep.definition.sweep_file import Grid, check_level
+from kfbench.workloads import WORKLOADS, NoSuchPoint, Workload
+from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
+from kfbench.workloads.catalogue import NamedWorkload
+
+
+def points(where: str, grid: Grid) -> Iterator[Workload]:
+    """Return the workloads of a block. Raises InvalidConfig.
+
+    Points that do not exist are left out: a spread with one record per batch, or a null value that is to turn null.
+    """
+    bases: list[Workload] = [*named_workloads(where, grid)] if grid.workloads else [WORKLOADS[grid.workload]]
+    known = axes_of(bases[0])
+    for axis, levels in grid.axes.items():
+        if axis not in known:
+            raise InvalidConfig(f"{where}: axes: {grid.workload} has no axis {axis!r} (axes: {', '.join(known)})")
+        if not levels:
+            raise InvalidConfig(f"{where}: axes.{axis}: empty")
+        for level in levels:
+            if level != "null" or not axis.endswith("_bytes"):
+                check_level(f"{where}: axes.{axis}", known[axis], level)
+    for base, point in product(bases, [*product(*grid.axes.values())]):
+        try:
+            yield _at(base, dict(zip(grid.axes, point, strict=True)))
+        except NoSuchPoint:
+            continue
+        except InvalidConfig as error:
+            raise InvalidConfig(f"{where}: axes.{error}") from None
+
+
+def named_workloads(where: str, grid: Grid) -> list[NamedWorkload]:
+    """Return the workloads of the catalogue that match the block's patterns, each once. Raises InvalidConfig."""
+    matching: dict[NamedWorkload, None] = {}
+    for pattern in grid.workloads:
+        name, _, variant = pattern.partition("/")
+        named = [each for each in CATALOGUE.values() if fnmatchcase(each.name, name)]
+        if not named:
+            raise InvalidConfig(f"{where}: workloads: no {name!r} in the catalogue ({', '.join(CATALOGUE)})")
+        if variant:
+            known = [replace(each, variant=other) for each in named for other in each.variants]
+            named = [each for each in known if fnmatchcase(each.variant, variant)]
+            if not named:
+                variants = ", ".join(dict.fromkeys(each.variant for each in known))
+                raise InvalidConfig(f"{where}: workloads: {name} has no variant {variant!r} (variants: {variants})")
+        matching |= dict.fromkeys(named)
+    return list(matching)
+
+
+def _at(base: Workload, axes: Mapping[str, Any]) -> Workload:
+    given = {
+        axis: NULL_LENGTH if level == "null" and axis.endswith("_bytes") else level for axis, level in axes.items()
+    }
+    assert is_dataclass(base)
+    return replace(base, **given)

@@ -1,0 +1,93 @@
+"""Measuring one stage: its tasks, run by workers, and their rows, stored as they come."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from rich.progress import Progress
+
+from kfbench.measure.host_lock import HostLockWait
+from kfbench.measure.schema import table
+from kfbench.sweep.run.cell import failed_rows
+from kfbench.sweep.run.history import History
+from kfbench.sweep.run.plan import Stage, Task
+from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, measure_task
+from kfbench.sweep.spark.executors import Call
+from kfbench.sweep.spark.tasks import Lost
+
+AHEAD: Final = 1  # tasks that Spark has beyond its cores: when a core is free, the next one is planned
+
+# Runs calls, so many at a time, and gives each task with its result as it is finished.
+Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
+
+
+@dataclass(kw_only=True)
+class _Clock:
+    """The times of a stage so far."""
+
+    began_s: float
+    busy_s: float = 0.0
+    waited_s: float = 0.0
+    cells: int = 0
+
+
+def measure_stage(
+    stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
+) -> None:
+    """Store the rows of the stage's cells, and the times of the stage, even where it is interrupted.
+
+    A task that no worker survives is tried again cell by cell, and the cell that is the cause becomes an error row.
+    Raises what attempt and HostLockWait raise, and RunError.
+    """
+    bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")
+    measure = partial(measure_task, least_limit_s=LEAST_LIMIT_S, patience_s=PATIENCE_S)
+    clock = _Clock(began_s=time.monotonic())
+    try:
+        history.add_rows(table(row for cell, why in stage.skipped for row in failed_rows(cell, "skipped", why)))
+        tasks: Sequence[Task] = stage.tasks
+        while tasks:
+            again: list[Task] = []
+            for task, result in attempt(
+                [(measure, task) for task in tasks], slots + AHEAD if stage.parallel else slots
+            ):
+                left = _store(task, result, history, clock)
+                if isinstance(result, Measured):
+                    lock_wait.note(result.refused, has_measured=result.has_rows, waited_s=result.waited_s)
+                again += left
+                measured = len(task) - sum(map(len, left))
+                clock.cells += measured
+                progress.update(bar, advance=measured, failed=f"{history.failed_rows} failed rows")
+            tasks = again
+    finally:
+        history.add_stage(_stage_facts(stage, slots, clock))
+
+
+def _store(task: Task, result: Measured | Lost, history: History, clock: _Clock) -> list[Task]:
+    """Store the rows of a task, and return the tasks that are to be tried again."""
+    if isinstance(result, Measured):
+        clock.busy_s += result.busy_s
+        clock.waited_s += result.waited_s
+        history.add_rows(result.rows)
+        history.add_rows(result.passing, passing=True)
+        return [result.left] if result.left else []
+    if len(task) > 1:
+        return [(cell,) for cell in task]
+    error = f"{task[0].title}: no worker survived it: {result.reason}"
+    history.add_rows(table(failed_rows(task[0], "error", error)), passing=True)
+    return []
+
+
+def _stage_facts(stage: Stage, slots: int, clock: _Clock) -> dict[str, object]:
+    wall_s = time.monotonic() - clock.began_s
+    return {
+        "kind": stage.kind,
+        "cells": clock.cells,
+        "tasks": len(stage.tasks),
+        "slots": slots,
+        "wall_s": round(wall_s, 3),
+        "busy_s": round(clock.busy_s, 3),
+        "waited_s": round(clock.waited_s, 3),
+        "overhead_share": round(max(0.0, 1 - (clock.busy_s + clock.waited_s) / (wall_s * slots)), 4),
+    }
