@@ -1,4 +1,4 @@
-"""What formats take beside records, and what they give: batch plans, header fields, encoded and decoded logs."""
+"""Batches around records: batch plans, header fields, encoded and decoded logs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CREATE_TIME, APPEND_TIME = 0, 1
 CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
-CACHED_BATCHES: Final = 1 << 16  # plans with more are made anew: half a megabyte each is enough to keep
+CACHED_BATCHES: Final = 1 << 16  # larger plans are not cached: this one takes half a megabyte
 TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": of magic 0, which has no timestamps
 
 FIELDS: Final = np.dtype(
@@ -39,7 +39,7 @@ FIELDS: Final = np.dtype(
         ("max_timestamp_ms", np.int64),  # UNSET: the records' maximum, or the append time
         ("append_time_ms", np.int64),
         ("delete_horizon_ms", np.int64),
-        ("tags_start", np.int64),  # its own tagged fields, in BatchFields.tags
+        ("tags_start", np.int64),  # the caller's tagged fields, in BatchFields.tags
         ("tags_bytes", np.int64),
         ("tags_count", np.int64),
         ("producer_id", np.int64),
@@ -67,10 +67,10 @@ FIELD_DEFAULTS: Final[Mapping[str, Any]] = {
     "is_transactional": False,
     "is_control": False,
 }
-FIELD_NAMES: Final = frozenset(FIELD_DEFAULTS) | {"tagged_fields"}  # what BatchFields takes
+FIELD_NAMES: Final = frozenset(FIELD_DEFAULTS) | {"tagged_fields"}  # the names that BatchFields takes
 _NO_TAGS: Final = np.frombuffer(b"", np.uint8)
 
-# One row a batch, as a reader sees it: the columns of DecodedLog.batches (codec and timestamp type become names there).
+# A row per batch, as a reader sees it: the columns of DecodedLog.batches, where codec and timestamp type become names.
 BATCH: Final = np.dtype(
     [
         ("position", np.int64),
@@ -85,7 +85,7 @@ BATCH: Final = np.dtype(
         ("count", np.int64),
         ("base_timestamp_ms", np.int64),
         ("max_timestamp_ms", np.int64),
-        ("append_time_ms", np.int64),  # -1: none; beside create time it is in a tagged field
+        ("append_time_ms", np.int64),  # -1: none; with create time it is in a tagged field
         ("partition_leader_epoch", np.int32),
         ("producer_id", np.int64),
         ("producer_epoch", np.int16),
@@ -97,27 +97,27 @@ BATCH: Final = np.dtype(
         ("shared_headers", np.int64),  # stored once, and counted in each record too
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
-        ("mixed_magic", np.bool_),  # a compressed set of v0 holds messages of v1, or the other way (KAFKA-4298)
+        ("mixed_magic", np.bool_),  # a compressed set of v0 holds messages of v1, or of v1 those of v0 (KAFKA-4298)
     ]
 )
 
 
 def is_tagged(rows: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Which of these BATCH rows are of batches with tagged fields."""
+    """Return which of these BATCH rows are of batches with tagged fields."""
     tagged: NDArray[np.bool_] = (rows["magic"] == 3) & (rows["attributes"] & TAGGED_BIT != 0)
     return tagged
 
 
 def timestamp_types(rows: NDArray[np.void]) -> NDArray[np.object_]:
-    """The names of the timestamp types of these BATCH rows, Kafka's NO_TIMESTAMP_TYPE included."""
+    """Return the names of the timestamp types of these BATCH rows, with "none" for Kafka's NO_TIMESTAMP_TYPE."""
     numbers = np.where(rows["magic"] == 0, TIMESTAMP_TYPES.index("none"), rows["timestamp_type"])
     return np.array(TIMESTAMP_TYPES, object)[numbers]
 
 
 def plan(records: int, batch_size: int | ArrayLike) -> Int64:
-    """Where batches begin and end among `records` records: int64[batches + 1] from 0 to `records`.
+    """Return where batches begin and end among `records` records: int64[batches + 1] from 0 to `records`.
 
-    batch_size: records a batch (the last may be smaller), or such boundaries (equal neighbours: an empty batch).
+    batch_size: records per batch (the last may be smaller), or such boundaries (equal neighbours: an empty batch).
     """
     if isinstance(batch_size, int | np.integer):
         size = int(batch_size)
@@ -150,15 +150,18 @@ def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
 
 
 class BatchFields:
-    """Header fields that a caller may set, one column each: a scalar for all batches, or one item a batch.
+    """Header fields that a caller may set, one column each: a scalar for all batches, or one item per batch.
 
-    Lengths, deltas and checksums belong to the encoder and cannot be set. Offsets and timestamps of the header
-    (base_offset, last_offset, base_timestamp_ms, max_timestamp_ms) are derived from the records unless given: after
-    compaction, or for an empty batch, they say more than the records do. append_time_ms makes a batch log append time;
-    the records' own timestamps are then written as the producer gave them, and readers see the append time. It takes
-    the place of the header's maximum timestamp, unless max_timestamp_ms is given too, and except in formats with
-    tagged fields. With timestamp_type=0 the broker only noted it, which takes such a format. tagged_fields: a caller's
-    own, from tag to bytes; one mapping for all batches, or one a batch. Raises InvalidRecords.
+    Lengths, deltas and checksums belong to the encoder and cannot be set. base_offset, last_offset, base_timestamp_ms
+    and max_timestamp_ms are derived from the records unless given: after compaction, or for an empty batch, the header
+    says more than the records do.
+
+    append_time_ms gives a batch log append time: records are written with the producer's timestamps, and readers see
+    the append time. It becomes the header's maximum timestamp, unless max_timestamp_ms is given too or the format has
+    tagged fields. With timestamp_type=0 the broker only noted the append time, which needs a format with tagged fields.
+
+    tagged_fields: the caller's own, from tag to bytes; one mapping for all batches, or one per batch. Raises
+    InvalidRecords.
     """
 
     def __init__(
@@ -205,24 +208,24 @@ class BatchFields:
 
     @classmethod
     def trusted(cls, rows: NDArray[np.void], tags: Bytes = _NO_TAGS) -> Self:
-        """From FIELDS rows that a kernel has just read, and the bytes that their tagged fields lie in: given away."""
+        """Make fields of FIELDS rows that a kernel has just read, and the bytes of their tagged fields: given away."""
         fields = cls.__new__(cls)
         fields.rows, fields.tags = rows, tags
         fields.rows.flags.writeable = False
         return fields
 
     def part(self, first: int, end: int) -> Self:
-        """The fields of the batches first to end - 1."""
+        """Return the fields of the batches first to end - 1."""
         if len(self.rows) == 1 or (first == 0 and end == len(self.rows)):
             return self
         return self._with(self.rows[first:end])
 
     def take(self, batches: ArrayLike) -> Self:
-        """The fields of the batches of these numbers, in this order."""
+        """Return the fields of the batches of these numbers, in this order."""
         return self if len(self.rows) == 1 else self._with(self.rows.take(np.asarray(batches, np.int64)))
 
     def replace(self, **columns: ArrayLike) -> Self:
-        """These fields with other columns in place of theirs; tagged fields stay. Raises InvalidRecords."""
+        """Return these fields with some columns replaced; tagged fields stay. Raises InvalidRecords."""
         sizes = {len(self.rows), *(np.size(values) for values in columns.values())} - {1}
         if len(sizes) > 1:
             raise InvalidRecords("batch_fields: each column needs one item, or one a batch")
@@ -230,7 +233,7 @@ class BatchFields:
         given = {name: self.rows[name] for name in FIELD_DEFAULTS} | columns
         whole: dict[str, Any] = {name: np.broadcast_to(values, batches) for name, values in given.items()}
         rows = type(self)(**whole).rows
-        rows.flags.writeable = True  # nobody else has them
+        rows.flags.writeable = True  # nothing else refers to them
         for name in ("tags_start", "tags_bytes", "tags_count"):
             rows[name] = self.rows[name]
         return self._with(rows)
@@ -243,7 +246,7 @@ class BatchFields:
         return other
 
     def over(self, batches: int) -> NDArray[np.void]:
-        """One row, or one a batch: what the kernels take. Raises InvalidRecords when the numbers disagree."""
+        """Return the rows that kernels take: one for all, or one per batch. Raise InvalidRecords for another number."""
         if len(self.rows) not in (1, batches):
             raise InvalidRecords(f"batch_fields: {len(self.rows)} items for {batches} batches")
         return self.rows
@@ -254,7 +257,7 @@ class BatchFields:
         return frozenset(name for name in FIELD_NAMES if self.set_in(name).any())
 
     def set_in(self, name: str) -> NDArray[np.bool_]:
-        """In which batches the field differs from its default: bool[batches], or one for all."""
+        """Return which batches have the field at another value than its default: bool[batches], or one item for all."""
         if name == "tagged_fields":
             return self.rows["tags_count"] != 0  # type: ignore[no-any-return]
         return self.rows[name] != FIELD_DEFAULTS[name]  # type: ignore[no-any-return]
@@ -272,15 +275,15 @@ NO_FIELDS: Final = BatchFields()
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedLog:
-    """Batches as bytes: data uint8[size], positions int64[batches + 1] (where each begins, and the end).
+    """Batches as bytes: data uint8[size], positions int64[batches + 1] (the start of each, and the end).
 
-    A plain batch of v0 or v1 is a run of messages, each an entry of its own: `Format.read_times` and `fetch` take the
-    positions of `Entries.of(data)` instead.
+    A plain batch of v0 or v1 is a run of messages, each an entry of its own. `Format.read_times` and `fetch` take the
+    positions of entries, `Entries.of(data)`.
     """
 
     data: Bytes
     positions: Int64
-    losses: Mapping[str, int] = field(default_factory=dict)  # what lossy=True left out, and how many
+    losses: Mapping[str, int] = field(default_factory=dict)  # parts that lossy=True left out, and how many of each
 
     def __len__(self) -> int:
         return len(self.positions) - 1
@@ -291,20 +294,20 @@ class EncodedLog:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodedLog:
-    """A log as read: records, where each batch's records begin (bounds int64[batches + 1]) and the batch headers.
+    """A log as read: records, the start of each batch's records (bounds int64[batches + 1]), and batch headers.
 
-    records.timestamps_ms are what a consumer sees; create_timestamps_ms what the producer wrote (they differ under log
-    append time). Keys and values lie in the bytes that were read, and `.batches` is worked out from them when it is
+    records.timestamps_ms are what a consumer sees; create_timestamps_ms what the producer wrote. They differ under log
+    append time. Keys and values lie in the bytes that were read, and `.batches` is worked out from these when it is
     first asked for: do not change them. errors: damaged batches that were left out (on_error="skip"). trailing_bytes:
-    an incomplete last batch, which is no error in Kafka.
+    the size of an incomplete last batch, which is no error in Kafka.
     """
 
     records: Records
     bounds: Int64
     create_timestamps_ms: Int64
-    rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when they are asked for
-    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # likewise; None: the format has none
-    format_name: str | None = None  # where the magic byte does not tell it: kip98, enriched
+    rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when first asked
+    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # likewise; None: the format has no tagged fields
+    format_name: str | None = None  # None where the magic byte tells it; kip98 and enriched share theirs
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
 
@@ -317,17 +320,17 @@ class DecodedLog:
 
     @cached_property
     def batch_rows(self) -> NDArray[np.void]:
-        """One BATCH row a batch."""
+        """One BATCH row per batch."""
         return self.rows()
 
     @cached_property
     def tagged_fields(self) -> Sequence[Mapping[int, bytes]]:
-        """The tagged fields of each batch that are not the format's own: from tag to bytes."""
+        """The tagged fields of each batch, without those of the format: from tag to bytes."""
         return self.tags() if self.tags else [NONE] * len(self)
 
     @cached_property
     def batches(self) -> "pd.DataFrame":
-        """One row a batch, Kafka's field names in snake case. Absent fields of v0 and v1 read -1."""
+        """One row per batch, with Kafka's field names in snake case. Fields that v0 and v1 lack are -1."""
         import pandas as pd
 
         from kfbench.codecs import CODEC_NAMES
@@ -339,10 +342,10 @@ class DecodedLog:
 
     @property
     def batch_fields(self) -> BatchFields:
-        """The header fields, ready to encode the same batches anew."""
+        """The header fields, ready to encode the same batches again."""
         rows = self.batch_rows
         columns = {name: rows[name] for name in FIELD_DEFAULTS}
-        # Under log append time the maximum is that time, or with tags the records': each format derives its own.
+        # With append time the maximum is that time, or in tagged batches the records' maximum: formats derive it.
         derived, tagged = rows["append_time_ms"], is_tagged(rows)
         if tagged.any():
             derived = np.where(tagged, self._latest_ms, derived)
@@ -352,16 +355,16 @@ class DecodedLog:
 
     @property
     def _latest_ms(self) -> Int64:
-        """The largest timestamp that a producer gave in each batch, -1 where there is none."""
+        """The largest timestamp that a producer wrote in each batch; -1: the batch is empty."""
         latest = np.full(len(self), NO_TIMESTAMP, np.int64)
-        held = self.bounds[:-1] < self.bounds[1:]
-        if held.any():
-            latest[held] = np.maximum.reduceat(self.create_timestamps_ms, self.bounds[:-1][held])
+        has_records = self.bounds[:-1] < self.bounds[1:]
+        if has_records.any():
+            latest[has_records] = np.maximum.reduceat(self.create_timestamps_ms, self.bounds[:-1][has_records])
         return latest
 
     @property
     def source_records(self) -> Records:
-        """The records with the timestamps that their producer wrote: what an encoder needs to write the same bytes."""
+        """The records with the timestamps that their producer wrote, with which an encoder writes the same bytes."""
         if self.records.timestamps_ms is self.create_timestamps_ms:
             return self.records
         return self.records.at_times(self.create_timestamps_ms)
@@ -369,8 +372,7 @@ class DecodedLog:
 
 @dataclass(frozen=True)
 class DecodedTimes:
-    """Timestamps as a consumer sees them, and offsets, of the records of some batches; bounds int64[batches + 1] as in
-    DecodedLog."""
+    """Timestamps as a consumer sees them, and offsets, of the records of some batches. bounds: as in DecodedLog."""
 
     timestamps_ms: Int64
     offsets: Int64
@@ -383,10 +385,10 @@ class DecodedTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodedMetadata:
-    """What a log says of its records without a byte of their payload; bounds int64[batches + 1] as in DecodedLog.
+    """Offsets, times and lengths of the records of a log, without their payload. bounds: as in DecodedLog.
 
-    timestamps_ms are what a consumer sees. plain_bytes: how much of the records had to stand there plain for it. What
-    only a reader of the payload can find broken goes unseen.
+    timestamps_ms are what a consumer sees. plain_bytes: the bytes of records that had to be plain to read this. Damage
+    that only a reader of the payload can find goes unseen.
     """
 
     timestamps_ms: Int64

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _starts(lengths: NDArray[Any]) -> Int64:
-    """Where each item starts when items lie one after another; null takes no room."""
+    """Return where each item starts if items lie one after another; a null takes no room."""
     starts = np.zeros(len(lengths), np.int64)
     np.cumsum(np.maximum(lengths[:-1], 0), out=starts[1:], dtype=np.int64)
     return starts
@@ -29,6 +29,10 @@ class ByteStrings(NamedTuple):
     lengths: Int32
 
     @classmethod
+    def nulls(cls, n: int) -> Self:
+        return cls(np.zeros(0, np.uint8), np.zeros(n, np.int64), np.full(n, NULL_LENGTH, np.int32))
+
+    @classmethod
     def from_list(cls, name: str, items: Sequence[bytes | None]) -> Self:
         try:
             lengths = np.array([NULL_LENGTH if item is None else len(item) for item in items], np.int32)
@@ -39,7 +43,7 @@ class ByteStrings(NamedTuple):
 
     @classmethod
     def from_arrow(cls, name: str, array: "pa.Array[Any]") -> Self:
-        """The data buffer of a binary, string or large variant as it stands; a null keeps length -1."""
+        """Take the data buffer of a binary, string or large variant as it is; a null has length -1."""
         import pyarrow as pa
 
         kind = array.type
@@ -49,7 +53,7 @@ class ByteStrings(NamedTuple):
         _, offsets_buffer, data_buffer = array.buffers()
         n = len(array)
         if n == 0 or offsets_buffer is None:
-            return cls(np.zeros(0, np.uint8), np.zeros(n, np.int64), np.full(n, NULL_LENGTH, np.int32))
+            return cls.nulls(n)
         width = np.int64 if large else np.int32
         bounds = np.frombuffer(offsets_buffer, width, n + 1, array.offset * np.dtype(width).itemsize)
         sizes = np.diff(bounds)
@@ -62,14 +66,14 @@ class ByteStrings(NamedTuple):
         return cls(data, bounds[:-1].astype(np.int64), lengths)
 
     def to_arrow(self) -> "pa.Array[Any]":
-        """A large_binary array; without a copy where the items lie one after another."""
+        """Return a large_binary array; without a copy if the items lie one after another."""
         import pyarrow as pa
 
         null = self.lengths == NULL_LENGTH
         sizes = np.where(null, 0, self.lengths)
         bounds = np.zeros(len(sizes) + 1, np.int64)
         np.cumsum(sizes, out=bounds[1:])
-        held = sizes > 0  # an empty item's start may be anything
+        held = sizes > 0  # the start of an empty item may be anything
         first = int(self.starts[held][0]) if held.any() else 0
         if np.array_equal(self.starts[held], (bounds[:-1] + first)[held]):
             data, bounds = self.data, bounds + first
@@ -81,18 +85,19 @@ class ByteStrings(NamedTuple):
         return pa.Array.from_buffers(pa.large_binary(), len(sizes), buffers)
 
     def packed(self) -> Self:
-        """The same items one after another in a buffer of their own."""
+        """Return the same items one after another in a buffer of their own."""
         sizes = np.maximum(self.lengths, 0).astype(np.int64)
         return type(self)(self.data[ranges(self.starts, sizes)], _starts(self.lengths), self.lengths)
 
     def check(self, name: str) -> None:
+        """Raise InvalidRecords for an item that lies outside the data."""
         if len(self.starts) != len(self.lengths):
             raise InvalidRecords(f"{name}_starts: {len(self.starts)} items for {len(self.lengths)} lengths")
         held = self.lengths > 0
         if not held.any():
             return
         starts = self.starts[held]
-        # Compared from the far side: start + length could wrap.
+        # Subtract, because start + length could wrap.
         if starts.min() < 0 or np.any(starts > len(self.data) - self.lengths[held].astype(np.int64)):
             raise InvalidRecords(f"{name}_starts: an item lies outside the {len(self.data)} bytes of {name}_data")
 

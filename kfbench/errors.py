@@ -5,7 +5,7 @@ import sys
 
 
 class KfbenchError(Exception):
-    """Anything that kfbench refuses or finds broken."""
+    """The base of all errors: something that kfbench refuses, or finds broken."""
 
 
 class InvalidRecords(KfbenchError, ValueError):
@@ -21,9 +21,9 @@ class WouldLose(KfbenchError, ValueError):
 
 
 class CorruptLog(KfbenchError):
-    """Bytes that break a promise of the log.
+    """Bytes that break a promise of a log.
 
-    position: byte in the log where the batch starts; field: what is wrong there; promise: the rule it breaks.
+    position: byte in the log where the batch starts; field: the field that is wrong; promise: the rule that it breaks.
     """
 
     def __init__(self, position: int, field: str, promise: str, source: str | None = None) -> None:
@@ -38,10 +38,10 @@ class CorruptLog(KfbenchError):
 
 
 class Refused(KfbenchError):
-    """What a broker does not take, with Kafka's own reason.
+    """A batch that a broker does not take, with Kafka's reason.
 
     error: Kafka's name for it in the protocol (`Errors`), such as INVALID_RECORD; position: byte in the log where the
-    batch starts; promise: what was broken.
+    batch starts; promise: the rule that it breaks.
     """
 
     def __init__(self, error: str, position: int, promise: str, source: str | None = None) -> None:
@@ -64,11 +64,11 @@ class RunError(KfbenchError):
 
 
 class MissingTool(KfbenchError):
-    """Something this machine lacks; the message says how to get it."""
+    """Something that this machine lacks; the message says how to get it."""
 
 
 class MissingExtra(MissingTool, ImportError):
-    """A part of kfbench that only an extra brings, such as Spark."""
+    """A part of kfbench that comes only with an extra, such as Spark."""
 
     def __init__(self, extra: str) -> None:
         self.extra = extra

@@ -1,4 +1,4 @@
-"""The extras of an installation: how to tell that one is there, and the line for those who lack it."""
+"""The extras of an installation: whether one is installed, and the error if it is not."""
 
 from importlib.util import find_spec
 from typing import Final

@@ -1,4 +1,4 @@
-"""The byte layouts of Kafka's record formats, declared once: kernels take their positions from here, and so do docs.
+"""The byte layouts of Kafka's record formats, declared once. Kernels and docs take their positions from here.
 
 Everything on the wire is big-endian. Sources: `LegacyRecord`, `DefaultRecordBatch` and `DefaultRecord` in
 `org.apache.kafka.common.record`; KIP-31 and KIP-32 (v1), KIP-98 (v2), KIP-931 (v3).
@@ -8,16 +8,16 @@ from typing import Final
 
 import numpy as np
 
-UNSET: Final = np.iinfo(np.int64).min  # "derive it": no offset and no timestamp has this value
+UNSET: Final = np.iinfo(np.int64).min  # means "derive it": no offset and no timestamp has this value
 
-# Every entry of every format starts alike, which is what lets a reader tell them apart.
+# Entries of all formats start with these fields, so that a reader can tell formats apart.
 ENTRY: Final = np.dtype(
     [
         ("base_offset", ">i8"),  # v0, v1: the message's own offset; set by the broker
         ("length", ">i4"),  # bytes after this field
     ]
 )
-MAGIC_AT: Final = 16  # the same in every format
+MAGIC_AT: Final = 16  # in every format
 
 V0_MESSAGE: Final = np.dtype(
     [
@@ -100,7 +100,7 @@ V3_HEADER: Final = np.dtype(
         # then last_offset_delta varint, base_timestamp_ms varlong, max_timestamp_delta varlong, count i32
     ]
 )
-V3_FIXED_TAIL: Final = np.dtype(  # attributes bit 8, the ablation that keeps v2's widths
+V3_FIXED_TAIL: Final = np.dtype(  # with attributes bit 8: the variant that keeps v2's widths
     [("last_offset_delta", ">i4"), ("base_timestamp_ms", ">i8"), ("max_timestamp_ms", ">i8"), ("count", ">i4")]
 )
 
@@ -116,9 +116,9 @@ COLUMNAR_PRODUCER: Final = np.dtype(
     [(name, V3_HEADER[name]) for name in ("producer_id", "producer_epoch", "base_sequence")]
 )
 
-CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # a control record's key begins so
+CONTROL_KEY: Final = np.dtype([("version", ">i2"), ("type", ">i2")])  # how the key of a control record begins
 CONTROL_ABORT, CONTROL_COMMIT, CONTROL_LEADER_CHANGE = 0, 1, 2  # `ControlRecordType`
-END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # the value of 0 and 1
+END_TRANSACTION_MARKER: Final = np.dtype([("version", ">i2"), ("coordinator_epoch", ">i4")])  # value of types 0 and 1
 
 CODEC_MASK: Final = 0x07
 TIMESTAMP_TYPE_BIT: Final = 1 << 3  # 1: log append time
@@ -126,7 +126,7 @@ TRANSACTIONAL_BIT: Final = 1 << 4
 CONTROL_BIT: Final = 1 << 5
 DELETE_HORIZON_BIT: Final = 1 << 6
 NO_RECORD_ATTRIBUTES_BIT: Final = 1 << 7  # v3, KIP-931's ignoreMessageAttributes
-FIXED_HEADER_BIT: Final = 1 << 8  # v3, ours, as all that follow
+FIXED_HEADER_BIT: Final = 1 << 8  # v3; ours, like all below
 UNSIGNED_BIT: Final = 1 << 9  # lengths, header counts and offset deltas without zig-zag
 HEADERS_FIRST_BIT: Final = 1 << 10  # the metadata of all records before the payload of all
 TAGGED_BIT: Final = 1 << 11  # tagged fields after the count
@@ -136,31 +136,31 @@ V2_ATTRIBUTES_MASK: Final = 0x7F
 KIP98_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK & ~DELETE_HORIZON_BIT
 V3_FEATURES_MASK: Final = NO_RECORD_ATTRIBUTES_BIT | FIXED_HEADER_BIT | UNSIGNED_BIT | HEADERS_FIRST_BIT | TAGGED_BIT
 V3_ATTRIBUTES_MASK: Final = V2_ATTRIBUTES_MASK | V3_FEATURES_MASK
-SHARED_HEADERS: Final = 1 << 16  # no attribute bit: asks a writer of tagged fields for tag 1
+SHARED_HEADERS: Final = 1 << 16  # not an attribute bit: makes a writer of tagged fields write tag 1
 
-# Of the columnar batch: what is there.
+# Attribute bits of a columnar batch: which columns it has.
 PRODUCER_BIT: Final = 1 << 7
-AGES_BIT: Final = 1 << 8  # else every timestamp is the anchor
-OFFSETS_BIT: Final = 1 << 9  # the last offset delta too; else record i has base_offset + i
-KEYS_BIT, NULL_KEYS_BIT = 1 << 10, 1 << 11  # no column: all null
+AGES_BIT: Final = 1 << 8  # without it every timestamp is the anchor
+OFFSETS_BIT: Final = 1 << 9  # with the last offset delta; without it record i has base_offset + i
+KEYS_BIT, NULL_KEYS_BIT = 1 << 10, 1 << 11  # neither bit: all are null
 VALUES_BIT, NULL_VALUES_BIT = 1 << 12, 1 << 13
 HEADERS_BIT: Final = 1 << 14
 EXTENSIONS_BIT: Final = 1 << 15
-# Extensions, by tag: i64 each, but for the last, which is empty.
+# Extensions, by tag: i64 each, except the last, which is empty.
 BASE_TIMESTAMP_TAG, DELETE_HORIZON_TAG, ANCHOR_TAG, WIDE_MAXIMUM_TAG, BY_ROWS_TAG = range(5)
 TIMESTAMP_BITS: Final = 48
 
 APPEND_TIME_TAG: Final = 0  # i64, -1 until the broker sets it
-SHARED_HEADERS_TAG: Final = 1  # headers that every record of the batch begins with
+SHARED_HEADERS_TAG: Final = 1  # the headers with which every record of the batch begins
 
-# Types of an enriched message, beside the codecs 0-3; the text names 8 to 11.
+# Types of an enriched message, besides codecs 0-3; the text names 8 to 11.
 LEADER_EPOCH, START_TRANSACTION, COMMIT_TRANSACTION, ABORT_TRANSACTION, OTHER_CONTROL = range(8, 13)
 MESSAGE_TYPE_MASK: Final = 0x0F
 # Tags of an enriched message; the text gives 0 and 32.
 TIME_TAG, COUNT_TAG, RELATIVE_TAG, KEYS_TAG = 0, 32, 33, 34
 TAG_BYTES: Final = {TIME_TAG: 8, COUNT_TAG: 4, RELATIVE_TAG: 1, KEYS_TAG: 1}  # without the id, i8
 
-MIN_LENGTH: Final = 14  # below this length field nothing can be skipped: no batch follows (LogInputStream)
+MIN_LENGTH: Final = 14  # a smaller length cannot be skipped, so nothing behind it is found (LogInputStream)
 
 NULL_LENGTH: Final = -1
 NO_TIMESTAMP: Final = -1
@@ -169,8 +169,11 @@ NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 NO_PARTITION_LEADER_EPOCH: Final = -1
 
-LEGACY_FIXED_BYTES: Final = (V0_MESSAGE.itemsize + 8, V1_MESSAGE.itemsize + 8)  # with both length fields: 26, 34
-# Upper bounds for allocation: five bytes a varint, ten a varlong.
+LEGACY_FIXED_BYTES: Final = (
+    V0_MESSAGE.itemsize + 8,
+    V1_MESSAGE.itemsize + 8,
+)  # with both lengths: 26, 34
+# Upper bounds for allocation: five bytes per varint, ten per varlong.
 MAX_RECORD_OVERHEAD: Final = 5 + 1 + 10 + 5 + 5 + 5 + 5
 MAX_HEADER_OVERHEAD: Final = 5 + 5
 MAX_TAGS_OVERHEAD: Final = 5 + (1 + 1 + 8) + (1 + 5 + 5)  # their number, tag 0, tag 1 without its headers
@@ -179,6 +182,6 @@ MIN_RECORD_BYTES: Final = 5  # v3, headers first, without attributes: two deltas
 
 
 def position(layout: np.dtype[np.void], field: str) -> int:
-    """The byte position of `field` in `layout`."""
+    """Return the byte position of `field` in `layout`."""
     assert layout.fields is not None
     return int(layout.fields[field][1])

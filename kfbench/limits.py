@@ -1,4 +1,4 @@
-"""What a reader may be made to allocate, whatever the bytes claim."""
+"""Limits of what a reader may be made to allocate, whatever the bytes claim."""
 
 from dataclasses import dataclass, fields
 from typing import Final
@@ -10,12 +10,12 @@ MOST: Final = 1 << 62  # kernels count in int64
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Beyond these a batch is refused as damaged (`CorruptLog`). Raises InvalidConfig for a limit below 1.
+    """Limits beyond which a batch is refused as damaged (`CorruptLog`). Raises InvalidConfig for a limit below 1.
 
-    batch_bytes: one compressed batch, decompressed. log_expansion: all batches of a log together may decompress to so
-    many times its size, and batch_bytes on top (`log_records` and `log_headers` have it in columns). batch_records:
-    records of one batch, or messages of one wrapper. batch_headers: headers of one batch, those that its records share
-    counted for each. field_bytes: one key, value, header key or header value. The columns of a record take 48 bytes,
+    batch_bytes: one compressed batch, decompressed. log_expansion: the batches of a log together may decompress to this
+    many times the log's size, plus batch_bytes; `log_records` and `log_headers` apply it to columns. batch_records:
+    records of one batch, or messages of one wrapper. batch_headers: headers of one batch, where shared headers count
+    once per record. field_bytes: one key, value, header key or header value. The columns of a record take 48 bytes,
     those of a header 24.
     """
 
@@ -29,20 +29,18 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < MOST:
-                raise InvalidConfig(
-                    f"limits.{field.name}: a whole number from 1 up, below 2**62, is wanted, not {value!r}"
-                )
+                raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 - 1 is wanted, not {value!r}")
 
     def log_bytes(self, log_size_bytes: int) -> int:
-        """What a log of that size may decompress to in all, and what it may become in another format."""
+        """The bytes that a log of this size may decompress to in all, and may become in another format."""
         return min(self.batch_bytes + self.log_expansion * log_size_bytes, MOST)
 
     def log_records(self, log_size_bytes: int) -> int:
-        """How many records a log of that size may hold in all, where one may take no byte: 48 bytes of columns each."""
+        """The records that a log of this size may hold in all where one may take no byte: 48 bytes of columns each."""
         return min(self.batch_records + self.log_expansion * log_size_bytes // 48, MOST)
 
     def log_headers(self, log_size_bytes: int) -> int:
-        """How many headers a log may hold in all, of v3 those that shared ones stand for: 24 bytes of columns each."""
+        """The headers that a log may hold in all, in v3 those that shared ones stand for: 24 bytes of columns each."""
         return min(self.batch_headers + self.log_expansion * log_size_bytes // 24, MOST)
 
 

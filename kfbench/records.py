@@ -1,7 +1,7 @@
 """Records in columns: `Shapes` (all that sizes depend on) and `Records` (shapes and the bytes).
 
-Both are checked once, at construction, and immutable from then on: kernels index these arrays without a check. Index
-arrays that a caller could still write to are copied for that reason; data buffers never are.
+Both are checked once, at construction, and are immutable afterwards: kernels index these arrays without a check. So
+index arrays that a caller could still write to are copied; data buffers never are.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64, as_bytes, freeze, integers_of, ranges
+from kfbench.arrow_columns import byte_strings_of, headers_of, integers_of_column
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.layouts import NO_TIMESTAMP, NULL_LENGTH
@@ -32,7 +33,7 @@ def _total(lengths: Int32) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shapes:
-    """What sizes depend on, without a byte of payload.
+    """Times, offsets and lengths of records: all that sizes depend on, without a byte of payload.
 
     timestamps_ms int64[n] (-1: none), offsets int64[n], key_lengths and value_lengths int32[n] (-1: null),
     header_bounds int64[n+1] (record i has the headers bounds[i] to bounds[i+1]), header_key_lengths int32[m] (never
@@ -67,13 +68,8 @@ class Shapes:
             raise InvalidRecords(f"header_value_lengths: {len(self.header_value_lengths)} items for {m} headers")
         if bounds[0] != 0 or bounds[-1] != m or (m and np.any(np.diff(bounds) < 0)):
             raise InvalidRecords(f"header_bounds: must rise from 0 to the {m} headers")
-        for name, least in [
-            ("key_lengths", -1),
-            ("value_lengths", -1),
-            ("header_key_lengths", 0),
-            ("header_value_lengths", -1),
-        ]:
-            lengths = getattr(self, name)
+        for name in ("key_lengths", "value_lengths", "header_key_lengths", "header_value_lengths"):
+            lengths, least = getattr(self, name), 0 if name == "header_key_lengths" else NULL_LENGTH
             if lengths.size and lengths.min() < least:
                 raise InvalidRecords(f"{name}: {lengths.min()} is below {least}")
 
@@ -82,13 +78,13 @@ class Shapes:
 
     @classmethod
     def trusted(cls, **columns: NDArray[Any]) -> Self:
-        """From arrays that a kernel has just written and checked: all fields, of the right types, given away."""
+        """Make one of arrays that a kernel has just written and checked: all fields, of the right types, given away."""
         made: Self = _unchecked(cls, columns)
         return made
 
     @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """What the size kernels take, in the order of the fields."""
+        """The columns that size kernels take, in the order of the fields."""
         return tuple(getattr(self, name) for name in _SHAPE_FIELDS)
 
     @cached_property
@@ -109,17 +105,17 @@ class Shapes:
 
     @cached_property
     def payload_bytes(self) -> int:
-        """Key, value, header key and header value bytes: what every format has to carry."""
+        """The bytes of keys, values, header keys and header values, which every format has to carry."""
         return self.key_bytes + self.value_bytes + self.header_bytes
 
     @cached_property
     def timestamp_count(self) -> int:
-        """Records that have a timestamp."""
+        """The number of records that have a timestamp."""
         return int(np.count_nonzero(self.timestamps_ms != NO_TIMESTAMP))
 
     @cached_property
     def whole_second_count(self) -> int:
-        """Records whose timestamp is a number of seconds from 0 to the largest int32."""
+        """The number of records whose timestamp is whole seconds, from 0 to the largest int32."""
         seconds = self.timestamps_ms // 1000
         whole = (seconds * 1000 == self.timestamps_ms) & (seconds >= 0) & (seconds <= np.iinfo(np.int32).max)
         return int(np.count_nonzero(whole))
@@ -152,10 +148,10 @@ def _unchecked(cls: type[Any], columns: dict[str, NDArray[Any]]) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Records:
-    """Records in columns: the shapes, and one buffer (uint8) with starts (int64) for keys, values and headers each.
+    """Records in columns: the shapes, and a buffer (uint8) with starts (int64) for each of keys, values and headers.
 
-    A null's start is not looked at. Buffers may be shared and in any order: a decoded log's are the log itself.
-    Raises InvalidRecords for an item that lies outside its buffer.
+    The start of a null is not looked at. Buffers may be shared and in any order: those of a decoded log are the log
+    itself. Raises InvalidRecords for an item that lies outside its buffer.
     """
 
     shapes: Shapes
@@ -185,22 +181,22 @@ class Records:
 
     @classmethod
     def trusted(cls, shapes: Shapes, **columns: NDArray[Any]) -> Self:
-        """From arrays that a kernel has just written and checked: all fields, of the right types, given away."""
+        """Make one of arrays that a kernel has just written and checked: all fields, of the right types, given away."""
         records: Self = _unchecked(cls, columns)
         records.__dict__["shapes"] = shapes
         return records
 
     @cached_property
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """What the encode kernels take: the shapes' columns, then data and starts of keys, values and headers."""
+        """The columns that encode kernels take: those of shapes, then data and starts of keys, values and headers."""
         return (*self.shapes.columns, *(getattr(self, name) for name in _RECORD_FIELDS[1:]))
 
     def at_times(self, timestamps_ms: Int64) -> Self:
-        """The same records at these times, int64[n], which are given away."""
+        """Return the same records at these times, int64[n], which are given away."""
         return self._in_shape(timestamps_ms=timestamps_ms)
 
     def at_offsets(self, offsets: Int64) -> Self:
-        """The same records at these offsets, int64[n], which are given away."""
+        """Return the same records at these offsets, int64[n], which are given away."""
         return self._in_shape(offsets=offsets)
 
     def _in_shape(self, **columns: Int64) -> Self:
@@ -208,7 +204,7 @@ class Records:
         return type(self).trusted(shapes, **{name: getattr(self, name) for name in _RECORD_FIELDS[1:]})
 
     def packed(self) -> Self:
-        """The same records in buffers of their own, which hold nothing else."""
+        """Return the same records in buffers of their own, which hold nothing else."""
         buffers: dict[str, NDArray[Any]] = {}
         for name in PAYLOAD:
             items = self._items(name).packed()
@@ -216,32 +212,32 @@ class Records:
         return type(self).trusted(self.shapes, **buffers)
 
     def copied(self) -> Self:
-        """The same records, no array of which shares memory with these. What is known of these is known of the copy."""
+        """Return a copy that shares no memory with these records. Sums that are worked out already are copied too."""
         shapes = Shapes.trusted(**{name: getattr(self.shapes, name).copy() for name in _SHAPE_FIELDS})
-        shapes.__dict__.update((name, known) for name, known in self.shapes.__dict__.items() if isinstance(known, int))
+        shapes.__dict__.update((name, total) for name, total in self.shapes.__dict__.items() if isinstance(total, int))
         return type(self).trusted(shapes, **{name: getattr(self, name).copy() for name in _RECORD_FIELDS[1:]})
 
     def part(self, first: int, end: int) -> Self:
-        """The records first to end - 1; no array is copied."""
+        """Return the records first to end - 1; no array is copied."""
         if first == 0 and end == len(self):
             return self
         return self._picked(slice(first, end), slice(*self.shapes.header_bounds[[first, end]].tolist()))
 
     def take(self, indices: ArrayLike) -> Self:
-        """The records of these numbers, in this order; no payload is copied."""
+        """Return the records of these numbers, in this order; no payload is copied."""
         wanted = np.asarray(indices, np.int64)
         starts = self.shapes.header_bounds[wanted]
         return self._picked(wanted, ranges(starts, self.shapes.header_bounds[wanted + 1] - starts))
 
     def _picked(self, wanted: slice | Int64, headers: slice | Int64) -> Self:
-        def of(name: str) -> slice | Int64:
+        def rows_of(name: str) -> slice | Int64:
             return headers if name.startswith("header") else wanted
 
         shapes = self.shapes
         counts = np.diff(shapes.header_bounds)[wanted]
-        columns = {name: getattr(shapes, name)[of(name)] for name in _SHAPE_FIELDS if name != "header_bounds"}
+        columns = {name: getattr(shapes, name)[rows_of(name)] for name in _SHAPE_FIELDS if name != "header_bounds"}
         buffers = {
-            name: getattr(self, name)[of(name)] if name.endswith("starts") else getattr(self, name)
+            name: getattr(self, name)[rows_of(name)] if name.endswith("starts") else getattr(self, name)
             for name in _RECORD_FIELDS[1:]
         }
         header_bounds = np.zeros(len(counts) + 1, np.int64)
@@ -251,8 +247,8 @@ class Records:
     @cached_property
     def buffers(self) -> tuple[Bytes, ...]:
         """The distinct data buffers that hold any byte."""
-        found = (self.key_data, self.value_data, self.header_key_data, self.header_value_data)
-        return tuple({(data.ctypes.data, len(data)): data for data in found if len(data)}.values())
+        buffers = (self.key_data, self.value_data, self.header_key_data, self.header_value_data)
+        return tuple({(data.ctypes.data, len(data)): data for data in buffers if len(data)}.values())
 
     @classmethod
     def from_lists(
@@ -263,7 +259,10 @@ class Records:
         headers: Iterable[Sequence[tuple[str, bytes | None]]] | None = None,
         offsets: ArrayLike | None = None,
     ) -> Self:
-        """From Python objects, one item a record. Absent: null keys, timestamps -1, no headers, offsets from 0."""
+        """Make records of Python objects, one item per record.
+
+        Absent: null keys, timestamps -1, no headers, offsets from 0.
+        """
         value_list = list(values)
         n = len(value_list)
         key_list = [None] * n if keys is None else list(keys)
@@ -280,110 +279,61 @@ class Records:
         content_items = ByteStrings.from_list("headers", [content for _, content in pairs])
         bounds = np.zeros(n + 1, np.int64)
         np.cumsum([len(each) for each in header_list], out=bounds[1:])
-        shapes = Shapes(
-            timestamps_ms=np.full(n, NO_TIMESTAMP) if timestamps_ms is None else np.asarray(timestamps_ms),
-            offsets=np.arange(n) if offsets is None else np.asarray(offsets),
-            key_lengths=key_items.lengths,
-            value_lengths=value_items.lengths,
-            header_bounds=bounds,
-            header_key_lengths=name_items.lengths,
-            header_value_lengths=content_items.lengths,
-        )
-        return cls._of(shapes, key_items, value_items, name_items, content_items)
+        return cls._of(value_items, key_items, timestamps_ms, offsets, bounds, name_items, content_items)
 
     @classmethod
     def _of(
-        cls, shapes: Shapes, keys: ByteStrings, values: ByteStrings, names: ByteStrings, contents: ByteStrings
+        cls,
+        values: ByteStrings,
+        keys: ByteStrings,
+        timestamps_ms: ArrayLike | None,
+        offsets: ArrayLike | None,
+        header_bounds: Int64,
+        header_keys: ByteStrings,
+        header_values: ByteStrings,
     ) -> Self:
+        n = len(values.lengths)
+        shapes = Shapes(
+            timestamps_ms=np.full(n, NO_TIMESTAMP) if timestamps_ms is None else np.asarray(timestamps_ms),
+            offsets=np.arange(n) if offsets is None else np.asarray(offsets),
+            key_lengths=keys.lengths,
+            value_lengths=values.lengths,
+            header_bounds=header_bounds,
+            header_key_lengths=header_keys.lengths,
+            header_value_lengths=header_values.lengths,
+        )
         return cls(
             shapes=shapes,
             key_data=keys.data,
             key_starts=keys.starts,
             value_data=values.data,
             value_starts=values.starts,
-            header_key_data=names.data,
-            header_key_starts=names.starts,
-            header_value_data=contents.data,
-            header_value_starts=contents.starts,
+            header_key_data=header_keys.data,
+            header_key_starts=header_keys.starts,
+            header_value_data=header_values.data,
+            header_value_starts=header_values.starts,
         )
 
     @classmethod
     def from_arrow(cls, table: "pa.Table | pa.RecordBatch") -> Self:
-        """From columns `value` and, where they are there, `key`, `timestamp_ms`, `offset`, `headers`.
+        """Make records of a column `value` and, if present, columns `key`, `timestamp_ms`, `offset`, `headers`.
 
         key and value: binary, string or their large variants, taken without a copy (of one chunk); timestamp_ms: an
         integer or a timestamp; headers: list<struct<key, value>>.
         """
-        import pyarrow as pa
-
-        def column(name: str) -> "pa.Array[Any] | None":
-            if name not in table.schema.names:
-                return None
-            found = table.column(name)
-            if not isinstance(found, pa.ChunkedArray):
-                return found
-            if found.num_chunks != 1 and found.type in (pa.binary(), pa.string()):
-                found = found.cast(pa.large_binary())  # together they may be beyond 2 GiB
-            return (
-                found.chunk(0)
-                if found.num_chunks == 1
-                else pa.concat_arrays(found.chunks or [pa.array([], found.type)])
-            )
-
-        def integers(name: str) -> NDArray[Any] | None:
-            found = column(name)
-            if found is None:
-                return None
-            if found.null_count:
-                raise InvalidRecords(f"{name}: null at row {found.is_null().to_pylist().index(True)}")
-            if pa.types.is_timestamp(found.type):
-                found = found.cast(pa.timestamp("ms", found.type.tz), safe=False).cast(pa.int64())
-            return found.to_numpy()  # type: ignore[no-any-return]
-
-        n = table.num_rows
-        values, keys, timestamps_ms, offsets, lists = (
-            column("value"), column("key"), integers("timestamp_ms"), integers("offset"), column("headers")
-        )  # fmt: skip
+        n, headers = table.num_rows, headers_of(table)
+        values, keys = byte_strings_of(table, "value"), byte_strings_of(table, "key")
+        timestamps_ms, offsets = (integers_of_column(table, name) for name in ("timestamp_ms", "offset"))
         if values is None:
             raise InvalidRecords(f"value: no such column among {', '.join(table.schema.names)}")
-        value_items = ByteStrings.from_arrow("value", values)
-        nulls = ByteStrings(np.zeros(0, np.uint8), np.zeros(n, np.int64), np.full(n, NULL_LENGTH, np.int32))
-        key_items = nulls if keys is None else ByteStrings.from_arrow("key", keys)
-        bounds, names, contents = (
-            np.zeros(n + 1, np.int64),
-            ByteStrings.from_list("", []),
-            ByteStrings.from_list("", []),
-        )
-        if lists is not None:
-            if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
-                raise InvalidRecords(f"headers: list<struct<key, value>> is wanted, not {lists.type}")
-            counts = lists.value_lengths().fill_null(0).to_numpy()
-            np.cumsum(counts, out=bounds[1:])
-            pairs = lists.flatten()
-            if not pa.types.is_struct(pairs.type) or {"key", "value"} - {field.name for field in pairs.type}:
-                raise InvalidRecords(f"headers: list<struct<key, value>> is wanted, not {lists.type}")
-            flat = dict(zip((field.name for field in pairs.type), pairs.flatten(), strict=True))
-            names, contents = (
-                ByteStrings.from_arrow("headers", flat["key"]),
-                ByteStrings.from_arrow("headers", flat["value"]),
-            )
-        shapes = Shapes(
-            timestamps_ms=np.full(n, NO_TIMESTAMP) if timestamps_ms is None else timestamps_ms,
-            offsets=np.arange(n) if offsets is None else offsets,
-            key_lengths=key_items.lengths,
-            value_lengths=value_items.lengths,
-            header_bounds=bounds,
-            header_key_lengths=names.lengths,
-            header_value_lengths=contents.lengths,
-        )
-        return cls._of(shapes, key_items, value_items, names, contents)
+        return cls._of(values, ByteStrings.nulls(n) if keys is None else keys, timestamps_ms, offsets, *headers)
 
     def to_arrow(self) -> "pa.Table":
-        """A table of offset, timestamp_ms, key, value (large_binary) and headers (large_list<struct<key, value>>)."""
+        """Make a table: offset, timestamp_ms, key, value (large_binary), headers (large_list<struct<key, value>>)."""
         import pyarrow as pa
 
         names = self._items("header_key").to_arrow()
-        with suppress(pa.ArrowInvalid):  # a hostile log's names need not be UTF-8: then they stay bytes
+        with suppress(pa.ArrowInvalid):  # names of a hostile log need not be UTF-8: then they stay bytes
             names = names.cast(pa.large_string())
         pairs = pa.StructArray.from_arrays([names, self._items("header_value").to_arrow()], names=["key", "value"])
         return pa.table(

@@ -1,4 +1,4 @@
-"""Tagged fields of a batch header that are the caller's own: `{tag uvarint, size uvarint, bytes}`, tags rising."""
+"""Tagged fields of a batch header that callers set: `{tag uvarint, size uvarint, bytes}`, in order of tags."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -10,12 +10,12 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.errors import InvalidRecords
 from kfbench.uvarint import get_uvarint, put_uvarint
 
-FIRST_FREE_TAG: Final = 2  # 0 and 1 are the format's (`layouts`)
+FIRST_FREE_TAG: Final = 2  # the format has 0 and 1 (`layouts`)
 NONE: Final[Mapping[int, bytes]] = MappingProxyType({})
 
 
 def encoded(batches: Sequence[Mapping[int, Any]]) -> tuple[Bytes, Int64, Int64]:
-    """The fields of all batches as bytes, where each batch's begin (int64[batches + 1]), and how many it has.
+    """Return the fields of all batches as bytes, the start of each batch's (int64[batches + 1]), and their numbers.
 
     Raises InvalidRecords.
     """
@@ -25,7 +25,7 @@ def encoded(batches: Sequence[Mapping[int, Any]]) -> tuple[Bytes, Int64, Int64]:
 
 
 def decoded(data: bytes) -> Mapping[int, bytes]:
-    """The fields of one batch, from bytes that a kernel has checked."""
+    """Return the fields of one batch, from bytes that a kernel has checked."""
     fields, at = dict[int, bytes](), 0
     while at < len(data):
         tag, at = get_uvarint(data, at)
@@ -40,7 +40,7 @@ def _tags(fields: Mapping[int, Any]) -> list[int]:
         raise InvalidRecords(f"tagged_fields: a mapping of tag to bytes is wanted, not {type(fields).__name__}")
     for tag in fields:
         if not isinstance(tag, int | np.integer) or not FIRST_FREE_TAG <= tag < 2**32:
-            raise InvalidRecords(f"tagged_fields: tag {tag!r} is none from {FIRST_FREE_TAG} to 2**32 - 1")
+            raise InvalidRecords(f"tagged_fields: tag {tag!r} is not a number from {FIRST_FREE_TAG} to 2**32 - 1")
     return sorted(fields)
 
 

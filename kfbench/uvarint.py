@@ -1,9 +1,10 @@
-"""Unsigned base-128 integers, low group first, for the few places outside the kernels that meet one."""
+"""Unsigned base-128 integers, low group first, for use outside the kernels."""
 
-MOST_BYTES = 5  # of a uint32
+MOST_BYTES = 5  # the longest encoding of a uint32
 
 
 def put_uvarint(value: int) -> bytes:
+    """Return the encoding of a number."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -13,7 +14,7 @@ def put_uvarint(value: int) -> bytes:
 
 
 def get_uvarint(data: bytes | memoryview, at: int = 0) -> tuple[int, int]:
-    """A uint32 and the position after it; bits beyond 32 are dropped. Raises ValueError where it runs past the end."""
+    """Return a uint32 and the position after it; bits beyond 32 are dropped. Raise ValueError past the end of data."""
     value = 0
     for i, byte in enumerate(data[at : at + MOST_BYTES]):
         value |= (byte & 0x7F) << (7 * i)

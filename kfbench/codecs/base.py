@@ -139,7 +139,7 @@ class Codec(ABC):
 
     @abstractmethod
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
-        """Yield the plain bytes, in parts of about the wanted size if the codec can stop anywhere. Raises Undecodable."""
+        """Yield the plain bytes, in parts of about the wanted size if the codec can stop. Raises Undecodable."""
 
 
 class NoCodec(Codec):

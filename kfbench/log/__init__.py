@@ -1,4 +1,4 @@
-"""Real logs: segments of any format, mixed magics and any codec."""
+"""Log segments, read and written: mixed formats, any codec."""
 
 from kfbench.log.segment import read_log
 from kfbench.log.writing import write_log

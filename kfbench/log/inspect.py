@@ -1,4 +1,4 @@
-"""What is in one log segment: batches, records if asked for, damage. The answer of `kfbench inspect`."""
+"""The content of one log segment: batches, records if asked for, damage. The answer of `kfbench inspect`."""
 
 import base64
 import os
@@ -30,13 +30,13 @@ CONTROL_TYPES: Final[Mapping[int, str]] = {
 }
 TITLES: Final = "position bytes magic codec offsets records newest(UTC) epoch producer flags".split()
 NUMBERS: Final = {TITLES.index(title) for title in "position bytes magic records epoch".split()}
-SHOWN_CHARACTERS: Final = 48  # of a key, a value or a header value
+SHOWN_CHARACTERS: Final = 48  # of each key, value or header value
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Damage:
-    """A stretch of a file that could not be read: `position` to the next batch, or to the end."""
+    """Bytes of a file that could not be read: from `position` to the next batch, or to the end."""
 
     position: int
     size_bytes: int
@@ -44,13 +44,13 @@ class Damage:
     promise: str
 
     def words(self, unit: str = "byte") -> str:
-        """Where it is, and what is wrong. unit: that positions count."""
+        """Return its place and what is wrong. unit: what positions count."""
         where = f"batch at byte {self.position}" if unit == "byte" else f"{unit} {self.position}"
         return f"{where}: {self.field}: {self.promise}"
 
 
 def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
-    """What was left out of `log`, read with on_error="skip" from `size_bytes` bytes; in the file's order."""
+    """Return what was left out of `log`, read with on_error="skip" from `size_bytes` bytes, in the file's order."""
     starts = {*log.batch_rows["position"].tolist(), *(error.position for error in log.errors)}
     ends = dict(pairwise([*sorted(starts), size_bytes - log.trailing_bytes]))
     return tuple(
@@ -68,8 +68,8 @@ def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
 class Inspection:
     """A segment as read. to_text(): a table for people; to_dict(): plain values for JSON.
 
-    trailing_bytes: of a batch that a broker is about to write, allocated_bytes: of zeros behind the last batch; neither
-    is damage (kfbench.log.tail).
+    trailing_bytes: the size of a batch that a broker is about to write. allocated_bytes: the number of zeros behind the
+    last batch. Neither is damage (kfbench.log.tail).
     """
 
     path: str
@@ -82,16 +82,16 @@ class Inspection:
 
     @property
     def unreadable(self) -> str | None:
-        """Why there is no batch, nor damage that says it."""
+        """Why there is no batch, if no damage tells it; else None."""
         if self.damage or len(self.log):
             return None
         return nothing_in(self.size_bytes - self.allocated_bytes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Batches in the file's order. Keys and values: text, or {"base64": ...} where they are not UTF-8."""
+        """Return batches in the file's order. Keys and values: text, or {"base64": ...} if they are not UTF-8."""
         batches = self._batches()
         if self.with_records:
-            for batch, span in zip(batches, self._spans(), strict=True):
+            for batch, span in zip(batches, self._record_ranges(), strict=True):
                 batch["records"] = [self._record(i) for i in span]
         return {
             "file": self.path,
@@ -107,15 +107,15 @@ class Inspection:
         }
 
     def to_text(self) -> str:
-        """A summary; a line a batch, damaged ones in their place; under each its records, if asked for."""
+        """Return a summary and a line per batch, damaged ones in their place; below each its records, if asked for."""
         rows: list[tuple[int, Sequence[str]]] = []
-        for batch, span in zip(self._batches(), self._spans(), strict=True):
+        for batch, span in zip(self._batches(), self._record_ranges(), strict=True):
             rows.append((batch["position"], self._batch_cells(batch, span)))
             if self.with_records:
                 rows += [(batch["position"], ("", self._record_text(i))) for i in span]
         for each in self.damage:
-            what = f"DAMAGED, {each.size_bytes:,} bytes left out: {each.field}: {each.promise}"
-            rows.append((each.position, (str(each.position), what)))
+            remark = f"DAMAGED, {each.size_bytes:,} bytes left out: {each.field}: {each.promise}"
+            rows.append((each.position, (str(each.position), remark)))
         if rest := self._rest:
             at = self.size_bytes - self.trailing_bytes - self.allocated_bytes
             rows.append((at, (str(at), rest)))
@@ -126,8 +126,8 @@ class Inspection:
     def _batches(self) -> list[dict[str, Any]]:
         return [{str(name): value for name, value in row.items()} for row in self.log.batches.to_dict("records")]
 
-    def _spans(self) -> Iterator[range]:
-        """Which records each batch has."""
+    def _record_ranges(self) -> Iterator[range]:
+        """The records of each batch."""
         return (range(first, last) for first, last in pairwise(self.log.bounds.tolist()))
 
     def _counts(self, column: str) -> dict[Any, int]:
@@ -163,7 +163,7 @@ class Inspection:
     def _rest(self) -> str:
         if self.allocated_bytes:
             return f"{counted(self.allocated_bytes, 'byte')} of zeros, allocated ahead"
-        if self.trailing_bytes == self.size_bytes and self.log.errors:  # no log: `unreadable` says so
+        if self.trailing_bytes == self.size_bytes and self.log.errors:  # no log: `unreadable` tells it
             return ""
         if self.trailing_bytes:
             return f"{counted(self.trailing_bytes, 'byte')} of an incomplete batch, being written or cut off"
@@ -220,7 +220,7 @@ class Inspection:
 
 
 def inspect(path: str | os.PathLike[str], records: bool = False) -> Inspection:
-    """Reads a segment of any magics, damaged or not. records: show the records too.
+    """Read a segment of any magics, damaged or not. records: show the records too.
 
     Raises KfbenchError when there is no such file, or it is a folder.
     """
@@ -239,38 +239,40 @@ def inspect(path: str | os.PathLike[str], records: bool = False) -> Inspection:
 
 
 def _ending(path: str | os.PathLike[str], size_bytes: int, log: DecodedLog) -> tuple[tuple[Damage, ...], int, int]:
-    """What is damaged, the bytes of a batch that is being written, and the zeros at the end."""
+    """Return the damage, the bytes of a batch that is being written, and the zeros at the end."""
     trailing_bytes = log.trailing_bytes
-    damage = damage_of(log, size_bytes) if trailing_bytes < size_bytes else ()  # all that is: `Inspection.unreadable`
+    damage = (
+        damage_of(log, size_bytes) if trailing_bytes < size_bytes else ()
+    )  # none of it readable: `Inspection.unreadable`
     is_lost = bool(damage) and damage[-1].position + damage[-1].size_bytes == size_bytes
     end = damage[-1].position if is_lost else size_bytes - trailing_bytes
     if end == size_bytes:
         return damage, 0, 0
     try:
         with FileIO(os.fspath(path)) as file:
-            found = tail(file, end, size_bytes - end, is_last(Path(path).name, names_beside(path)))
+            kind = tail(file, end, size_bytes - end, is_last(Path(path).name, names_beside(path)))
     except OSError as error:
         raise KfbenchError(f"{os.fspath(path)}: {error.strerror}") from None
-    if found == "zeros":
+    if kind == "zeros":
         return damage[:-1] if is_lost else damage, 0, size_bytes - end
-    if is_lost or found == "open" or not end:
+    if is_lost or kind == "open" or not end:
         return damage, trailing_bytes, 0
     return (*damage, Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)), 0, 0
 
 
 def segment_size(path: str | os.PathLike[str]) -> int:
-    """The bytes of a segment file. Raises KfbenchError when there is no such file, or it is a folder."""
+    """Return the size of a segment file. Raise KfbenchError if there is no such file, or it is a folder."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         raise KfbenchError(f"{os.fspath(path)}: {error.strerror}") from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise KfbenchError(f"{os.fspath(path)}: a folder; a segment file in it is wanted (00000000000000000000.log)")
-    return found.st_size
+    return status.st_size
 
 
 def plain(data: bytes | None) -> str | dict[str, str] | None:
-    """Bytes as JSON can hold them, with nothing lost."""
+    """Return bytes as JSON can hold them, without loss."""
     if data is None:
         return None
     try:
@@ -280,7 +282,7 @@ def plain(data: bytes | None) -> str | dict[str, str] | None:
 
 
 def shown(data: bytes | None) -> str:
-    """Bytes for a person: the size and as much of the text, or hexadecimal, as fits a line."""
+    """Return bytes for a person: the size, and as much of the text or hexadecimal as fits a line."""
     if data is None:
         return "null"
     try:
@@ -293,7 +295,7 @@ def shown(data: bytes | None) -> str:
 
 
 def utc(timestamp_ms: int) -> str:
-    """Milliseconds since the epoch as a date, or as they are where no date can be that far away."""
+    """Return milliseconds since the epoch as a date, or as they are if they are beyond the range of dates."""
     if timestamp_ms == -1:
         return "-"
     try:

@@ -1,8 +1,9 @@
-"""A segment file in pieces that end where a batch ends, so that no more than one of them need be in memory."""
+"""A segment file in pieces that end where a batch ends, so that one piece at a time is in memory."""
 
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import FileIO
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,7 @@ HEADERS_BYTES: Final = 256 << 10  # read at a time where batches are skipped
 class Piece:
     """Whole batches: positions int64[batches + 1] in data uint8, which begins at byte `at` of the file.
 
-    trailing_bytes: those of an incomplete last batch, which follow the last piece and are not in it.
+    trailing_bytes: the size of an incomplete last batch, which follows the last piece and is not in it.
     """
 
     data: Bytes
@@ -29,6 +30,17 @@ class Piece:
     magics: NDArray[np.int8]
     at: int
     trailing_bytes: int
+
+    @classmethod
+    def of(cls, data: Bytes, entries: Entries, batches: int, at: int, trailing_bytes: int = 0) -> "Piece":
+        """Return the first batches of data that was read from byte `at` on."""
+        return cls(
+            data=data[: entries.positions[batches]],
+            positions=entries.positions[: batches + 1],
+            magics=entries.magics[:batches],
+            at=at,
+            trailing_bytes=trailing_bytes,
+        )
 
 
 def pieces(
@@ -38,13 +50,14 @@ def pieces(
     start: int = 0,
     end: int | None = None,
 ) -> Iterator[Piece]:
-    """The batches of a file, or of an open descriptor whatever its position, about `piece_bytes` at a time.
+    """Yield the batches of a file, or of an open descriptor whatever its position, about `piece_bytes` at a time.
 
-    start: where one begins (see `first_batch`); end: no batch that begins there or behind it is given. A batch that is
-    larger than a piece is one of its own, up to most_bytes; None: whatever it says it takes. A file whose first batch
-    claims more has no batch, all its bytes are trailing ones. The last piece may be empty. Raises CorruptLog for a
-    length that cannot be skipped or is above most_bytes, once all batches before it were given; InvalidRecords,
-    OSError.
+    start: the byte where a batch begins (see `first_batch`). end: no batch that begins there or behind it is given.
+
+    A batch that is larger than a piece is a piece of its own, up to most_bytes; None: whatever size it claims. If the
+    first batch of a file claims more, the file has no batch: all its bytes are trailing ones. The last piece may be
+    empty. Raises CorruptLog for a length that cannot be skipped or is above most_bytes, after all batches before it;
+    InvalidRecords, OSError.
     """
     if piece_bytes < START:
         raise InvalidRecords(f"piece_bytes: {piece_bytes} is below {START}")
@@ -53,50 +66,45 @@ def pieces(
         file.seek(start)
         kept = np.zeros(0, np.uint8)  # the beginning of a batch that did not end in the piece before
         while True:
-            room = min(max(piece_bytes, _wanted(kept)), size - at)
-            data = np.empty(max(room, len(kept)), np.uint8)
-            data[: len(kept)] = kept
-            held = len(kept)
-            while held < len(data) and (read := file.readinto(data.data[held:])):
-                held += read
-            is_last = held < len(data) or at + held >= size
-            entries = Entries.of(data[:held])
+            room = min(max(piece_bytes, _claimed_bytes(kept)), size - at)
+            data = _fill(file, kept, max(room, len(kept)))
+            is_last = len(data) < max(room, len(kept)) or at + len(data) >= size
+            entries = Entries.of(data)
             if end is not None and at + int(entries.positions[-1]) >= end:
-                batches = int(np.searchsorted(entries.positions, end - at))
-                yield Piece(
-                    data=data[: entries.positions[batches]],
-                    positions=entries.positions[: batches + 1],
-                    magics=entries.magics[:batches],
-                    at=at,
-                    trailing_bytes=0,
-                )
+                yield Piece.of(data, entries, int(np.searchsorted(entries.positions, end - at)), at)
                 return
             if entries.broken:
                 raise CorruptLog(at + entries.broken.position, entries.broken.field, entries.broken.promise)
             whole = int(entries.positions[-1])
-            claimed_bytes = _wanted(data[whole:held])
+            claimed_bytes = _claimed_bytes(data[whole:])
             is_too_long = most_bytes is not None and claimed_bytes > most_bytes
             is_no_log = is_too_long and not at + whole
+            trailing_bytes = size if is_no_log else len(data) - whole if is_last and not is_too_long else 0
             if whole or (is_last and not is_too_long) or is_no_log:
-                trailing_bytes = size if is_no_log else held - whole if is_last and not is_too_long else 0
-                yield Piece(
-                    data=data[:whole],
-                    positions=entries.positions,
-                    magics=entries.magics,
-                    at=at,
-                    trailing_bytes=trailing_bytes,
-                )
+                yield Piece.of(data, entries, len(entries.magics), at, trailing_bytes)
             if is_too_long and not is_no_log:
                 promise = f"{claimed_bytes:,} bytes, where a batch may take {most_bytes:,}"
                 raise CorruptLog(at + whole, "length", promise)
             if is_last or is_no_log:
                 return
-            kept, at = data[whole:held].copy(), at + whole
+            kept, at = data[whole:].copy(), at + whole
+
+
+def _fill(file: FileIO, kept: Bytes, size_bytes: int) -> Bytes:
+    """Return `kept` and what follows in the file: `size_bytes` in all, fewer if the file ends."""
+    data = np.empty(size_bytes, np.uint8)
+    data[: len(kept)] = kept
+    filled = len(kept)
+    while filled < len(data) and (read := file.readinto(data.data[filled:])):
+        filled += read
+    return data[:filled]
 
 
 def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
-    """Where the first batch at byte `wanted` or behind it begins, or the file ends; None: one before it is incomplete,
-    or has a length that cannot be skipped or is above most_bytes. From length to length: bytes are read over."""
+    """Return where the first batch at byte `wanted` or behind it begins, or the file's end; go from length to length.
+
+    None: a batch before it is incomplete, or has a length that cannot be skipped or is above most_bytes.
+    """
     at, size = 0, os.fstat(descriptor).st_size
     while at < wanted:
         data = np.frombuffer(os.pread(descriptor, HEADERS_BYTES, at), np.uint8)
@@ -104,15 +112,15 @@ def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
         if at + int(entries.positions[-1]) >= wanted:
             return at + int(entries.positions[np.searchsorted(entries.positions, wanted - at)])
         whole = int(entries.positions[-1])
-        claimed_bytes = _wanted(data[whole:])
+        claimed_bytes = _claimed_bytes(data[whole:])
         at += whole + claimed_bytes
         if entries.broken or claimed_bytes > most_bytes or at > size or not (whole or claimed_bytes):
             return None
     return at
 
 
-def _wanted(start: Bytes) -> int:
-    """The size of the batch that starts so, as far as that can be seen."""
+def _claimed_bytes(start: Bytes) -> int:
+    """The size that the batch with this start claims; 0: the start has no length yet."""
     if len(start) < START:
         return 0
     return START + int.from_bytes(start[LENGTH_AT:START].tobytes(), "big", signed=True)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, OnError
 from kfbench.layouts import MAGIC_AT
 from kfbench.limits import Limits
-from kfbench.log.writing import chained
+from kfbench.log.writing import chained, runs
 from kfbench.records import PAYLOAD, Records, Shapes
 
 IS_LOG: Final = "is this a log segment?"
@@ -27,13 +26,14 @@ IS_LOG: Final = "is this a log segment?"
 def read_log(
     source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
 ) -> DecodedLog:
-    """Reads a log segment, from a path or from bytes: magics 0 to 4, mixed, any codec. No bytes are an empty log.
+    """Read a log segment, from a path or from bytes: magics 0 to 4, mixed, any codec. No bytes are an empty log.
 
-    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. An incomplete last
-    batch is no error: `.trailing_bytes`. Where it is all that there is, it has to begin as a batch does, or these bytes
-    are no log, which is an error. Zeros at the end (log.preallocate) are one too, as in Kafka; `inspect` knows them.
-    limits: what the bytes may make it allocate (None: the defaults).
-    Raises KfbenchError for a file that cannot be read.
+    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: what the bytes
+    may make it allocate (None: the defaults). Raises KfbenchError for a file that cannot be read.
+
+    An incomplete last batch is no error: `.trailing_bytes`. If nothing comes before it, it has to begin as a batch
+    does; otherwise the bytes are no log, which is an error. Zeros at the end (log.preallocate) are an error too, as in
+    Kafka; `inspect` tells them apart.
     """
     name = None
     if isinstance(source, EncodedLog):
@@ -43,31 +43,38 @@ def read_log(
     data = as_bytes("source", source)
     entries = Entries.of(data)
     allowance = Allowance.of(len(data), limits)
-    cuts = [0, *(np.flatnonzero(np.diff(entries.magics)) + 1).tolist(), len(entries.magics)]
-    parts: list[DecodedLog] = []
-    errors: list[CorruptLog] = []
     try:
-        for first, end in pairwise(cuts):
-            magic, positions = int(entries.magics[first]) if first < end else 2, entries.positions[first : end + 1]
-            if magic in BY_MAGIC:
-                parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, allowance))
-                errors += parts[-1].errors
-            else:
-                known = ", ".join(map(str, BY_MAGIC))
-                unknown = [CorruptLog(at, "magic", f"{magic} is none of {known}") for at in positions[:-1].tolist()]
-                if on_error == "raise":
-                    raise unknown[0]
-                errors += unknown
-        errors += entries.errors(on_error)
-        if 0 < len(data) == entries.trailing_bytes and not _begins_batch(data):
-            errors.append(CorruptLog(0, "magic", f"no batch begins like these {len(data):,} bytes: {IS_LOG}"))
-            if on_error == "raise":
-                raise errors[-1]
+        parts, errors = _read_runs(data, entries, on_error, allowance)
     except CorruptLog as error:
         raise CorruptLog(error.position, error.field, error.promise, name) from None
     if name:
         errors = [CorruptLog(error.position, error.field, error.promise, name) for error in errors]
-    return replace(_together(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
+    return replace(_join_logs(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
+
+
+def _read_runs(
+    data: Bytes, entries: Entries, on_error: OnError, allowance: Allowance
+) -> tuple[list[DecodedLog], list[CorruptLog]]:
+    """Read each run of entries with one magic: its log, and all errors. Raise the first with on_error="raise"."""
+    parts: list[DecodedLog] = []
+    errors: list[CorruptLog] = []
+    for first, end in runs(entries.magics):
+        magic, positions = int(entries.magics[first]), entries.positions[first : end + 1]
+        if magic in BY_MAGIC:
+            parts.append(BY_MAGIC[magic].decode_at(data, positions, on_error, allowance))
+            errors += parts[-1].errors
+        else:
+            known = ", ".join(map(str, BY_MAGIC))
+            unknown = [CorruptLog(at, "magic", f"{magic} is none of {known}") for at in positions[:-1].tolist()]
+            if on_error == "raise":
+                raise unknown[0]
+            errors += unknown
+    errors += entries.errors(on_error)
+    if 0 < len(data) == entries.trailing_bytes and not _begins_batch(data):
+        errors.append(CorruptLog(0, "magic", f"no batch begins like these {len(data):,} bytes: {IS_LOG}"))
+        if on_error == "raise":
+            raise errors[-1]
+    return parts, errors
 
 
 def _begins_batch(data: Bytes) -> bool:
@@ -76,20 +83,20 @@ def _begins_batch(data: Bytes) -> bool:
 
 
 def _read(path: Path) -> Bytes:
-    # Not mapped: a broker may truncate a live segment, and a page that is gone kills the process.
+    # Not mapped: a broker may truncate a live segment, and reading a page that is gone kills the process.
     try:
         return np.frombuffer(path.read_bytes(), np.uint8)
     except (OSError, ValueError) as error:
         raise KfbenchError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _together(parts: list[DecodedLog]) -> DecodedLog:
+def _join_logs(parts: list[DecodedLog]) -> DecodedLog:
     if not parts:
         return FORMATS[BASE_FORMAT].decode(b"")
     if len(parts) == 1:
         return parts[0]
     return DecodedLog(
-        records=joined([part.records for part in parts]),
+        records=join_records([part.records for part in parts]),
         bounds=chained([part.bounds for part in parts]),
         create_timestamps_ms=np.concatenate([part.create_timestamps_ms for part in parts]),
         rows=partial(_joined_rows, parts),
@@ -105,22 +112,22 @@ def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
     return [fields for part in parts for fields in part.tagged_fields]
 
 
-def joined(parts: Sequence[Records]) -> Records:
-    """The records of all parts, one after another; buffers that parts share are kept once."""
+def join_records(parts: Sequence[Records]) -> Records:
+    """Return the records of all parts, one after another; buffers that parts share are kept once."""
     columns: dict[str, Any] = {}
     for field in fields(Shapes):
         arrays = [getattr(part.shapes, field.name) for part in parts]
         columns[field.name] = chained(arrays) if field.name == "header_bounds" else np.concatenate(arrays)
-    # The runs of a log mostly share its buffer: each distinct one is kept once.
+    # Mostly the parts share one buffer, the log.
     distinct = {_place(data): data for part in parts for data in part.buffers}
     places = dict(zip(distinct, np.cumsum([0, *map(len, distinct.values())]).tolist(), strict=False))
     buffers = list(distinct.values())
-    joined = buffers[0] if len(buffers) == 1 else np.concatenate([np.zeros(0, np.uint8), *buffers])
+    data = buffers[0] if len(buffers) == 1 else np.concatenate([np.zeros(0, np.uint8), *buffers])
     for name in PAYLOAD:
         starts = [
             getattr(part, f"{name}_starts") + places.get(_place(getattr(part, f"{name}_data")), 0) for part in parts
         ]
-        columns[f"{name}_data"], columns[f"{name}_starts"] = joined, np.concatenate(starts)
+        columns[f"{name}_data"], columns[f"{name}_starts"] = data, np.concatenate(starts)
     shapes = Shapes(**{field.name: columns.pop(field.name) for field in fields(Shapes)})
     return Records(shapes=shapes, **columns)
 

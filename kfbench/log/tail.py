@@ -1,8 +1,8 @@
-"""What follows the last whole batch of a segment file. One rule for all that read one (docs/what-if.md).
+"""The tail of a segment file: the bytes behind its last whole batch. One rule for all readers (docs/what-if.md).
 
 Zeros up to the end are space that a broker allocated ahead (log.preallocate), as if the file ended before them. An
-incomplete batch is one that a broker is about to write, and no damage, in the last segment of its folder, up to
-OPEN_BYTES, with no sound batch behind its beginning. All else is damage.
+incomplete batch is one that a broker is about to write, and no damage, if it is in the last segment of its folder, has
+up to OPEN_BYTES, and no sound batch lies behind its beginning. All else is damage.
 """
 
 import os
@@ -23,7 +23,7 @@ from kfbench.log.segment import IS_LOG, read_log
 Tail = Literal["zeros", "open", "damaged"]
 
 PIECE_BYTES: Final = 8 << 20
-OPEN_BYTES: Final = 1 << 20  # what a broker takes of one batch by default
+OPEN_BYTES: Final = 1 << 20  # the largest batch that a broker takes by default
 TRIES: Final = 1000
 BASE_OFFSET: Final = re.compile(r"[0-9]{20}\.log")
 CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
@@ -31,7 +31,7 @@ EMPTY: Final = "the file is empty"
 
 
 def tail(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Limits = LIMITS) -> Tail:
-    """What the size_bytes from byte `end` on are, where no whole batch begins. is_last: of its folder (`is_last`)."""
+    """Return what the size_bytes from byte `end` on are, where no whole batch begins. is_last: see `is_last`."""
     if is_zero(file, end, size_bytes):
         return "zeros"
     if is_last and size_bytes <= OPEN_BYTES and not _has_batch(read(file, end, size_bytes), limits):
@@ -40,15 +40,17 @@ def tail(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Limits 
 
 
 def is_last(name: str, names: Iterable[str]) -> bool:
-    """Whether no segment of its folder follows, whose names these are, so that a broker may be writing it; a name that
-    is no base offset tells nothing."""
+    """Return True unless a segment with a higher base offset is among the folder's names: a broker may be writing it.
+
+    True for a name that is no base offset.
+    """
     if not BASE_OFFSET.fullmatch(name):
         return True
     return not any(BASE_OFFSET.fullmatch(other) and other > name for other in names)
 
 
 def names_beside(path: str | os.PathLike[str]) -> list[str]:
-    """Of all that is in a file's folder, as far as that can be seen."""
+    """Return the names in a file's folder; none if the folder cannot be read."""
     try:
         return [each.name for each in Path(path).absolute().parent.iterdir()]
     except OSError:
@@ -56,14 +58,14 @@ def names_beside(path: str | os.PathLike[str]) -> list[str]:
 
 
 def nothing_in(size_bytes: int) -> str:
-    """Why a file without a whole batch has no answer. size_bytes: without what is allocated ahead."""
+    """Return why a file without a whole batch has no answer. size_bytes: without zeros allocated ahead."""
     if not size_bytes:
         return EMPTY
     return f"no whole batch in {size_bytes:,} byte{'s' * (size_bytes != 1)}: {IS_LOG}"
 
 
 def read(file: FileIO, start: int, size_bytes: int) -> Bytes:
-    """As many as there are."""
+    """Return up to size_bytes bytes, as many as there are."""
     file.seek(start)
     parts = []
     while size_bytes > 0 and (part := file.read(size_bytes)):
@@ -73,19 +75,20 @@ def read(file: FileIO, start: int, size_bytes: int) -> Bytes:
 
 
 def is_zero(file: FileIO, start: int, size_bytes: int) -> bool:
+    """Return True if these bytes of the file are all zero."""
     end = start + size_bytes
     return all(not read(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
 
 
 def _has_batch(tail: Bytes, limits: Limits) -> bool:
-    """Whether a sound batch lies behind the beginning of what claims to be one incomplete batch."""
+    """Return True if a sound batch lies behind the beginning of these bytes, which claim to be one incomplete batch."""
     n = len(tail) - MAGIC_AT
     if n < 1:
         return False
     at = np.arange(1, n)
     lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
     fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= max(BY_MAGIC))
-    for i in range(3):  # offsets of neighbours begin alike
+    for i in range(3):  # the offsets of neighbours have the same first bytes
         fits &= tail[at + i] == tail[i]
     starts = at[fits][:TRIES]
     ends = starts + START + lengths[fits][:TRIES]

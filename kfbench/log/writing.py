@@ -1,9 +1,10 @@
-"""Writing batches of several formats and codecs one after another, as a log holds them."""
+"""Writing logs: batches of several formats and codecs one after another."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from kfbench.records import Records
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """How a batch is written: its format, its codec by name, and the codec's level (None: the codec's default)."""
+    """The way to write a batch: its format, its codec by name, and the codec's level (None: the codec's default)."""
 
     fmt: Format
     codec: str = "none"
@@ -28,28 +29,28 @@ class Kind:
 
 
 def write_log(log: DecodedLog) -> EncodedLog:
-    """Encodes a log that was read anew, batch by batch in its own format and codec.
+    """Encode a log that was read, each batch in its own format and codec.
 
-    Equal to what was read where that was plain and canonical (`.batches` says which are): no over-long varints, unused
-    bits or record attributes.
+    Batches that were plain and canonical (`.batches` tells) come out byte for byte the same. Canonical: no over-long
+    varints, unused bits or record attributes.
     """
     number, kinds = kinds_of(log)
     return write_batches(log.source_records, log.bounds, log.batch_fields, number, kinds)
 
 
 def kinds_of(log: DecodedLog) -> tuple[Int64, list[Kind]]:
-    """The kind of each batch of a log that was read: its number int64[batches] in the list of kinds."""
+    """Return the kind of each batch of a log that was read: its number int64[batches] in the list of kinds."""
     rows = log.batch_rows
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
     features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
     codecs = np.where(rows["count"] > 0, rows["codec"], 0)
-    # One number each, because np.unique takes 25 times as long over rows: magic in bits 0-2, codec in 3-5.
+    # One number per batch, because np.unique takes 25 times as long over rows. Bits 0-2: magic; 3-5: codec.
     packed = features | codecs.astype(np.int64) << 3 | rows["magic"]
-    found, number = np.unique(packed, return_inverse=True)
+    distinct, number = np.unique(packed, return_inverse=True)
     named = FORMATS[log.format_name] if log.format_name else None
     kinds = [
         Kind(fmt=named or format_of(each & 7, each & ~0x3F), codec=CODEC_NAMES[each >> 3 & 7])
-        for each in found.tolist()
+        for each in distinct.tolist()
     ]
     return number.astype(np.int64), kinds
 
@@ -62,18 +63,19 @@ def write_batches(
     kinds: Sequence[Kind],
     lossy: bool = False,
 ) -> EncodedLog:
-    """Batch b as kinds[number[b]] has it; all batches of a kind are written together, and then put in order.
+    """Write batch b as kinds[number[b]]. All batches of a kind are written together, and then put in order.
 
-    bounds int64[batches + 1] and fields as `Format.encode` takes them; losses are added up.
+    bounds int64[batches + 1] and fields as `Format.encode` takes them. Losses of all kinds are added up.
     """
     pieces: list[tuple[Int64, EncodedLog]] = []
-    losses: dict[str, int] = {}
-    for k, batches, part, part_bounds, part_fields in _by_kind(records, bounds, fields, number):
-        kind = kinds[k]
-        piece = kind.fmt.encode(part, part_bounds, kind.codec, kind.level, batch_fields=part_fields, lossy=lossy)
-        pieces.append((batches, piece))
-        for name, count in piece.losses.items():
-            losses[name] = losses.get(name, 0) + count
+    losses: Counter[str] = Counter()
+    for part in _by_kind(records, bounds, fields, number):
+        kind = kinds[part.kind]
+        piece = kind.fmt.encode(
+            part.records, part.bounds, kind.codec, kind.level, batch_fields=part.fields, lossy=lossy
+        )
+        pieces.append((part.batches, piece))
+        losses.update(piece.losses)
     if len(pieces) == 1:
         return pieces[0][1]
     positions = np.zeros(len(number) + 1, np.int64)
@@ -83,15 +85,15 @@ def write_batches(
     data = np.empty(positions[-1], np.uint8)
     for batches, piece in pieces:
         frames.scatter(piece.data, piece.positions[:-1], piece.positions[1:], positions[batches], data)
-    return EncodedLog(data=data, positions=positions, losses=losses)
+    return EncodedLog(data=data, positions=positions, losses=dict(losses))
 
 
 def check_room(
     fmt: Format, records: Records, bounds: Int64, fields: BatchFields, positions: Int64, allowance: Allowance
 ) -> None:
-    """Raises CorruptLog before batches are written that take more than `allowance` has for them.
+    """Raise CorruptLog before batches are written that take more bytes than `allowance` has for them.
 
-    A record may take no byte where it comes from, and some in `fmt`. positions: where each batch was read.
+    A record that took no byte in its own format may take some in `fmt`. positions: where each batch was read.
     """
     batch = fmt.first_beyond(allowance.built_bytes, records, bounds, fields)
     if batch is not None:
@@ -100,38 +102,45 @@ def check_room(
 
 
 def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind]) -> int:
-    """How many plain bytes the codecs take when `write_batches` writes these batches."""
+    """Return how many plain bytes the codecs take in when `write_batches` writes these batches."""
     total = 0
-    for k, _, part, part_bounds, part_fields in _by_kind(records, bounds, fields, number):
-        fmt = kinds[k].fmt
-        if kinds[k].codec != "none":
-            parts = fmt.breakdown(part, part_bounds, part_fields)
+    for part in _by_kind(records, bounds, fields, number):
+        fmt = kinds[part.kind].fmt
+        if kinds[part.kind].codec != "none":
+            parts = fmt.breakdown(part.records, part.bounds, part.fields)
             total += sum(size for name, size in parts.items() if not name.startswith(fmt.bare_parts))
     return total
 
 
-def _by_kind(
-    records: Records, bounds: Int64, fields: BatchFields, number: Int64
-) -> Iterator[tuple[int, Int64, Records, Int64, BatchFields]]:
-    """Each kind's number, the numbers of its batches, and what they hold: records, bounds, fields."""
-    for k in np.unique(number).tolist():
-        batches = np.flatnonzero(number == k)
+class _KindPart(NamedTuple):
+    """The batches of one kind: its number, theirs, and what they hold."""
+
+    kind: int
+    batches: Int64
+    records: Records
+    bounds: Int64
+    fields: BatchFields
+
+
+def _by_kind(records: Records, bounds: Int64, fields: BatchFields, number: Int64) -> Iterator[_KindPart]:
+    for kind in np.unique(number).tolist():
+        batches = np.flatnonzero(number == kind)
         if len(batches) == len(number):
-            yield k, batches, records, bounds, fields
+            yield _KindPart(kind, batches, records, bounds, fields)
             continue
         counts = bounds[batches + 1] - bounds[batches]
         part = records.take(ranges(bounds[batches], counts))
-        yield k, batches, part, np.append(0, np.cumsum(counts)), fields.take(batches)
+        yield _KindPart(kind, batches, part, np.append(0, np.cumsum(counts)), fields.take(batches))
 
 
 def runs(numbers: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """From where to before where the same number stands."""
+    """Yield the first and the end of each run of the same number."""
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else []
     return pairwise(cuts)
 
 
 def chained(bounds: Sequence[Int64]) -> Int64:
-    """Boundaries that each begin at 0, one after another as one."""
+    """Join boundaries, each of which begins at 0, one after another."""
     starts = np.cumsum([0, *(int(part[-1]) for part in bounds)])
     parts = [part[:-1] + start for part, start in zip(bounds, starts, strict=False)]
     return np.concatenate([*parts, starts[-1:]]).astype(np.int64)

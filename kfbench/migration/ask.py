@@ -17,7 +17,7 @@ from kfbench.arrays import Int64
 from kfbench.batches import NO_FIELDS, BatchFields
 from kfbench.errors import KfbenchError, Refused
 from kfbench.log.inspect import Damage, segment_size
-from kfbench.log.segment import joined
+from kfbench.log.segment import join_records
 from kfbench.log.tail import nothing_in
 from kfbench.migration.bills import (
     GIB,
@@ -390,7 +390,7 @@ def _of_log(path: str | os.PathLike[str], most: Sample) -> Subject:
     if not batches:
         raise KfbenchError(f"{name}: {_nothing(found.parts[0].size_bytes, damage, is_log)}")
     # As often as it takes for the fixed cost of a call not to show.
-    once = joined(parts)
+    once = join_records(parts)
     room = most.size_bytes / max(once.shapes.payload_bytes, 1), most.batches / batches, most.records / records
     times = max(int(min(room)), 1)
     taken = once.take(np.tile(np.arange(records), times))

@@ -17,7 +17,7 @@ from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE
-from kfbench.log.segment import joined
+from kfbench.log.segment import join_records
 from kfbench.records import Records
 
 LATEST_MS: Final = 1 << 42  # the year 2109: what is later, or before 1970, is no time of a client
@@ -124,7 +124,7 @@ class Rebatcher:
     def add(self, given: Sent, last: bool = False) -> Iterator[Batches]:
         """The batches that are closed by now; with `last` all of them."""
         if self._waiting is not None:
-            records = joined([self._waiting.records, given.records])
+            records = join_records([self._waiting.records, given.records])
             given = Sent(records, np.concatenate([self._waiting.owners, given.owners]))
             self._waiting = None
         if not len(given.records):
