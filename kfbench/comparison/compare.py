@@ -58,7 +58,7 @@ class Lone(NamedTuple):
 class Comparison:
     """rows: that both have and that are compared. asked_the_same: profile, seed and filter are equal. mended: rows that
     were none and are numbers. lone: what only the first has, and only the second. resized: rows of another
-    number of records. unrecorded: columns that only one run knows. facts: what differs around the measurements."""
+    number of records. facts: what differs around the measurements."""
 
     runs: tuple[Run, Run]
     threshold: float
@@ -68,7 +68,6 @@ class Comparison:
     mended: tuple[Row, ...]
     lone: tuple[tuple[Lone, ...], tuple[Lone, ...]]
     resized: int
-    unrecorded: tuple[str, ...]
     facts: Mapping[str, tuple[Any, Any]]
     cpu: Agreement
 
@@ -120,7 +119,7 @@ class Comparison:
             "only_in_first": [_place(each.row, CELL) | _counted(each) for each in self.lone[0]],
             "only_in_second": [_place(each.row, CELL) | _counted(each) for each in self.lone[1]],
             "resized_rows": self.resized,
-            "unrecorded_columns": list(self.unrecorded),
+            "unrecorded_columns": [],  # all runs that are read have all columns
             "cpu": {
                 "threshold": self.threshold,
                 "left_out": self.cpu_left_out,
@@ -152,8 +151,7 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     )
     compared = np.ones(len(common), np.bool_) if asked_the_same else ~_resized(before, after)
     mended = compared & _is_ok(after) & ~_is_ok(before)
-    unrecorded = runs[0].columns ^ runs[1].columns
-    judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED, *unrecorded)]
+    judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED)]
     lone = (
         runs[0].table.take(pa.array([n for key, n in here.items() if key not in there], pa.int64())),
         runs[1].table.take(pa.array([n for key, n in there.items() if key not in here], pa.int64())),
@@ -167,7 +165,6 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         mended=tuple(after.filter(pa.array(mended)).to_pylist()),
         lone=(_cells(lone[0]), _cells(lone[1])),
         resized=int(np.count_nonzero(~compared)),
-        unrecorded=tuple(sorted(unrecorded)),
         facts=dict(_differing(*runs)),
         cpu=agreement(runs[0].table, _told_apart(*runs), threshold),
     )

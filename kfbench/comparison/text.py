@@ -69,8 +69,6 @@ def _exact(found: Comparison) -> Iterator[str]:
         yield f"{number(len(found.mended))} rows are numbers in B and were none in A."
     if found.resized:
         yield f"{number(found.resized)} rows are of another number of records in B, and are not compared."
-    if found.unrecorded:
-        yield f"Columns that only one of the runs knows are not compared: {', '.join(found.unrecorded)}."
 
 
 def _identity(row: Row) -> tuple[Any, ...]:

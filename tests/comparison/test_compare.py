@@ -374,15 +374,6 @@ def test_rows_of_other_records_are_counted_and_not_compared(against: Against, ro
     assert against(other).is_regression  # the same sweep has no business with other records
 
 
-def test_columns_that_a_run_does_not_know_are_named(rows: list[Row], tmp_path: Path) -> None:
-    runs = [stored(tmp_path, rows) for _ in range(2)]
-    (part,) = (runs[0].path / "measurements").iterdir()
-    pq.write_table(pq.read_table(part).drop_columns(["losses", "cache"]), part)
-    found = compare(runs[0].path, runs[1].path, threshold=0.03)
-    assert not found.is_regression and found.unrecorded == ("cache", "losses")
-    assert "not compared: cache, losses" in text(found)
-
-
 def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Row], tmp_path: Path) -> None:
     timed = [row for row in rows if row["kind"] == "cpu"]
     cold = [row | {"cache": "cold", "cpu_ns": times(9.0)(row["cpu_ns"])} for row in timed if row.get("cpu_ns")]

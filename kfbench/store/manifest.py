@@ -1,0 +1,142 @@
+"""The manifest of a run: the facts that reports need, and those that a continuation must share."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kfbench.errors import RunError
+from kfbench.measure.schema import SCHEMA_VERSION
+
+MANIFEST: Final = "manifest.json"
+RUNNING, COMPLETE = "running", "complete"
+# A run is continued by the sweep that began it: the facts that must be the same, and their names for users.
+SAME: Final = {
+    "profile_text": "the text of the profile",
+    "seed": "the seed",
+    "filter": "the filter",
+    "cell_budget_s": "the time budget of a cell",
+    "kfbench": "kfbench",
+    "code": "the code of kfbench",  # not its revision: a page of documentation changes that one, too
+    "libraries": "the libraries",
+    "codecs": "the codecs' libraries",
+}
+
+
+class _Grid(msgspec.Struct):
+    name: str
+    title: str
+    analysis: str
+
+
+class _Environment(msgspec.Struct):
+    packages: dict[str, str] = {}
+    git_revision: str | None = None
+
+
+class _Check(msgspec.Struct):
+    name: str
+    seen: float
+    limit: float
+    at_least: bool
+    passed: bool
+    goal: float | None
+    met: bool | None
+
+
+class _Noise(msgspec.Struct):
+    noisy: bool
+    seen: list[str]
+    hosts: dict[str, list[_Check]]
+
+
+class _Manifest(msgspec.Struct):
+    """The part of a manifest that a report reads; there is more in it."""
+
+    started: datetime
+    profile: str
+    command: str
+    environment: _Environment
+    grids: list[_Grid]
+    rows: int
+    analysis: str = ""
+    noise: _Noise | None = None
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest of a run of our schema, in any state. Raises RunError for anything else."""
+    file = path / MANIFEST
+    try:
+        manifest = json.loads(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunError(f"{path}: not a run: it has no {MANIFEST}") from None
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise RunError(f"{file}: cannot be read: {error}") from None
+    if not isinstance(manifest, dict) or "schema_version" not in manifest:
+        raise RunError(f"{file}: schema_version: missing, so this is no run of kfbench")
+    if manifest["schema_version"] != SCHEMA_VERSION:
+        raise RunError(
+            f"{file}: schema_version: {manifest['schema_version']}, this kfbench reads {SCHEMA_VERSION}; "
+            "measure again, or use the kfbench that wrote it"
+        )
+    return manifest
+
+
+def read_complete(path: Path) -> dict[str, Any]:
+    """Return the manifest of a complete run. Raises RunError."""
+    file, manifest = path / MANIFEST, read_manifest(path)
+    if manifest.get("state") != COMPLETE:
+        raise RunError(f"{file}: state: {manifest.get('state')}; the run was interrupted and is not reported on")
+    try:
+        msgspec.convert(manifest, _Manifest)
+    except msgspec.ValidationError as error:
+        raise RunError(f"{file}: {error}") from None
+    return manifest
+
+
+def check_resumable(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest of a run that a sweep of these facts may continue. Raises RunError for any other."""
+    file, manifest = path / MANIFEST, read_manifest(path)
+    if manifest.get("state") != RUNNING:
+        raise RunError(f"{file}: state: {manifest.get('state')}; only a run that was interrupted can be resumed")
+    for key, name in SAME.items():
+        if difference := _difference(name, manifest.get(key), facts.get(key)):
+            raise RunError(f"{file}: {key}: {difference}; a run is resumed by the sweep that began it")
+    return manifest
+
+
+def to_json(content: Mapping[str, Any]) -> str:
+    """Return the text of a manifest."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _difference(name: str, before: Any, now: Any) -> str:
+    """Return what is not the same, in words; empty where nothing differs."""
+    if before == now:
+        return ""
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = [key for key in before | now if before.get(key) != now.get(key)]
+        changes = ", ".join(f"{key} {_then_now(before.get(key), now.get(key))}" for key in keys)
+        return f"{name} are not the same: {changes}"
+    if isinstance(before, str) and isinstance(now, str) and "\n" in before + now:
+        lines = zip_longest(before.splitlines(), now.splitlines())
+        for number, (old, new) in enumerate(lines, 1):
+            if old != new:
+                return f"{name} is not the same: line {number}: {_then_now(old, new)}"
+    return f"{name} is not the same: {_then_now(before, now)}"
+
+
+def _then_now(before: Any, now: Any) -> str:
+    return f"{_shown(before)} then, {_shown(now)} now"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        value = " and ".join(map(str, value)) or None
+    return "none" if value is None else str(value)

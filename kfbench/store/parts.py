@@ -1,0 +1,81 @@
+"""The parts of a run's measurements: Parquet files of one schema."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kfbench.errors import RunError
+from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION
+
+MEASUREMENTS: Final = "measurements"
+PART, PASSING = "part-", "passing-"
+
+
+class SoundParts(NamedTuple):
+    """The rows of the parts that can be read, and the parts that cannot."""
+
+    rows: pa.Table
+    damaged: list[Path]
+
+
+def parts_of(run: Path) -> list[Path]:
+    """Return the parts of a run, or the one file of a report."""
+    one = run / f"{MEASUREMENTS}.parquet"
+    return [one] if one.is_file() else sorted((run / MEASUREMENTS).glob("*.parquet"))
+
+
+def read_parts(parts: Sequence[Path]) -> pa.Table:
+    """Return the rows of all these parts. Raises RunError."""
+    return pa.concat_tables([_read(part) for part in parts])
+
+
+def sound_rows(run: Path) -> pa.Table:
+    """Return the rows of an unfinished run that `resume_run` would find. Nothing is touched."""
+    return sound_parts(run).rows
+
+
+def sound_parts(run: Path) -> SoundParts:
+    """Read the parts of an unfinished run that can be read."""
+    tables, damaged = [SCHEMA.empty_table()], []
+    for part in sorted((run / MEASUREMENTS).glob(f"{PART}*.parquet")):
+        try:
+            tables.append(_read(part))
+        except RunError:
+            damaged.append(part)
+    return SoundParts(pa.concat_tables(tables), damaged)
+
+
+def set_damaged_aside(run: Path) -> SoundParts:
+    """Rename damaged parts, and remove half written files and errors of a busy moment."""
+    rows, damaged = sound_parts(run)
+    renamed = [part.rename(part.with_suffix(".damaged")) for part in damaged]
+    measurements = run / MEASUREMENTS
+    for each in (*run.glob("*.tmp"), *measurements.glob("*.tmp"), *measurements.glob(f"{PASSING}*.parquet")):
+        each.unlink()
+    return SoundParts(rows, renamed)
+
+
+def _read(part: Path) -> pa.Table:
+    """Read one part. Raises RunError for other columns than ours, and for values that are not as they were written."""
+    try:
+        _check_columns(part, pq.read_schema(part))
+        return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a name that is no text any more
+        raise RunError(f"{part}: cannot be read: {' '.join(str(error).split())}") from None
+
+
+def _check_columns(part: Path, schema: pa.Schema) -> None:
+    for field in schema:
+        at = SCHEMA.get_field_index(field.name)
+        if at < 0 or not field.equals(SCHEMA.field(at)):
+            raise RunError(f"{part}: column {field.name}: not of schema {SCHEMA_VERSION}")
+    if missing := [name for name in SCHEMA.names if name not in schema.names]:
+        raise RunError(
+            f"{part}: no column {', '.join(missing)}: the run is older than this kfbench reads; measure again, or use "
+            "the kfbench that wrote it"
+        )
+    if schema.names != SCHEMA.names:
+        raise RunError(f"{part}: its columns are not in the order of schema {SCHEMA_VERSION}")

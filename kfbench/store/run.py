@@ -1,0 +1,47 @@
+"""A complete run, opened for reading."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kfbench.errors import RunError
+from kfbench.measure.schema import IDENTITY
+from kfbench.store.manifest import MANIFEST, read_complete
+from kfbench.store.parts import parts_of, read_parts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A complete run, or the copy of one in a published report."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All rows, kfbench.measure.schema.SCHEMA, in a fixed order."""
+        table = read_parts(parts_of(self.path))
+        if len(table) != self.manifest["rows"]:
+            raise RunError(f"{self.path}: measurements: {len(table)} rows, {MANIFEST} says {self.manifest['rows']}")
+        return table.sort_by([(name, "ascending") for name in IDENTITY])
+
+    def measurements(self) -> "pd.DataFrame":
+        """Return all rows as a pandas frame. level is Int32; other integers with nulls are float64 with NaN."""
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame.astype({"level": "Int32"})
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a run, or a published report's copy of one. Raises RunError unless it is complete and of our schema."""
+    path = Path(path)
+    manifest = read_complete(path)
+    if not parts_of(path):
+        raise RunError(f"{path}: measurements: missing")
+    return Run(path=path, manifest=manifest)

@@ -1,0 +1,218 @@
+"""A run that is being written: begun, resumed, completed."""
+
+import errno
+import fcntl
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kfbench.errors import RunError
+from kfbench.measure.schema import IDENTITY, SCHEMA, SCHEMA_VERSION
+from kfbench.store.manifest import COMPLETE, MANIFEST, RUNNING, check_resumable, to_json
+from kfbench.store.parts import MEASUREMENTS, PART, PASSING, set_damaged_aside
+from kfbench.store.run import Run
+
+LOCK: Final = "lock"  # held by the process that writes the run; the kernel frees it when that process dies
+
+
+class RunWriter:
+    """A run that is being written; `create_run` or `resume_run` makes one, `complete` ends it.
+
+    A context manager: at its end another process may write the run.
+
+    Args:
+        found: the rows that were there when the run was resumed.
+        damaged: the parts that could not be read, with their new names.
+    """
+
+    def __init__(
+        self, path: Path, manifest: Mapping[str, Any], lock: int, found: pa.Table, damaged: list[Path]
+    ) -> None:
+        self.path = path
+        self.found = found
+        self.damaged = damaged
+        self.counts: Counter[str] = Counter()  # rows by status
+        self.hosts: set[str] = set()
+        self._manifest: dict[str, Any] = dict(manifest)
+        self._lock: int | None = lock
+        self._keys: set[int] = set()
+        numbers = [part.stem.rpartition("-")[2] for part in (path / MEASUREMENTS).iterdir()]
+        self._next_part = 1 + max((int(number) for number in numbers if number.isdecimal()), default=-1)
+        self._started = time.monotonic()
+        self._count(found, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The manifest as it is on disk while the run is being written."""
+        return self._manifest
+
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Add facts to the manifest of the unfinished run: they outlive a session that dies. Raises RunError."""
+        self._manifest |= facts
+        self._write_manifest(self._manifest)
+
+    def add(self, rows: pa.Table, *, passing: bool = False) -> None:
+        """Write one part of the measurements, in whole or not at all. Without rows there is none.
+
+        passing: errors of a busy moment, which a resumed run drops. Raises RunError for a row that the run has already,
+        and where the part cannot be written.
+        """
+        if not rows.num_rows:
+            return
+        part = self.path / MEASUREMENTS / f"{PASSING if passing else PART}{self._next_part:05d}.parquet"
+        rows = rows.cast(SCHEMA)
+        self._count(rows, part)
+        with self._writing(part) as beside:
+            pq.write_table(rows, beside, compression="zstd", write_page_checksum=True)
+        self._next_part += 1
+
+    def complete(self, facts: Mapping[str, Any]) -> Run:
+        """End the run: `facts` join the manifest, which then says complete. Raises RunError."""
+        facts = {**facts, "rows": self.counts.total(), "duration_s": round(time.monotonic() - self._started, 1)}
+        manifest = {**self._manifest, **facts, "state": COMPLETE, "finished": _now()}
+        self._write_manifest(manifest)
+        with suppress(OSError):
+            (self.path / LOCK).unlink()
+        self.__exit__()
+        return Run(path=self.path, manifest=manifest)
+
+    def _count(self, rows: pa.Table, part: Path) -> None:
+        keys = [hash(repr(key)) for key in zip(*(rows[name].to_pylist() for name in IDENTITY), strict=True)]
+        if len(set(keys)) < len(keys) or not self._keys.isdisjoint(keys):
+            raise RunError(f"{part}: a row is there already: the run would have it twice")
+        self._keys.update(keys)
+        self.counts.update(rows["status"].to_pylist())
+        self.hosts.update(host for host in rows["host"].to_pylist() if host is not None)
+
+    def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        with self._writing(self.path / MANIFEST) as beside:
+            beside.write_text(to_json(manifest), encoding="utf-8")
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[Path]:
+        """Give a file beside the wanted one, and then put it in its place."""
+        beside = path.with_suffix(".tmp")
+        try:
+            yield beside
+            _settle(beside, path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            why = os.strerror(error.errno) if error.errno else error
+            raise RunError(f"{path}: cannot be written: {why}; --resume {self.path} continues the run") from None
+
+
+def check_place(out: Path) -> None:
+    """Raise RunError where it is plain that no run can be written under `out`. Nothing is touched.
+
+    `create_run` finds the other obstacles, when everything else is there.
+    """
+    place = runs = out / "runs"
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        why = errno.ENOTDIR
+    elif os.statvfs(place).f_flag & os.ST_RDONLY:
+        why = errno.EROFS
+    elif not os.access(place, os.W_OK | os.X_OK):
+        why = errno.EACCES
+    else:
+        return
+    raise RunError(f"{runs}: no run can be written here: {os.strerror(why)}")
+
+
+def create_run(out: Path, facts: Mapping[str, Any]) -> RunWriter:
+    """Begin a run OUT/runs/<date>.<n>/, with the first n that is free. `facts` go into its manifest.
+
+    Raises RunError when the folder cannot be written.
+    """
+    runs = out / "runs"
+    started = _now()
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        path = _new_folder(runs, started[:10])
+        (path / MEASUREMENTS).mkdir()
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        own = {"schema_version": SCHEMA_VERSION, "state": RUNNING, "started": started}
+        manifest = {**own, **facts, **own}  # first in the file; and `facts` may be those of another run
+        _write_manifest(path, manifest)
+    except OSError as error:
+        raise RunError(f"{runs}: no run can be written here: {error.strerror}") from None
+    return RunWriter(path, manifest, lock, SCHEMA.empty_table(), [])
+
+
+def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, Any]) -> RunWriter:
+    """Continue an interrupted run with a sweep of the same facts.
+
+    again: the facts of this continuation, one more item of `resumed` in the manifest. Damaged parts are set aside. Half
+    written files and errors of a busy moment go. Raises RunError, and touches nothing, for a run that is complete, of
+    another schema, of another sweep (see SAME), or still being written.
+    """
+    path = Path(path)
+    check_resumable(path, facts)
+    try:
+        lock = os.open(path / LOCK, os.O_RDWR)
+    except OSError as error:
+        raise RunError(f"{path / LOCK}: cannot be opened: {error.strerror}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        manifest = check_resumable(path, facts)  # it may have been completed since
+        rows, damaged = set_damaged_aside(path)
+        manifest["resumed"] = [*manifest.get("resumed", []), {"at": _now(), **again}]
+        _write_manifest(path, manifest)
+        return RunWriter(path, manifest, lock, rows, damaged)
+    except BaseException as error:
+        os.close(lock)
+        if isinstance(error, BlockingIOError):
+            raise RunError(f"{path}: another process is writing this run") from None
+        if isinstance(error, OSError):
+            raise RunError(f"{error.filename or path}: cannot be written: {error.strerror}") from None
+        raise
+
+
+def _new_folder(runs: Path, date: str) -> Path:
+    """Make a new folder. mkdir decides: two processes that start at once get two runs."""
+    n = 1
+    while True:
+        path = runs / f"{date}.{n}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            n += 1
+        else:
+            return path
+
+
+def _write_manifest(run: Path, manifest: Mapping[str, Any]) -> None:
+    path = run / MANIFEST
+    beside = path.with_suffix(".tmp")
+    beside.write_text(to_json(manifest), encoding="utf-8")
+    _settle(beside, path)
+
+
+def _settle(beside: Path, path: Path) -> None:
+    """Put a file on disk, then rename it: after a power cut there is the old file or the new one, never half of it."""
+    with beside.open("rb") as file:
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
