@@ -9,7 +9,7 @@ from kfbench.cli.output import complain
 
 if TYPE_CHECKING:
     from kfbench.log.inspect import Inspection
-    from kfbench.whatif.tally import Source
+    from kfbench.whatif.source import Source
 
 
 def fail_on_damage(sources: "Iterable[Source | Inspection]", unread: Iterable[str] = ()) -> None:

@@ -123,8 +123,9 @@ def what_if(
 ) -> None:
     """Your log in every format, codec and other batches: what would be saved, field by field, and per month."""
     from kfbench.migration.bills import Prices, Traffic
-    from kfbench.whatif.ask import SAMPLE_BYTES, batchings_of, what_if
+    from kfbench.whatif.ask import SAMPLE_BYTES, what_if
     from kfbench.whatif.month import rate_of_user
+    from kfbench.whatif.rebatch import batchings_of
     from kfbench.whatif.text import render_text
 
     arms.check()

@@ -11,7 +11,7 @@ from kfbench.sources import Columns, Skipped
 from kfbench.whatif.break_even import Crossing
 from kfbench.whatif.month import Month, Rate, month
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tally import Source, saving
+from kfbench.whatif.source import Source, saving
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,41 @@
-"""From how many records a batch one format takes fewer bytes than another, on records that were tallied.
+"""Batch sizes from which one format takes fewer bytes than another, on the records of a tally.
 
-What counts is what a format takes beside the keys, values and headers that it carries: one that cannot carry headers
-does not win by leaving them out.
+The sizes compared are those beside the keys, values and headers that a format carries: a format that cannot carry
+headers does not win by leaving them out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.whatif.tally import UNIFORM, Tally
 
-SINGLE = ("v0", "v1")  # every plain message stands alone: their size does not depend on the batch
+SINGLE = ("v0", "v1")  # every plain message stands alone: its size does not depend on the batch
+
+
+class Bracket(NamedTuple):
+    """Two neighbouring levels: something does not hold at `after` and holds from `at` on.
+
+    after None: it holds from the smallest level on. at None: it does not hold at the largest.
+    """
+
+    after: int | None
+    at: int | None
+
+
+def bracket(levels: Sequence[int], holds: Sequence[bool]) -> Bracket:
+    """Return where something holds from on. holds: for each level, levels ascending."""
+    last_not = max((i for i, each in enumerate(holds) if not each), default=-1)
+    return Bracket(
+        after=levels[last_not] if last_not >= 0 else None,
+        at=levels[last_not + 1] if last_not + 1 < len(levels) else None,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """`format` takes fewer bytes than `other` from `at` records a batch on, and not yet at `after`, the largest number
-    below it that was measured. after None: from the smallest on; at None: never, up to the largest."""
+    """`format` takes fewer bytes than `other` from `at` records per batch on; after, at: see `Bracket`."""
 
     format: str
     other: str
@@ -25,7 +44,7 @@ class Crossing:
 
     @property
     def words(self) -> str:
-        """5; 11-12; always; never."""
+        """The batch sizes in words: 5; 11-12; always; never."""
         if self.at is None:
             return "never"
         if self.after is None:
@@ -33,23 +52,17 @@ class Crossing:
         return f"{self.at:,}" if self.at == self.after + 1 else f"{self.after + 1:,}-{self.at:,}"
 
 
-def break_evens(found: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
-    """Each batched format against v0, v1 and v2, as far as they are among the formats."""
-    levels = [level for level in UNIFORM if found.uniform_records[level]]
+def break_evens(tally: Tally, formats: tuple[str, ...]) -> Iterator[Crossing]:
+    """Compare each batched format with v0, v1 and v2, as far as they are among the formats."""
+    levels = [level for level in UNIFORM if tally.uniform_records[level]]
     for name in formats:
         for other in formats:
             if not levels or name == other or name in SINGLE or other not in (*SINGLE, BASE_FORMAT):
                 continue
-            fewer = [overhead_bytes(found, level, name) < overhead_bytes(found, level, other) for level in levels]
-            first = len(fewer) - next((i for i, each in enumerate(reversed(fewer)) if not each), len(fewer))
-            yield Crossing(
-                format=name,
-                other=other,
-                after=levels[first - 1] if first else None,
-                at=levels[first] if first < len(levels) else None,
-            )
+            is_smaller = [overhead_bytes(tally, level, name) < overhead_bytes(tally, level, other) for level in levels]
+            yield Crossing(format=name, other=other, **bracket(levels, is_smaller)._asdict())
 
 
-def overhead_bytes(found: Tally, level: int, name: str) -> int:
-    """What the format takes beside the payload that it carries, in batches of `level` records."""
-    return found.uniform[level, name] - found.uniform_payload[level, FORMATS[name].capabilities.headers]
+def overhead_bytes(tally: Tally, level: int, name: str) -> int:
+    """Return the bytes of a format beside the payload that it carries, in batches of `level` records."""
+    return tally.uniform[level, name] - tally.uniform_payload[level, FORMATS[name].capabilities.headers]

@@ -11,8 +11,9 @@ from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.kernels import CACHE_FOLDER, COMPILED
 from kfbench.sources import find
 from kfbench.sweep.host.compiling import CODECS, DONE, Call, Names, by_family, compile_in_processes, sample_records
+from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tally import Question, tally
+from kfbench.whatif.tally import tally
 
 
 def compile_for_what_if(formats: Collection[str] | None, console: Console) -> None:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from kfbench.errors import InvalidConfig
 from kfbench.migration.bills import DAYS_A_MONTH, Bill, Load, Prices, Traffic, bill
 from kfbench.whatif.record_times import Times
-from kfbench.whatif.tally import Source
+from kfbench.whatif.source import Source
 
 DAY_MS: Final = 86_400_000
 DAY_S: Final = 86_400

@@ -1,12 +1,13 @@
 """The same records in other batches: as a producer with another linger.ms and batch.size would send them.
 
-Every producer has an accumulator for each partition: producers with an id are told apart by it, all others are taken
-for one. Offsets are then without holes. Sources: KafkaProducer's `RecordAccumulator`, `ProducerBatch.tryAppend`.
+Every producer has an accumulator for each partition. Each producer id is one producer; records without an id are of one
+producer together. The new offsets have no holes. Sources: KafkaProducer's `RecordAccumulator`,
+`ProducerBatch.tryAppend`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,13 +21,13 @@ from kfbench.layouts import NO_SEQUENCE
 from kfbench.log.segment import join_records
 from kfbench.records import Records
 
-LATEST_MS: Final = 1 << 42  # the year 2109: what is later, or before 1970, is no time of a client
-# A time that is further ahead than AHEAD_MS of most of the records that follow it is a wrong one, not a clock's.
+LATEST_MS: Final = 1 << 42  # the year 2109; no client has a later time, or one before 1970
+# A time more than AHEAD_MS ahead of most of the records that follow it is wrong: no clock showed it.
 AHEAD_MS: Final = 3_600_000
-FOLLOWING: Final = 32  # records that are looked at; a quarter of them have to confirm it
-OPEN_BYTES: Final = 32 << 20  # of records that wait for their batch to close: beyond it all are closed
+FOLLOWING: Final = 32  # records that are compared; a quarter of them must confirm a time
+OPEN_BYTES: Final = 32 << 20  # of records that wait for their batch to close; beyond it all batches are closed
 
-# What the batch of a record says of its producer and its broker.
+# Fields of a record's batch that name its producer and its broker.
 OWNER: Final = np.dtype(
     [
         ("producer_id", np.int64),
@@ -45,7 +46,7 @@ OF_BATCHES: Final = tuple(name for name in OWNER.names or () if name != "partiti
 
 @dataclass(frozen=True, order=True)
 class Batching:
-    """How a producer makes batches. batch_size_bytes: uncompressed (a producer that compresses fits more into it).
+    """A producer's settings for batches. batch_size_bytes: uncompressed (a producer that compresses fits more into it).
 
     Raises InvalidConfig.
     """
@@ -64,8 +65,24 @@ class Batching:
             raise InvalidConfig(f"batch_size_bytes: {self.batch_size_bytes} is not 0 to {(1 << 31) - 1}")
 
 
+# The defaults of Kafka 4, and two steps towards fewer and larger batches.
+BATCHINGS: Final = (Batching(5.0, 16 << 10), Batching(20.0, 64 << 10), Batching(100.0, 256 << 10))
+
+
+def batchings_of(lingers_ms: Sequence[float] | None, batch_sizes: Sequence[int] | None) -> tuple[Batching, ...] | None:
+    """Return all pairs, with Kafka 4's default where one list is not given; None where neither is.
+
+    Raises InvalidConfig.
+    """
+    if not lingers_ms and not batch_sizes:
+        return None
+    default = BATCHINGS[0]
+    pairs = product(lingers_ms or [default.linger_ms], batch_sizes or [default.batch_size_bytes])
+    return tuple(dict.fromkeys(Batching(float(linger_ms), size) for linger_ms, size in pairs))
+
+
 class Batches(NamedTuple):
-    """Records in batches: what formats take."""
+    """Records in batches, as formats take them."""
 
     records: Records
     bounds: Int64
@@ -73,7 +90,7 @@ class Batches(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Records of clients, one OWNER row each: offsets and batches are still to come."""
+    """Records of clients, one OWNER row each; they have no offsets and no batches yet."""
 
     records: Records
     owners: NDArray[np.void]
@@ -82,7 +99,7 @@ class Sent(NamedTuple):
         return Sent(self.records.take(indices), self.owners[indices])
 
     def batched(self, bounds: Int64) -> Batches:
-        """Batches with these boundaries, offsets from 0, each with the fields of its first record."""
+        """Make batches with these boundaries and offsets from 0. A batch has the fields of its first record."""
         first = self.owners[bounds[:-1]]
         columns: dict[str, Any] = {name: first[name] for name in OF_BATCHES}
         fields = BatchFields(**columns)
@@ -92,7 +109,7 @@ class Sent(NamedTuple):
 def sent(
     records: Records, bounds: Int64 | None, fields: BatchFields, partitions: NDArray[np.int32] | None = None
 ) -> Sent:
-    """What clients sent of these batches: all but control records. partitions int32[n]: None: one for all."""
+    """Return the records that clients sent: all but control records. partitions int32[n]; None: one for all."""
     batches = 1 if bounds is None else len(bounds) - 1
     counts = np.array([len(records)]) if bounds is None else np.diff(bounds)
     rows = np.broadcast_to(fields.over(batches), batches)
@@ -109,10 +126,22 @@ def sent(
     return found.at(np.flatnonzero(~rows["is_control"][batch])) if rows["is_control"].any() else found
 
 
-class Rebatcher:
-    """Makes batches of records that come piece by piece: a batch that may still take a record waits for the next.
+class _Cut(NamedTuple):
+    """Records cut into batches.
 
-    ahead: of the records given back, those whose time is ahead of what follows and did not move the clock.
+    bounds: int64[batches + 1]. is_closed: bool[batches]; no later record can enter the batch: it is not the last of its
+    producer. is_ahead: bool[records].
+    """
+
+    bounds: Int64
+    is_closed: NDArray[np.bool_]
+    is_ahead: NDArray[np.bool_]
+
+
+class Rebatcher:
+    """Makes batches of records that come piece by piece. A batch that may still take a record waits for the next piece.
+
+    ahead: records given back whose time is ahead of those that follow; it did not move the clock.
     """
 
     def __init__(self, batching: Batching) -> None:
@@ -122,7 +151,7 @@ class Rebatcher:
         self._clocks_us: dict[Any, int] = {}
 
     def add(self, given: Sent, last: bool = False) -> Iterator[Batches]:
-        """The batches that are closed by now; with `last` all of them."""
+        """Yield the batches that are closed by now; with `last` all of them."""
         if self._waiting is not None:
             records = join_records([self._waiting.records, given.records])
             given = Sent(records, np.concatenate([self._waiting.owners, given.owners]))
@@ -142,34 +171,33 @@ class Rebatcher:
         if len(bounds) > 1:
             yield given.batched(bounds.astype(np.int64))
 
-    def _batches(self, given: Sent, starts: Int64) -> tuple[Int64, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Boundaries int64[batches + 1], which batches no later record can enter (all but each producer's last), and
-        which records are ahead."""
+    def _batches(self, given: Sent, starts: Int64) -> "_Cut":
+        """Cut the records of each producer into batches."""
         linger_us, shapes = round(self._batching.linger_ms * 1000), given.records.shapes
         times_us = np.clip(shapes.timestamps_ms, 0, LATEST_MS) * 1000
         ahead = np.zeros(len(times_us), np.bool_)
         producers = given.owners[starts[:-1]][list(PRODUCER)].tolist()
         for producer, (first, end) in zip(producers, pairwise(starts.tolist()), strict=True):
-            # What waits comes again, and with what follows it a time may turn out to be a wrong one: so the clock's.
+            # Records that wait come again. With those that follow, a time may turn out to be wrong: so may the clock.
             shown = np.append(self._clocks_us.get(producer, times_us[first]), times_us[first:end])
             wrong = _ahead(shown)
             shown[wrong] = 0
             ahead[first:end] = wrong[1:]
             times_us[first:end] = np.maximum.accumulate(shown)[1:]  # a clock does not run back
-        # What lies further apart than linger is so in any distance; so do two producers in one call.
+        # Any gap longer than linger closes a batch; the same gap separates two producers.
         gaps_us = np.minimum(np.diff(times_us, prepend=times_us[:1]), linger_us + 1)
         gaps_us[starts[1:-1]] = linger_us + 1
         bounds = np.empty(len(times_us) + 1, np.int64)
         batches = linger(np.cumsum(gaps_us), shapes.columns, linger_us, self._batching.batch_size_bytes, 1.0, bounds)
         bounds = bounds[: batches + 1]
         is_last = np.isin(bounds[1:], starts[1:])
-        # Records that wait come again with what follows them, in time with it.
+        # Records that wait come again: the clock goes back to the start of their batch.
         self._clocks_us |= dict(zip(producers, times_us[bounds[:-1][is_last]].tolist(), strict=True))
-        return bounds, ~is_last, ahead
+        return _Cut(bounds, ~is_last, ahead)
 
 
 def _ahead(times_us: Int64) -> NDArray[np.bool_]:
-    """Which times fewer than a quarter of the FOLLOWING records come near, or go beyond: the last one never is."""
+    """Mark times that fewer than a quarter of the FOLLOWING records come near or pass. The last is never marked."""
     ahead = np.zeros(len(times_us), np.bool_)
     if not (np.diff(np.maximum.accumulate(times_us)) > AHEAD_MS * 1000).any() and (
         times_us[0] - times_us.min() <= AHEAD_MS * 1000
@@ -183,7 +211,7 @@ def _ahead(times_us: Int64) -> NDArray[np.bool_]:
 
 
 def _by_producer(given: Sent) -> tuple[Sent, Int64]:
-    """The records of each producer and partition together, in their order, and where they begin: int64[k + 1]."""
+    """Sort the records by producer and partition, else in their order; return them and each start: int64[k + 1]."""
     keys = [given.owners[name] for name in PRODUCER]
     if all((key == key[0]).all() for key in keys):
         return given, np.array([0, len(given.records)])

@@ -1,7 +1,7 @@
-"""When the records of a log were made, as sums that add up over its parts, and the time that their bulk spans.
+"""The times of a log's records, as sums that add up over its parts, and the time that their bulk spans.
 
-A histogram of at most MOST_BINS bins that hold something. Bins are 2**shift ms wide, and the width is the least that
-gives so few: it follows from the records alone, not from the order in which parts are added.
+The sums are a histogram of at most MOST_BINS bins that are not empty. Bins are 2**shift ms wide. The width is the least
+that gives so few bins: it depends on the records alone, not on the order in which parts are added.
 """
 
 from collections.abc import Mapping
@@ -15,20 +15,28 @@ from kfbench.arrays import Int64
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.whatif.rebatch import LATEST_MS
 
-FIRST_SHIFT: Final = 10  # 1,024 ms: a sixtieth of the shortest span that says anything
+FIRST_SHIFT: Final = 10  # 1,024 ms: a sixtieth of the shortest span that gives a rate
 MOST_BINS: Final = 512
-ENDS: Final = 50  # at either end, one in so many records may have any time
+ENDS: Final = 50  # one in 50 records at either end is left out of the bulk
 
 
 def moment(time_ms: int) -> str:
-    """A time as people read it, in UTC; what no clock shows as a number."""
+    """Return a time as a date in UTC, or as a number where no clock shows it."""
     if not 0 <= time_ms <= LATEST_MS:
         return f"{time_ms} ms"
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
+class Bin(NamedTuple):
+    """The first and the last time in a bin of the histogram, and its records."""
+
+    first_ms: int
+    last_ms: int
+    records: int
+
+
 class Bulk(NamedTuple):
-    """The times of all records but those at the ends, and which share of all records they are."""
+    """The first and the last time without the records at the ends. share: of all records, left in."""
 
     first_ms: int
     last_ms: int
@@ -37,11 +45,11 @@ class Bulk(NamedTuple):
 
 @dataclass(frozen=True)
 class Times:
-    """bins: number of the bin -> (first, last, records), in ms since 1970. strange: records whose time is 0, before
-    1970 or after LATEST_MS, which are in no bin; records without a time are nowhere."""
+    """The histogram. bins: number of the bin -> `Bin`. strange: records in no bin, because their time is 0, before 1970
+    or after LATEST_MS. Records without a time are not counted."""
 
     shift: int = FIRST_SHIFT
-    bins: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+    bins: Mapping[int, Bin] = field(default_factory=dict)
     strange: int = 0
 
     @classmethod
@@ -56,7 +64,7 @@ class Times:
         ends = np.append(starts[1:], len(ordered))
         columns = (ordered[starts] >> shift, ordered[starts], ordered[ends - 1], ends - starts)
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        return cls(shift, {number: (first, last, records) for number, first, last, records in rows}, strange)
+        return cls(shift, {number: Bin(*row) for number, *row in rows}, strange)
 
     def plus(self, other: Self) -> Self:
         shift = max(self.shift, other.shift)
@@ -65,36 +73,36 @@ class Times:
         return type(self)(shift, bins, self.strange + other.strange)
 
     def bulk(self) -> Bulk | None:
-        """Without the first and the last one in ENDS, one record at least where there are four; None: no times."""
+        """Leave out one record in ENDS at either end, at least one where there are four. None: there are no times."""
         bins = sorted(self.bins.values())
         if not bins:
             return None
-        records = sum(number for _, _, number in bins)
-        may_go = max(records // ENDS, records > 3)
-        first, end = _beyond([number for *_, number in bins], may_go), len(bins)
-        end -= _beyond([number for *_, number in reversed(bins)], may_go)
-        kept = bins[first:end]
-        return Bulk(kept[0][0], kept[-1][1], sum(number for *_, number in kept) / records)
+        counts = [each.records for each in bins]
+        most_left_out = max(sum(counts) // ENDS, sum(counts) > 3)
+        first, end = _leading(counts, most_left_out), len(bins) - _leading(counts[::-1], most_left_out)
+        return Bulk(bins[first].first_ms, bins[end - 1].last_ms, sum(counts[first:end]) / sum(counts))
 
 
 def _starts(numbers: Int64) -> Int64:
     return np.flatnonzero(np.diff(numbers, prepend=-1))
 
 
-def _merged(each: tuple[Times, ...], shift: int) -> dict[int, tuple[int, int, int]]:
-    bins: dict[int, tuple[int, int, int]] = {}
-    for times in each:
-        for number, (first, last, records) in times.bins.items():
-            there = bins.get(to := number >> (shift - times.shift), (first, last, 0))
-            bins[to] = min(there[0], first), max(there[1], last), there[2] + records
+def _merged(parts: tuple[Times, ...], shift: int) -> dict[int, Bin]:
+    bins: dict[int, Bin] = {}
+    for times in parts:
+        for number, each in times.bins.items():
+            wider = number >> (shift - times.shift)
+            known = bins.get(wider) or each._replace(records=0)
+            first_ms, last_ms = min(known.first_ms, each.first_ms), max(known.last_ms, each.last_ms)
+            bins[wider] = Bin(first_ms, last_ms, known.records + each.records)
     return bins
 
 
-def _beyond(numbers: list[int], may_go: int) -> int:
-    """How many of them together are `may_go` at most."""
-    gone = 0
-    for i, number in enumerate(numbers):
-        gone += number
-        if gone > may_go:
+def _leading(counts: list[int], limit: int) -> int:
+    """Return how many leading counts add up to `limit` at most."""
+    total = 0
+    for i, count in enumerate(counts):
+        total += count
+        if total > limit:
             return i
-    return len(numbers)
+    return len(counts)

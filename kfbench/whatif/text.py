@@ -12,7 +12,7 @@ from kfbench.whatif.answer import Arm, WhatIf
 from kfbench.whatif.month import Stream
 from kfbench.whatif.rebatch import AHEAD_MS, Batching
 from kfbench.whatif.record_times import moment
-from kfbench.whatif.tally import Source, saving
+from kfbench.whatif.source import Source, saving
 
 OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted in records' items; others are of batches
 MOST_FILES: Final = 20  # one line each; more are summed by topic

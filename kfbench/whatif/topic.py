@@ -11,13 +11,14 @@ import pyarrow as pa
 from kfbench.errors import KfbenchError
 from kfbench.sources import Found, Part, Skipped
 from kfbench.sources.topic import NO_LEADER, Topic, TopicPartition, by_partition
-from kfbench.whatif.tally import Question, Tally, tally
+from kfbench.whatif.question import Question
+from kfbench.whatif.tally import Tally, tally
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def tallied_topic(
+def tally_topic(
     topic: Topic,
     question_for: Callable[[tuple[Part, ...]], Question],
     connector: str | None = None,

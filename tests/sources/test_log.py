@@ -19,7 +19,8 @@ ROOM_BYTES = 320 << 20  # a worker may have 1 GiB, of which the interpreter and 
 MEASURE = """\
 import sys
 from pathlib import Path
-from kfbench.whatif.tally import Question, tally
+from kfbench.whatif.question import Question
+from kfbench.whatif.tally import tally
 from kfbench.sources.log import Segment
 
 def peak_bytes():

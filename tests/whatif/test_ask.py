@@ -19,7 +19,7 @@ from kfbench.errors import IllegalCombination, InvalidConfig, KfbenchError
 from kfbench.formats import FORMATS
 from kfbench.sources import Columns, Skipped, find
 from kfbench.sweep.spark import tasks
-from kfbench.whatif import ask
+from kfbench.whatif import tally_all
 from kfbench.whatif.answer import Sample
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.page import render
@@ -520,13 +520,13 @@ def test_spark_is_for_many_files_where_there_are_java_and_the_extra(
     asked: dict[str, Any] = {"formats": ["v2"], "codecs": ["none"], "batchings": []}
     small = what_if(tmp_path, **asked)
     monkeypatch.setattr(tasks, "mapped", refused)
-    monkeypatch.setattr(ask, "LOCAL_BYTES", 1)
+    monkeypatch.setattr(tally_all, "LOCAL_BYTES", 1)
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked)
     assert what_if(tmp_path / f"{0:020}.log", **asked).records == small.records // 2  # one task: nothing to share out
     for name, absent in (("java_home", lambda: None), ("has_extra", lambda _: False)):
         with monkeypatch.context() as without:
-            without.setattr(ask, name, absent)
+            without.setattr(tally_all, name, absent)
             assert what_if(tmp_path, **asked) == small
     with pytest.raises(AssertionError, match="Spark was asked"):
         what_if(tmp_path, **asked, master="local[1]")

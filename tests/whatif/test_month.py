@@ -12,7 +12,7 @@ from kfbench.migration.bills import DAYS_A_MONTH, GIB, Cost, Costs, Prices, Traf
 from kfbench.migration.plans import find, operations
 from kfbench.whatif.month import month, rate_of, rate_of_user
 from kfbench.whatif.record_times import Times
-from kfbench.whatif.tally import Source
+from kfbench.whatif.source import Source
 
 DAY_MS = 86_400_000
 

@@ -14,8 +14,10 @@ from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.log.inspect import Damage
 from kfbench.sources import Chunk, Part, find
 from kfbench.whatif.break_even import Crossing, break_evens
+from kfbench.whatif.estimate import Drawn
+from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tally import UNIFORM_TIMES, Drawn, Question, Tally, tally
+from kfbench.whatif.tally import UNIFORM_TIMES, Tally, tally
 from tests.recorded import FOLDER
 
 BATCHING = Batching(50.0, 4_000)

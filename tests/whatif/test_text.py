@@ -8,9 +8,9 @@ import pytest
 from kfbench.sources import Skipped
 from kfbench.whatif import text
 from kfbench.whatif.answer import WhatIf
-from kfbench.whatif.ask import BATCHINGS, batchings_of, what_if
+from kfbench.whatif.ask import what_if
 from kfbench.whatif.break_even import Crossing
-from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.rebatch import BATCHINGS, Batching, batchings_of
 from kfbench.whatif.text import render_text
 from tests.recorded import FOLDER
 

@@ -9,9 +9,9 @@ from kfbench.errors import MissingTool
 from kfbench.sources.topic import NO_LEADER, Topic
 from kfbench.sweep.spark import topic as spark
 from kfbench.sweep.spark.topic import connector_settings
+from kfbench.whatif.question import Question
 from kfbench.whatif.rebatch import Batching
-from kfbench.whatif.tally import Question
-from kfbench.whatif.topic import tallied_topic
+from kfbench.whatif.topic import tally_topic
 
 
 def test_the_connector_is_sparks_own_unless_given() -> None:
@@ -40,7 +40,7 @@ def test_a_partition_without_a_leader_is_said(monkeypatch: pytest.MonkeyPatch) -
     sizes = {0: 100, 1: NO_LEADER}  # as a broker says it, of which there is none here
     monkeypatch.setattr(spark, "topic_mapped", lambda topic, function_for, *_: [function_for(sizes)([])])
     question = Question(arms=(("v2", "none"),), assumed=Batching(5.0, 1000))
-    found, _, sums = tallied_topic(Topic(bootstrap="a:1", name="t"), lambda _: question)
+    found, _, sums = tally_topic(Topic(bootstrap="a:1", name="t"), lambda _: question)
     assert [part.name for part in found.parts] == [source.path for source in sums.sources] == ["t-0"]
     [left_out] = found.skipped
     assert (left_out.path, left_out.reason, left_out.is_data) == ("t-1", "it has no leader", True)

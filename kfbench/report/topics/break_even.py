@@ -9,27 +9,20 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
+from kfbench.whatif.break_even import Bracket, bracket
 
 ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
 
 
-def first_smaller(sizes: Frame, name: str, other: str) -> tuple[int | None, int | None]:
-    """(largest batch size measured at which `name` is not smaller yet, first from which it always is).
-
-    (None, x): smaller from the first on; (x, None): not smaller at the largest.
-    """
+def first_smaller(sizes: Frame, name: str, other: str) -> Bracket:
+    """Return the batch sizes measured from which `name` is always smaller than `other`."""
     one, two = sizes[name].to_numpy(), sizes[other].to_numpy()
     known = ~(np.isnan(one) | np.isnan(two))
-    smaller = (one < two)[known]
-    levels = [int(v) for v in sizes.index[known]]
-    if smaller.all():
-        return None, levels[0]
-    last_not = int(np.flatnonzero(~smaller)[-1])
-    return levels[last_not], (levels[last_not + 1] if last_not + 1 < len(levels) else None)
+    return bracket([int(level) for level in sizes.index[known]], (one < two)[known].tolist())
 
 
-def _between(bracket: tuple[int | None, int | None]) -> Ranked:
-    after, at = bracket
+def _between(smaller: Bracket) -> Ranked:
+    after, at = smaller
     if at is None:
         return Ranked("never", None)
     if after is None:
@@ -83,7 +76,7 @@ def _with_single_records(parts: Sequence[Slice]) -> list[Frame]:
     return found
 
 
-def _range(brackets: Sequence[tuple[int | None, int | None]]) -> Ranked:
+def _range(brackets: Sequence[Bracket]) -> Ranked:
     """Earliest and latest of many brackets in words."""
     order = sorted(brackets, key=lambda b: (float("inf") if b[1] is None else b[1], b[0] or 0))
     first, last = _between(order[0]), _between(order[-1])

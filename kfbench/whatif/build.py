@@ -1,0 +1,97 @@
+"""Build the answer of a what-if from the sums of all parts."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from kfbench.codecs import CODECS
+from kfbench.formats import BASE_FORMAT
+from kfbench.migration.bills import Prices, Traffic
+from kfbench.sources import Found
+from kfbench.whatif.answer import Arm, Sample, WhatIf
+from kfbench.whatif.break_even import break_evens, overhead_bytes
+from kfbench.whatif.estimate import Drawn, Estimate
+from kfbench.whatif.month import Rate, rate_of
+from kfbench.whatif.question import Question
+from kfbench.whatif.tally import UNIFORM, Tally
+
+
+def build_answer(
+    sums: Tally,
+    found: Found,
+    question: Question,
+    illegal: Sequence[tuple[str, str]],
+    rate: Rate | None,
+    traffic: Traffic,
+    prices: Prices,
+) -> WhatIf:
+    """Return the answer. rate None: derived from the timestamps."""
+    sizes, names = sums.sizes(), question.formats
+    levels = [level for level in UNIFORM if sums.uniform_records[level]]
+    return WhatIf(
+        sources=sums.sources,
+        skipped=found.skipped,
+        arms=tuple(
+            _arm(name, codec, _size(codec, sizes[name], sums.coded.get((name, codec)))) for name, codec in question.arms
+        ),
+        rebatched=tuple(_rebatched(sums, question)),
+        breakdown={name: _of_format(sums.breakdown, name) for name in names},
+        losses={name: _of_format(sums.losses, name) for name in names},
+        illegal=tuple(illegal),
+        break_even=tuple(break_evens(sums, names)),
+        overhead={
+            level: {name: overhead_bytes(sums, level, name) / sums.uniform_records[level] for name in names}
+            for level in levels
+        },
+        sample=_sample(sums, question, sizes[BASE_FORMAT]),
+        assumed=question.assumed if any(source.is_assumed for source in sums.sources) else None,
+        sent_records=sums.sent_records,
+        uniform_records=sums.uniform_records[1],
+        rate=rate or rate_of(sums.sources, sums.times),
+        traffic=traffic,
+        prices=prices,
+    )
+
+
+def _of_format(sums: Counter[tuple[str, str]], name: str) -> dict[str, int]:
+    return {part: count for (owner, part), count in sums.items() if owner == name}
+
+
+def _size(codec: str, plain_bytes: int, drawn: Drawn | None) -> Estimate:
+    return Estimate(plain_bytes, 0) if codec == "none" else (drawn or Drawn()).estimate(plain_bytes)
+
+
+def _arm(name: str, codec: str, size: Estimate) -> Arm:
+    return Arm(
+        format=name,
+        codec=codec,
+        level=CODECS[codec].default_level,
+        codec_version=CODECS[codec].version,
+        size_bytes=size.size_bytes,
+        error_bytes=size.error_bytes,
+    )
+
+
+def _rebatched(sums: Tally, question: Question) -> Iterator[Arm]:
+    """Yield every format without a codec, and those of `recoded` with each. Control batches stay as they are."""
+    for batching, (name, codec) in product(question.batchings, question.arms):
+        if codec != "none" and name not in question.recoded:
+            continue
+        size = _size(codec, sums.rebatched[batching, name], sums.recoded.get((batching, name, codec)))
+        if size.size_bytes is not None:
+            size = size._replace(size_bytes=size.size_bytes + sums.control[name])
+        yield replace(_arm(name, codec, size), batching=batching, batches=sums.rebatched_batches[batching])
+
+
+def _sample(sums: Tally, question: Question, of_bytes: int) -> Sample | None:
+    if not question.coded:
+        return None
+    drawn = next((each for (name, _), each in sums.coded.items() if name == BASE_FORMAT), Drawn())
+    return Sample(
+        share=question.share,
+        seed=question.seed,
+        plain_bytes=drawn.plain,
+        of_bytes=of_bytes,
+        stretches=drawn.stretches,
+    )

@@ -1,0 +1,52 @@
+"""The bytes under a codec, estimated from a sample of stretches of batches.
+
+Totals follow from the sample by the ratio to the bytes without a codec (a ratio estimate over clusters: Cochran,
+Sampling Techniques, 6.4 and 9A).
+"""
+
+from math import sqrt
+from typing import NamedTuple, Self
+
+
+class Estimate(NamedTuple):
+    """Bytes under a codec and their standard error.
+
+    size_bytes None: nothing was drawn. error_bytes 0: everything was drawn, the size is exact. None: one stretch alone
+    has no standard error.
+    """
+
+    size_bytes: int | None
+    error_bytes: int | None
+
+
+class Drawn(NamedTuple):
+    """Sums over the stretches drawn: their bytes without a codec (plain) and with it (coded)."""
+
+    stretches: int = 0
+    plain: int = 0
+    coded: int = 0
+    plain_squares: int = 0
+    products: int = 0
+    coded_squares: int = 0
+
+    @classmethod
+    def of(cls, plain: int, coded: int) -> Self:
+        return cls(1, plain, coded, plain * plain, plain * coded, coded * coded)
+
+    def plus(self, other: Self) -> Self:
+        return type(self)(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def estimate(self, plain_bytes: int) -> Estimate:
+        """Estimate the bytes that `plain_bytes` take under the codec, and the standard error."""
+        if self.plain == plain_bytes:
+            return Estimate(self.coded, 0)
+        if not self.plain:
+            return Estimate(None, None)
+        ratio = self.coded / self.plain
+        size_bytes = round(plain_bytes * ratio)
+        if self.stretches < 2:
+            return Estimate(size_bytes, None)
+        squares = self.coded_squares - 2 * ratio * self.products + ratio * ratio * self.plain_squares
+        drawn = self.plain / plain_bytes
+        variance = squares / (self.stretches - 1) * self.stretches * (1 - drawn) / drawn**2
+        return Estimate(size_bytes, round(sqrt(max(variance, 0.0))))
