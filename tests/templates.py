@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kfbench.arrays import Int32, Int64
-from kfbench.workloads._templates import Template
+from kfbench.workloads.payload.template import Template
 
 EVENT = (
     '{"id":"<8x>","time":"<time iso>","type":"<page_view|item_list|add_to_cart|check_out|signed_in|searching>",'

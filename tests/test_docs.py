@@ -15,7 +15,8 @@ from asv.commands import make_argparser  # type: ignore[import-untyped]
 
 import kfbench
 from kfbench.cli import app
-from kfbench.workloads._file import load, parameters
+from kfbench.workloads.named.file import load, parameters
+from kfbench.workloads.named.sampling import sample
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("docs", "datasets", "notebooks", "kfbench", "benchmarks", "tools")
@@ -166,8 +167,7 @@ def test_adding_shows_code_that_works(tmp_path: Path) -> None:
     workload, sweep = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     file = tmp_path / "orders.toml"
     file.write_text(workload, encoding="utf-8")
-    sample = load(file).sample(records=1_000, seed=1)
-    assert len(sample.records) == 1_000
+    assert len(sample(load(file), records=1_000, seed=1).records) == 1_000
     assert [each for each in parameters(file) if each.source is None and not isinstance(each.value, str)] == []
     (block,) = tomllib.loads(sweep)["grid"]
     assert block["workloads"] == [file.stem]

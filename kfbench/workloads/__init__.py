@@ -1,11 +1,11 @@
-"""Workloads by name: each module here without a leading underscore defines `WORKLOADS`, a family of them."""
+"""Workloads by name. Each module in this folder is a family of them and defines `WORKLOADS`; folders have the parts."""
 
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from kfbench.workloads._workload import BLOCK_RECORDS, NoSuchPoint, Sample, Workload
+from kfbench.workloads.base.workload import BLOCK_RECORDS, NoSuchPoint, Sample, Workload
 
 __all__ = ["BLOCK_RECORDS", "WORKLOADS", "NoSuchPoint", "Sample", "Workload"]
 
@@ -13,7 +13,7 @@ __all__ = ["BLOCK_RECORDS", "WORKLOADS", "NoSuchPoint", "Sample", "Workload"]
 def _discover() -> Mapping[str, Workload]:
     found: dict[str, Workload] = {}
     for module in sorted(iter_modules(__path__), key=lambda each: each.name):
-        if module.name.startswith("_"):
+        if module.ispkg:
             continue
         family: Mapping[str, Workload] = import_module(f"{__name__}.{module.name}").WORKLOADS
         taken = found.keys() & family.keys()

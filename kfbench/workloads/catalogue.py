@@ -1,4 +1,4 @@
-"""Workloads by name: each answers a question of its own, and its numbers have sources (datasets/workloads/*.toml)."""
+"""Named workloads, one per file in datasets/workloads. Each answers a question; its numbers have sources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,10 +8,11 @@ from typing import Final
 
 from kfbench.errors import InvalidConfig
 from kfbench.shipped import DATASETS
-from kfbench.workloads import _file
-from kfbench.workloads._batching import in_batches_of
-from kfbench.workloads._model import Model
-from kfbench.workloads._workload import BLOCK_RECORDS, Description, Sample
+from kfbench.workloads.base.workload import BLOCK_RECORDS, Description, Sample
+from kfbench.workloads.named import file as toml
+from kfbench.workloads.named.batching import in_batches_of
+from kfbench.workloads.named.sampling import sample
+from kfbench.workloads.named.tables import Model
 
 FILES: Final = DATASETS / "workloads"
 DEFAULT: Final = "default"
@@ -19,9 +20,9 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedWorkload:
-    """A workload of the catalogue, or a variant of it: what it does stands in its file. Raises InvalidConfig.
+    """A workload of the catalogue, or a variant of it, as its file defines it. Raises InvalidConfig.
 
-    batch_size: records a batch, in place of the batches that the workload makes of the same records.
+    batch_size: records per batch, in place of the workload's own batches. The records stay the same.
     """
 
     name: str
@@ -42,25 +43,25 @@ class NamedWorkload:
 
     @property
     def model(self) -> Model:
-        return _file.load(self.file, None if self.variant == DEFAULT else self.variant)
+        return toml.load(self.file, None if self.variant == DEFAULT else self.variant)
 
     @property
     def summary(self) -> str:
-        return _file.prose(self.file).summary
+        return toml.prose(self.file).summary
 
     @property
     def workload_class(self) -> str:
-        """The row of a report's verdict that the workload counts in; its own name where the file names no class."""
-        return _file.prose(self.file).class_ or self.name
+        """The row of a report's verdict that the workload counts in. Without a class in its file: its own name."""
+        return toml.prose(self.file).class_ or self.name
 
     @property
     def variants(self) -> tuple[str, ...]:
         """The default first."""
-        return (DEFAULT, *_file.variants(self.file))
+        return (DEFAULT, *toml.variants(self.file))
 
     def describe(self) -> Description:
-        """All variants are in it, whichever this one is. Raises InvalidConfig for a file that no sweep would take."""
-        prose = _file.prose(self.file)
+        """Describe the workload with all variants. Raises InvalidConfig for a file that no sweep would take."""
+        prose = toml.prose(self.file)
         for variant in self.variants:
             _ = NamedWorkload(name=self.name, variant=variant).model
         return Description(
@@ -68,19 +69,20 @@ class NamedWorkload:
             story=prose.story.strip(),
             variants=self.variants,
             assumptions=tuple(prose.assumptions),
-            parameters=tuple(_file.parameters(self.file)),
+            parameters=tuple(toml.parameters(self.file)),
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """The records start ... start + records - 1; a slice may begin and end inside a batch."""
+        """Return the records start ... start + records - 1; a slice may begin and end inside a batch."""
         if self.batch_size is None:
-            return self.model.sample(records=records, seed=seed, start=start)
-        return in_batches_of(_own(replace(self, batch_size=None), records, seed, start), self.batch_size, start)
+            return sample(self.model, records=records, seed=seed, start=start)
+        own = _with_own_batches(replace(self, batch_size=None), records, seed, start)
+        return in_batches_of(own, self.batch_size, start)
 
 
 @lru_cache(maxsize=1)
-def _own(workload: NamedWorkload, records: int, seed: int, start: int) -> Sample:
-    """Points that differ in their batches alone come one after another, and share their records."""
+def _with_own_batches(workload: NamedWorkload, records: int, seed: int, start: int) -> Sample:
+    """Keep the last sample: points that differ only in batch size come in a row, and share their records."""
     return workload.generate(records=records, seed=seed, start=start)
 
 

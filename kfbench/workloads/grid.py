@@ -1,8 +1,8 @@
-"""The grid: every property of the records is an axis, so that one can be varied while the others stand still.
+"""The grid: every property of the records is an axis, so that a sweep can vary one and fix the others.
 
-Assumed, not taken from a source: batches follow one another at the same base time (a batch's bytes depend on
-its own records only); timestamps rise within a batch from its base by `timestamp_spread_ms`, evenly with
-jitter; which values are null is drawn independently.
+Assumed, not taken from a source: all batches have the same base time, so a batch's bytes depend only on its own
+records. Timestamps rise within a batch from its base by `timestamp_spread_ms`, evenly with jitter. Null values are
+drawn independently.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from kfbench.batches import BatchFields
 from kfbench.errors import InvalidConfig
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
-from kfbench.workloads._payload import PAYLOADS, Part, names, pattern
-from kfbench.workloads._workload import Description, NoSuchPoint, Parameter, Sample, check_slice, draw_words
+from kfbench.workloads.base.patterns import PAYLOADS, Part, names, pattern
+from kfbench.workloads.base.workload import Description, NoSuchPoint, Parameter, Sample, check_slice, draw_words
 
-TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream each: axes do not disturb each other
+TIMESTAMPS, NULLS, KEYS, VALUES, HEADERS = range(5)  # a stream of draws each: axes do not disturb each other
 START_OF_2026_MS: Final = 1_767_225_600_000
 APPEND_DELAY_MS: Final = 5
 PRODUCER_ID: Final = 4_711
@@ -33,7 +33,7 @@ def _axis(default: object, meaning: str, *, unit: str = "", low: float = 0, high
 
 @dataclass(frozen=True, kw_only=True)
 class GridPoint:
-    """One point of the grid; each field is an axis. Raises InvalidConfig, naming the axis; NoSuchPoint is one."""
+    """A point of the grid. Each field is an axis. Raises InvalidConfig (or its child NoSuchPoint) with the axis."""
 
     name: ClassVar[str] = "grid"
     summary: ClassVar[str] = "one axis a property: batch size, key, value, timestamp spread, headers, payload, nulls"
@@ -102,7 +102,7 @@ class GridPoint:
         )
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """The records start ... start + records - 1; a slice may begin and end inside a batch."""
+        """Return the records start ... start + records - 1; a slice may begin and end inside a batch."""
         check_slice(records, seed, start)
         number = np.arange(start, start + records)
         value_lengths = np.full(records, self.value_bytes, np.int32)
@@ -128,7 +128,7 @@ class GridPoint:
         )
 
     def _spread(self, number: NDArray[np.int64], seed: int, start: int) -> NDArray[np.int64]:
-        """Milliseconds after the batch's base: 0 for the first record, the whole spread for the last."""
+        """Return milliseconds after the batch's base: 0 for the first record, the whole spread for the last."""
         if not self.timestamp_spread_ms:
             return np.zeros(len(number), np.int64)
         k, last = number % self.batch_size, self.batch_size - 1
@@ -174,7 +174,7 @@ class GridPoint:
 
 
 def _uniform(seed: int, purpose: int, start: int, records: int) -> NDArray[np.float64]:
-    """float64[records] in [0, 1)."""
+    """Return float64[records] in [0, 1)."""
     drawn = draw_words(seed, purpose, start=start, records=records, words=1)[:, 0]
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 

@@ -8,7 +8,8 @@ import pytest
 
 from kfbench.arrays import Int32, Int64
 from kfbench.kernels.workload import templates
-from kfbench.workloads._templates import Template, _channel
+from kfbench.workloads.payload.parser import channel_of
+from kfbench.workloads.payload.template import Template
 from tests.templates import cases
 
 MASK = 2**64 - 1
@@ -81,7 +82,7 @@ def test_draws_in_plain_integers(number: int) -> None:
     run = word(stream_of(PURPOSE), number // 5)
     text = "<7x>;<$k key:5d>;<$e every 5:int 10..99>;<int 0..9223372036854>;<$ even:a|b|c|d>;<id 3>"
     sevens, keyed, ranged, wide, one = (
-        state ^ _channel(f"{slot} 0 0")
+        state ^ channel_of(f"{slot} 0 0")
         for slot, state in (("1", record), ("$k", key), ("$e", run), ("4", record), ("5", record))
     )
     expected = [
@@ -100,10 +101,10 @@ def test_choosing_among_few(of: int) -> None:
     octaves = of.bit_length()
     for number in range(20):
         record, stream = word(stream_of(PURPOSE), number), stream_of(PURPOSE)
-        drawn = mixed(record ^ _channel("$n"))
+        drawn = mixed(record ^ channel_of("$n"))
         chosen = 2 ** scaled(drawn, octaves) - 1
         chosen = (chosen + (drawn & chosen)) % of
-        state = word(stream, chosen) ^ _channel("$n 0 0")
+        state = word(stream, chosen) ^ channel_of("$n 0 0")
         assert written(f"<$n of {of}:9w>", [number])[0] == letters(
             state, 9, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
         )

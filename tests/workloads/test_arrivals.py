@@ -13,7 +13,7 @@ from scipy import stats
 
 from kfbench.errors import InvalidConfig
 from kfbench.workloads import BLOCK_RECORDS
-from kfbench.workloads._arrivals import (
+from kfbench.workloads.named.arrivals import (
     MAX_BLOCK_US,
     MAX_US,
     Arrival,
@@ -28,7 +28,7 @@ from kfbench.workloads._arrivals import (
     times_us,
     window_us,
 )
-from kfbench.workloads._distributions import Choice, Empirical, Fixed, GeneralisedPareto, Uniform, mean
+from kfbench.workloads.named.distributions import Choice, Empirical, Fixed, GeneralisedPareto, Uniform, mean
 
 SEED, SIGNIFICANCE = 77, 0.01
 KOLMOGOROV = float(stats.kstwobign.isf(SIGNIFICANCE))

@@ -13,8 +13,8 @@ from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 from kfbench.records import Shapes
 from kfbench.workloads import BLOCK_RECORDS
-from kfbench.workloads._batching import Batching, Linger, Survivors, lingering, plan
-from kfbench.workloads._keys import Keys
+from kfbench.workloads.named.batching import Batching, Linger, Survivors, lingering, plan
+from kfbench.workloads.named.keys import Keys
 
 Sizes = NDArray[np.int64]
 

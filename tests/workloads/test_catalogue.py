@@ -13,9 +13,10 @@ from kfbench.formats import FORMATS
 from kfbench.layouts import UNSET
 from kfbench.records import Records
 from kfbench.workloads import BLOCK_RECORDS, Sample
-from kfbench.workloads._file import load, parameters, variants
 from kfbench.workloads.catalogue import DEFAULT, FILES, WORKLOADS, NamedWorkload
 from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
+from kfbench.workloads.named.file import load, parameters, variants
+from kfbench.workloads.named.sampling import sample
 
 BASE = """
 summary = "orders"
@@ -61,7 +62,7 @@ class Files:
         return path
 
     def sample(self, text: str, records: int = 5_000, start: int = 0, variant: str | None = None) -> Sample:
-        return load(self.write(text), variant).sample(records=records, seed=3, start=start)
+        return sample(load(self.write(text), variant), records=records, seed=3, start=start)
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_a_variant_is_laid_over_the_rest(files: Files) -> None:
         'length = { dist = "fixed", value = 900 }\n[variant.slow.arrival]\nrate_per_s = 1\n'
     )
     assert variants(path) == ("large", "slow")
-    large, slow = (load(path, variant).sample(records=50, seed=1) for variant in variants(path))
+    large, slow = (sample(load(path, variant), records=50, seed=1) for variant in variants(path))
     assert set(large.shapes.key_lengths.tolist()) == {-1} and set(large.shapes.value_lengths.tolist()) == {900}
     assert np.diff(large.bounds).tolist() == [7] * 7 + [1]
     assert np.diff(slow.shapes.timestamps_ms).min() == 1_000
@@ -316,14 +317,14 @@ def test_what_is_wrong_with_a_variant_is_said_with_its_name(files: Files) -> Non
 def test_records_whose_times_or_offsets_no_int64_holds(files: Files) -> None:
     slow = files.write(BASE.replace("rate_per_s = 1000", "rate_per_s = 0.01"))
     last = 2**62 // (100_000_000 * BLOCK_RECORDS) * BLOCK_RECORDS
-    assert load(slow).sample(records=1, seed=1, start=last - 1).shapes.timestamps_ms[0] > 2**51
+    assert sample(load(slow), records=1, seed=1, start=last - 1).shapes.timestamps_ms[0] > 2**51
     with pytest.raises(InvalidConfig, match=rf"records 2 from start {last - 1} on take .* microseconds"):
-        load(slow).sample(records=2, seed=1, start=last - 1)
+        sample(load(slow), records=2, seed=1, start=last - 1)
     with pytest.raises(InvalidConfig, match=rf"records 1 from start {2**70} on take .*, and .* can be had"):
-        load(slow).sample(records=1, seed=1, start=2**70)
+        sample(load(slow), records=1, seed=1, start=2**70)
     holes = files.write(SURVIVORS.replace("survival = 0.1", "survival = 1e-9").replace("= 1000\n[", "= 1e9\n["))
     with pytest.raises(InvalidConfig, match=r"records 1 from start 10000000000 on take .* offsets"):
-        load(holes).sample(records=1, seed=1, start=10**10)
+        sample(load(holes), records=1, seed=1, start=10**10)
 
 
 @pytest.mark.parametrize("arguments", [{"records": -1}, {"records": 1, "start": -1}, {"records": 1, "seed": -1}])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from kfbench.errors import InvalidConfig
-from kfbench.workloads._distributions import (
+from kfbench.workloads.named.distributions import (
     Choice,
     Distribution,
     Empirical,

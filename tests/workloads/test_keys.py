@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from kfbench.errors import InvalidConfig
-from kfbench.workloads._keys import ALIKE, Keys, zipf
+from kfbench.workloads.named.keys import ALIKE, Keys, zipf
 
 SEED, MANY = 11, 2**22
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from kfbench.formats import FORMATS
 from kfbench.workloads import BLOCK_RECORDS, Sample
-from kfbench.workloads._arrivals import block_us, times_us
-from kfbench.workloads._batching import Survivors
 from kfbench.workloads.catalogue import NamedWorkload
+from kfbench.workloads.named.arrivals import block_us, times_us
+from kfbench.workloads.named.batching import Survivors
 
 MAX_MESSAGE_BYTES = 1_048_588  # Kafka's default of max.message.bytes
 DAY_MS = 86_400_000

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kfbench.workloads._arrivals import Bursts, GeneralisedParetoGaps, Sine, _period, block_us, times_us
-from kfbench.workloads._batching import Survivors, _geometric
-from kfbench.workloads._distributions import GeneralisedPareto, Lognormal, lengths_table, table
-from kfbench.workloads._keys import zipf
 from kfbench.workloads.catalogue import WORKLOADS, NamedWorkload
+from kfbench.workloads.named.arrivals import Bursts, GeneralisedParetoGaps, Sine, _period, block_us, times_us
+from kfbench.workloads.named.batching import Survivors, _geometric
+from kfbench.workloads.named.distributions import GeneralisedPareto, Lognormal, lengths_table, table
+from kfbench.workloads.named.keys import zipf
 
 TIMED = ("user-activity", "kv-etc", "kv-mixgraph", "log-shipping")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.workloads._file import WORDS, load, parameters
-from kfbench.workloads._workload import Parameter
+from kfbench.workloads.base.workload import Parameter
 from kfbench.workloads.catalogue import FILES
+from kfbench.workloads.named.file import WORDS, load, parameters
 
 PATHS = sorted(FILES.glob("*.toml"))
 MARK = "assumed"
@@ -26,14 +26,6 @@ def named_kind(parameter: Parameter) -> bool:
 def names_something(source: str) -> bool:
     """Whether it owns to be assumed, or tells where to look: a year, commit, version, section, file, class, setting."""
     return source.startswith(f"{MARK}: ") or bool(NAMED.search(source))
-
-
-def test_the_catalogue_is_whole() -> None:
-    assert [path.stem for path in PATHS] == sorted(
-        """producer-perf omb-1kb omb-100b cluster-metadata consumer-offsets connect-internal user-activity
-        service-events cloudevents log-shipping iot-telemetry cdc-debezium compacted-changelog kv-etc kv-mixgraph
-        kv-ycsb out-of-order transactional large-payload""".split()
-    )
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from kfbench.codecs import CODECS
 from kfbench.errors import InvalidConfig, InvalidRecords
-from kfbench.workloads._templates import _PHRASES, MAX_WIDTH, Template
 from kfbench.workloads.grid import START_OF_2026_MS
+from kfbench.workloads.payload.parser import MAX_WIDTH
+from kfbench.workloads.payload.phrases import PHRASES
+from kfbench.workloads.payload.template import Template
 from tests.templates import ACCESS_LINE, CLOUDEVENTS, DEBEZIUM, EVENT, EXAMPLES, LOG_LINE, TRACEPARENT
 
 SEED, PURPOSE = 7, 3
@@ -271,7 +273,7 @@ def test_longer_than_it_can_be() -> None:
         ("<1048577x>", "1 to 1048576 characters"),
         ("<600000x><600000x>", f"{MAX_WIDTH} are the most"),
         ("<$x>", "no slot of this name"),
-        ("<$a of 3:5d><$a of 3:4x>", "character 13: .*whom \\$a follows has been said already"),
+        ("<$a of 3:5d><$a of 3:4x>", "character 13: .*\\$a has its key, every, of or even already"),
         ("<$key:5d>", "a space before it is missing"),
         ("<$ key every 3:5d>", "key and every do not go together"),
         ("<$ of 0:5d>", "of 0: 1 to"),
@@ -285,8 +287,8 @@ def test_longer_than_it_can_be() -> None:
         ("<count 1 step 0>", "steps of 1 to"),
         ("<$ of 3:count 1>", "a count and of"),
         ("<id 10>", "1 to 9 digits"),
-        ("<$ of 3:id 4>", "an id follows the key"),
-        ("<$ key:time ms>", "a time follows the record"),
+        ("<$ of 3:id 4>", "an id depends on the key"),
+        ("<$ key:time ms>", "a time depends on the record"),
         ("<time ms -9999999999>", "ms before are possible"),
         ("<text 9..2>", "a range that rises"),
         ("<" + "|".join("a" * 257) + ">", "257 words; 256 are the most"),
@@ -299,8 +301,8 @@ def test_what_cannot_be_read_is_told_with_its_place(text: str, told: str) -> Non
 
 
 def test_phrases_can_stand_in_json_and_be_moved_at_once() -> None:
-    assert all(re.fullmatch("[a-z ]{1,31}", phrase) for phrase in _PHRASES)
-    assert len(_PHRASES) == len(set(_PHRASES)) <= 256
+    assert all(re.fullmatch("[a-z ]{1,31}", phrase) for phrase in PHRASES)
+    assert len(PHRASES) == len(set(PHRASES)) <= 256
 
 
 def test_bytes_are_for_good() -> None:

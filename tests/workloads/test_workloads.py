@@ -1,4 +1,4 @@
-"""The laws of kfbench/workloads/_workload.py, for every workload there is."""
+"""The laws of kfbench/workloads/base/workload.py, for every workload there is."""
 
 import pickle
 from collections.abc import Mapping

@@ -1,14 +1,13 @@
-"""What a workload promises, and what it gives.
+"""The interface of a workload, and the laws that it keeps.
 
-Laws (tests/workloads/test_workloads.py holds every workload to them):
-1. Records are seeded by fixed blocks of 65,536: record i is the same in every slice that holds it, so that
-   partitioning, retries and machines cannot change a result.
-2. `shapes` costs no payload: the bytes are made when `records` is first asked for.
+Laws (tests/workloads/test_workloads.py checks them for every workload):
+1. Records are seeded by fixed blocks of 65,536. Record i is the same in every slice that holds it: partitioning,
+   retries and machines cannot change a result.
+2. `shapes` makes no payload. The bytes are made when `records` is first read.
 3. `bounds` are the workload's own batches, clipped to the slice.
 
-One thing outside of a sample changes: the first one of a named workload lets the C library keep more freed memory for
-the whole process (`_model._keep_freed_memory`). What a process holds is no measure of a sample, then; what a call
-allocates (`tracemalloc`) is.
+One side effect: the first sample of a named workload makes the C library keep more freed memory, for the whole process
+(`named.sampling`). So measure a sample by what a call allocates (`tracemalloc`), not by what the process holds.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ BLOCK_RECORDS: Final = 65_536
 
 
 class NoSuchPoint(InvalidConfig):
-    """Axes that are sound each and mean nothing together: a product of axes leaves such points out."""
+    """A point whose axes are valid, but mean nothing together. A product of axes leaves it out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One number or word of a workload. path: its tables and its name; source: where its value is from."""
+    """A number or word of a workload. path: its tables and its name. source: the origin of its value."""
 
     path: str
     value: Any
@@ -56,7 +55,7 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a workload is there for and what it is made of. variants: the default first."""
+    """The purpose and parts of a workload. variants: the default first."""
 
     question: str
     story: str
@@ -79,18 +78,18 @@ class Workload(Protocol):
     def __hash__(self) -> int: ...
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
-        """The records start ... start + records - 1 of the endless sequence that `seed` names."""
+        """Return the records start ... start + records - 1 of the endless sequence that `seed` names."""
         ...
 
 
 def check_slice(records: int, seed: int, start: int) -> None:
-    """Raises InvalidConfig."""
+    """Raise InvalidConfig for a negative number."""
     if records < 0 or start < 0 or seed < 0:
         raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
 
 
 def block_slices(start: int, records: int) -> Iterator[tuple[int, int, int]]:
-    """(block, first record in the block, how many) of each block that the slice touches."""
+    """Yield block, first record within it, and number of records for each block that the slice touches."""
     stop = start + records
     while start < stop:
         block, first = divmod(start, BLOCK_RECORDS)
@@ -100,10 +99,10 @@ def block_slices(start: int, records: int) -> Iterator[tuple[int, int, int]]:
 
 
 def draw_words(seed: int, purpose: int, *, start: int, records: int, words: int) -> NDArray[np.uint64]:
-    """uint64[records, words]: the draws of these records and no others.
+    """Return the draws of these records, uint64[records, words].
 
-    Every record takes the same number of draws, so the generator can jump to the first: a slice of a block
-    of 100 KiB values does not make the block's other six gigabytes.
+    Every record takes the same number of draws, so the generator jumps to the first one. A slice of a block of 100 KiB
+    values does not make the block's other six gigabytes.
     """
     drawn = np.empty((records, words), np.dtype("<u8"))
     done = 0

@@ -1,23 +1,23 @@
-"""A named workload's TOML file (datasets/workloads/): what it may say, and what it says.
+"""Read a named workload's TOML file (datasets/workloads/). Its tables and keys:
 
 summary, question, story, assumptions = […]      prose
 class            the row of a report's verdict that the workload counts in; without it, a row of its own
-[sources]        where each number is from: the path of a number, or of the table it stands in, to a text; a number
-                 without a source has a text that begins with "assumed: "
-[arrival]        when records reach the producer (`_arrivals`): process = "poisson", rate_per_s = …
-[batching]       which of them share a batch (`_batching`): model = "linger", linger_ms = …
-[time]           what their timestamps say, if not the time of arrival
+[sources]        the source of each number: its path, or that of its table, to a text. A number without a source has a
+                 text that begins with "assumed: "
+[arrival]        when records reach the producer (`arrivals`): process = "poisson", rate_per_s = …
+[batching]       which of them share a batch (`batching`): model = "linger", linger_ms = …
+[time]           timestamps that are not the time of arrival
 [producer]       idempotent = false where it is (Kafka's default is true since 3.0)
-[key]            template (`_templates`), length (`_distributions`; absent: the template's own), cardinality, skew,
-                 in_turn (`_keys`); no table: null keys
+[key]            template (`payload.template`), length (`distributions`; absent: the template's own), cardinality, skew,
+                 in_turn (`keys`); no table: null keys
 [value]          template, length, null_share
 [[header]]       name, template, length: every record has them all, in this order
-[[other]]        records of another kind, `share` of all: key and value where they differ; tombstone = true: a null
-                 of the same key follows, as after a delete
-[bands]          what each codec should leave of records, framing included and a batch's header not, in batches of
-                 1, 10 and 100 of them: [least, most]
-[variant.NAME]   the same tables, laid over the others; a table that names its kind (process, model, dist) takes the
-                 place of the whole, and `without = ["key"]` leaves one out
+[[other]]        records of another kind, `share` of all: key and value where they differ. tombstone = true: a null of
+                 the same key follows, as after a delete
+[bands]          the share of records that each codec should leave, framing included and a batch's header not, in
+                 batches of 1, 10 and 100 records: [least, most]
+[variant.NAME]   the same tables, laid over the others. A table that names its kind (process, model, dist) replaces
+                 the whole table; `without = ["key"]` leaves one out
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,16 +28,16 @@ from typing import Any, Final
 import msgspec
 
 from kfbench.errors import InvalidConfig
-from kfbench.workloads._model import Model
-from kfbench.workloads._workload import Parameter
+from kfbench.workloads.base.workload import Parameter
+from kfbench.workloads.named.tables import Model
 
-KINDS: Final = ("process", "model", "dist")  # a table that has one of them is of a kind
-WORDS: Final = (*KINDS, "name", "without")  # what is said under these names has no source: it is no number
+KINDS: Final = ("process", "model", "dist")  # keys that name a table's kind
+WORDS: Final = (*KINDS, "name", "without")  # values of these keys are words, not numbers: they need no source
 
 
 @lru_cache(maxsize=256)
 def load(path: Path, variant: str | None = None) -> Model:
-    """The workload of a file, or a variant of it. Raises InvalidConfig, which names file and key."""
+    """Return the workload of a file, or a variant of it. Raises InvalidConfig with file and key."""
     tables = dict(_tables(path))
     found = tables.pop("variant", {})
     if variant is not None:
@@ -66,7 +66,7 @@ class Prose(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=64)
 def prose(path: Path) -> Prose:
-    """What a file says, its numbers left alone. Raises InvalidConfig."""
+    """Return the prose of a file; its numbers are not read. Raises InvalidConfig."""
     try:
         return msgspec.convert(_tables(path), Prose)
     except msgspec.ValidationError as error:
@@ -75,7 +75,7 @@ def prose(path: Path) -> Prose:
 
 @lru_cache(maxsize=64)
 def variants(path: Path) -> tuple[str, ...]:
-    """The names of a file's variants, in its order. Raises InvalidConfig."""
+    """Return the names of a file's variants, in its order. Raises InvalidConfig."""
     return tuple(_tables(path).get("variant", {}))
 
 
@@ -103,8 +103,10 @@ def _laid_over(tables: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 
 
 def parameters(path: Path) -> list[Parameter]:
-    """Everything in a file but its prose, in its order; that of a variant is looked up among the variant's own sources
-    (`variant.NAME.…`) and then as if it were the workload's."""
+    """Return all numbers and words of a file, without its prose, in its order.
+
+    The source of a variant's number is that of `variant.NAME.…`, else the workload's own.
+    """
     tables = dict(_tables(path))
     sources = dict(_leaves(tables.pop("sources", {}), ""))
     for name in ("summary", "question", "class", "story", "assumptions"):
@@ -119,7 +121,7 @@ def parameters(path: Path) -> list[Parameter]:
 
 
 def _source(sources: Mapping[str, Any], where: str) -> str | None:
-    """The text at this path, or at the nearest table above it."""
+    """Return the text at this path, or at the nearest table above it."""
     while where:
         if where in sources:
             return str(sources[where])
@@ -128,7 +130,7 @@ def _source(sources: Mapping[str, Any], where: str) -> str | None:
 
 
 def _leaves(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """(dotted path, number or word or list of them) of each, tables in lists by their name or number from 0."""
+    """Yield dotted path and value of each leaf. Tables in lists go by their name, or their number from 0."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from _leaves(each, f"{where}.{name}" if where else name)

@@ -1,9 +1,9 @@
-"""Which key a record has: ids by popularity, 0 the most popular.
+"""Keys of records, as ids by popularity: 0 is the most popular.
 
-Zipf's law, P(id) = (id + 1)^-skew / sum: drawn with Walker's alias table ("An efficient method for generating discrete
-random variables", ACM TOMS 1977) over groups of keys. The most popular have a group each; further on, neighbours share
-one as long as their probabilities are within .05 % of each other, and there are alike: none is off by more than that. A
-million keys take 15,000 groups, which stay in a core's cache where a table of all of them would not.
+Zipf's law, P(id) = (id + 1)^-skew / sum, is drawn with Walker's alias table ("An efficient method for generating
+discrete random variables", ACM TOMS 1977) over groups of keys. The most popular keys have a group each. Other
+neighbours share a group while their probabilities are within .05 % of each other; within it they are equally likely, so
+none is off by more. A million keys take 15,000 groups. These stay in a core's cache; a table of all keys would not.
 """
 
 import math
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from kfbench.errors import InvalidConfig
 from kfbench.kernels.workload import draws
-from kfbench.workloads._distributions import coarse
+from kfbench.workloads.named.distributions import coarse
 
 KEY_IDS: Final = 1_000  # the stream of `Keys.ids`
 MAX_CARDINALITY: Final = 2**40
-SHARE_BITS: Final = 22  # significant ones: the same shares on every processor, exact to 2**-22
-ALIKE: Final = 1 / 2_000  # by how much the probabilities of a group differ
+SHARE_BITS: Final = 22  # significant bits: the same shares on every processor, exact to 2**-22
+ALIKE: Final = 1 / 2_000  # the probabilities of a group differ by less
 
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
-    """cardinality: how many keys; None: each record has its own. skew: Zipf's exponent, 0: all alike.
+    """A choice of keys. Raises InvalidConfig.
 
-    in_turn: one key after another, as a round of devices reports or as a benchmark deals out its keys.
-    Raises InvalidConfig.
+    cardinality: the number of keys, None for a key per record. skew: Zipf's exponent, 0 for equally likely keys.
+    in_turn: one key after another, as devices report in rounds or a benchmark deals out keys.
     """
 
     cardinality: int | None = None
@@ -45,7 +45,7 @@ class Keys:
             raise InvalidConfig("skew: keys in turn, or one a record, have none")
 
     def ids(self, seed: int, start: int, records: int) -> NDArray[np.int64]:
-        """int64[records], each from 0 to cardinality - 1: the keys of the records start, start + 1, …"""
+        """Return the key ids of the records start, start + 1, …: int64[records], each from 0 to cardinality - 1."""
         if self.cardinality is None:
             return np.arange(start, start + records)
         if self.in_turn:
@@ -58,8 +58,11 @@ class Keys:
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """Ids in groups, of which each has its share: firsts int64, widths and shares float64, all [groups]; shares add up
-    to 1. table: the shares as `draws.grouped` reads them."""
+    """Groups of neighbouring ids. All arrays but `table` are [groups].
+
+    firsts: the first id of each. widths: its number of ids. shares: its probability; they add up to 1. table: the
+    shares as `draws.grouped` reads them.
+    """
 
     firsts: NDArray[np.int64]
     widths: NDArray[np.float64]
@@ -73,7 +76,7 @@ class Groups:
 
 @lru_cache(maxsize=16)
 def zipf(cardinality: int, skew: float) -> Groups:
-    """Shares are exact to 10**-6: the sum over a wide group is taken as the integral, half a rank beyond either end."""
+    """Group the keys of Zipf's law. Shares are exact to 10**-6: a wide group's sum is taken as an integral."""
     if skew:
         alone = min(math.ceil(2 * skew / ALIKE), cardinality)
         steps = math.ceil(math.log(cardinality / alone) / ALIKE * skew)
@@ -92,11 +95,11 @@ def zipf(cardinality: int, skew: float) -> Groups:
 
 
 def alias_table(shares: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """uint64[a power of two, at least 2 and at least n] of shares float64[n], as `draws.grouped` reads it.
+    """Return the alias table of shares float64[n], as `draws.grouped` reads it: uint64[the next power of two ≥ 2].
 
-    Cells above the average hand their excess to those below it, in order. Who hands to whom follows from the two
-    running sums, so no loop is needed (Hübschle-Schneider and Sanders, "Parallel weighted random sampling", 2019).
-    Cells beyond the last share have nothing of their own: their number makes the choice of a cell a shift.
+    Cells above the average hand their excess to those below it, in order. The two running sums say which hands to
+    which, without a loop (Hübschle-Schneider and Sanders, "Parallel weighted random sampling", 2019). Cells beyond the
+    last share start empty: a power of two makes the choice of a cell a shift.
     """
     cells = 1 << max((len(shares) - 1).bit_length(), 1)
     keep, other = np.zeros(cells), np.arange(cells)

@@ -1,8 +1,7 @@
-"""Which records share a batch, as data: by number, by time and size as a producer does it, or because they belong
-together.
+"""Batches of records, as data: by number, by time and size as a producer does, or by what belongs together.
 
 Batches never cross a block of 65,536 records: the last one of a block may be smaller than the model says. The batches
-of a block depend on the seed and the block's number alone, so that any slice of it sees the same ones.
+of a block depend only on the seed and the block's number, so every slice of it sees the same ones.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +19,8 @@ from kfbench.kernels.workload import draws, waits
 from kfbench.kernels.workload.linger import linger
 from kfbench.layouts import NO_SEQUENCE, UNSET
 from kfbench.records import Shapes
-from kfbench.workloads._distributions import (
+from kfbench.workloads.base.workload import BLOCK_RECORDS, Sample
+from kfbench.workloads.named.distributions import (
     QUANTILES,
     Distribution,
     coarse,
@@ -29,7 +29,6 @@ from kfbench.workloads._distributions import (
     mean_length,
     require,
 )
-from kfbench.workloads._workload import BLOCK_RECORDS, Sample
 
 BATCHES: Final = 100  # the stream of batch sizes, and of the gaps between survivors
 SPARE_DEVIATIONS: Final = 8
@@ -44,14 +43,16 @@ class _Batching(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Fixed(_Batching, frozen=True, kw_only=True, tag="fixed"):
-    """So many records each."""
+    """Batches of so many records each."""
 
     records: Records
 
 
 class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
-    """A number of records from a distribution: what is sent at once, such as an upload or a database's transaction.
-    A tombstone that follows its delete is not counted, and always in the delete's batch."""
+    """Batches whose number of records is drawn: an upload, or a database's transaction, that is sent at once.
+
+    A tombstone after its delete is not counted, and is always in the delete's batch.
+    """
 
     records: Distribution
 
@@ -60,20 +61,22 @@ class Drawn(_Batching, frozen=True, kw_only=True, tag="drawn"):
 
 
 class Linger(_Batching, frozen=True, kw_only=True, tag="linger"):
-    """A producer's accumulator for one partition, record by record (`kernels/linger.py`): a batch takes what comes
-    within linger.ms of its first record, up to batch.size. Under Poisson arrivals of rate r that is
-    1 + Poisson(r · linger) records until the size sets the limit (N/T policy). Kafka's defaults: 16,384 bytes, 5 ms
-    since 4.0 and 0 before."""
+    """A producer's accumulator for one partition, record by record (`kernels/workload/linger.py`).
+
+    A batch takes what comes within linger.ms of its first record, up to batch.size. Under Poisson arrivals of rate r
+    that is 1 + Poisson(r · linger) records until the size sets the limit (N/T policy). Kafka's defaults: 16,384 bytes;
+    5 ms since 4.0, 0 before.
+    """
 
     linger_ms: Annotated[float, Meta(ge=0, le=86_400_000)]
     batch_size_bytes: BatchBytes = 16_384
 
 
 class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
-    """A batch of data and then the marker that ends its transaction, a control batch of one record.
+    """A batch of data, then the marker that ends its transaction: a control batch of one record.
 
-    Every transaction has a new epoch and sequences from 0, as under transaction.version 2 (KIP-890); epochs that run
-    out bring a new producer id.
+    Every transaction has a new epoch and sequences from 0, as under transaction.version 2 (KIP-890). When the epochs
+    run out, a new producer id follows.
     """
 
     records: Distribution
@@ -84,16 +87,17 @@ class Transactions(_Batching, frozen=True, kw_only=True, tag="transactions"):
 
 
 class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
-    """What compaction left of batches of `of_records`: each record stayed with probability `survival`, so that offsets
-    have holes of geometric length; batches that lost all are gone. Batches keep the offsets of their old first and last
-    record, as `MemoryRecords.filterTo` does. A batch with a tombstone has a delete horizon (KIP-534): the time of its
-    first cleaning, `cleaned_after_ms` after its last record, and `delete_retention_ms` (delete.retention.ms); without
-    that it was not cleaned since Kafka 3.1. Each batch has a time of cleaning of its own, though one run of the cleaner
-    has one for all that it rewrites.
+    """Survivors of compaction in batches that had `of_records` records.
+
+    Each record stays with probability `survival`, so offsets have holes of geometric length. Batches that lost all are
+    gone. Batches keep the offsets of their old first and last record, as `MemoryRecords.filterTo` does. A batch with a
+    tombstone has a delete horizon (KIP-534): the time of its first cleaning, `cleaned_after_ms` after its last record,
+    plus `delete_retention_ms` (delete.retention.ms). Without that it was not cleaned since Kafka 3.1. Each batch has a
+    time of cleaning of its own, though a real run of the cleaner has one for all that it rewrites.
 
     In a log of Zipf keys a record survives if none of the d later ones has its key: the further from the log's end, the
-    fewer do. Survivors there are the cold keys, which are drawn hardly ever, so one's fate tells nothing of its
-    neighbour's and the share alone matters. Each key survives once.
+    fewer survive. Survivors there are the cold keys, which are hardly ever drawn. So neighbours are independent, and
+    only the share matters. Each key survives once.
     """
 
     of_records: Records
@@ -103,12 +107,12 @@ class Survivors(_Batching, frozen=True, kw_only=True, tag="survivors"):
 
     @property
     def block_offsets(self) -> int:
-        """How many offsets a block has, whole batches: with what 8 standard deviations of luck take."""
+        """The offsets reserved for a block, in whole batches: enough for 8 standard deviations of luck."""
         spread = SPARE_DEVIATIONS * ((1 - self.survival) * BLOCK_RECORDS) ** 0.5
         return (int((BLOCK_RECORDS + spread) / self.survival) // self.of_records + 2) * self.of_records
 
     def offsets(self, seed: int, block: int) -> Int64:
-        """int64[65_536] of the block's records."""
+        """Return the offsets of the block's records, int64[65_536]."""
         gaps = np.empty(BLOCK_RECORDS, np.int32)
         draws.pick(seed, BATCHES, block * BLOCK_RECORDS, _geometric(self.survival), gaps)
         offsets = np.empty(BLOCK_RECORDS, np.int64)
@@ -126,7 +130,7 @@ def _check_sizes(records: Distribution) -> None:
 
 @lru_cache(maxsize=16)
 def _geometric(survival: float) -> Int32:
-    """int32[65_536]: how far the next survivor is, in equally likely quantiles."""
+    """Return the distance to the next survivor in equally likely quantiles, int32[65_536]."""
     p = (np.arange(QUANTILES) + 0.5) / QUANTILES
     gaps = np.ones(QUANTILES) if survival == 1 else np.ceil(coarse(np.log1p(-p) / np.log1p(-survival)))
     table = gaps.astype(np.int32)
@@ -135,7 +139,7 @@ def _geometric(survival: float) -> Int32:
 
 
 def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
-    """Where batches end whose sizes are drawn and `extra` larger: those ends that lie below `units`."""
+    """Return the ends below `units` of batches whose sizes are drawn, and `extra` larger."""
     size = mean_length(records) + extra
     asked = int(units / size * 1.05) + 64
     while True:
@@ -150,16 +154,16 @@ def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The batches of a block: bounds int64[batches + 1]. Of transactions, every second batch is a marker."""
+    """The batches of a block: bounds int64[batches + 1]. In transactions every second batch is a marker."""
 
     bounds: Int64
     offsets: Int64 | None = None  # int64[65_536]; None: without holes
 
 
 def plan(batching: Batching, seed: int, block: int, starts: Int64 | None) -> Plan | None:
-    """The batches of a block; None where they follow from the records (`lingering`).
+    """Return the batches of a block, or None where they follow from the records (`lingering`).
 
-    starts: where what is counted begins, int64[events], if that is not every record.
+    starts: the first record of each counted event, int64[events]; None where every record counts.
     """
     units = BLOCK_RECORDS if starts is None else len(starts)
     match batching:
@@ -188,7 +192,7 @@ def _between(inner: NDArray[np.int64], starts: Int64 | None) -> Int64:
 
 
 def lingering(batching: Linger, times_us: Int64, shapes: Shapes) -> Plan:
-    """The batches that a producer makes of a block's records, given to it at these times, int64[65_536]."""
+    """Return the batches that a producer makes of a block's records. times_us: when it gets them, int64[65_536]."""
     linger_us = round(batching.linger_ms * 1000)
     bounds = np.empty(len(shapes) + 1, np.int64)
     batches = linger(times_us, shapes.columns, linger_us, batching.batch_size_bytes, 1.0, bounds)
@@ -196,10 +200,10 @@ def lingering(batching: Linger, times_us: Int64, shapes: Shapes) -> Plan:
 
 
 def in_batches_of(sample: Sample, size: int, start: int) -> Sample:
-    """The same records, so many a batch whatever their own are; control records stay in batches of their own.
+    """Return the same records in batches of `size`. Control records stay in batches of their own.
 
-    start: the number of the sample's first record; batches are counted from their block's first. Each has the fields of
-    the batch that its first record was in, with the sequence of that record, and no offsets but its records'.
+    start: the number of the sample's first record. Batches are counted from their block's first record. Each has the
+    header fields of the batch that its first record was in, that record's sequence, and its records' offsets.
     """
     starts, ends = sample.bounds[:-1], sample.bounds[1:]
     rows = np.broadcast_to(sample.batch_fields.over(len(starts)), len(starts))

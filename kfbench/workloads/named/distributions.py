@@ -1,15 +1,14 @@
 """Distributions of lengths and of gaps, as data: `{ dist = "lognormal", mean = 212, sigma = 0.9 }` in TOML.
 
-What is drawn is one of 65,536 equally likely quantiles, those in the middle of their cells, so a draw is one gather and
-no power or logarithm. Against the distribution itself the mean of a generalised Pareto tail of shape .35 loses .04 %,
-and nothing beyond the quantile 1 - 1/131,072 is ever drawn: the price of the table. Gaps are rounded to 20 significant
-bits (`coarse`), so that they are the same on every processor; lengths are whole anyway.
+A draw is one of 65,536 equally likely quantiles, those in the middle of their cells: one table look-up, no power or
+logarithm. The price: the mean of a generalised Pareto tail of shape .35 is .04 % low, and nothing beyond the quantile
+1 - 1/131,072 is ever drawn. Gaps are rounded to 20 significant bits (`coarse`): they are the same on every
+processor.
 
-Lengths are whole. `whole` says how a length of a continuous distribution becomes one, as its source does: "round" (the
-default; no bias), "floor" or "ceil": mutilate rounds ETC's key lengths and cuts its values off, db_bench's mixgraph
-rounds up. Sources: generalised extreme value and generalised Pareto as in Atikoglu et al.,
-"Workload analysis of a large-scale key-value store" (SIGMETRICS 2012), which write the shape as k; in scipy's terms
-`genextreme(c=-k)` and `genpareto(c=k)`.
+Lengths are whole numbers. `whole` says how a continuous length becomes one, as its source does: "round" (the default;
+no bias), "floor" or "ceil". mutilate rounds ETC's key lengths and cuts its values off; db_bench's mixgraph rounds up.
+Source of generalised extreme value and generalised Pareto: Atikoglu et al., "Workload analysis of a large-scale
+key-value store" (SIGMETRICS 2012), which writes the shape as k; in scipy `genextreme(c=-k)` and `genpareto(c=k)`.
 """
 
 import math
@@ -30,7 +29,7 @@ MAX_LENGTH: Final = 2**31 - 1
 
 
 def require(holds: bool, what: str) -> None:
-    """Raises InvalidConfig, which msgspec turns into its own error with the key's path."""
+    """Raise InvalidConfig unless it holds. msgspec adds the key's path."""
     if not holds:
         raise InvalidConfig(what)
 
@@ -44,8 +43,10 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def coarse(values: Floats, bits: int = 20) -> Floats:
-    """To so many significant bits. NumPy takes other logarithms and powers on other processors, and those of the C
-    library differ too, by a last bit of 53: rounded to 20 bits, one of 65,536 values differs in one of 10,000 tables.
+    """Round to so many significant bits.
+
+    Logarithms and powers of NumPy and the C library differ by processor in the last of 53 bits. Rounded to 20 bits, one
+    of 65,536 values differs in one of 10,000 tables.
     """
     fraction, exponent = np.frexp(values)
     found: Floats = np.ldexp(np.rint(np.ldexp(fraction, bits)), exponent - bits)
@@ -59,14 +60,14 @@ class _Distribution(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         self.check()
 
     def check(self) -> None:
-        """Raises InvalidConfig, naming the parameter."""
+        """Raise InvalidConfig with the parameter's name."""
 
     def at(self, p: Floats) -> Floats:
-        """The quantiles of these probabilities, each within (0, 1)."""
+        """Return the quantiles of these probabilities, each within (0, 1)."""
         raise NotImplementedError
 
     def quantiles(self, count: int) -> Floats:
-        """`count` equally likely ones, those in the middle of their cells."""
+        """Return `count` equally likely quantiles, those in the middle of their cells."""
         return self.at((np.arange(count) + 0.5) / count)
 
     def whole_quantiles(self, count: int) -> Floats:
@@ -101,7 +102,7 @@ class Uniform(_Distribution, tag="uniform", frozen=True, kw_only=True):
 
 
 class _Continuous(_Distribution, frozen=True, kw_only=True):
-    """low, cap: what lies outside is moved there."""
+    """A continuous distribution. Values below `low` or above `cap` are moved there."""
 
     whole: Literal["round", "floor", "ceil"] = "round"
     low: float | None = None
@@ -125,7 +126,7 @@ class _Continuous(_Distribution, frozen=True, kw_only=True):
 
 
 class Lognormal(_Continuous, tag="lognormal", frozen=True, kw_only=True):
-    """Its logarithm is normal of standard deviation sigma; given is its mean (before low and cap) or its median."""
+    """Values whose logarithm is normal, of standard deviation sigma. Give mean (before low and cap) or median."""
 
     sigma: float
     mean: float | None = None
@@ -180,8 +181,7 @@ class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
     """Quantiles as measured: points of (probability, value), both rising, such as [[.05, 19], [.5, 39], [.95, 80]].
 
     Between two points the logarithm of the value is linear in the probability (an assumption; linear in the value where
-    one of them is 0). Below the first and above the last it goes on as in the segment beside it: no longer tail than
-    the points show.
+    one of them is 0). Outside the points the nearest segment continues: the tail is no longer than the points show.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -254,7 +254,7 @@ Distribution = Fixed | Uniform | Lognormal | GeneralisedPareto | GeneralisedExtr
 
 @lru_cache(maxsize=64)
 def table(d: Distribution) -> Floats:
-    """float64[65_536], rising, read-only: what `draw` picks from."""
+    """Return the values that `draw` picks from: float64[65_536], rising, read-only."""
     found = d.quantiles(QUANTILES)
     require(bool(np.isfinite(found).all()), f"{d}: beyond what a float64 holds")
     found.flags.writeable = False
@@ -263,7 +263,7 @@ def table(d: Distribution) -> Floats:
 
 @lru_cache(maxsize=64)
 def lengths_table(d: Distribution) -> NDArray[np.int32]:
-    """int32[65_536], rising, read-only: what `draw_lengths` picks from. Raises InvalidConfig for what is no length."""
+    """Return the lengths that `draw_lengths` picks from: int32[65_536], rising, read-only. Raises InvalidConfig."""
     found = d.whole_quantiles(QUANTILES)
     if not (found[0] >= 0 and found[-1] <= MAX_LENGTH):
         raise InvalidConfig(f"{d}: lengths from {found[0]:g} to {found[-1]:g}, and 0 to {MAX_LENGTH} can be had")
@@ -273,24 +273,24 @@ def lengths_table(d: Distribution) -> NDArray[np.int32]:
 
 
 def mean(d: Distribution) -> float:
-    """The mean of `draw`: that of the table."""
+    """Return the mean of `draw`."""
     return math.fsum(table(d).tolist()) / QUANTILES
 
 
 def mean_length(d: Distribution) -> float:
-    """The mean of `draw_lengths`: that of the table."""
+    """Return the mean of `draw_lengths`."""
     return float(lengths_table(d).mean())
 
 
 def draw(d: Distribution, seed: int, purpose: int, start: int, records: int) -> Floats:
-    """float64[records], not rounded: the draws of the records start, start + 1, …"""
+    """Return the draws of the records start, start + 1, …: float64[records], not rounded."""
     out = np.empty(records, np.float64)
     draws.pick(seed, purpose, start, table(d), out)
     return out
 
 
 def draw_lengths(d: Distribution, seed: int, purpose: int, start: int, records: int) -> NDArray[np.int32]:
-    """int32[records]: the lengths of the records start, start + 1, …"""
+    """Return the lengths of the records start, start + 1, …: int32[records]."""
     out = np.empty(records, np.int32)
     draws.pick(seed, purpose, start, lengths_table(d), out)
     return out

@@ -1,9 +1,9 @@
-"""Payload bytes as patterns: a constant row, and slots that random bytes fill through tables.
+"""Payload bytes of the grid: a constant row with slots that random bytes fill through tables.
 
-`template` is what makes compression per batch behave as it does on real topics: field names repeat from
-record to record, values do not, so the ratio falls from one record a batch to a hundred. Random and
-half-random payloads cannot give that falling curve. Its fields and the skew of its words are an assumption,
-tuned to real JSON topics under zstd-3 (.65-.9 of the bytes at 1 record a batch, .2-.35 at 10, .1-.25 at 100).
+`template` compresses as real topics do: field names repeat from record to record, values do not. So the ratio falls
+from one record per batch to a hundred, which random and half-random payloads do not show. Its fields and the skew of
+its words are an assumption, tuned to real JSON topics under zstd-3 (.65-.9 of the bytes at 1 record per batch, .2-.35
+at 10, .1-.25 at 100).
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.workloads._workload import draw_words
+from kfbench.workloads.base.workload import draw_words
 
 Bytes = NDArray[np.uint8]
 Payload = Literal["random", "half", "template", "ones"]
@@ -24,10 +24,9 @@ PAYLOADS: Final[tuple[str, ...]] = get_args(Payload)
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """Bytes start to stop of a unit come from `table`.
+    """A slot: bytes start to stop of a unit, drawn through `table`.
 
-    table: uint8[256], a random byte a character; uint8[256, width], a random byte a word; None, random bytes
-    as they are.
+    table: uint8[256] maps a random byte to a character, uint8[256, width] to a word. None: random bytes as they are.
     """
 
     start: int
@@ -41,7 +40,7 @@ class Slot:
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """`unit` (uint8[u]) with its slots, repeated and cut to `length` bytes."""
+    """A row: `unit` (uint8[u]) with its slots, repeated and cut to `length` bytes."""
 
     length: int
     unit: Bytes
@@ -52,7 +51,7 @@ class Pattern:
         return sum(slot.draws for slot in self.slots)
 
     def make(self, seed: int, purpose: int, *, start: int, records: int) -> Bytes:
-        """uint8[records, length] of these records."""
+        """Return the bytes of these records, uint8[records, length]."""
         units, rest = divmod(self.length, len(self.unit))
         words = -(-((units + (rest > 0)) * self._unit_draws) // 8)
         drawn = draw_words(seed, purpose, start=start, records=records, words=words).view(np.uint8)
@@ -89,7 +88,7 @@ def _characters(alphabet: bytes) -> Bytes:
 
 
 def _words(words: Sequence[str]) -> Bytes:
-    """Words of one width, the k-th about 1/k as likely as the first."""
+    """Return a table of words of one width, the k-th about 1/k as likely as the first."""
     share = 1 / np.arange(1, len(words) + 1)
     until = np.rint(np.cumsum(share) / share.sum() * 256).astype(int)
     row = np.searchsorted(until, np.arange(256), side="right")
@@ -137,7 +136,7 @@ def _event() -> tuple[Bytes, tuple[Slot, ...]]:
 
 
 def _numbered(prefix: str, length: int, digits: int, characters: Bytes) -> Pattern:
-    """prefix, zeros, and `digits` characters that vary."""
+    """Return a pattern of a prefix, zeros, and `digits` characters that vary."""
     constant = max(length - digits, 0)
     unit = np.frombuffer(prefix.encode()[:constant].ljust(length, b"0"), np.uint8)
     return Pattern(length=length, unit=unit, slots=(Slot(start=constant, stop=length, table=characters),))
@@ -148,7 +147,7 @@ Part = Literal["key", "value", "header"]
 
 @lru_cache(maxsize=64)
 def pattern(part: Part, payload: str, length: int) -> Pattern:
-    """How `length` bytes (>= 1) of a key, value or header value look under a payload kind."""
+    """Return the pattern of `length` bytes (>= 1) of a key, value or header value under a payload kind."""
     if payload == "template":
         if part == "key":
             return _numbered("user-", length, 5, _DIGITS)  # 100,000 users
@@ -163,6 +162,6 @@ def pattern(part: Part, payload: str, length: int) -> Pattern:
 
 
 def names(prefix: str, length: int, count: int) -> Sequence[bytes]:
-    """`count` constant names of `length` bytes, numbered at the end as far as there is room."""
+    """Return `count` constant names of `length` bytes, numbered at the end if there is room."""
     stem = (prefix + "0" * length)[: max(length - 2, 0)].encode()
     return [stem + f"{i:02d}".encode()[:length] for i in range(count)]

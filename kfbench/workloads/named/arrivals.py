@@ -1,9 +1,9 @@
-"""When records arrive, as data: `{ process = "poisson", rate_per_s = 1000 }` in TOML.
+"""Arrival times of records, as data: `{ process = "poisson", rate_per_s = 1000 }` in TOML.
 
-Times are worked out a block of 65,536 records at a time. Each block has a window of its own, which its records fill to
-the last microsecond: its gaps are drawn, added up, and scaled by what little the sum is off (.4 % for Poisson, where
-this is the process given the number of arrivals, and so no approximation). Times therefore rise over all blocks, the
-rate holds over any number of them, and no block has to know another.
+Times are made for a block of 65,536 records at a time. Each block has a window of its own, which its records fill to
+the last microsecond: gaps are drawn, added up, and scaled to fit. The sum is off by little before (.4 % for Poisson,
+where this is the process given the number of arrivals, so no approximation). Times rise over all blocks, the rate holds
+over any number of them, and no block depends on another.
 """
 
 import math
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.kernels.workload import periods, strata, waits
-from kfbench.workloads._distributions import (
+from kfbench.workloads.base.workload import BLOCK_RECORDS
+from kfbench.workloads.named.distributions import (
     Distribution,
     Floats,
     GeneralisedPareto,
@@ -27,7 +28,6 @@ from kfbench.workloads._distributions import (
     require,
     table,
 )
-from kfbench.workloads._workload import BLOCK_RECORDS
 
 Int64 = NDArray[np.int64]
 GAPS, BURSTS, MORE_BURSTS, PAUSES = range(1_001, 1_005)  # streams, beside _keys.KEY_IDS
@@ -78,7 +78,7 @@ class GeneralisedParetoGaps(_Arrival, tag="generalised-pareto", frozen=True, kw_
 class Sine(_Arrival, tag="sine", frozen=True, kw_only=True):
     """Poisson arrivals at a rate of rate_per_s + amplitude_per_s · sin(radians_per_s · t + phase_radians), t in s.
 
-    As db_bench's mixgraph has it (Cao et al., FAST 2020: d, a, b, c), which sets its rate anew every interval.
+    Source: db_bench's mixgraph (Cao et al., FAST 2020: d, a, b, c), which sets its rate anew every interval.
     """
 
     rate_per_s: float
@@ -119,7 +119,7 @@ def _check_rate(rate_per_s: float) -> None:
 
 @lru_cache(maxsize=64)
 def block_us(a: Arrival) -> int:
-    """How long a block takes, in whole microseconds; the mean under `sine`. Raises InvalidConfig."""
+    """Return the length of a block in whole microseconds; the mean under `sine`. Raises InvalidConfig."""
     match a:
         case GeneralisedParetoGaps():
             length = BLOCK_RECORDS * mean(a.gap_us)
@@ -133,7 +133,7 @@ def block_us(a: Arrival) -> int:
 
 
 def window_us(a: Arrival, block: int) -> tuple[int, int]:
-    """First and last microsecond of a block since the workload's beginning; the next one begins where it ends."""
+    """Return first and last microsecond of a block since the workload's beginning. The next begins where it ends."""
     each = block_us(a)
     if isinstance(a, Sine):
         first, last = (int(_sine_times(a, each, np.zeros(1), MAX_US)[0]) for each in (block, block + 1))
@@ -142,7 +142,7 @@ def window_us(a: Arrival, block: int) -> tuple[int, int]:
 
 
 def times_us(a: Arrival, seed: int, block: int) -> Int64:
-    """int64[65_536]: when the block's records arrive, in microseconds since the workload's beginning; not falling.
+    """Return when the block's records arrive: int64[65_536], µs since the workload's beginning, not falling.
 
     Raises InvalidConfig for a block that lies beyond 2**62 microseconds, 146,000 years.
     """
@@ -164,7 +164,7 @@ def times_us(a: Arrival, seed: int, block: int) -> Int64:
 
 
 def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
-    """int64[bursts], rising from 0: the first record of each burst, counted within the block."""
+    """Return the first record of each burst, counted within the block: int64[bursts], rising from 0."""
     size, number = mean_length(a.length), block * BLOCK_RECORDS
     expected = max(round(BLOCK_RECORDS / size), 1)
     lengths = _evenly(lengths_table(a.length), expected, seed, BURSTS, block)
@@ -179,10 +179,10 @@ def burst_starts(a: Bursts, seed: int, block: int) -> Int64:
 
 
 def _evenly(quantiles: NDArray[Any], count: int, seed: int, purpose: int, block: int) -> NDArray[Any]:
-    """`count` of them: one draw from each of as many equal strata, in random order.
+    """Draw `count` values: one from each of as many equal strata, in random order.
 
-    As many long bursts and long pauses in each block as in any other: else fixed pauses would have to be stretched by
-    what the drawn bursts of their block are off.
+    So each block has as many long bursts and long pauses as any other. Else fixed pauses would be stretched by the
+    luck of the bursts in their block.
     """
     if quantiles[0] == quantiles[-1]:
         return np.full(count, quantiles[0])
@@ -195,7 +195,7 @@ _EXPONENTIAL: Final = GeneralisedPareto(sigma=1, k=0)
 
 
 def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: int) -> Floats:
-    """float64[65_536] from one arrival to the next, before they are scaled."""
+    """Return the gaps between arrivals before they are scaled, float64[65_536] in µs."""
     first = block * BLOCK_RECORDS
     match a:
         case GeneralisedParetoGaps(gap_us=gap) | Bursts(gap_us=gap):
@@ -210,7 +210,7 @@ def _gaps(a: Poisson | GeneralisedParetoGaps | Sine | Bursts, seed: int, block: 
 
 
 def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
-    """int64[n]: when so many arrivals are expected to have been after those of the blocks before."""
+    """Return when so many arrivals are expected after those of earlier blocks: int64[n], µs."""
     period_us = 2 * math.pi / sine.radians_per_s * SECOND_US
     arrivals = sine.rate_per_s * period_us / SECOND_US
     past, share = divmod(block * BLOCK_RECORDS / arrivals, 1.0)
@@ -225,8 +225,7 @@ def _sine_times(sine: Sine, block: int, waited: Floats, last_us: int) -> Int64:
 
 @lru_cache(maxsize=8)
 def _period(sine: Sine) -> tuple[Floats, Floats]:
-    """float64[65_536], both: after how many microseconds of a period each 65,536th of its arrivals is expected, and how
-    long that takes."""
+    """Return when each 65,536th of a period's arrivals is expected, and its length: float64[65_536] in µs each."""
     a, b, c, d = sine.amplitude_per_s, sine.radians_per_s, sine.phase_radians, sine.rate_per_s
     t = np.arange(2**18 + 1, dtype=np.float64) * (2 * math.pi / b / 2**18)
     wave = _cosine(b * t + c)
@@ -240,7 +239,7 @@ def _period(sine: Sine) -> tuple[Floats, Floats]:
 
 
 def _cosine(x: Floats) -> Floats:
-    """By its series: sums and products are the same on every processor, NumPy's cosine is not."""
+    """Return the cosine by its series. Sums and products are the same on every processor; NumPy's cosine is not."""
     turned = x - np.rint(x / (2 * math.pi)) * (2 * math.pi)
     square, found = turned * turned, np.ones(len(x))
     for n in range(30, 0, -2):  # up to the 30th power: pi**32 / 32! is below 10**-19

@@ -1,0 +1,1 @@
+"""The parts that all families of workloads share."""

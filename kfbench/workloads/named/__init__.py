@@ -1,0 +1,1 @@
+"""Named workloads: the tables of a file, and the records that follow from them."""

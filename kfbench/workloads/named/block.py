@@ -1,0 +1,356 @@
+"""One block of 65,536 records of a named workload, without payload.
+
+Times and batches run along records, so they are made for a whole block; a slice is cut from it (`sampling`).
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int32, Int64
+from kfbench.kernels.workload import draws
+from kfbench.kernels.workload.kinds import DRAWN, has_null, pairs, places, settle
+from kfbench.kernels.workload.waits import milliseconds
+from kfbench.layouts import NO_SEQUENCE, NO_TIMESTAMP, NULL_LENGTH
+from kfbench.records import Shapes
+from kfbench.workloads.base.workload import BLOCK_RECORDS
+from kfbench.workloads.grid import APPEND_DELAY_MS, PRODUCER_ID, START_OF_2026_MS
+from kfbench.workloads.named.arrivals import times_us
+from kfbench.workloads.named.batching import (
+    LAST_SEQUENCE,
+    Linger,
+    Plan,
+    Survivors,
+    Transactions,
+    lingering,
+    plan,
+)
+from kfbench.workloads.named.distributions import QUANTILES, draw_lengths, lengths_table
+from kfbench.workloads.named.keys import Keys
+from kfbench.workloads.named.kinds import (
+    FILLED,
+    HEADERS,
+    KEY,
+    KINDS,
+    LAGS,
+    LENGTHS,
+    MARKER,
+    MARKER_LAYOUTS,
+    NULLS,
+    PLAIN,
+    TOMBSTONE,
+    VALUE,
+    Column,
+    Kinds,
+    kinds_alike,
+    pick_shares,
+    shares_main,
+    stream_of,
+)
+from kfbench.workloads.named.tables import Key, Model, Part, Value
+
+MAX_EPOCH: Final = 2**15 - 2  # producers are given no larger one
+NUMBERS: Final = np.arange(BLOCK_RECORDS)
+ALL_PLAIN: Final = np.zeros(BLOCK_RECORDS, np.uint8)
+ALL_CHANCES: Final = np.arange(QUANTILES, dtype=np.int32)
+NO_CHANCES: Final = np.zeros(BLOCK_RECORDS, np.int32)  # where the null share is 0
+
+HeaderFields = dict[str, NDArray[Any]]  # columns of `BatchFields`, one item per batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Columns of records, before payload: int64 or int32, one item per record.
+
+    contents: lengths of header values, int32[records, headers]. kinds: None where all records are plain.
+    """
+
+    timestamps_ms: Int64
+    offsets: Int64
+    key_lengths: Int32
+    value_lengths: Int32
+    contents: Int32
+    kinds: Kinds | None
+
+    @classmethod
+    def empty(cls, model: Model, records: int) -> Self:
+        return cls(
+            timestamps_ms=np.empty(records, np.int64),
+            offsets=np.empty(records, np.int64),
+            key_lengths=np.empty(records, np.int32),
+            value_lengths=np.empty(records, np.int32),
+            contents=np.empty((records, len(model.header)), np.int32),
+            kinds=np.zeros(records, np.uint8) if model.has_kinds else None,
+        )
+
+    def cut(self, first: int, records: int) -> Self:
+        """Return views of these records."""
+        part = slice(first, first + records)
+        return type(self)(
+            timestamps_ms=self.timestamps_ms[part],
+            offsets=self.offsets[part],
+            key_lengths=self.key_lengths[part],
+            value_lengths=self.value_lengths[part],
+            contents=self.contents[part],
+            kinds=None if self.kinds is None else self.kinds[part],
+        )
+
+    def put(self, other: Self) -> None:
+        """Copy the columns of as many records."""
+        self.timestamps_ms[:] = other.timestamps_ms
+        self.offsets[:] = other.offsets
+        self.key_lengths[:] = other.key_lengths
+        self.value_lengths[:] = other.value_lengths
+        self.contents[:] = other.contents
+        if self.kinds is not None and other.kinds is not None:
+            self.kinds[:] = other.kinds
+
+    def shapes(self, model: Model) -> Shapes:
+        """Return the records' shapes. They have views: `Shapes` makes its columns read-only."""
+        name_bytes = tuple(len(each.name.encode()) for each in model.header)
+        bounds, names = _headers(name_bytes, len(self.offsets))
+        return Shapes.trusted(
+            timestamps_ms=self.timestamps_ms.view(),
+            offsets=self.offsets.view(),
+            key_lengths=self.key_lengths.view(),
+            value_lengths=self.value_lengths.view(),
+            header_bounds=bounds,
+            header_key_lengths=names,
+            header_value_lengths=self.contents.reshape(-1).view(),
+        )
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of a block: bounds int64[batches + 1], header fields with one item per batch."""
+
+    bounds: Int64
+    fields: HeaderFields
+
+    def cut(self, first: int, records: int) -> tuple[Int64, HeaderFields]:
+        """Return bounds and fields of the batches of so many records from `first` on, counted from there."""
+        if records == BLOCK_RECORDS:
+            return self.bounds, self.fields
+        begin = int(np.searchsorted(self.bounds, first, side="right")) - 1
+        end = int(np.searchsorted(self.bounds, first + records, side="left"))
+        fields = {name: column[begin:end] for name, column in self.fields.items()}
+        if "base_sequence" in fields and "base_offset" not in fields:  # what compaction cuts keeps its sequence
+            fields["base_sequence"] = fields["base_sequence"].copy()
+            fields["base_sequence"][0] += first - self.bounds[begin]
+        return np.clip(self.bounds[begin : end + 1] - first, 0, records), fields
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block by its number: everything in it follows from model, seed and number."""
+
+    model: Model
+    seed: int
+    number: int
+    _known_ids: dict[Keys, Int64] = field(default_factory=dict, repr=False)
+
+    @property
+    def first(self) -> int:
+        """The number of the block's first record."""
+        return self.number * BLOCK_RECORDS
+
+    def fill(self, columns: Columns) -> Batches:
+        """Fill the columns of the whole block. Return its batches."""
+        kinds, starts, batching = columns.kinds, None, self.model.batching
+        if kinds is not None:
+            starts = self._fill_kinds(kinds)
+        planned = plan(batching, self.seed, self.number, starts)
+        if kinds is not None and isinstance(batching, Transactions):
+            assert planned is not None
+            kinds[planned.bounds[2::2] - 1] = MARKER
+        arrived_us = times_us(self.model.arrival, self.seed, self.number)
+        self._fill_timestamps(arrived_us, planned, columns.timestamps_ms)
+        self._fill_lengths(KEY, kinds, columns.key_lengths)
+        self._fill_lengths(VALUE, kinds, columns.value_lengths)
+        if self.model.header:
+            self._fill_contents(columns.contents)
+        if planned is None:
+            assert isinstance(batching, Linger)
+            planned = lingering(batching, arrived_us, columns.shapes(self.model))
+        if planned.offsets is None:
+            np.add(NUMBERS, self.first, out=columns.offsets)
+        else:
+            columns.offsets[:] = planned.offsets
+        return Batches(planned.bounds, self._header_fields(planned, arrived_us, columns))
+
+    def _fill_kinds(self, kinds: Kinds) -> Int64 | None:
+        """Fill the kind of each record. Return where events begin (all but tombstones), or None without tombstones."""
+        others = self.model.other
+        if not others:
+            kinds[:] = PLAIN
+            return None
+        shares = tuple(each.share for each in others)
+        if not self.model.has_tombstones:
+            pick_shares(shares, self.seed, KINDS, self.first, kinds)
+            return None
+        followed = np.zeros(256, np.bool_)
+        followed[1 : len(others) + 1] = [each.tombstone for each in others]
+        drawn, starts = np.empty(BLOCK_RECORDS, np.uint8), np.empty(BLOCK_RECORDS, np.int64)
+        pick_shares(shares, self.seed, KINDS, self.first, drawn)
+        return starts[: pairs(drawn, followed, TOMBSTONE, PLAIN, kinds, starts)]
+
+    def _fill_timestamps(self, arrived_us: Int64, planned: Plan | None, out: Int64) -> None:
+        milliseconds(arrived_us, START_OF_2026_MS, out)
+        time = self.model.time
+        if planned is not None and time.same_in_batch:
+            out[:] = np.repeat(out[planned.bounds[:-1]], np.diff(planned.bounds))
+        elif planned is not None and time.period_ms:
+            last = planned.bounds[1:] - 1
+            out[:] = np.repeat(out[last] - last * time.period_ms, np.diff(planned.bounds))
+            out += NUMBERS * time.period_ms
+        if time.lag_ms is not None:
+            out -= draw_lengths(time.lag_ms, self.seed, LAGS, self.first, BLOCK_RECORDS)
+
+    def _fill_lengths(self, column: Column, kinds: Kinds | None, out: Int32) -> None:
+        """Fill the lengths of the block's keys or values, nulls included.
+
+        A kind's lengths are drawn into `out`, or are the same for all: then they stand in `same` and are settled last.
+        """
+        same, null_shares = self._draw_kinds(column, kinds, out)
+        if self.model.has_tombstones and column == VALUE:
+            same[TOMBSTONE] = NULL_LENGTH
+        if isinstance(self.model.batching, Transactions):
+            same[MARKER] = MARKER_LAYOUTS[column].itemsize
+        if kinds is None and not null_shares[PLAIN]:
+            if same[PLAIN] != DRAWN:
+                out[:] = same[PLAIN]
+            return
+        chances = NO_CHANCES
+        if null_shares.any():
+            chances = np.empty(BLOCK_RECORDS, np.int32)
+            draws.pick(self.seed, NULLS, self.first, ALL_CHANCES, chances)
+        if null_shares.any() or (same != DRAWN).any():
+            settle(ALL_PLAIN if kinds is None else kinds, same, null_shares, chances, out)
+        if kinds is not None and self.model.has_tombstones and column == KEY and same[TOMBSTONE] == DRAWN:
+            after = np.flatnonzero(kinds == TOMBSTONE)
+            out[after] = out[after - 1]
+
+    def _draw_kinds(self, column: Column, kinds: Kinds | None, out: Int32) -> tuple[Int32, Int32]:
+        """Draw the lengths of each kind that varies into `out`.
+
+        Return two int32[256] by kind: its length if all are equal (else DRAWN), and its share of nulls in 65,536ths.
+        """
+        same, null_shares = np.full(256, DRAWN, np.int32), np.zeros(256, np.int32)
+        for k, pair in enumerate(self.model.parts):
+            key, part = pair[KEY], pair[column]
+            mine = kinds_alike(self.model, k, column)
+            if k and shares_main(self.model, k, column):
+                continue
+            stream = stream_of(self.model, k, column)
+            if part is None:
+                same[mine] = NULL_LENGTH
+            elif (length := part.same_length) is not None:
+                same[mine] = length
+            elif kinds is None or (k == 0 and part.length is not None):  # most are of the first kind: draw it for all
+                self._draw_lengths(part, stream, key, None, out)
+            else:
+                at = np.empty(BLOCK_RECORDS + 1, np.int64)
+                at = at[: places(kinds, mine, at)]
+                lengths = np.empty(len(at), np.int32)
+                self._draw_lengths(part, stream, key, at, lengths)
+                out[at] = lengths
+            if isinstance(part, Value):
+                null_shares[mine] = round(part.null_share * QUANTILES)
+        return same, null_shares
+
+    def _fill_contents(self, out: Int32) -> None:
+        """Fill the lengths of the headers' values, int32[65_536, headers]."""
+        known = [each.same_length for each in self.model.header]
+        repeat(np.array([each or 0 for each in known], np.int32), out.reshape(-1))
+        lengths = np.empty(BLOCK_RECORDS, np.int32)
+        for h, header in enumerate(self.model.header):
+            if known[h] is None:
+                self._draw_lengths(header, HEADERS + h, self.model.key, None, lengths)
+                out[:, h] = lengths
+
+    def _draw_lengths(self, part: Part, stream: int, key: Key | None, mine: Int64 | None, out: Int32) -> None:
+        """Draw lengths of keys, values or header contents, or take the template's own.
+
+        mine: the records' numbers in the block, None for all.
+        """
+        if part.length is not None and mine is None and not isinstance(part, Key):
+            draws.pick(self.seed, LENGTHS + stream, self.first, lengths_table(part.length), out)
+            return
+        numbers = (NUMBERS if mine is None else mine) + self.first
+        own_ids = self._ids(key) if mine is None else self._ids(key)[mine]
+        by = own_ids if isinstance(part, Key) else numbers
+        if part.length is not None:
+            draws.pick_at(self.seed, LENGTHS + stream, by, lengths_table(part.length), out)
+        else:
+            out[:] = part.parsed.natural(self.seed, FILLED + stream, by, keys=own_ids)
+
+    def _ids(self, key: Key | None) -> Int64:
+        """Return the ids of the block's keys, made once per [key]."""
+        keys = Keys() if key is None else key.keys
+        if keys not in self._known_ids:
+            self._known_ids[keys] = keys.ids(self.seed, self.first, BLOCK_RECORDS)
+        return self._known_ids[keys]
+
+    def _header_fields(self, planned: Plan, arrived_us: Int64, columns: Columns) -> HeaderFields:
+        """Return the header fields that differ from batch to batch."""
+        model, bounds, found = self.model, planned.bounds, {}
+        batches = len(bounds) - 1
+        first = self.first + bounds[:-1]
+        if isinstance(model.batching, Survivors):
+            of_records = model.batching.of_records
+            first = columns.offsets[bounds[:-1]] // of_records * of_records
+            found = {"base_offset": first, "last_offset": first + (of_records - 1)}
+            if model.batching.delete_retention_ms is not None:
+                tombstones = np.empty(batches, np.bool_)
+                has_null(columns.value_lengths, bounds, tombstones)
+                last_ms = columns.timestamps_ms[bounds[1:] - 1]
+                after_ms = model.batching.cleaned_after_ms + model.batching.delete_retention_ms
+                found["delete_horizon_ms"] = np.where(tombstones, last_ms + after_ms, NO_TIMESTAMP)
+        if isinstance(model.batching, Transactions):
+            transaction = np.arange(batches) >> 1
+            marker = np.arange(batches) & 1
+            ids_per_block = BLOCK_RECORDS // MAX_EPOCH + 1
+            found["producer_id"] = PRODUCER_ID + self.number * ids_per_block + transaction // MAX_EPOCH
+            found["producer_epoch"] = transaction % MAX_EPOCH + marker  # the marker ends one, and begins the next
+            found["base_sequence"] = np.where(marker, NO_SEQUENCE, 0)
+            found["is_control"] = marker.astype(np.bool_)
+        elif model.producer.idempotent:
+            found["base_sequence"] = first & LAST_SEQUENCE
+        if model.time.append_time:
+            found["append_time_ms"] = arrived_us[bounds[1:] - 1] // 1000 + (START_OF_2026_MS + APPEND_DELAY_MS)
+        return found
+
+
+def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
+    """Fill `out` with copies of the unit.
+
+    NumPy copies them one at a time, 50 ns each. Doubling what is there is far faster.
+    """
+    data, done = out.view(np.uint8), unit.nbytes
+    data[:done] = unit.view(np.uint8)[: len(data)]
+    while done < len(data):
+        data[done : 2 * done] = data[: min(done, len(data) - done)]
+        done *= 2
+
+
+def _headers(name_bytes: tuple[int, ...], records: int) -> tuple[Int64, Int32]:
+    """Return header_bounds and header_key_lengths of records that all have these headers."""
+    if records == BLOCK_RECORDS:
+        return _block_headers(name_bytes)
+    headers = len(name_bytes)
+    bounds = np.arange(0, (records + 1) * headers, headers) if headers else np.zeros(records + 1, np.int64)
+    names = np.empty(records * headers, np.int32)
+    if headers:
+        repeat(np.array(name_bytes, np.int32), names)
+    return bounds, names
+
+
+@lru_cache(maxsize=16)
+def _block_headers(name_bytes: tuple[int, ...]) -> tuple[Int64, Int32]:
+    bounds, names = _headers(name_bytes, BLOCK_RECORDS + 1)
+    bounds, names = bounds[:-1].copy(), names[: BLOCK_RECORDS * len(name_bytes)].copy()
+    bounds.flags.writeable = names.flags.writeable = False
+    return bounds, names

@@ -1,0 +1,152 @@
+"""The tables of a named workload's file (`file` lists them). Each checks itself when it is read."""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from kfbench.workloads.named.arrivals import Arrival, block_us
+from kfbench.workloads.named.batching import Batching, Linger, Survivors, Transactions
+from kfbench.workloads.named.distributions import Distribution, lengths_table, require
+from kfbench.workloads.named.keys import Keys
+from kfbench.workloads.payload.template import Template
+
+Band = tuple[float, float]
+Share = Annotated[float, Meta(ge=0, le=1)]
+MAX_OTHERS: Final = 32
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Time(_Table, frozen=True, kw_only=True):
+    """Timestamps that are not the time of arrival.
+
+    same_in_batch: all records of a batch have its first one's time, as the changes of one transaction have.
+    period_ms: a batch is what a device has collected. Its last record is of now, each one before is so much older.
+    lag_ms: how much older a record's timestamp is, drawn per record. Records are out of order where it is larger than
+    the gap between them.
+    append_time: the broker's clock, 5 ms after the batch's last record, replaces the timestamp.
+    """
+
+    same_in_batch: bool = False
+    period_ms: Annotated[int, Meta(ge=0, lt=2**40)] = 0
+    lag_ms: Distribution | None = None
+    append_time: bool = False
+
+    def __post_init__(self) -> None:
+        require(not (self.same_in_batch and self.period_ms), "period_ms: same_in_batch leaves no room for it")
+
+
+class Producer(_Table, frozen=True, kw_only=True):
+    idempotent: bool = True
+
+
+class Part(_Table, frozen=True, kw_only=True):
+    """A template and how long its texts are. length: None for the template's own."""
+
+    template: str
+    length: Distribution | None = None
+
+    def __post_init__(self) -> None:
+        require(self.length is None or self.parsed.elastic or self._is_cut(), "length: no slot of template is elastic")
+
+    def _is_cut(self) -> bool:
+        assert self.length is not None
+        return bool(lengths_table(self.length)[-1] <= self.parsed.least_bytes)
+
+    @property
+    def parsed(self) -> Template:
+        return Template.parse(self.template)
+
+    @property
+    def same_length(self) -> int | None:
+        """The length of all texts, if they are equally long."""
+        if self.length is None:
+            least, most = self.parsed.least_bytes, self.parsed.most_bytes
+        else:
+            least, most = lengths_table(self.length)[[0, -1]].tolist()
+        return least if least == most else None
+
+
+class Key(Part, frozen=True, kw_only=True):
+    cardinality: int | None = None
+    skew: float = 0.0
+    in_turn: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.keys
+
+    @property
+    def keys(self) -> Keys:
+        return Keys(cardinality=self.cardinality, skew=self.skew, in_turn=self.in_turn)
+
+
+class Value(Part, frozen=True, kw_only=True):
+    null_share: Share = 0.0
+
+
+class Header(Part, frozen=True, kw_only=True):
+    name: str
+
+
+class Other(_Table, frozen=True, kw_only=True):
+    share: Share
+    key: Key | None = None
+    value: Value | None = None
+    tombstone: bool = False
+
+
+class Model(_Table, frozen=True, kw_only=True):
+    """A workload or a variant of it."""
+
+    summary: str
+    question: str
+    class_: str = msgspec.field(name="class", default="")
+    story: str
+    arrival: Arrival
+    batching: Batching
+    value: Value
+    assumptions: list[str] = []
+    sources: dict[str, Any] = {}
+    time: Time = Time()
+    producer: Producer = Producer()
+    key: Key | None = None
+    bands: dict[str, tuple[Band, Band, Band]] = {}
+    header: list[Header] = []
+    other: list[Other] = []
+
+    def __post_init__(self) -> None:
+        block_us(self.arrival)
+        require(len(self.other) <= MAX_OTHERS, f"other: {len(self.other)} kinds, and {MAX_OTHERS} can be had")
+        require(sum(each.share for each in self.other) < 1 + 1e-9, "other: their shares are more than 1")
+        for each in self.other:
+            require(
+                not each.tombstone or (each.key is None and self.key is not None), "other: a tombstone has [key]'s key"
+            )
+        if isinstance(self.batching, Transactions):
+            require(not self.header, "header: markers have none")
+            require(not self.has_tombstones, "other: no tombstones among transactions")
+        if isinstance(self.batching, Survivors):
+            require(not self.has_tombstones, "other: a tombstone outlives what it deletes")
+            distinct = all(key is None or key.cardinality is None for key, _ in self.parts)
+            require(distinct, "key.cardinality: each key survives once, so survivors have keys of their own")
+        if isinstance(self.batching, Linger):
+            require(
+                not (self.time.same_in_batch or self.time.period_ms), "time: batches follow from it, not it from them"
+            )
+
+    @property
+    def has_kinds(self) -> bool:
+        return bool(self.other) or isinstance(self.batching, Transactions)
+
+    @property
+    def has_tombstones(self) -> bool:
+        return any(each.tombstone for each in self.other)
+
+    @property
+    def parts(self) -> list[tuple[Key | None, Value]]:
+        """Key and value of each kind of record: the main one first, then those of [[other]]."""
+        return [(self.key, self.value), *((each.key or self.key, each.value or self.value) for each in self.other)]

@@ -1,0 +1,1 @@
+"""Payload of named workloads: texts with slots."""

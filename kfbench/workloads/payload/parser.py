@@ -1,0 +1,326 @@
+"""Parse a template's text into the operations that the kernels run (`template` has the language)."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int32
+from kfbench.errors import InvalidConfig
+from kfbench.kernels.workload import templates as kernels
+from kfbench.workloads.payload.phrases import PHRASES
+
+MAX_WIDTH: Final = 1 << 20
+MAX_NUMBER: Final = 1 << 62
+MAX_SCALED: Final = 1 << 31  # a range that is scaled with 32 bits
+MAX_WORDS: Final = 256  # a byte draws one
+
+_DIGITS, _LOWER, _UPPER = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ALPHABETS: Final = {
+    "d": _DIGITS,
+    "x": _DIGITS + "abcdef",
+    "a": _LOWER,
+    "A": _UPPER,
+    "w": _DIGITS + _UPPER + _LOWER,
+    "b": _UPPER + _LOWER + _DIGITS + "-_",
+    "variant": "89ab",  # of a UUID
+}
+_TIMES: Final = {
+    "iso": (kernels.ISO, 24),
+    "clf": (kernels.CLF, 26),
+    "s": (kernels.SECONDS, 10),
+    "ms": (kernels.MILLIS, 13),
+}
+_UUID: Final = (("", 8, "x"), ("-", 4, "x"), ("-4", 3, "x"), ("-", 1, "variant"), ("", 3, "x"), ("-", 12, "x"))
+_HOW: Final = ("key", "every", "of", "even")
+_HEAD: Final = re.compile(r"\$(\w*)((?: *\b(?:key|even|every +\d{1,19}|of +\d{1,19})\b)*) *(?::(.*))?", re.DOTALL)
+
+
+def read_only(values: NDArray[Any], dtype: type[np.generic] | np.dtype[Any]) -> NDArray[Any]:
+    """Return a read-only column: the kernels are compiled for one kind of array."""
+    column = np.ascontiguousarray(values, dtype).view()
+    column.flags.writeable = False
+    return column
+
+
+def channel_of(name: str) -> int:
+    """Return 64 bits for a name. They never change: bytes of published runs depend on them."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Head:
+    name: str = ""
+    asked: frozenset[str] = frozenset()
+    every: int = 1
+    of: int = 0
+
+
+class _Unreadable(Exception):
+    """A slot cannot be read; the text says why."""
+
+
+class Parser:
+    """Turn a text into operations, one slot after another."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.bytes = bytearray(kernels.PRELUDE)
+        self.ops: list[dict[str, int]] = []
+        self.words: list[tuple[int, int]] = []
+        self.picks: list[Bytes] = []
+        self.widths: list[Int32] = []  # of the words that the picks choose
+        self.steps: list[tuple[int, int]] = []
+        self.named: dict[str, tuple[_Head, list[str]]] = {}  # head and slots by name, the first slot first
+        self.literal = b""
+        self.least = self.most = self.fixed = 0
+        self.slots = 0
+
+    def program(self) -> dict[str, Any]:
+        at = 0
+        while (opens := self.text.find("<", at)) >= 0:
+            self.literal += self.text[at:opens].encode()
+            if self.text.startswith("<<", opens):
+                self.literal += b"<"
+                at = opens + 2
+                continue
+            closes = self.text.find(">", opens)
+            body = self.text[opens + 1 : closes]
+            if closes < 0 or "<" in body:
+                self._refuse(opens, "the slot is not closed (a literal < is <<)")
+            try:
+                self._slot(body)
+            except _Unreadable as error:
+                self._refuse(opens, f"{shown(f'<{body}>')}: {error}")
+            at = closes + 1
+        self.literal += self.text[at:].encode()
+        self._add(kind=kernels.END)
+        ops = np.zeros(len(self.ops), kernels.OPERATION)
+        for op, row in zip(self.ops, ops, strict=True):
+            for name, value in op.items():
+                row[name] = value
+        varying = [i for i, op in enumerate(self.ops) if op["width"] < 0]
+        if self.most > MAX_WIDTH:
+            self._refuse(0, f"a record of up to {self.most} bytes before the elastic slots; {MAX_WIDTH} are the most")
+        return {
+            "least_bytes": self.least,
+            "most_bytes": self.most,
+            "elastic_slots": sum(op["elastic"] for op in self.ops),
+            "_ops": read_only(ops, kernels.OPERATION),
+            "_varying": read_only(np.array(varying, np.int64), np.int64),
+            "_bytes": read_only(np.frombuffer(bytes(self.bytes) + bytes(kernels.SLACK_BYTES), np.uint8), np.uint8),
+            "_words": read_only(np.array(self.words, kernels.WORD), kernels.WORD),
+            "_picks": read_only(np.concatenate([np.zeros(0, np.uint8), *self.picks]), np.uint8),
+            "_widths": read_only(np.concatenate([np.zeros(0, np.int32), *self.widths]), np.int32),
+            "_steps": read_only(np.array(self.steps, kernels.STEP), kernels.STEP),
+            "_fixed_bytes": self.fixed,
+        }
+
+    def _refuse(self, at: int, why: str) -> NoReturn:
+        raise InvalidConfig(f"template {shown(self.text)}, character {at + 1}: {why}")
+
+    def _slot(self, body: str) -> None:
+        head, variety = _Head(), 0
+        if body.startswith("$"):
+            found = _HEAD.fullmatch(body)
+            if not found:
+                raise _Unreadable("a head is $NAME, then key, every N, of N or even, then a colon")
+            name, how, again = found.groups()
+            known = self.named.get(name) if name else None
+            if known is not None and how:
+                raise _Unreadable(f"${name} has its key, every, of or even already")
+            if known is None and again is None:
+                raise _Unreadable("no slot of this name stands before it")
+            head = known[0] if known else _head(name, how)
+            bodies = known[1] if known else []
+            body = bodies[0] if again is None else again
+            if body not in bodies:
+                bodies.append(body)
+            variety = bodies.index(body)
+            if name:
+                self.named[name] = head, bodies
+        self.slots += 1
+        name = f"${head.name}" if head.name else str(self.slots)
+        follows = {"by_key": int("key" in head.asked), "every": head.every, "of": head.of, "pick": channel_of(name)}
+        for part, (literal, fields) in enumerate(_parts(body, head, self)):
+            self.literal += literal
+            self._add(**fields, **follows, channel=channel_of(f"{name} {variety} {part}"))
+
+    def _add(self, *, kind: int, width: int = 0, least: int = 0, most: int = 0, **fields: int) -> None:
+        """Add an operation. width: -1 if it is drawn, between `least` and `most`."""
+        self.ops.append(
+            {"kind": kind, "width": width, "elastic": 0, "literal_at": len(self.bytes)}
+            | {"literal_bytes": len(self.literal)}
+            | fields
+        )
+        self.bytes += self.literal
+        fixed = len(self.literal) + max(width, 0)
+        self.literal = b""
+        self.fixed += fixed
+        self.least += fixed + least
+        self.most += fixed + most
+
+    def add_words(self, words: Sequence[bytes], share: NDArray[np.float64]) -> dict[str, int]:
+        """Add words. Return the fields of a slot that takes one of them."""
+        row = len(self.picks)
+        first = len(self.words)
+        for word in words:
+            self.words.append((len(self.bytes), len(word)))
+            self.bytes += word
+        # Each word has one pick, so none is missing; the rest go by their shares.
+        until = np.rint(np.cumsum(1 + (256 - len(words)) * share / share.sum()))
+        chosen = np.searchsorted(until, np.arange(256), side="right")
+        self.picks.append(chosen.astype(np.uint8))
+        self.widths.append(np.array([len(word) for word in words], np.int32)[chosen])
+        return {"at": first, "picks": row}
+
+    def add_steps(self, kind: int, low: int, span: int) -> dict[str, int]:
+        """Return the fields of a number (`kernels.number_of`): a larger draw is never a smaller number."""
+        first = len(self.steps)
+        self.fixed += len(str(low))
+        for number in sorted({0} | {sign for k in range(1, 20) for sign in (10**k, 1 - 10**k)}):
+            if low < number < low + span:
+                least = _least_draw(kind, number - low, span)
+                if least < 2**32:
+                    self.steps.append((least << 32, len(str(number)) - len(str(number - 1))))
+        return {"at": first, "size": len(self.steps) - first}
+
+    def add_text(self, text: str) -> int:
+        """Add a text. Return where it is."""
+        self.bytes += text.encode()
+        return len(self.bytes) - len(text)
+
+
+def _head(name: str, how: str) -> _Head:
+    asked = dict(re.findall(r"(key|even|every|of) *(\d*)", how))
+    if name in _HOW:
+        raise _Unreadable(f"{name} is no name: a space before it is missing")
+    if {"key", "every"} <= asked.keys():
+        raise _Unreadable("key and every do not go together")
+    numbers = {word: int(asked[word]) for word in ("every", "of") if word in asked}
+    for word, number in numbers.items():
+        if not 1 <= number <= MAX_SCALED:
+            raise _Unreadable(f"{word} {number}: 1 to {MAX_SCALED} are possible")
+    return _Head(name=name, asked=frozenset(asked), **numbers)
+
+
+def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
+    """Yield literal text and the operation after it. A UUID has several."""
+    if "|" in body:
+        yield b"", _words(body.split("|"), head, parser)
+        return
+    if "even" in head.asked:
+        raise _Unreadable("even is for words")
+    if body == "uuid":
+        for literal, digits, alphabet in _UUID:
+            yield literal.encode(), _characters(digits, alphabet, parser)
+        return
+    if found := re.fullmatch(r"(\d{0,19}) ?(d|x|a|A|w|b|raw|zeros)", body):
+        width = int(found[1]) if found[1] else None
+        if width is not None and not 1 <= width <= MAX_WIDTH:
+            raise _Unreadable(f"1 to {MAX_WIDTH} characters are possible")
+        yield b"", _characters(width, found[2], parser)
+    elif found := re.fullmatch(r"int (-?\d{1,19})\.\.(-?\d{1,19})(?: (low|drift))?", body):
+        yield b"", _integer(int(found[1]), int(found[2]), found[3], head, parser)
+    elif found := re.fullmatch(r"count (\d{1,19})(?: step (\d{1,19}))?", body):
+        yield b"", _count(int(found[1]), int(found[2] or 1), head)
+    elif found := re.fullmatch(r"id (\d{1,19})", body):
+        yield b"", _id(int(found[1]), head)
+    elif found := re.fullmatch(r"time (iso|clf|s|ms)(?: -(\d{1,19}))?", body):
+        yield b"", _time(found[1], int(found[2] or 0), head)
+    elif found := re.fullmatch(r"text(?: (\d{1,19})\.\.(\d{1,19}))?", body):
+        yield b"", _text(found[1], found[2], parser)
+    else:
+        raise _Unreadable("no such slot")
+
+
+def _words(words: Sequence[str], head: _Head, parser: Parser) -> dict[str, int]:
+    if len(words) > MAX_WORDS:
+        raise _Unreadable(f"{len(words)} words; {MAX_WORDS} are the most")
+    encoded = [word.encode() for word in words]
+    share = np.ones(len(words)) if "even" in head.asked else 1 / np.arange(1, len(words) + 1)
+    fields = {"kind": kernels.WORDS, **parser.add_words(encoded, share)}
+    return fields | _width(min(map(len, encoded)), max(map(len, encoded)))
+
+
+def _width(least: int, most: int) -> dict[str, int]:
+    return {"width": least} if least == most else {"width": -1, "least": least, "most": most}
+
+
+def _characters(width: int | None, alphabet: str, parser: Parser) -> dict[str, int]:
+    room = {"width": 0, "elastic": 1} if width is None else {"width": width}
+    if alphabet in ("raw", "zeros"):
+        return {"kind": kernels.RAW if alphabet == "raw" else kernels.ZEROS, **room}
+    letters = _ALPHABETS[alphabet]
+    return {"kind": kernels.CHARACTERS, "at": parser.add_text(letters), "size": len(letters), **room}
+
+
+def _integer(low: int, high: int, kind: str | None, head: _Head, parser: Parser) -> dict[str, int]:
+    most = MAX_SCALED if kind else MAX_NUMBER
+    if high < low:
+        raise _Unreadable("the range ends before it begins")
+    if max(abs(low), abs(high)) > MAX_NUMBER or high - low >= most:
+        raise _Unreadable(f"numbers up to {MAX_NUMBER} and a range of up to {most} are possible")
+    if kind == "drift" and "of" in head.asked:
+        raise _Unreadable("drift and of do not go together")
+    widths = [len(str(number)) for number in (low, high)] + [1] * (low <= 0 <= high)
+    kinds = {None: kernels.INT, "low": kernels.LOW, "drift": kernels.DRIFT}
+    fields = {"kind": kinds[kind], "low": low, "span": high - low + 1} | _width(min(widths), max(widths))
+    if fields["width"] < 0 and kind != "drift" and fields["span"] < 2**32:
+        fields |= parser.add_steps(fields["kind"], low, fields["span"])
+    return fields
+
+
+def _least_draw(kind: int, above: int, span: int) -> int:
+    """Return the least 32-bit draw of a number so much above the lowest one; 2**32 if none does."""
+
+    def number(drawn: int) -> int:
+        share = (drawn * drawn >> 32) * drawn >> 32 if kind == kernels.LOW else drawn
+        return share * span >> 32
+
+    return bisect_left(range(2**32), above, key=number)
+
+
+def _count(first: int, step: int, head: _Head) -> dict[str, int]:
+    if "of" in head.asked:
+        raise _Unreadable("a count and of do not go together")
+    if first > MAX_NUMBER or not 1 <= step <= MAX_SCALED:
+        raise _Unreadable(f"it may begin at up to {MAX_NUMBER}, in steps of 1 to {MAX_SCALED}")
+    return {"kind": kernels.COUNT, "low": first, "step": step, "width": -1, "least": 1, "most": 20}
+
+
+def _id(digits: int, head: _Head) -> dict[str, int]:
+    if head.asked:
+        raise _Unreadable("an id depends on the key: it takes no head")
+    if not 1 <= digits <= 9:
+        raise _Unreadable("1 to 9 digits are possible")
+    return {"kind": kernels.ID, "width": digits, "size": 10**digits}
+
+
+def _time(form: str, before_ms: int, head: _Head) -> dict[str, int]:
+    if head.asked:
+        raise _Unreadable("a time depends on the record: it takes no head")
+    if before_ms >= MAX_SCALED:
+        raise _Unreadable(f"up to {MAX_SCALED - 1} ms before are possible")
+    kind, width = _TIMES[form]
+    return {"kind": kind, "width": width, "span": before_ms + 1}
+
+
+def _text(low: str | None, high: str | None, parser: Parser) -> dict[str, int]:
+    phrases = [f"{phrase} ".encode() for phrase in PHRASES]
+    fields = {"kind": kernels.TEXT, **parser.add_words(phrases, 1 / np.arange(4, len(phrases) + 4))}
+    if low is None or high is None:
+        return fields | {"elastic": 1}
+    least, most = int(low), int(high)
+    if not least <= most <= MAX_WIDTH:
+        raise _Unreadable(f"a range that rises, up to {MAX_WIDTH}, is possible")
+    return fields | {"low": least, "span": most - least + 1, "width": -1, "least": least, "most": most}

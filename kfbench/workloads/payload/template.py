@@ -1,0 +1,143 @@
+"""Payload bytes from templates: text with slots. Field names repeat from record to record, values do not.
+
+So larger batches compress better, as on real topics; random and half-random payloads do not show that. A template is
+literal text with slots in angle brackets (`<<` is a literal `<`):
+
+    <5d>              5 characters, each drawn: d digits, x hex, a and A letters, w letters and digits, b base64url,
+                      raw any byte, zeros the byte 0; without a number: elastic
+    <uuid>            36 characters, version 4
+    <GET|POST|PUT>    one of these (up to 256), the k-th about 1/k as likely as the first. They may differ in width or
+                      be empty. A word that is written several times has all these chances
+    <int 1..5000>     a decimal number in this range; `<int 1..5000 low>`: the small ones more often (the cube of a
+                      uniform draw); `<int -40..60 drift>`: near its neighbours', from one level to another over 64
+                      records, with a sixteenth of the range as noise
+    <count 1000>      rises by 1 with the record number; `<count 1000 step 40>`: by 40 on average
+    <id 6>            six digits of the key; keys below 10**6 have digits of their own
+    <time iso>        2026-01-01T00:00:00.000Z; clf: 01/Jan/2026:00:00:00 +0000; s, ms: numbers; `<time ms -50>`: up to
+                      50 ms before the record's time, drawn
+    <text>            phrases of a skewed vocabulary, elastic; `<text 20..80>`: of a length in this range
+
+A head before the slot, `<$NAME HOW:SLOT>`, gives it a name, and says what its draws depend on:
+
+    <$user:8x> … <$user>       the same bytes again
+    <$user of 90:8x> … <$user:Android|iOS>   another slot of the same user: it depends on what the first one does
+    <$ of 100:8x>              one of 100 values, the k-th about 1/k as likely as the first
+    <$ every 20:8x>            the same for 20 neighbouring records
+    <$ key:Berlin|Paris>       the same for all records of a key; a slot with a name draws the same in a record's key,
+                               value and headers
+    <$ even:a|b|c>             of words: each as likely as the next
+
+`key` or `every` may stand before `of`, and a name before both: `<$session every 20 of 1000:uuid>`.
+
+A record's bytes depend only on seed, purpose, its number, key, time and length. An elastic slot takes what the wanted
+length leaves; several share it evenly. A record that is wanted shorter than the rest is cut at its end.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int32, Int64, check_buffer
+from kfbench.errors import InvalidConfig
+from kfbench.kernels.workload import templates as kernels
+from kfbench.workloads.grid import START_OF_2026_MS
+from kfbench.workloads.payload.parser import Parser, read_only, shown
+
+SCRATCH: Final = 1_024  # records at a time: 24 KiB
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Template:
+    """A compiled text with slots. least_bytes, most_bytes: a record's length while its elastic slots are empty."""
+
+    text: str
+    least_bytes: int
+    most_bytes: int
+    elastic_slots: int
+    _ops: NDArray[Any] = field(repr=False)
+    _varying: Int64 = field(repr=False)
+    _bytes: Bytes = field(repr=False)
+    _words: NDArray[Any] = field(repr=False)
+    _picks: Bytes = field(repr=False)
+    _widths: Int32 = field(repr=False)
+    _steps: NDArray[Any] = field(repr=False)
+    _fixed_bytes: int = field(repr=False)
+
+    @classmethod
+    @lru_cache(maxsize=1024)
+    def parse(cls, text: str) -> Self:
+        """Compile a text. Raises InvalidConfig with the character, counted from 1, where a slot cannot be read."""
+        return cls(text=text, **Parser(text).program())
+
+    @property
+    def elastic(self) -> bool:
+        """True if a record can have any length from `most_bytes` on."""
+        return self.elastic_slots > 0
+
+    def room_bytes(self, total_bytes: int) -> int:
+        """Return the size of a buffer for records of so many bytes: `fill` writes past the end of each."""
+        return total_bytes + self.most_bytes + kernels.SLACK_BYTES
+
+    def natural(self, seed: int, purpose: int, numbers: Int64, *, keys: Int64 | None = None) -> Int32:
+        """Return the lengths of these records while their elastic slots are empty, int32[n]."""
+        numbers = read_only(numbers, np.int64)
+        if self.least_bytes == self.most_bytes:
+            return np.full(len(numbers), self.least_bytes, np.int32)
+        lengths = np.empty(len(numbers), np.int32)
+        kernels.natural(
+            self._ops, self._varying, self._widths, self._steps, seed, purpose, self._fixed_bytes,
+            numbers, numbers if keys is None else read_only(keys, np.int64), np.empty(3 * SCRATCH, np.uint64), lengths,
+        )  # fmt: skip
+        return lengths
+
+    def fill(
+        self,
+        seed: int,
+        purpose: int,
+        numbers: Int64,
+        lengths: Int32 | None = None,
+        *,
+        keys: Int64 | None = None,
+        timestamps_ms: Int64 | None = None,
+        out: Bytes | None = None,
+    ) -> tuple[Bytes, Int64]:
+        """Return the bytes of these records one after another, uint8[total], and where each starts, int64[n].
+
+        Args:
+            numbers: int64[n], seed the draws: a record's number, or a key's id, so equal keys are equal bytes.
+            lengths: int32[n], -1 for a null; None: natural lengths.
+            keys: int64[n], ids for slots that depend on the key; None: `numbers`.
+            timestamps_ms: int64[n], for times; None: from 2026 on, 1 ms per number.
+            out: a buffer to reuse, of at least `room_bytes`; the data are a part of it.
+
+        Raises InvalidConfig for a record that is longer than a template without an elastic slot, and InvalidRecords for
+        an `out` that is no such buffer.
+        """
+        numbers = read_only(numbers, np.int64)
+        keys = numbers if keys is None else read_only(keys, np.int64)
+        naturals = read_only(self.natural(seed, purpose, numbers, keys=keys), np.int32)
+        lengths = naturals if lengths is None else read_only(lengths, np.int32)
+        if not self.elastic and (longer := np.flatnonzero(lengths > naturals)).size:
+            raise InvalidConfig(
+                f"template {shown(self.text)}: {lengths[longer[0]]} bytes are wanted of record {numbers[longer[0]]}, "
+                f"which has {naturals[longer[0]]}, and no slot of it is elastic"
+            )
+        times_ms = read_only(START_OF_2026_MS + numbers if timestamps_ms is None else timestamps_ms, np.int64)
+        if len(self._ops) == 1:
+            at = self._ops[0]["literal_at"]  # constant text needs one copy
+            return self._bytes[at : at + self.least_bytes], np.zeros(len(numbers), np.int64)
+        ends = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
+        total = int(ends[-1]) if len(ends) else 0
+        starts = np.zeros(len(numbers), np.int64)
+        starts[1:] = ends[:-1]
+        if out is None:
+            out = np.empty(self.room_bytes(total), np.uint8)
+        check_buffer(out, self.room_bytes(total))
+        kernels.fill(
+            self._ops, self._bytes, self._words, self._picks, seed, purpose, self.elastic_slots,
+            numbers, keys, times_ms, naturals, lengths, read_only(starts, np.int64), out,
+        )  # fmt: skip
+        return out[:total], starts
