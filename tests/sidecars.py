@@ -3,35 +3,10 @@
 from typing import Any
 
 from kfbench.batches import DecodedLog
+from kfbench.measure.golden.differences import BATCH_FIELDS, TIMESTAMP_TYPES
 from tests.common import messages_of
 from tests.reference.model import increment_sequence
 
-TIMESTAMP_TYPES = {"NO_TIMESTAMP_TYPE": "none", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
-
-# Kafka's names in the sidecar, ours in DecodedLog.batches.
-BATCH_COLUMNS = {
-    "position": "position",
-    "magic": "magic",
-    "size": "size_bytes",
-    "crc": "crc",
-    "compression": "codec",
-    "timestampType": "timestamp_type",
-    "baseOffset": "base_offset",
-    "lastOffset": "last_offset",
-    "maxTimestamp": "max_timestamp_ms",
-    "count": "count",
-    "attributes": "attributes",
-    "baseTimestamp": "base_timestamp_ms",
-    "partitionLeaderEpoch": "partition_leader_epoch",
-    "producerId": "producer_id",
-    "producerEpoch": "producer_epoch",
-    "baseSequence": "base_sequence",
-    "lastSequence": "last_sequence",
-    "isTransactional": "is_transactional",
-    "isControlBatch": "is_control",
-    "deleteHorizonMs": "delete_horizon_ms",
-    "decompressedSize": "records_size_bytes",
-}
 NOT_COLUMNS = {"isValid", "nextOffset", "decompressedSha256", "decompressError", "records"}
 INT64_RANGE = 2**64
 
@@ -46,8 +21,8 @@ def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
     assert len(rows) == len(expected)
     messages = messages_of(log.records)
     for i, (row, batch) in enumerate(zip(rows, expected, strict=True)):
-        assert batch.keys() <= BATCH_COLUMNS.keys() | NOT_COLUMNS
-        want = {BATCH_COLUMNS[key]: value for key, value in batch.items() if key in BATCH_COLUMNS}
+        assert batch.keys() <= BATCH_FIELDS.keys() | NOT_COLUMNS
+        want = {BATCH_FIELDS[key]: value for key, value in batch.items() if key in BATCH_FIELDS}
         want["timestamp_type"] = TIMESTAMP_TYPES[batch["timestampType"]]
         if want["count"] is None:  # Kafka does not count v0 and v1
             want["count"] = len(batch["records"])

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kfbench.errors import InvalidConfig
+from kfbench.measure.golden.checks import CHECKS, check_vector
 from kfbench.measure.golden.steps import ON_PURPOSE, REMADE
-from kfbench.measure.golden.vectors import CHECKS, GOLDEN, check_vector, vectors
+from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.verify import Outcome
 from tests.vectors import write_vectors
 

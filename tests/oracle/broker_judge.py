@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from kfbench import KfbenchError, read_log
 from kfbench.errors import CorruptLog, Refused
+from kfbench.measure.golden.differences import decompressed, first_difference
 from kfbench.measure.golden.steps import REMADE, Remade
-from kfbench.measure.golden.vectors import first_difference, plain
 from tests.oracle.broker_cases import OPS, BrokerCase
 from tests.oracle.client import Kafka, Spec
 
@@ -97,6 +97,6 @@ def other_log(kafkas: bytes, ours: bytes) -> str | None:
         for name in theirs.dtype.names:
             if name not in PACKED_OTHERWISE and theirs[name] != own[name]:
                 return f"batch {i}: {name}: Kafka writes {theirs[name]}, kfbench {own[name]}"
-        if difference := first_difference(*map(plain, entries)):
+        if difference := first_difference(*map(decompressed, entries)):
             return f"batch {i}, decompressed: {difference}"
     return None

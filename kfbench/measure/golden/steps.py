@@ -1,11 +1,11 @@
 """The broker's step of a golden vector, taken by our own paths on the same source.
 
-A step is described by Kafka's names, as tests/oracle/cases.py writes them into `spec.steps` of a sidecar.
+A step has Kafka's names, as tests/oracle/cases.py writes them into `spec.steps` of a sidecar.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,14 +19,14 @@ Step = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Remade:
-    """What one of our paths made: the log, and the counts that Kafka gives with its own, under Kafka's names."""
+    """The log that one of our paths made, and the counts that Kafka gives with its own, under Kafka's names."""
 
     data: bytes
     counts: Mapping[str, Any]
 
 
 def append_options(step: Step) -> dict[str, Any]:
-    """The keywords of `append`. Kafka's validator loses what a format cannot carry without being told to."""
+    """Return the keywords of `append`. Kafka's validator always drops what a format cannot carry."""
     codec = step["targetCompression"]
     return {
         "to": f"v{step['toMagic']}",
@@ -44,12 +44,12 @@ def append_options(step: Step) -> dict[str, Any]:
 
 
 def convert_options(step: Step) -> dict[str, Any]:
-    """The keywords of `convert`. Kafka's down-conversion, too, does not ask."""
+    """Return the keywords of `convert`. Kafka's down-conversion drops it, too."""
     return {"to": f"v{step['toMagic']}", "first_offset": step["firstOffset"], "keep_older": True, "lossy": True}
 
 
 def filter_options(step: Step, source: bytes) -> dict[str, Any]:
-    """The keywords of `filtered`, which takes positions of records where Kafka's filter sees offsets."""
+    """Return the keywords of `filtered`, which takes positions of records where Kafka's filter takes offsets."""
     retention = step["batchRetention"]
     retained = [] if retention == "DELETE" else step["retain"]
     return {
@@ -81,14 +81,21 @@ def _compacted(source: bytes, step: Step) -> Remade:
     return Remade(data=filtered(source, **filter_options(step, source)).data.tobytes(), counts={})
 
 
-REMADE: Final[Mapping[str, tuple[str, Callable[[bytes, Step], Remade]]]] = {
-    "validate": ("appended", _appended),
-    "downconvert": ("converted", _converted),
-    "compaction": ("compacted", _compacted),
-}
-"""Of each category: the check's name, and what makes it anew from (source, step)."""
+class Regeneration(NamedTuple):
+    """The name of a check, and the function that takes the step on a source."""
 
+    check: str
+    remake: Callable[[bytes, Step], Remade]
+
+
+# Regeneration steps per golden category.
+REMADE: Final[Mapping[str, Regeneration]] = {
+    "validate": Regeneration("appended", _appended),
+    "downconvert": Regeneration("converted", _converted),
+    "compaction": Regeneration("compacted", _compacted),
+}
+
+# Vectors on which we differ from Kafka, besides those where its broker throws an exception that it has no error for.
 ON_PURPOSE: Final[Mapping[str, str]] = {
     "validate_v2_gzip_commit_to_zstd": "a compressed control batch that Kafka builds anew is none any more",
 }
-"""Vectors on which we differ from Kafka, besides those where its broker throws what it has no error for."""

@@ -16,8 +16,9 @@ from typing import Any, Final, TypeVar
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
 from kfbench.formats import FORMATS, Format
-from kfbench.measure.golden import vectors as of_kafka
-from kfbench.measure.golden.vectors import GOLDEN, check_vector, vectors
+from kfbench.measure.golden.checks import CHECKS as GOLDEN_CHECKS
+from kfbench.measure.golden.checks import check_vector
+from kfbench.measure.golden.vectors import GOLDEN, vectors
 from kfbench.measure.verify import Outcome, Unverified, verify_breakdown, verify_records, verify_size
 from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.cell import Cell
@@ -136,7 +137,7 @@ def _quietly(items: Sequence[T], what: str) -> Iterable[T]:  # noqa: ARG001
 
 def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = _quietly) -> Verification:
     """Checks every vector in the folder and every cell of the profile. Raises InvalidConfig (no such folder)."""
-    of_golden, of_cells, records = Tally(checks=of_kafka.CHECKS), Tally(checks=CHECKS), 0
+    of_golden, of_cells, records = Tally(checks=GOLDEN_CHECKS), Tally(checks=CHECKS), 0
     entries = vectors(golden)
     for entry in track(entries, "golden vectors"):
         for outcome in check_vector(golden, entry):
