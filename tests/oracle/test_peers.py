@@ -10,17 +10,18 @@ import pytest
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools import jvm
-from tools.peers.arm import Absent, Differs, Task
-from tools.peers.java import Java, Written, java, verify
-from tools.peers.measuring import cells, measured, task
-from tools.peers.ours import Kfbench, logs
+from tools.peers import java
+from tools.peers.base.arm import Absent, Differs, Task, logs
+from tools.peers.base.measuring import cells, measured, task
+from tools.peers.java import Java, Written, verify
+from tools.peers.kfbench import Kfbench
 
 pytestmark = pytest.mark.oracle
 
 
 @pytest.fixture(scope="module")
 def peer() -> Iterator[Java]:
-    with java() as started:
+    with java.start() as started:
         started.warm_up_s = (0.0, 0.2)
         yield started
 
@@ -89,16 +90,16 @@ def test_nulls_are_read_back(peer: Java) -> None:
 def test_a_jvm_that_is_not_there_or_does_not_start_is_absent(peer: Java, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:+NoSuchOption")
-        with pytest.raises(Absent, match=r"Kafka's Java has ended"), java():
+        with pytest.raises(Absent, match=r"Kafka's Java has ended"), java.start():
             pass
     with monkeypatch.context() as patch:
         patch.setenv("PATH", "")
-        with pytest.raises(Absent, match="java"), java():
+        with pytest.raises(Absent, match="java"), java.start():
             pass
 
 
 def test_a_jvm_that_ends_while_it_measures_is_one_line() -> None:
-    with java() as started:
+    with java.start() as started:
         (arm, *_) = started.arms(given(0))
         started._ask(b"?")  # at which it ends
         for _ in range(2):  # with a request under way, and with nobody to take one

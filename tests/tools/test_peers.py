@@ -14,11 +14,13 @@ from kfbench.measure.host_lock import HostLockHeld, host_lock
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
-from tools.peers.arm import Absent, Arm, Differs, Peer, Task, Times
-from tools.peers.measuring import NO_FASTER, cells, measured, task, warm_up
-from tools.peers.ours import Kfbench, Limit, kfbench, limit, logs
-from tools.peers.python import Client, aiokafka, client, kafka_python, without_epochs
-from tools.peers.turn import turn
+from tools.peers import aiokafka, discover, kafka_python, kfbench, limit
+from tools.peers.base.arm import Absent, Arm, Differs, Peer, Task, Times, logs
+from tools.peers.base.host_lock import holding_host
+from tools.peers.base.measuring import NO_FASTER, cells, measured, task, warm_up
+from tools.peers.base.python_client import PythonClient, starting, without_epochs
+from tools.peers.kfbench import Kfbench
+from tools.peers.limit import Limit
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +32,13 @@ def given() -> Task:
 def clients() -> Iterator[list[Peer]]:
     pytest.importorskip("aiokafka")
     pytest.importorskip("kafka")
-    with aiokafka() as one, kafka_python() as other:
+    with aiokafka.start() as one, kafka_python.start() as other:
         yield [one, other]
+
+
+def test_every_file_is_a_peer_and_ours_comes_first() -> None:
+    files = {path.stem for path in Path(command.__file__).parent.glob("[!_]*.py")}
+    assert list(discover())[:2] == ["kfbench", "limit"] and set(discover()) == files
 
 
 def test_cells_are_those_of_the_default_profile() -> None:
@@ -69,13 +76,13 @@ OTHERS: dict[str, Callable[[Records], Records]] = {
 }
 
 
-def reading(log: Callable[[str], bytes], given: Task) -> Client:
+def reading(log: Callable[[str], bytes], given: Task) -> PythonClient:
     """kafka-python's writers, and its reader of other bytes than it is given."""
     batches = pytest.importorskip("kafka.record.default_records").DefaultRecordBatchBuilder
     messages = pytest.importorskip("kafka.record.legacy_records").LegacyRecordBatchBuilder
     reader = pytest.importorskip("kafka.record.memory_records").MemoryRecords
     names = {given.logs[name]: name for name in FORMATS}
-    return Client("kafka-python", batches, messages, lambda data: reader(log(names[data])))
+    return PythonClient("kafka-python", batches, messages, lambda data: reader(log(names[data])))
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -144,7 +151,10 @@ def test_only_the_epochs_of_batches_may_differ(given: Task) -> None:
     ("name", "path"), [("numpy", "nowhere.A"), ("numpy", "numpy.nowhere"), ("nowhere", "numpy.array")]
 )
 def test_what_is_not_installed_or_of_another_version_is_absent(name: str, path: str) -> None:
-    with pytest.raises(Absent, match=r"nowhere.*pip install 'kfbench\[peers\]"), client(name, path, path, path):
+    with (
+        pytest.raises(Absent, match=r"nowhere.*pip install 'kfbench\[peers\]"),
+        starting(name, batches=path, messages=path, reader=path)(),
+    ):
         pass
 
 
@@ -153,12 +163,12 @@ def test_who_waits_for_a_turn_says_for_whom_and_not_for_ever() -> None:
     with (
         host_lock(),
         pytest.raises(HostLockHeld, match="measures on this host"),
-        turn(said.append, patience_s=0.06),
+        holding_host(said.append, patience_s=0.06),
     ):
         pytest.fail("two have a turn")
     (line,) = said
     assert line.endswith("measures on this host: waiting for a turn, 0.001 minutes at most")
-    with turn(said.append):
+    with holding_host(said.append):
         assert len(said) <= 2  # another test may have had its own
 
 
@@ -178,7 +188,8 @@ def test_the_file_has_every_sample_and_the_table_every_peer(
         yield
 
     out = tmp_path / "peers" / "cpu.json"
-    monkeypatch.setattr(command, "PEERS", (kfbench, limit, nobody))
+    peers = {"kfbench": kfbench.start, "limit": limit.start, "nobody": nobody}
+    monkeypatch.setattr(command, "discover", lambda: peers)
     monkeypatch.setattr(command, "cells", lambda: [replace(cells()[0], records=20)])
     monkeypatch.setattr("sys.argv", ["peers", "--rounds", "3", "--out", str(out)])
     command.main()

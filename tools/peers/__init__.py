@@ -1,1 +1,21 @@
-"""Other implementations of Kafka's formats beside ours, on the same records in the same rounds: `make peers`."""
+"""Other implementations of Kafka's formats beside ours, on the same records in the same rounds: `make peers`.
+
+Each module in this folder is a peer. It defines `start`, a context manager that gives a `base.arm.Peer` and raises
+`Absent` where this machine lacks it. A new file is found by itself.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+
+from kfbench.report.topics.peers import LIMIT, OURS
+from tools.peers.base.arm import Start
+
+FIRST = (OURS, LIMIT)  # the first columns of tables
+
+
+def discover() -> Mapping[str, Start]:
+    """Return `start` of every peer by the name of its module: ours and the limit first, then by name."""
+    names = [module.name for module in iter_modules(__path__) if not module.ispkg and module.name != "__main__"]
+    names.sort(key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    return {name: import_module(f"{__name__}.{name}").start for name in names}

@@ -1,8 +1,8 @@
-"""Times other implementations beside ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
+"""Time other implementations beside ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
 
-aiokafka, kafka-python and Apache Kafka's Java classes, as far as this machine has them, and the limit: a copy of the
-finished batches and their checksums. Each must write our bytes of the same records and read them back, or nothing is
-kept. Every sample goes into datasets/peers/cpu.json, with what the host is; a report shows it and names the host.
+All peers that this machine has, and the limit: a copy of the finished batches and their checksums. Each must write our
+bytes of the same records and read them back, or nothing is kept. Every sample goes into datasets/peers/cpu.json, with
+the host's facts; a report shows it and names the host.
 """
 
 import argparse
@@ -24,14 +24,11 @@ from kfbench.measure.host_lock import HostLockHeld, HostLockUnusable
 from kfbench.report.topics.peers import FILE, OURS
 from kfbench.sweep.definition.cell import Cell
 from tools import jvm
-from tools.peers.arm import Absent, Differs, Peer, Start
-from tools.peers.java import java
-from tools.peers.measuring import POINTS, Timed, cells, measured, task
-from tools.peers.ours import kfbench, limit
-from tools.peers.python import aiokafka, kafka_python
-from tools.peers.turn import turn
+from tools.peers import discover
+from tools.peers.base.arm import Absent, Differs, Peer
+from tools.peers.base.host_lock import holding_host
+from tools.peers.base.measuring import POINTS, Timed, cells, measured, task
 
-PEERS: Final[tuple[Start, ...]] = (kfbench, limit, aiokafka, kafka_python, java)
 ROUNDS: Final = 49
 
 
@@ -47,43 +44,43 @@ def main() -> None:
 
     with ExitStack() as stack:
         peers = list[Peer]()
-        for start in PEERS:
+        for name, start in discover().items():
             try:
                 peers.append(stack.enter_context(start()))
             except Absent as why:
-                say(f"skipped {start.__name__}: {why}")
+                say(f"skipped {name}: {why}")
         began = datetime.now(UTC)
         found = []
         try:
             for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal)):
-                with turn(say):
+                with holding_host(say):
                     found.append((cell, measured(peers, task(cell), asked.rounds, seed=i)))
         except (Differs, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
             raise SystemExit(f"make peers: {error}") from None
-    told = {
+    facts = {
         "measured": began.isoformat(timespec="seconds"),
         "peers": {peer.name: peer.version for peer in peers},
         "machines": {peer.name: peer.machine for peer in peers if peer.machine},
         "environment": environment(),
     }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(text(told, found), encoding="utf-8")
+    asked.out.write_text(text(facts, found), encoding="utf-8")
     Console(width=None if sys.stdout.isatty() else 120).print(shown(found))
     say(f"every sample: {asked.out}")
 
 
-def text(told: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:
-    """JSON with a line an arm."""
-    head = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in told.items()]
+def text(facts: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:
+    """Return the file's JSON, one line per arm."""
+    head = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in facts.items()]
     rows = []
     for cell, arms in found:
         row = json.dumps({"records": cell.records} | {axis: cell.axes[axis] for axis in POINTS})
-        lines = ",\n   ".join(json.dumps(_told(each), separators=(",", ":")) for each in arms)
+        lines = ",\n   ".join(json.dumps(_arm_json(each), separators=(",", ":")) for each in arms)
         rows.append(f'{row[:-1]}, "arms": [\n   {lines}]}}')
     return "{" + ",\n ".join(head) + ',\n "cells": [\n  ' + ",\n  ".join(rows) + "]}\n"
 
 
-def _told(each: Timed) -> dict[str, Any]:
+def _arm_json(each: Timed) -> dict[str, Any]:
     return {
         "peer": each.arm.peer,
         "operation": each.arm.operation,
@@ -97,9 +94,11 @@ def _told(each: Timed) -> dict[str, Any]:
 
 
 def shown(found: list[tuple[Cell, list[Timed]]]) -> Table:
-    """CPU ns a record of every peer, and how many times ours, of the same rounds."""
+    """Return a table of CPU ns per record of every peer, and its ratio to ours in the same rounds."""
     peers = list(dict.fromkeys(each.arm.peer for _, arms in found for each in arms))
-    table = Table(*("operation", "format", "batch size", "value bytes"), *peers, title="CPU, ns a record (times ours)")
+    table = Table(
+        *("operation", "format", "batch size", "value bytes"), *peers, title="CPU, ns per record (times ours)"
+    )
     for cell, arms in found:
         by_arm = {(e.arm.operation, e.arm.format, e.arm.peer): e for e in arms if not e.arm.again}
         for operation, name in dict.fromkeys((key[0], key[1]) for key in by_arm):

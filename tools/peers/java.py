@@ -14,7 +14,7 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS, JAVA
 from tools import jvm
-from tools.peers.arm import Absent, Arm, Differs, Task, Times
+from tools.peers.base.arm import Absent, Arm, Differs, Task, Times
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOURCES: Final = (ROOT / "tools" / "java" / "KafkaArms.java",)
@@ -22,8 +22,7 @@ POM: Final = ROOT / "tests" / "oracle" / "pom.xml"
 
 
 class Written(NamedTuple):
-    """What Java makes of a task in one format: the log, its records read back as `entries` are, and what the timed
-    read adds up."""
+    """Java's log of a task in one format, its records read back as `entries`, and the sum of the timed read."""
 
     log: bytes
     entries: bytes
@@ -32,10 +31,10 @@ class Written(NamedTuple):
 
 class Java:
     name = JAVA
-    warm_up_s = (2.0, 8.0)  # until the compiler has done what it will
+    warm_up_s = (2.0, 8.0)  # the JVM compiles meanwhile
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
-        """Raises ToolError where the JVM ends before it says what it is."""
+        """Read the JVM's name and version. Raises ToolError where it ends before."""
         self._requests, self._answers = requests, answers
         self.machine: str | None = self._string()
         self.version = self._string()
@@ -54,7 +53,7 @@ class Java:
                 )
 
     def written(self, task: Task) -> dict[str, Written]:
-        """By the name of the format. Raises ToolError where the JVM has ended."""
+        """Return what Java writes, by format. Raises ToolError where the JVM has ended."""
         self._ask(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
         return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in FORMATS}
 
@@ -87,7 +86,7 @@ class Java:
 
 
 def verify(name: str, written: Written, task: Task) -> None:
-    """Raises Differs."""
+    """Raise Differs unless Java wrote our bytes and read the same records."""
     if written.log != task.logs[name]:
         raise Differs(f"{name}: {JAVA} writes other bytes than ours")
     records = task.read(name)
@@ -98,7 +97,7 @@ def verify(name: str, written: Written, task: Task) -> None:
 
 
 def entries(records: Records) -> bytes:
-    """As the pipe has them: offset, timestamp, key and value of each, lengths before the last two."""
+    """Return the records as the pipe has them: offset, timestamp, then key and value with their lengths."""
     parts = []
     for i, (offset, timestamp) in enumerate(zip(records.offsets.tolist(), records.timestamps_ms.tolist(), strict=True)):
         payload = (records.key(i), records.value(i))
@@ -108,15 +107,15 @@ def entries(records: Records) -> bytes:
 
 
 def total(records: Records) -> int:
-    """The sum of all offsets, timestamps and lengths, as a Java long."""
+    """Return the sum of all offsets, timestamps and lengths, as a Java long."""
     shapes = records.shapes
     columns = (shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths)
     return int(sum(column.sum(dtype=np.int64) for column in columns))
 
 
 @contextmanager
-def java() -> Iterator[Java]:
-    """Raises Absent where there is no JDK, no Maven or no registry, or where no JVM starts."""
+def start() -> Iterator[Java]:
+    """Start the JVM. Raises Absent without a JDK, Maven or a registry, or where no JVM starts."""
     with ExitStack() as stack:
         try:
             jars = jvm.fetched(POM)
@@ -129,7 +128,7 @@ def java() -> Iterator[Java]:
 
 @contextmanager
 def _process(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Its input, at whose end it ends, and its output."""
+    """Start a process. Yield its input, at whose end it ends, and its output."""
     with subprocess.Popen(command, env=jvm.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin and process.stdout
         try:

@@ -1,6 +1,6 @@
-"""aiokafka (Cython) and kafka-python (Python): clients that take a record a call, and give one back a step.
+"""Python clients that take one record per call, and give one back per step.
 
-Reading checks each batch's checksum, as their consumers do unless told otherwise, and touches what a consumer needs.
+Reading checks each batch's checksum, as their consumers do by default, and touches what a consumer needs.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,17 +12,16 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.layouts import NO_TIMESTAMP, V2_HEADER, position
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
-from tools.peers.arm import Absent, Arm, Differs, Task
-from tools.peers.ours import sampling
+from tools.peers.base.arm import Absent, Arm, Differs, Start, Task, sampling
 
-# A v2 batch's leader epoch is the broker's to fill, no checksum covers it, and each client has its own.
+# A broker fills a v2 batch's leader epoch, no checksum covers it, and each client writes its own.
 LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
 NO_LIMIT_BYTES = 1 << 30
 NO_PRODUCER = (0, -1, -1, -1)  # transactional, producer id, epoch, base sequence
 Row = tuple[int, int | None, bytes | None, bytes | None]
 
 
-class Client:
+class PythonClient:
     machine: str | None = None
     warm_up_s = (0.0, 0.2)
 
@@ -45,7 +44,7 @@ class Client:
             yield Arm(peer=self.name, format=name, operation="decode", sample=sampling(lambda log=log: self._read(log)))  # type: ignore[misc]
 
     def writer(self, name: str, groups: list[list[Row]]) -> Callable[[], list[bytes]]:
-        """A call that makes a batch of each group."""
+        """Return a call that makes a batch of each group."""
 
         def batches() -> list[bytes]:
             made = []
@@ -87,7 +86,7 @@ class Client:
 
 
 def rows_of(records: Records) -> list[Row]:
-    """As the clients read them: None where there is no time."""
+    """Return the records as the clients read them: None where there is no time."""
     times = [None if time == NO_TIMESTAMP else time for time in records.timestamps_ms.tolist()]
     payload = [(records.key(i), records.value(i)) for i in range(len(records))]
     return [(offset, time, *pair) for offset, time, pair in zip(records.offsets.tolist(), times, payload, strict=True)]
@@ -103,33 +102,16 @@ def without_epochs(log: bytes, name: str) -> bytes:
     return bytes(data)
 
 
-@contextmanager
-def client(name: str, batches: str, messages: str, reader: str) -> Iterator[Client]:
-    """Each of the three as module.Class. Raises Absent."""
-    try:
-        parts = [each.rpartition(".") for each in (batches, messages, reader)]
-        found = Client(name, *(getattr(import_module(module), attribute) for module, _, attribute in parts))
-    except (ImportError, AttributeError) as error:  # of a version that has them elsewhere
-        raise Absent(f"{error}; pip install 'kfbench[peers]'") from None
-    yield found
+def starting(name: str, *, batches: str, messages: str, reader: str) -> Start:
+    """Return the `start` of a client. Each of its three classes is given as module.Class."""
 
-
-@contextmanager
-def aiokafka() -> Iterator[Client]:
-    path = "aiokafka.record._crecords"
-    with client(
-        "aiokafka", f"{path}.DefaultRecordBatchBuilder", f"{path}.LegacyRecordBatchBuilder", f"{path}.MemoryRecords"
-    ) as found:
+    @contextmanager
+    def start() -> Iterator[PythonClient]:
+        try:
+            parts = [each.rpartition(".") for each in (batches, messages, reader)]
+            found = PythonClient(name, *(getattr(import_module(module), attribute) for module, _, attribute in parts))
+        except (ImportError, AttributeError) as error:  # a version that has them elsewhere
+            raise Absent(f"{error}; pip install 'kfbench[peers]'") from None
         yield found
 
-
-@contextmanager
-def kafka_python() -> Iterator[Client]:
-    path = "kafka.record"
-    with client(
-        "kafka-python",
-        f"{path}.default_records.DefaultRecordBatchBuilder",
-        f"{path}.legacy_records.LegacyRecordBatchBuilder",
-        f"{path}.memory_records.MemoryRecords",
-    ) as found:
-        yield found
+    return start

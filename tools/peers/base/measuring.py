@@ -14,19 +14,21 @@ from kfbench.measure.cpu import OPERATIONS, no_garbage_collection
 from kfbench.report.topics.peers import FORMATS
 from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import load_profile
-from tools.peers.arm import Arm, Peer, Task
-from tools.peers.ours import logs
+from tools.peers.base.arm import Arm, Peer, Task, logs
 
 POINTS: Final = {"batch_size": (1, 10, 100), "value_bytes": (10, 100, 1000), "key_bytes": (16,)}
 BLOCK: Final = "cpu-value"
 SAMPLE_NS: Final = 1_000_000
-NO_FASTER: Final = 100  # rounds in a row after which a peer counts as warm
+NO_FASTER: Final = 100  # rounds in a row without a faster one: the peer is warm
 STILL_FASTER: Final = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """cpu_ns, wall_ns int64[rounds], each of inner_loops calls; round i of an operation's arms belongs together."""
+    """The samples of an arm.
+
+    cpu_ns, wall_ns: int64[rounds], each of inner_loops calls. Round i of all arms of an operation belongs together.
+    """
 
     arm: Arm
     warm_up_rounds: int
@@ -37,8 +39,10 @@ class Timed:
 
 @cache
 def cells() -> tuple[Cell, ...]:
-    """Of the default profile's block of value sizes, without a codec, for the formats that Kafka writes, so that a
-    report's own rows have the same payload."""
+    """Return cells of the default profile's block of value sizes, for the formats that Kafka writes.
+
+    So a report's own rows have the same payload.
+    """
     found = [
         replace(cell, formats=FORMATS, grids={BLOCK: FORMATS})
         for cell in load_profile("default").cells
@@ -48,7 +52,7 @@ def cells() -> tuple[Cell, ...]:
 
 
 def task(cell: Cell) -> Task:
-    """The cell's records; offsets count from 0 in each batch, as a producer's do."""
+    """Return the cell's records. Offsets count from 0 in each batch, as a producer's do."""
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     size = int(cell.axes["batch_size"])
     records = sample.records.at_offsets(np.arange(cell.records, dtype=np.int64) % size)
@@ -56,7 +60,7 @@ def task(cell: Cell) -> Task:
 
 
 def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list[Timed]:
-    """Raises Differs before anything is timed."""
+    """Time all arms of all peers. Raises Differs before anything is timed."""
     arms = {peer.name: list(peer.arms(given)) for peer in peers}
     found: list[Timed] = []
     for operation in OPERATIONS:
@@ -72,7 +76,7 @@ def measured(peers: Sequence[Peer], given: Task, rounds: int, seed: int) -> list
 
 
 def warm_up(arms: Sequence[Arm], least_s: float, most_s: float) -> int:
-    """Until no arm has become faster for a while; the rounds that it took."""
+    """Call the arms until none gets faster for a while. Return the rounds that it took."""
     began, fastest = time.monotonic(), [np.inf] * len(arms)
     rounds = quiet = 0
     while (spent_s := time.monotonic() - began) < most_s and (quiet < NO_FASTER or spent_s < least_s):

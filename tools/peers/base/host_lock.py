@@ -7,8 +7,8 @@ from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_l
 
 
 @contextmanager
-def turn(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the host lock. Raises HostLockUnusable where there is none, HostLockHeld after patience_s."""
+def holding_host(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
+    """Hold the host lock; say who holds it meanwhile. Raises HostLockUnusable, or HostLockHeld after patience_s."""
     with ExitStack() as stack:
         try:
             stack.enter_context(host_lock(0))

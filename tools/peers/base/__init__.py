@@ -1,0 +1,1 @@
+"""The parts that all peers share: what an arm is, the timing of arms, Python clients."""

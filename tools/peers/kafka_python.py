@@ -1,0 +1,10 @@
+"""kafka-python: record classes in Python."""
+
+from tools.peers.base.python_client import starting
+
+start = starting(
+    "kafka-python",
+    batches="kafka.record.default_records.DefaultRecordBatchBuilder",
+    messages="kafka.record.legacy_records.LegacyRecordBatchBuilder",
+    reader="kafka.record.memory_records.MemoryRecords",
+)
