@@ -48,10 +48,11 @@ install() {
 
 if ! cmp -s requirements.lock .venv/kfbench.lock; then
     echo "set-up: installing the locked packages into .venv (some minutes the first time)" >&2
+    # The lock is complete, so pip resolves nothing: with --no-deps a release newer than the lock cannot break the set-up.
     # pyspark has no wheel. pip would build it with whatever setuptools is newest; the locked one goes first instead.
     sed -n '/^setuptools==/,/[^\\]$/p' requirements.lock > .venv/kfbench.setuptools
-    install --require-hashes -r .venv/kfbench.setuptools &&
-        install --require-hashes --no-build-isolation --use-pep517 -r requirements.lock ||
+    install --require-hashes --no-deps -r .venv/kfbench.setuptools &&
+        install --require-hashes --no-deps --no-build-isolation --use-pep517 -r requirements.lock ||
         fail "the locked packages could not be installed; pip says why above"
     cp requirements.lock .venv/kfbench.lock
 fi
