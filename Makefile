@@ -9,7 +9,7 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme workloads results intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme reference workloads results intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print where the report is"
@@ -29,6 +29,7 @@ help:
 	@echo "make broker     send batches to a real Kafka broker on loopback (needs a JDK, Maven and its registry)"
 	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
 	@echo "make readme     put the newest published table and picture into README.md"
+	@echo "make reference  write docs/api.md from docstrings and docs/cli.md from the commands' help"
 	@echo "make workloads  write docs/workloads.md and its figures again from the catalogue"
 	@echo "make results    write the columns of a run into docs/results.md again"
 	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
@@ -99,6 +100,9 @@ notebooks: setup
 
 readme: setup
 	$(PY) tools/readme.py
+
+reference: setup
+	$(PY) tools/reference_pages.py
 
 workloads: setup
 	$(PY) tools/workloads_page.py
