@@ -152,9 +152,9 @@ def test_the_citation_is_of_this_version() -> None:
     assert "\nlicense: Apache-2.0\n" in citation
 
 
-def test_adding_shows_code_that_works(tmp_path: Path) -> None:
+def test_contributing_shows_code_that_works(tmp_path: Path) -> None:
     """The variant's module makes a format, the workload's file a workload, and the sweep names it."""
-    page = text(ROOT / "docs" / "adding.md")
+    page = text(ROOT / "CONTRIBUTING.md")
     (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     scope: dict[str, Any] = {}
     exec(compile(module, "lean.py", "exec"), scope)
