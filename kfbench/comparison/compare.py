@@ -26,7 +26,7 @@ from kfbench.comparison.agreement import Agreement, Base, Group, Key, Moved, agr
 from kfbench.errors import RunError
 from kfbench.measure.environment import HARDWARE
 from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
-from kfbench.report.data.results import in_order
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import listed
 from kfbench.store import Run, open_run
 

@@ -10,7 +10,7 @@ import numpy as np
 from kfbench.comparison.agreement import Group, Moved
 from kfbench.comparison.change import Estimate
 from kfbench.comparison.compare import Changed, Comparison, Lone, Row, about
-from kfbench.report.data.results import setting
+from kfbench.report.data.axes import setting
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
 from kfbench.text import percent
 

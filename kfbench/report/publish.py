@@ -30,7 +30,8 @@ from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT
 from kfbench.report import sections
 from kfbench.report.data import noise
-from kfbench.report.data.results import RESEARCH, Results
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import RESEARCH
 from kfbench.report.render import look
 from kfbench.report.render.tables import listed, prose
 from kfbench.report.sections import Block, Figure

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Table
-from kfbench.report.topics.broker_paths import Paths
 from tests.runs import stored
 
 FORMATS = ("v0", "v1", "v2", "v3", "v3-headers-first", "enriched")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.topics.broker_paths import Paths
 from kfbench.store import Run
 from tests.report.broker_rows import broker_rows
 from tests.runs import measured, stored

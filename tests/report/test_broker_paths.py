@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kfbench.report.data.paths import WORK, Paths, path_of, work_words
 from kfbench.report.data.results import Results
 from kfbench.report.publish import publish
 from kfbench.report.render.tables import Interval
 from kfbench.report.sections import Section, page
 from kfbench.report.topics import broker_paths, conversions, proposals
-from kfbench.report.topics.broker_paths import Paths
 from kfbench.store import Run
 from tests.report.broker_rows import CODECS, FORMATS, broker_rows, changed, column, row_of
+from tests.report.columns import some
 from tests.runs import MANIFEST, stored
 
 Row = dict[str, Any]
@@ -24,7 +25,7 @@ def built(paths_of: Run) -> dict[str, Section]:
 
 
 def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
-    (table,) = broker_paths.path_tables(paths, "append", shown=True)
+    table = some(broker_paths.path_table(paths, "append", shown=True))
     assert "100 records a batch" in table.caption  # the cell nearest to the reference
     assert set(column(table, "format")) == set(broker_paths.SHOWN)
     row = row_of(table, format="v0", codec="gzip 6")
@@ -34,7 +35,7 @@ def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
     assert isinstance(row["CPU (× v2)"], Interval)
     assert row["CPU (× v2)"].median == pytest.approx(row["CPU (× v2 append)"], rel=0.02)
     assert row_of(table, format="v2", codec="gzip 6")["batches"] == "in place"
-    (others,) = broker_paths.path_tables(paths, "append", shown=False)
+    others = some(broker_paths.path_table(paths, "append", shown=False))
     assert set(column(others, "format")) == {"enriched"}
 
 
@@ -47,11 +48,11 @@ def test_a_ratio_is_paired_with_the_same_path_and_codec(paths: Paths) -> None:
 
 
 def test_what_failed_or_was_left_out_is_shown_with_its_reason(paths: Paths) -> None:
-    (append,) = broker_paths.path_tables(paths, "append", shown=True)
+    append = some(broker_paths.path_table(paths, "append", shown=True))
     row = row_of(append, format="v0", codec="zstd 3")
     assert (row["batches"], row["lost, or why not measured"]) == ("skipped", "v0 has no zstd")
     assert row["CPU (× v2)"] is None
-    (through,) = broker_paths.path_tables(paths, "mirror-through", shown=True)
+    through = some(broker_paths.path_table(paths, "mirror-through", shown=True))
     row = row_of(through, format="v0", codec="none")
     assert (row["batches"], row["lost, or why not measured"]) == ("error", "AssertionError: it broke")
 
@@ -62,8 +63,8 @@ def test_every_row_has_its_place_in_a_table_even_on_a_path_of_another_name(tmp_p
 
     found = changed(tmp_path, rename)
     assert {"compact-holes", "shred"} <= set(found.within("keep"))
-    assert broker_paths.known("compact-holes").title == "Compact holes"
-    (table,) = broker_paths.path_tables(found, "shred", shown=True)
+    assert path_of("compact-holes").title == "Compact holes"
+    table = some(broker_paths.path_table(found, "shred", shown=True))
     assert len(table.rows) == len(CODECS) * 5
 
 
@@ -72,11 +73,11 @@ def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
         row |= {"status": "error", "error": "all is broken"}
 
     found = changed(tmp_path, fail)
-    (table,) = broker_paths.path_tables(found, "append", shown=True)
+    table = some(broker_paths.path_table(found, "append", shown=True))
     assert set(column(table, "lost, or why not measured")) == {"all is broken"}
     assert proposals.table(found) is None
-    assert broker_paths.argued(found) is None
-    assert broker_paths.pictured(found) == {}
+    assert broker_paths.argued_table(found) is None
+    assert broker_paths.panels_beside_append(found) == {}
     assert found.noise is None
 
 
@@ -91,13 +92,13 @@ def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
 )
 def test_what_became_of_the_batches_is_said_in_words(tmp_path: Path, counts: Row, words: str) -> None:
     def set_counts(row: Row) -> None:
-        row |= dict.fromkeys(broker_paths.DONE, 0) | counts
+        row |= dict.fromkeys(WORK, 0) | counts
 
     found = changed(tmp_path, set_counts)
     (row,) = [
         row for row in found.of("fetch") if (row.format, row.with_codec, row.cell_id) == ("v2", "none", "broker-10")
     ]
-    assert broker_paths.done(row) == words
+    assert work_words(row) == words
 
 
 def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path) -> None:
@@ -108,8 +109,8 @@ def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path
             row |= {"cell_id": f"seek-{row['batch_size']}", "timestamp_spread_ms": 8192}
 
     found = changed(tmp_path, move)
-    (seek,) = broker_paths.path_tables(found, "seek-offset", shown=True)
-    (append,) = broker_paths.path_tables(found, "append", shown=True)
+    seek = some(broker_paths.path_table(found, "seek-offset", shown=True))
+    append = some(broker_paths.path_table(found, "append", shown=True))
     assert "8,192 ms" in seek.caption and "8,192 ms" not in append.caption
     assert len(seek.rows) == len(append.rows)
     table = broker_paths.ratio_table(found, "append")
@@ -118,14 +119,14 @@ def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path
 
 
 def test_a_lookup_is_told_by_the_call(paths: Paths) -> None:
-    (table,) = broker_paths.path_tables(paths, "seek-offset", shown=True)
+    table = some(broker_paths.path_table(paths, "seek-offset", shown=True))
     labels = [c.label for c in table.columns]
     assert "CPU (ns a call)" in labels and "CPU (× v2 append)" not in labels
     assert row_of(table, format="v2", codec="none")["read (bytes a call)"] == 122_000
 
 
 def test_the_ratios_argued_with_stand_beside_the_bytes(paths: Paths) -> None:
-    table = broker_paths.argued(paths)
+    table = broker_paths.argued_table(paths)
     assert table is not None
     assert len(table.rows) == 2 * len(CODECS)
     row = row_of(table, **{"records a batch": 10, "codec": "gzip 6"})
@@ -140,13 +141,13 @@ def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
         if row["format"] == "v1" and row["status"] == "ok":
             row["cpu_ns"] = [each * 100 for each in row["cpu_ns"]]
 
-    said, other = broker_paths.sentence(paths), broker_paths.sentence(changed(tmp_path, dearer))
+    said, other = broker_paths.append_sentence(paths), broker_paths.append_sentence(changed(tmp_path, dearer))
     assert "takes 0.20 times the CPU" in said
     assert "takes 0.20 times the CPU" not in other and "times the CPU" in other
 
 
 def test_the_figure_leaves_out_what_touches_nothing(paths: Paths) -> None:
-    panels = broker_paths.pictured(paths)
+    panels = broker_paths.panels_beside_append(paths)
     assert list(panels) == ["none", "gzip 6", "zstd 3"]
     assert set(panels["gzip 6"]["label"]) == {"append", "append-time", "compact", "compact-merge", "mirror"}
     base = panels["gzip 6"].query("label == 'append' and format == 'v2'")
@@ -159,11 +160,11 @@ def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> Non
             row["host"] = "there"
 
     found = changed(tmp_path, elsewhere)
-    (table,) = broker_paths.path_tables(found, "fetch", shown=True)
+    table = some(broker_paths.path_table(found, "fetch", shown=True))
     assert set(column(table, "CPU (ns a call)")) == {None}
-    (table,) = broker_paths.path_tables(found, "mirror", shown=True)
+    table = some(broker_paths.path_table(found, "mirror", shown=True))
     assert set(column(table, "CPU (ns a record)")) == set(column(table, "CPU (× v2 append)")) == {None}
-    assert broker_paths.pictured(found) == {}
+    assert broker_paths.panels_beside_append(found) == {}
     plain, _ = conversions.tables(found)
     assert [table.name for table in plain] == ["broker-convert-bytes-none"]
 

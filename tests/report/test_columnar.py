@@ -11,14 +11,16 @@ from kfbench.errors import RunError
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
-from kfbench.report.data.results import REFERENCE, Results
+from kfbench.report.data.axes import REFERENCE
+from kfbench.report.data.paths import Paths
+from kfbench.report.data.results import Results
 from kfbench.report.publish import render
 from kfbench.report.render.tables import Interval, Table, plain_columns
 from kfbench.report.sections import _has_cells, page
 from kfbench.report.sections.prose import Block
-from kfbench.report.topics import columnar, verdict
-from kfbench.report.topics.broker_paths import Paths
-from kfbench.report.topics.columnar import NAME, Columnar
+from kfbench.report.topics import verdict
+from kfbench.report.topics.columnar import sentences, tables
+from kfbench.report.topics.columnar.measured import NAME, Columnar
 from kfbench.report.topics.workloads import Named
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import Row, workload_rows
@@ -111,16 +113,16 @@ def test_no_other_section_has_any_of_it(results: Results, tmp_path: Path) -> Non
     sections = page(results, [Block(name="columnar-block", title="t", analysis="about columnar")]).sections
     (mine,) = [each for each in sections if each.name == "columnar"]
     assert [(each.title, each.analysis) for each in mine.blocks] == [("t", "about columnar")]
-    assert mine.prose == (columnar.LAYOUT, columnar.metadata_sentence(Columnar(results)))
+    assert mine.prose == (sentences.LAYOUT, sentences.metadata_sentence(Columnar(results)))
     assert not any("about columnar" in each.prose for each in sections)
     for section in sections:
-        tables = [table.to_text() for table in (*section.tables, *section.more)]
-        said = "".join([section.means, *tables]).replace(but, "")
+        texts = [table.to_text() for table in (*section.tables, *section.more)]
+        said = "".join([section.means, *texts]).replace(but, "")
         assert section is mine or section.name == "failures" or NAME not in said
 
 
 def test_metadata_is_what_is_no_payload_and_stands_beside_the_floor(found: Columnar) -> None:
-    table = columnar.metadata_table(found)
+    table = tables.metadata_table(found)
     assert table is not None
     assert column(table, "batches") == ["own", "1", "100"] * 2
     for workload in ("kv-ycsb", "kv-etc"):
@@ -129,42 +131,42 @@ def test_metadata_is_what_is_no_payload_and_stands_beside_the_floor(found: Colum
         assert (row["v3 (× v2)"], row["columnar (× v2)"], row["floor (× v2)"]) == (0.9, 0.2, 0.1)
         assert row["columnar above the floor (bytes)"] == 1
         assert (row["columns of columnar (bytes)"], row["their entropy (bytes)"]) == (1.5, 0.5)
-    ((panel, dots),) = columnar.pictured_metadata(found).items()
+    ((panel, dots),) = tables.metadata_panels(found).items()
     assert panel == "100 records a batch" and set(dots["format"]) == {"v3", NAME, FLOOR}
 
 
 def test_bytes_are_told_by_workload_and_codec(found: Columnar) -> None:
-    tables = {each.name: each for each in columnar.bytes_tables(found)}
-    assert list(tables) == [
+    by_name = {each.name: each for each in tables.bytes_tables(found)}
+    assert list(by_name) == [
         "columnar-bytes-own", "columnar-bytes-100", "columnar-bytes-100-others", "columnar-bytes-1"
     ]  # fmt: skip
-    at_100, others = tables["columnar-bytes-100"], tables["columnar-bytes-100-others"]
+    at_100, others = by_name["columnar-bytes-100"], by_name["columnar-bytes-100-others"]
     assert row_of(at_100, workload="kv-ycsb")["columnar, zstd (× v2)"] == pytest.approx(102 / 110)
     assert row_of(others, workload="kv-etc")["columnar, snappy (× v2)"] == pytest.approx(1.2)
-    for table in tables.values():  # the answer first: what stands right of it may be beyond a page's edge
+    for table in by_name.values():  # the answer first: what stands right of it may be beyond a page's edge
         assert [NAME in column.name for column in table.columns[1:]] == sorted(
             (NAME in column.name for column in table.columns[1:]), reverse=True
         )
-    means = columnar.means_table(found)
+    means = tables.means_table(found)
     assert means is not None
     row = row_of(means, codec="snappy")
     assert row["columnar (× v2)"] == pytest.approx((1.2 * 102 / 110) ** 0.5) and row["workloads"] == 2
     assert row["columnar, least–most"] == f"{102 / 110:.3f}–1.200"
-    assert set(columnar.pictured_bytes(found)) == {"no codec, own batches"}
+    assert set(tables.bytes_panels(found)) == {"no codec, own batches"}
 
 
 def test_cpu_times_are_ratios_round_by_round(found: Columnar) -> None:
-    table, readings = columnar.cpu_table(found), columnar.readings_table(found)
-    assert table is not None and readings is not None
-    row = row_of(table, workload="kv-ycsb") | row_of(readings, workload="kv-ycsb")
+    of_times = tables.times_tables(found)
+    table = of_times["columnar-cpu"]
+    row = row_of(table, workload="kv-ycsb") | row_of(of_times["columnar-readings"], workload="kv-ycsb")
     for operation in (*OPERATIONS, *READINGS.values()):
         ratio = row[f"{operation}, columnar (× v2)"]
         assert isinstance(ratio, Interval) and ratio.median == pytest.approx(0.5, rel=0.01)
     slow = row_of(table, workload="kv-etc")["encode, columnar (× v2)"]
     assert isinstance(slow, Interval) and slow.median == pytest.approx(2, rel=0.01)
     for operations in (OPERATIONS, tuple(READINGS.values())):
-        assert tuple(columnar.pictured_cpu(found, operations)) == operations
-    assert columnar.pictured_batch(found) == 100
+        assert tuple(tables.times_panels(found, operations)) == operations
+    assert found.pictured_batch == 100
 
 
 def test_figures_say_what_they_show(results: Results) -> None:
@@ -180,7 +182,7 @@ def test_figures_say_what_they_show(results: Results) -> None:
 
 
 def test_every_cell_in_which_it_loses_is_listed(found: Columnar) -> None:
-    table = columnar.losses_table(found)
+    table = tables.losses_table(found)
     assert [row[:5] for row in table.rows] == [
         ("bytes", "kv-etc", "100 records a batch", "snappy", "v2"),
         ("bytes", "kv-etc", "100 records a batch", "snappy", "v3"),
@@ -201,15 +203,15 @@ def test_every_cell_in_which_it_loses_is_listed(found: Columnar) -> None:
 
 
 def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
-    said = columnar.sentence(found)
+    said = sentences.answer(found)
     assert said == " ".join(
-        one(found) for one in (columnar.bytes_sentence, columnar.cpu_sentence, columnar.losses_sentence)
+        one(found) for one in (sentences.bytes_sentence, sentences.cpu_sentence, sentences.losses_sentence)
     )
     own = "Of v2's bytes columnar takes in own batches (2 workloads) 0.927 without a codec; at 100 records a batch"
     assert said.startswith(own)
     assert "takes more than v2: 1 of 10 by bytes; 1 of 2 by encode" in said
     assert "takes without a codec 1.00 (0.50–2.00) to encode, 0.50 (0.50–0.50) to decode" in said
-    said = columnar.metadata_sentence(found)
+    said = sentences.metadata_sentence(found)
     assert "behind a header of columnar's own size" in said
     assert "11 % (v3), 33 % (v3-headers-first) and 89 % (columnar) of what v2 has above it is saved" in said
     assert "columnar stays 1.00 to 1.00 bytes a record above it" in said
@@ -217,9 +219,7 @@ def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
 
 
 def test_paths_of_a_broker_are_of_the_host_that_timed_the_rest(found: Columnar) -> None:
-    table = columnar.paths_table(found)
-    assert table is not None
-    row = row_of(table, workload="kv-etc")
+    row = row_of(tables.times_tables(found)["columnar-paths"], workload="kv-etc")
     for path in ("append", "compact"):
         ratio = row[f"{path}, columnar (× v2)"]
         assert isinstance(ratio, Interval) and ratio.median == pytest.approx(0.5, rel=0.01)
@@ -273,9 +273,9 @@ def test_a_sweep_of_the_grid_has_it_too(tmp_path: Path, formats: tuple[str, ...]
     for value, ratio in POINTS.items():
         row = row_of(at_100, workload=f"grid: value {value} bytes")
         assert row["columnar, no codec (× v2)"] == ratio
-        (encode,) = [each.of[NAME] for each in Columnar(of_grid).times if (each.label, each.batch, each.operation) == (
-            f"grid: value {value} bytes", 100, "encode"
-        )]  # fmt: skip
+        wanted = f"grid: value {value} bytes", 100, "encode"
+        times = [each for each in Columnar(of_grid).times if (each.at.label, each.at.batch, each.operation) == wanted]
+        (encode,) = [each.of[NAME] for each in times]
         assert encode.median == pytest.approx(0.5, rel=0.01)
     assert "at 100 records a batch (2 points of the grid)" in mine.means
     assert not mine.blocks and any("about columnar" in each.prose for each in built.sections)
@@ -310,14 +310,14 @@ def test_batches_without_a_grid_are_told_of(results: Results) -> None:
 
 def test_a_table_of_dashes_alone_is_none() -> None:
     columns = plain_columns("records a batch", "codec", "v2")
-    tables = {
+    made = {
         "dashes": Table(name="dashes", caption="", columns=columns, rows=((1, "lz4 1", None), (10, "lz4 1", None))),
         "names": Table(name="names", caption="", columns=columns[:1], rows=((1,), (10,))),
         "nothing": Table(name="nothing", caption="", columns=columns, rows=()),
         "numbers": Table(name="numbers", caption="", columns=columns, rows=((1, "lz4 1", 0.5), (10, "lz4 1", None))),
         "words": Table(name="words", caption="", columns=columns, rows=((1, "lz4 1", "v2"),)),
     }
-    assert [name for name, table in tables.items() if _has_cells(table)] == ["numbers", "words"]
+    assert [name for name, table in made.items() if _has_cells(table)] == ["numbers", "words"]
 
 
 def test_where_it_may_be_biased_says_whose_it_is() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kfbench.report.data.paths import Paths
 from kfbench.report.topics import conversions
-from kfbench.report.topics.broker_paths import Paths
 from tests.report.broker_rows import RECORDS, column, row_of
 
 

@@ -79,7 +79,7 @@ def test_the_caption_says_what_the_header_takes(results: Results, named: Results
 def test_no_frame_takes_a_floor_for_a_format(results: Results) -> None:
     assert (results.all["kind"] == "floor").any()
     assert FLOOR not in results.formats
-    frames = results.ok, results.grid_rows, results.grid_bytes, results.uncompressed, results.cpu, results.prefixes
+    frames = results.ok, results.grid_rows, results.grid_bytes, results.uncompressed, results.cpu
     assert not any((frame["format"] == FLOOR).any() for frame in frames)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kfbench.migration import bills, plans
+from kfbench.report.data.paths import Paths
 from kfbench.report.render.tables import Interval
 from kfbench.report.topics import migration
-from kfbench.report.topics.broker_paths import Paths
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
 
 Row = dict[str, Any]

@@ -6,7 +6,8 @@ import pytest
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.capability import lacking
-from kfbench.report.data.results import Results, in_order
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Interval, listed
 from kfbench.report.topics import pareto
 from kfbench.report.topics.pareto import Measured, Place

@@ -7,12 +7,12 @@ import pytest
 
 from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Interval
-from kfbench.report.topics import prefix as of_prefix
+from kfbench.report.topics.prefix import prefix_sentence, prefix_tables, prefix_times
 from tests.report.columns import column
 
 
 def test_a_prefix_is_told_in_shares_of_the_whole(rows: list[dict[str, Any]], results: Results) -> None:
-    (table,) = of_prefix.tables(results)
+    (table,) = prefix_tables(results, prefix_times(results))
     assert table.name == "prefix-v3-full"
     assert column(table, "records a batch") == [10, 10, 100, 100]
     assert column(table, "codec") == ["gzip 6", "zstd 3"] * 2
@@ -28,8 +28,9 @@ def test_a_prefix_is_told_in_shares_of_the_whole(rows: list[dict[str, Any]], res
 
 
 def test_what_a_prefix_costs_where_all_is_decompressed_is_said(results: Results) -> None:
-    said = of_prefix.sentence(results)
-    less = (results.prefixes["made_bytes"] < results.prefixes["plain_bytes"]).sum()
+    times = prefix_times(results)
+    said = prefix_sentence(times)
+    less = sum(row.decompressed_share < 1 for row in times)
     assert f"In {less} of 4 cases less than the whole is decompressed" in said
     assert f"In {4 - less} of 4 (zstd, batches of up to" in said
     one_block = results.all.copy()
@@ -38,6 +39,6 @@ def test_what_a_prefix_costs_where_all_is_decompressed_is_said(results: Results)
     plain = one_block["operation"] == "decompress"
     one_block.loc[plain, "plain_bytes"] = 1_000_000
     one_block.loc[prefix, "cpu_ns"] = one_block.loc[prefix, "cpu_ns"].map(lambda ns: ns * 1_000)
-    worse = of_prefix.sentence(Results(one_block))
+    worse = prefix_sentence(prefix_times(Results(one_block)))
     assert "less than the whole" not in worse and "In 4 of 4 (gzip and zstd" in worse
     assert "its interval above 1, in 4 cases for the codec" in worse

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from kfbench.report.data.paths import Paths
 from kfbench.report.topics import proposals
-from kfbench.report.topics.broker_paths import Paths
 from tests.report.broker_rows import changed, column, row_of
 
 Row = dict[str, Any]

@@ -1,7 +1,9 @@
 """Every format at the reference point: other rows, other words."""
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import Results, in_order, ties
+from kfbench.report.data.arms import ties
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Interval
 from kfbench.report.render.words import batch_words
 from kfbench.report.topics import compressed, control, reference

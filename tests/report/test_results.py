@@ -6,16 +6,9 @@ import pandas as pd
 import pytest
 
 from kfbench.formats import BASE_FORMAT, FORMATS
-from kfbench.report.data.results import (
-    PICTURED,
-    REFERENCE,
-    RESEARCH,
-    Results,
-    in_order,
-    level,
-    pictured,
-    worth_a_column,
-)
+from kfbench.report.data.axes import REFERENCE, level
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import PICTURED, RESEARCH, in_order, pictured, worth_a_column
 from kfbench.report.render import look
 from kfbench.report.render.tables import Interval
 

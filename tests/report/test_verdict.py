@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.report.data.arms import ties
 from kfbench.report.data.capability import lacking
-from kfbench.report.data.results import Results, ties
+from kfbench.report.data.paths import Paths
+from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Interval, Table, listed, number
 from kfbench.report.sections import page
 from kfbench.report.topics import class_times, verdict
-from kfbench.report.topics.broker_paths import Paths
 from kfbench.report.topics.verdict import CLASS_ORDER, Verdicts
 from kfbench.report.topics.workloads import TIE, Named
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from kfbench.report.data.results import REFERENCE, Results
+from kfbench.report.data.axes import REFERENCE
+from kfbench.report.data.results import Results
 from kfbench.report.sections import page
 from kfbench.report.topics import winners
 from kfbench.report.topics.workloads import TIE

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.publish import publish
 from kfbench.report.render.tables import Interval
 from kfbench.report.sections import Section, page
 from kfbench.report.topics import broker_paths, cpu, workloads
-from kfbench.report.topics.broker_paths import Paths
 from kfbench.report.topics.workloads import TIE, Named, Sizes
 from kfbench.store import Run
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
@@ -215,7 +215,7 @@ def test_what_the_grid_says_does_not_change_beside_workloads(
         for run in (stored(tmp_path / "paths", broker_rows() + workload_rows()), made)
     )
     for path in ("append", "seek-offset"):
-        assert broker_paths.path_tables(found, path, shown=True) == broker_paths.path_tables(alone, path, shown=True)
+        assert broker_paths.path_table(found, path, shown=True) == broker_paths.path_table(alone, path, shown=True)
         assert broker_paths.ratio_table(found, path) == broker_paths.ratio_table(alone, path)
 
 

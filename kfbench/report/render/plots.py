@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib as mpl
+import pandas as pd
 
 from kfbench.records import PAYLOAD
-from kfbench.report.data.results import in_order
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.look import GRID, GROUPS, INK, OTHER, PAPER, STYLES, style
 from kfbench.report.render.tables import number
 
@@ -134,7 +134,7 @@ def thinned(levels: Sequence[float], most: int = 8) -> list[float]:
     return powers if len(powers) >= 3 else list(levels[:: max(1, len(levels) // most)])
 
 
-def _lines(axes: "Axes", table: Frame) -> dict[str, float]:
+def _lines(axes: "Axes", table: pd.DataFrame) -> dict[str, float]:
     """One line a column of the table; returns the last value of each."""
     ends = {}
     for name in table.columns:
@@ -154,7 +154,7 @@ def _lines(axes: "Axes", table: Frame) -> dict[str, float]:
     return ends
 
 
-def _down_to(line: Frame, edge: float) -> tuple[list[float], list[float]]:
+def _down_to(line: pd.DataFrame, edge: float) -> tuple[list[float], list[float]]:
     """x and y of a falling line on two logarithmic axes, cut where it leaves the picture: what is only clipped lies
     beneath the caption for whoever asks the page what is there."""
     xs: list[float] = []
@@ -168,7 +168,7 @@ def _down_to(line: Frame, edge: float) -> tuple[list[float], list[float]]:
     return xs, ys
 
 
-def overhead(table: Frame, xlabel: str = "records a batch", floor: Frame | None = None) -> str:
+def overhead(table: pd.DataFrame, xlabel: str = "records a batch", floor: pd.DataFrame | None = None) -> str:
     """Overhead bytes a record over batch size. table: index batch sizes, one column a format; floor: a series with the
     same index, a lean header of 29 bytes and a count a batch and the entropy of the columns."""
     with mpl.rc_context(dict(RC)):
@@ -199,7 +199,7 @@ def overhead(table: Frame, xlabel: str = "records a batch", floor: Frame | None 
         return _svg(figure)
 
 
-def break_even(ratios: Frame, base: str = "v2") -> str:
+def break_even(ratios: pd.DataFrame, base: str = "v2") -> str:
     """Overhead relative to the base format over batch size; below 1 a format has less. ratios: index batch sizes, one
     column a format."""
     with mpl.rc_context(dict(RC)):
@@ -223,7 +223,7 @@ def break_even(ratios: Frame, base: str = "v2") -> str:
         return _svg(figure)
 
 
-def steps(table: Frame, boundaries: Mapping[float, str], xlabel: str) -> str:
+def steps(table: pd.DataFrame, boundaries: Mapping[float, str], xlabel: str) -> str:
     """Overhead over an axis on which varints grow. boundaries: where (dotted), and each place's name."""
     with mpl.rc_context(dict(RC)):
         figure, (axes,) = _figure(5.7, 3.2)
@@ -263,7 +263,7 @@ def group_of(field: str) -> str | None:
     return "lengths and counts"
 
 
-def stacked(panels: Mapping[str, Frame]) -> str:
+def stacked(panels: Mapping[str, pd.DataFrame]) -> str:
     """Overhead bytes a record by field group, one bar a format, one panel a batch size.
 
     panels: title -> frame with formats as index and groups as columns.
@@ -311,7 +311,7 @@ def stacked(panels: Mapping[str, Frame]) -> str:
 Zone: TypeAlias = tuple[float, float]
 
 
-def ratios(panels: Mapping[str, Frame], xlabel: str, noise: Zone | Mapping[str, Zone] | None = None) -> str:
+def ratios(panels: Mapping[str, pd.DataFrame], xlabel: str, noise: Zone | Mapping[str, Zone] | None = None) -> str:
     """Ratios with intervals: a dot and a bar a row, which says where a panel has none for it.
 
     panels: title -> frame with columns label, format, median, low, high (low, high may be NaN); noise: the A/A band,
@@ -359,7 +359,7 @@ def ratios(panels: Mapping[str, Frame], xlabel: str, noise: Zone | Mapping[str, 
         return _svg(figure)
 
 
-def paths(panels: Mapping[str, Frame], xlabel: str, row_height: float = 0.42) -> str:
+def paths(panels: Mapping[str, pd.DataFrame], xlabel: str, row_height: float = 0.42) -> str:
     """Broker paths or workloads: a dot a format in a row each, one panel a codec, all on one axis.
 
     panels: title -> frame with columns label, format, median. row_height: in inches.
@@ -400,7 +400,7 @@ def paths(panels: Mapping[str, Frame], xlabel: str, row_height: float = 0.42) ->
         return _svg(figure)
 
 
-def winners(cells: Frame, xlabel: str, ylabel: str) -> str:
+def winners(cells: pd.DataFrame, xlabel: str, ylabel: str) -> str:
     """A map of cells, each with the name and the colour of the smallest format: the stronger, the more it saves.
 
     cells: frame with columns x, y (labels, in the order to draw them), words, format ("" for a tie) and saving (share).
@@ -430,7 +430,9 @@ def winners(cells: Frame, xlabel: str, ylabel: str) -> str:
         return _svg(figure)
 
 
-def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[float, float] | None = None) -> str:
+def pareto(
+    panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: tuple[float, float] | None = None
+) -> str:
     """Two ratios of each format against one another, with the interval of the second as a bar; the front is a line of
     steps, for between two formats there is none. A format that is behind it and has no mark of its own is left out.
 
@@ -475,14 +477,14 @@ def pareto(panels: Mapping[str, Frame], xlabel: str, ylabel: str, noise: tuple[f
         return _svg(figure)
 
 
-def _named(what: str, frame: Frame) -> list[str]:
+def _named(what: str, frame: pd.DataFrame) -> list[str]:
     """what: v0, without times; v1, in lines of a panel's width."""
     lost = dict(zip(frame["format"], frame["lost"], strict=True))
     words = [f"{name}, without {lost[name]}" if lost[name] else name for name in in_order(lost)]
     return textwrap.wrap(f"{what}: {'; '.join(words)}", 34) if words else []
 
 
-def _front(axes: "Axes", front: Frame) -> None:
+def _front(axes: "Axes", front: pd.DataFrame) -> None:
     """From the fewest bytes to the edge: at each number of bytes the least time of those that take no more."""
     if front.empty:
         return
@@ -499,7 +501,7 @@ def _front(axes: "Axes", front: Frame) -> None:
     )
 
 
-def histograms(panels: Mapping[str, Frame]) -> str:
+def histograms(panels: Mapping[str, pd.DataFrame]) -> str:
     """Shares of classes side by side: one panel a title, with its x label in brackets behind.
 
     panels: "title (x label)" -> frame with the classes as index and a column a series, shares from 0 to 1. The first
@@ -526,7 +528,7 @@ def histograms(panels: Mapping[str, Frame]) -> str:
         return _svg(figure)
 
 
-def growth(table: Frame) -> str:
+def growth(table: pd.DataFrame) -> str:
     """CPU seconds over records, both logarithmic, beside lines of a constant cost a record (dotted).
 
     table: index records, one column a workload. Of more than a FEW the cheapest and the dearest have their names.

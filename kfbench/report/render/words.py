@@ -5,7 +5,6 @@ from typing import Any
 import pandas as pd
 
 from kfbench import text
-from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import number
 
 
@@ -18,7 +17,7 @@ def batch_words(size: Any) -> str:
     return "one record a batch" if size == 1 else f"{number(int(size))} records a batch"
 
 
-def codecs_of(rows: Frame) -> list[str]:
+def codecs_of(rows: pd.DataFrame) -> list[str]:
     """Codec and level of each row in words."""
     return [codec_words(*each) for each in zip(rows["codec"], rows["level"], strict=True)]
 

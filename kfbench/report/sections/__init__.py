@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from kfbench.claims import documents
 from kfbench.report.data import noise
+from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Table, listed
 from kfbench.report.sections import named, paths, research, sizes, times
 from kfbench.report.sections.prose import Block, Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
-from kfbench.report.topics import blocks, broker_paths, failures, reference, verdict
+from kfbench.report.topics import blocks, failures, reference, verdict
 from kfbench.report.topics.workloads import Named
 
 __all__ = ["Block", "Figure", "Missing", "Page", "Section", "page"]
@@ -36,7 +37,7 @@ def page(results: Results, sweep: Sequence[Block], facts: noise.Facts | None = N
     the blocks that no question has used up, so that nothing that was measured and explained is left out.
     """
     prose = Prose(results, sweep)
-    of_catalogue, of_broker = Named(results), broker_paths.Paths(results)
+    of_catalogue, of_broker = Named(results), Paths(results)
     verdicts = verdict.Verdicts(results, of_catalogue, of_broker)
     head, missing = apart([sizes.overhead(results, verdicts.told)])
     of_columnar = research.of_columnar(results, prose)  # before all: the texts of its blocks are about nothing else

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.paths import APPEND, CONVERSION, Paths
 from kfbench.report.data.results import Results
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Table
@@ -13,39 +14,40 @@ from kfbench.report.topics import broker_paths, conversions, holes, migration, p
 
 def prefix_of_a_batch(results: Results, prose: Prose) -> Section | Missing:
     title = "What does reading offsets and times from the prefix save, and what does it give up?"
-    if results.prefixes.empty:
+    times = prefix.prefix_times(results)
+    if not times:
         return Missing(what=title, why="no prefix was timed beside its whole")
     return Section(
         name="prefix",
         short="Prefix",
         title=title,
-        means=prefix.sentence(results),
-        prose=prose.of(results.prefixes),
-        tables=(*prefix.tables(results), prefix.lost_table()),
+        means=prefix.prefix_sentence(times),
+        prose=prose.of(results.grid_arms("prefix")),
+        tables=(*prefix.prefix_tables(results, times), prefix.lost_table()),
     )
 
 
-def _path_tables(paths: broker_paths.Paths, operations: Sequence[str]) -> tuple[tuple[Table, ...], tuple[Table, ...]]:
+def _path_tables(paths: Paths, operations: Sequence[str]) -> tuple[tuple[Table, ...], tuple[Table, ...]]:
     """Tables of the formats that most ask for, and those to fold away: the other formats, the other workloads."""
-    shown = [table for each in operations for table in broker_paths.path_tables(paths, each, shown=True)]
-    folded = [table for each in operations for table in broker_paths.path_tables(paths, each, shown=False)]
-    folded += [table for each in operations if (table := broker_paths.ratio_table(paths, each)) is not None]
-    return tuple(shown), tuple(folded)
+    shown = [broker_paths.path_table(paths, each, shown=True) for each in operations]
+    folded = [broker_paths.path_table(paths, each, shown=False) for each in operations]
+    folded += [broker_paths.ratio_table(paths, each) for each in operations]
+    return tuple(filter(None, shown)), tuple(filter(None, folded))
 
 
-def appended(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
+def appended(paths: Paths, prose: Prose) -> Section | Missing:
     title = "What does a format cost the broker?"
     operations = paths.within("append")
     if not operations:
         return Missing(what=title, why="no append or fetch of a broker")
     figures, missing = apart([_beside_append(paths)])
     shown, folded = _path_tables(paths, operations)
-    argued, beside = broker_paths.argued(paths), broker_paths.beside_append(paths)
+    argued, beside = broker_paths.argued_table(paths), broker_paths.beside_append_table(paths)
     return Section(
         name="broker",
         short="Broker",
         title=title,
-        means=" ".join(filter(None, [broker_paths.sentence(paths), broker_paths.noise_sentence(paths)])),
+        means=" ".join(filter(None, [broker_paths.append_sentence(paths), broker_paths.noise_sentence(paths)])),
         prose=prose.paths(operations),
         figures=figures,
         tables=tuple(filter(None, (argued, beside, *shown))),
@@ -54,8 +56,8 @@ def appended(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
     )
 
 
-def _beside_append(paths: broker_paths.Paths) -> Figure | Missing:
-    panels = broker_paths.pictured(paths)
+def _beside_append(paths: Paths) -> Figure | Missing:
+    panels = broker_paths.panels_beside_append(paths)
     if not panels:
         return Missing(
             what=f"Broker paths beside {BASE_FORMAT}'s append", why=f"no {BASE_FORMAT} append, or paths of two hosts"
@@ -64,14 +66,14 @@ def _beside_append(paths: broker_paths.Paths) -> Figure | Missing:
         name="broker",
         svg=plots.paths(panels, f"CPU time relative to {BASE_FORMAT}'s append with the same codec"),
         alt=f"CPU time of each broker path by format, relative to {BASE_FORMAT}'s append. "
-        f"{broker_paths.sentence(paths)}",
-        caption=f"Each path beside {BASE_FORMAT}'s append, one panel a codec ({paths.setting(broker_paths.APPEND)}). "
+        f"{broker_paths.append_sentence(paths)}",
+        caption=f"Each path beside {BASE_FORMAT}'s append, one panel a codec ({paths.setting(APPEND)}). "
         "Paths are timed apart: read differences of a few percent in the tables, where formats are paired.",
         numbers=broker_paths.BESIDE_APPEND,
     )
 
 
-def argued(paths: broker_paths.Paths) -> Section | Missing:
+def argued(paths: Paths) -> Section | Missing:
     title = "Are the proposals right about the broker?"
     table = proposals.table(paths, [migration.LAST_WORD])
     if table is None:
@@ -86,13 +88,13 @@ def argued(paths: broker_paths.Paths) -> Section | Missing:
     )
 
 
-def converted(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
+def converted(paths: Paths, prose: Prose) -> Section | Missing:
     title = "What does a conversion cost?"
     operations = paths.within("convert")
     if not operations:
         return Missing(what=title, why="no conversion by a broker")
     losses = conversions.losses(paths)
-    shown, folded = _path_tables(paths, [name for name in operations if name != broker_paths.CONVERSION])
+    shown, folded = _path_tables(paths, [name for name in operations if name != CONVERSION])
     plain, packed = conversions.tables(paths)
     return Section(
         name="broker-convert",
@@ -105,7 +107,7 @@ def converted(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
     )
 
 
-def migrated(paths: broker_paths.Paths) -> Section | Missing:
+def migrated(paths: Paths) -> Section | Missing:
     title = "What does a migration cost, and when does it pay?"
     shown, folded = migration.tables(paths)
     if not shown:
@@ -121,7 +123,7 @@ def migrated(paths: broker_paths.Paths) -> Section | Missing:
     )
 
 
-def kept(paths: broker_paths.Paths, prose: Prose) -> Section | Missing:
+def kept(paths: Paths, prose: Prose) -> Section | Missing:
     title = "What does it cost to compact, mirror, seek and expire?"
     operations = paths.within("keep")
     if not operations:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kfbench.report.data.results import COLD, Results
-from kfbench.report.render.frames import Frame
+import pandas as pd
+
+from kfbench.report.data.arms import COLD
+from kfbench.report.data.results import Results
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +26,7 @@ class Prose:
         self._blocks = {block.name: block for block in sweep}
         self._order = tuple(self._blocks)
 
-    def of(self, shown: Frame) -> tuple[str, ...]:
+    def of(self, shown: pd.DataFrame) -> tuple[str, ...]:
         """The text of the block that has the most of these rows' cells; among equals the sweep's first."""
         rows = self._rows[self._rows["cell_id"].isin(shown["cell_id"]) & (self._rows["cache"] != COLD)]
         rows = rows[rows["kind"].isin(shown["kind"]) & rows["codec"].isin(shown["codec"])]
@@ -40,11 +42,11 @@ class Prose:
         """The texts of all blocks that measured these paths of a broker, in the order of the sweep."""
         return self.all_of(self._rows[(self._rows["kind"] == "broker") & self._rows["operation"].isin(operations)])
 
-    def all_of(self, rows: Frame) -> tuple[str, ...]:
+    def all_of(self, rows: pd.DataFrame) -> tuple[str, ...]:
         """The texts of all blocks that have any of these rows, in the order of the sweep."""
         return tuple(block.analysis.strip() for block in self.blocks_of(rows))
 
-    def blocks_of(self, rows: Frame) -> tuple[Block, ...]:
+    def blocks_of(self, rows: pd.DataFrame) -> tuple[Block, ...]:
         """These blocks themselves, where their author wrote anything."""
         named = set(rows["grid"])
         found = [self._blocks.pop(name) for name in self._order if name in self._blocks and name in named]

@@ -1,4 +1,4 @@
-"""columnar, which is measured beside the proposals and takes no part among them."""
+"""The section of columnar, which is measured beside the proposals and takes no part among them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,76 +6,79 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.report.data.results import Results
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Table
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section
-from kfbench.report.topics import columnar
+from kfbench.report.topics.columnar import sentences, tables
+from kfbench.report.topics.columnar.measured import NAME, Columnar, batches_words
 
 
 def of_columnar(results: Results, prose: Prose) -> Section | Missing:
     title = "columnar: how near to the floor can a format come?"
-    found = columnar.Columnar(results)
-    if not found.bytes and not found.times:
-        rows = results.every[results.every["format"] == columnar.NAME]
+    columnar = Columnar(results)
+    if not columnar.sizes and not columnar.times:
+        rows = results.every[results.every["format"] == NAME]
         why = (
-            f"{columnar.NAME} was not measured"
+            f"{NAME} was not measured"
             if rows.empty
-            else f"no row of {columnar.NAME} is a number"
+            else f"no row of {NAME} is a number"
             if (rows["status"] != "ok").all()
-            else f"{columnar.NAME} was measured, and no {BASE_FORMAT} beside it to compare it with"
+            else f"{NAME} was measured, and no {BASE_FORMAT} beside it to compare it with"
         )
         return Missing(what=title, why=why)
-    sizes = columnar.bytes_tables(found)
-    cpu, readings = columnar.cpu_table(found), columnar.readings_table(found)
-    shown = columnar.means_table(found), cpu, readings, columnar.paths_table(found), columnar.losses_table(found)
+    sizes, times = tables.bytes_tables(columnar), tables.times_tables(columnar)
+    figures = [
+        *_bytes_figures(columnar),
+        *_times_figure(columnar, OPERATIONS, "columnar-cpu"),
+        *_times_figure(columnar, tuple(READINGS.values()), "columnar-readings"),
+    ]
+    shown = (tables.metadata_table(columnar), *sizes[:1], tables.means_table(columnar))
     return Section(
         name="columnar",
         short="columnar",
         title=title,
-        means=columnar.sentence(found),
-        prose=tuple(filter(None, (columnar.LAYOUT, columnar.metadata_sentence(found)))),
-        figures=(
-            *_figures(found),
-            *_times(found, OPERATIONS, cpu),
-            *_times(found, tuple(READINGS.values()), readings),
-        ),
-        tables=tuple(filter(None, (columnar.metadata_table(found), *sizes[:1], *shown))),
+        means=sentences.answer(columnar),
+        prose=tuple(filter(None, (sentences.LAYOUT, sentences.metadata_sentence(columnar)))),
+        figures=tuple(figures),
+        tables=(*filter(None, shown), *times.values(), tables.losses_table(columnar)),
         more=tuple(sizes[1:]),
-        blocks=prose.blocks_of(found.blocks),
+        blocks=prose.blocks_of(columnar.own_rows),
     )
 
 
-def _figures(found: columnar.Columnar) -> Iterator[Figure]:
-    if panels := columnar.pictured_metadata(found):
+def _bytes_figures(columnar: Columnar) -> Iterator[Figure]:
+    if panels := tables.metadata_panels(columnar):
         yield Figure(
             name="columnar-metadata",
             svg=plots.paths(panels, f"metadata relative to {BASE_FORMAT}", row_height=0.3),
-            alt=f"Metadata of each workload by format, relative to {BASE_FORMAT}. {columnar.metadata_sentence(found)}",
+            alt=f"Metadata of each workload by format, relative to {BASE_FORMAT}. "
+            f"{sentences.metadata_sentence(columnar)}",
             caption="Bytes that are no key, value or header, without a codec, beside the metadata floor.",
             numbers="columnar-metadata",
         )
-    if panels := columnar.pictured_bytes(found):
+    if panels := tables.bytes_panels(columnar):
+        batch = columnar.batches[0]
         yield Figure(
             name="columnar-bytes",
             svg=plots.paths(panels, f"bytes relative to {BASE_FORMAT}, same codec", row_height=0.3),
             alt=f"Bytes of each workload by format and codec, relative to {BASE_FORMAT}. "
-            f"{columnar.bytes_sentence(found)}",
-            caption=f"All bytes, payload too, in {columnar.of_batches(found.batches[0])}. Left of 1× a format takes "
+            f"{sentences.bytes_sentence(columnar)}",
+            caption=f"All bytes, payload too, in {batches_words(batch)}. Left of 1× a format takes "
             f"fewer than {BASE_FORMAT} with the same codec.",
-            numbers=columnar.bytes_name(found.batches[0]),
+            numbers=tables.bytes_table_name(batch),
         )
 
 
-def _times(found: columnar.Columnar, operations: Sequence[str], table: Table | None) -> Iterator[Figure]:
-    panels = columnar.pictured_cpu(found, operations)
-    if panels and table is not None:
-        batches = columnar.of_batches(columnar.pictured_batch(found)).capitalize()
-        said = "".join(f"{panel}: {columnar.DOES[panel]}. " for panel in panels if columnar.DOES[panel] != panel)
+def _times_figure(columnar: Columnar, operations: Sequence[str], name: str) -> Iterator[Figure]:
+    panels = tables.times_panels(columnar, operations)
+    if panels:
+        batches = batches_words(columnar.pictured_batch).capitalize()
+        actions = {panel: sentences.ACTIONS[panel] for panel in panels}
+        explained = "".join(f"{panel}: {action}. " for panel, action in actions.items() if action != panel)
         yield Figure(
-            name=table.name,
-            svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", found.noise),
-            alt=f"CPU time relative to {BASE_FORMAT} by workload and operation. {columnar.cpu_sentence(found)}",
-            caption=f"{said}{batches}, without a codec. Bars: 95 % interval of the paired ratio; shaded: the middle "
-            f"95 % of what {BASE_FORMAT} against itself shows.",
-            numbers=table.name,
+            name=name,
+            svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", columnar.noise),
+            alt=f"CPU time relative to {BASE_FORMAT} by workload and operation. {sentences.cpu_sentence(columnar)}",
+            caption=f"{explained}{batches}, without a codec. Bars: 95 % interval of the paired ratio; shaded: the "
+            f"middle 95 % of what {BASE_FORMAT} against itself shows.",
+            numbers=name,
         )

@@ -5,15 +5,17 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import AXES, PICTURED, Results, Slice, pictured
+from kfbench.report.data.arms import lost_of
+from kfbench.report.data.axes import AXES
+from kfbench.report.data.results import Results, Slice
+from kfbench.report.data.shown_formats import PICTURED, pictured
 from kfbench.report.render import plots
-from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import listed, number
 from kfbench.report.render.words import batch_words
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
 from kfbench.report.topics import axis, break_even, breakdown, compressed, floors, reference, winners
-from kfbench.report.topics.workloads import BEST_KNOWN, NONE, lost_of
+from kfbench.report.topics.workloads import BEST_KNOWN, NONE
 
 # Where one more byte is needed: zig-zag varints of 1, 2 and 3 bytes end at 63, 8,191 and 1,048,575.
 BYTE_STEPS = {64.0: "64", 8192.0: "8,192"}
@@ -59,14 +61,14 @@ def overhead(results: Results, formats: Sequence[str]) -> Figure | Missing:
     )
 
 
-def _floor(results: Results, part: Slice) -> Frame | None:
+def _floor(results: Results, part: Slice) -> pd.DataFrame | None:
     """The metadata floor of the cells of a slice, as far as it has one: a series over its levels."""
     rows, cells = _floors(results, part), part.rows.drop_duplicates("cell_id").set_index("cell_id")[part.axis]
     found = pd.Series(rows["overhead_per_record"].to_numpy(), index=rows["cell_id"].map(cells)).sort_index()
     return found.astype(float) if len(found) > 1 else None
 
 
-def _beneath(frame: Frame, floor: Frame, rows: Frame) -> str:
+def _beneath(frame: pd.DataFrame, floor: pd.DataFrame, rows: pd.DataFrame) -> str:
     """Which lines cross the floor, and what those formats lose of these records."""
     words = []
     for name in frame:
@@ -77,11 +79,11 @@ def _beneath(frame: Frame, floor: Frame, rows: Frame) -> str:
     return f"; the header's size is a choice, and below it lies {listed(words)}" if words else ""
 
 
-def _floors(results: Results, part: Slice) -> Frame:
+def _floors(results: Results, part: Slice) -> pd.DataFrame:
     return results.floors[results.floors["cell_id"].isin(part.rows["cell_id"])]
 
 
-def _ends(frame: Frame) -> str:
+def _ends(frame: pd.DataFrame) -> str:
     words = []
     for name in frame:
         (first, start), (last, end) = axis.ends(frame[name])
@@ -290,7 +292,7 @@ def under_codecs(results: Results, prose: Prose) -> Section | Missing:
     )
 
 
-def _codecs(shown: Frame, formats: Sequence[str]) -> Figure | Missing:
+def _codecs(shown: pd.DataFrame, formats: Sequence[str]) -> Figure | Missing:
     panels = {}
     sizes = sorted(shown["batch_size"].unique())
     for size in sizes if len(sizes) <= 3 else (sizes[0], sizes[len(sizes) // 2], sizes[-1]):

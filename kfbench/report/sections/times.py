@@ -7,9 +7,10 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data import noise
-from kfbench.report.data.results import AXES, Results, Slice, level, pictured
+from kfbench.report.data.axes import AXES, level
+from kfbench.report.data.results import Results, Slice
+from kfbench.report.data.shown_formats import pictured
 from kfbench.report.render import plots
-from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Interval, number
 from kfbench.report.sections.prose import Prose
 from kfbench.report.sections.section import Figure, Missing, Section, apart
@@ -73,7 +74,7 @@ def _ratios(results: Results, part: Slice, operations: Sequence[str], name: str)
     )
 
 
-def _ratio_rows(part: Slice, operation: str, levels: Sequence[float]) -> Frame:
+def _ratio_rows(part: Slice, operation: str, levels: Sequence[float]) -> pd.DataFrame:
     """One row a level and format, v2 left out: label, format, median, low, high."""
     one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
     formats = set(pictured(one.pivot("ratio")).columns) - {BASE_FORMAT}

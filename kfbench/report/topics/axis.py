@@ -1,13 +1,18 @@
 """Tables and sentences of one axis: what a record costs while one property changes and all others stand still."""
 
+import pandas as pd
+
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR
-from kfbench.report.data.results import AXES, Slice, as_cell, level, pictured
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.axes import AXES, level
+from kfbench.report.data.results import Slice, as_cell
+from kfbench.report.data.shown_formats import pictured
 from kfbench.report.render.tables import Column, Table, listed, number
 
 
-def table(part: Slice, column: str, *, name: str, caption: str, digits: int = 2, floor: Frame | None = None) -> Table:
+def table(
+    part: Slice, column: str, *, name: str, caption: str, digits: int = 2, floor: pd.DataFrame | None = None
+) -> Table:
     """One row a level of the axis, one column a format, and one of the floor: a series over the same levels."""
     pivot = part.pivot(column)
     if floor is not None:
@@ -24,7 +29,7 @@ def ratio_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
     return _levels(part, ratios, name=name, caption=caption, digits=3)
 
 
-def _levels(part: Slice, pivot: Frame, *, name: str, caption: str, digits: int) -> Table:
+def _levels(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, digits: int) -> Table:
     return Table(
         name=name,
         caption=f"{caption} ({part.setting})",
@@ -35,7 +40,7 @@ def _levels(part: Slice, pivot: Frame, *, name: str, caption: str, digits: int) 
     )
 
 
-def ends(column: Frame) -> tuple[tuple[int, float], tuple[int, float]]:
+def ends(column: pd.DataFrame) -> tuple[tuple[int, float], tuple[int, float]]:
     """((first level, value), (last level, value)) of one column of a pivot, absent cells left out."""
     found = column.dropna()
     return (found.index[0], float(found.iloc[0])), (found.index[-1], float(found.iloc[-1]))
@@ -58,7 +63,7 @@ def overhead_sentence(part: Slice) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
-def moving(overhead: Frame) -> list[str]:
+def moving(overhead: pd.DataFrame) -> list[str]:
     """The formats whose overhead changes along the axis."""
     return [name for name in overhead.columns if overhead[name].max() - overhead[name].min() >= 0.005]
 

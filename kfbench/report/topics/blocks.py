@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import AXES, Results, as_cell, distance, is_absent, level, worth_a_column
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.axes import AXES, distance, level
+from kfbench.report.data.results import Results, as_cell, is_absent
+from kfbench.report.data.shown_formats import worth_a_column
 from kfbench.report.render.tables import Column, Interval, Table, number
 from kfbench.report.render.words import codecs_of
 
 SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
 
 
-def tables(results: Results, grid: str) -> list[tuple[Table, Frame]]:
+def tables(results: Results, grid: str) -> list[tuple[Table, pd.DataFrame]]:
     """The tables of one block of the sweep, each with the rows that it shows.
 
     One table if the block is small; else one for each axis that it varies, the others standing near the reference.
@@ -34,14 +37,16 @@ def tables(results: Results, grid: str) -> list[tuple[Table, Frame]]:
     return found
 
 
-def _to_base(rows: Frame) -> Frame:
+def _to_base(rows: pd.DataFrame) -> pd.DataFrame:
     """Size relative to v2 of the same cell and codec."""
     arms = rows["cell_id"] + "/" + rows["codec"] + "/" + rows["level"].astype(str)
     base = rows.assign(arm=arms)[rows["format"] == BASE_FORMAT].set_index("arm")["size_bytes"]
     return rows["size_bytes"] / arms.map(base[~base.index.duplicated()])
 
 
-def _block(results: Results, rows: Frame, name: str, caption: str, digits: int) -> list[tuple[Table, Frame]]:
+def _block(
+    results: Results, rows: pd.DataFrame, name: str, caption: str, digits: int
+) -> list[tuple[Table, pd.DataFrame]]:
     rows = rows.assign(arm=codecs_of(rows))
     varied = [axis for axis in results.axes if rows[axis].nunique() > 1]
     with_codec = ["arm"] if rows["arm"].nunique() > 1 else []
@@ -60,7 +65,7 @@ def _block(results: Results, rows: Frame, name: str, caption: str, digits: int) 
     return found
 
 
-def _block_table(rows: Frame, keys: list[str], name: str, caption: str, digits: int) -> Table:
+def _block_table(rows: pd.DataFrame, keys: list[str], name: str, caption: str, digits: int) -> Table:
     keys = keys or ["batch_size"]
     table = rows.pivot(index=keys, columns="format", values="shown").sort_index()
     formats = worth_a_column(table)
@@ -78,7 +83,7 @@ def _block_table(rows: Frame, keys: list[str], name: str, caption: str, digits: 
     )
 
 
-def sentence(found: Sequence[tuple[Table, Frame]]) -> str:
+def sentence(found: Sequence[tuple[Table, pd.DataFrame]]) -> str:
     """What v3 does against v2 in the rows shown, over all tables of the same kind together."""
     spans: dict[str, list[float]] = {}
     for table, rows in found:

@@ -7,14 +7,13 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
-from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 from kfbench.whatif.break_even import Bracket, bracket
 
 ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
 
 
-def first_smaller(sizes: Frame, name: str, other: str) -> Bracket:
+def first_smaller(sizes: pd.DataFrame, name: str, other: str) -> Bracket:
     """Return the batch sizes measured from which `name` is always smaller than `other`."""
     one, two = sizes[name].to_numpy(), sizes[other].to_numpy()
     known = ~(np.isnan(one) | np.isnan(two))
@@ -64,7 +63,7 @@ def table(results: Results) -> Table | None:
     )
 
 
-def _with_single_records(parts: Sequence[Slice]) -> list[Frame]:
+def _with_single_records(parts: Sequence[Slice]) -> list[pd.DataFrame]:
     """Sizes over batch size of each slice. One record has neither spread nor holes: its row belongs to them too."""
     sizes = {tuple(each.fixed.items()): each.pivot("size_per_record") for each in parts}
     found = []

@@ -8,15 +8,15 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
-from kfbench.report.data.results import Results, as_cell, in_order, pictured
+from kfbench.report.data.results import Results, as_cell
+from kfbench.report.data.shown_formats import in_order, pictured
 from kfbench.report.render import plots
-from kfbench.report.render.frames import Frame
 from kfbench.report.render.look import GROUPS
 from kfbench.report.render.tables import Column, Table, listed
 from kfbench.report.render.words import batch_words
 
 
-def fields(results: Results, batch_size: int) -> Frame | None:
+def fields(results: Results, batch_size: int) -> pd.DataFrame | None:
     """Index: fields; one column a format; bytes a record in the cell nearest to the reference."""
     rows = results.uncompressed[results.uncompressed["field_bytes"].notna()]
     rows = rows[rows["batch_size"] == batch_size]
@@ -29,7 +29,7 @@ def fields(results: Results, batch_size: int) -> Frame | None:
     return by_field.replace(0.0, np.nan).dropna(how="all")  # no bytes: the format has no such field there
 
 
-def table(by_field: Frame, batch_size: int) -> Table:
+def table(by_field: pd.DataFrame, batch_size: int) -> Table:
     total = by_field.sum()
     rows = [(str(field), *map(as_cell, row)) for field, row in zip(by_field.index, by_field.to_numpy(), strict=True)]
     return Table(
@@ -40,13 +40,13 @@ def table(by_field: Frame, batch_size: int) -> Table:
     )
 
 
-def groups(by_field: Frame) -> Frame:
+def groups(by_field: pd.DataFrame) -> pd.DataFrame:
     """Fields summed into groups. Index: the formats that figures show; a column a group."""
     shown = pictured(by_field)
     return shown.groupby([plots.group_of(str(field)) for field in shown.index]).sum().T
 
 
-def group_table(panels: Mapping[str, Frame], *, name: str) -> Table:
+def group_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
     """panels: which batches -> formats as index, groups as columns, bytes a record."""
     shown = [group for group in GROUPS if any(group in frame for frame in panels.values())]
     rows = [
@@ -72,7 +72,7 @@ def _owner(field: str) -> str:
     return "the batch header" if field.startswith("batch_header.") else field
 
 
-def sentence(by_size: Mapping[int, Frame]) -> str:
+def sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
     """by_size: records a batch -> `fields`."""
     said = []
     for size, by_field in by_size.items():

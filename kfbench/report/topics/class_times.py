@@ -14,16 +14,18 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import Results, paired
-from kfbench.report.data.seeds import of_all_seeds, once
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.arms import Arm, paired
+from kfbench.report.data.axes import GRID
+from kfbench.report.data.paths import APPEND, Paths
+from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Interval
-from kfbench.report.topics.broker_paths import APPEND, Paths
 from kfbench.report.topics.failures import reason
 from kfbench.report.topics.workloads import NONE, Named, as_they_stand
+from kfbench.workloads.catalogue import DEFAULT
 
 TIMED: Final = (*OPERATIONS, APPEND)
 NOT_TIMED: Final = "not timed on these workloads"
@@ -95,7 +97,7 @@ class Times:
         return operation != APPEND or self._paths.one_host
 
     @cached_property
-    def _stored(self) -> Frame:
+    def _stored(self) -> pd.DataFrame:
         """What a time could have come from, as stored: failures and other hosts' times among them."""
         rows = self._results.every
         return rows[rows["kind"].isin(["cpu", "broker"]) & (rows["arm"] != "aa") & _is_plain(rows)]
@@ -103,25 +105,23 @@ class Times:
     @cached_property
     def _ratios(self) -> Mapping[tuple[str, str, str], Interval]:
         """(workload, operation, format) -> CPU time against v2's, round by round."""
-        return self._named.cpu | dict(self._appends(self._paths.rows))
+        return self._named.cpu | dict(self._appends(self._paths.arms))
 
     @cached_property
     def _again(self) -> Mapping[tuple[str, str], Interval]:
         """(workload, operation) -> v2 against itself."""
-        rows = self._results.all
-        rows = of_all_seeds(
-            once(rows[(rows["kind"] == "broker") & (rows["arm"] == "aa") & (rows["format"] == BASE_FORMAT)])
-        )
-        appends = dict(self._appends(rows))
+        appends = dict(self._appends([arm for arm in self._paths.again if arm.format == BASE_FORMAT]))
         return self._named.again | {(workload, operation): ratio for (workload, operation, _), ratio in appends.items()}
 
-    def _appends(self, rows: Frame) -> Iterator[tuple[tuple[str, str, str], Interval]]:
-        """(workload, operation, format) and the ratio to v2's own append, of one host and of as many rounds."""
-        rows = rows[(rows["operation"] == APPEND) & (rows["status"] == "ok") & _is_plain(rows)]
-        for row in rows.itertuples() if self._paths.one_host else ():
-            base = self._paths.find(row.cell_id, NONE, APPEND, BASE_FORMAT)
-            if base is not None and base.Index != row.Index and len(row.cpu_ns) == len(base.cpu_ns):
-                yield (row.workload, APPEND, row.format), paired(row, base)
+    def _appends(self, arms: Sequence[Arm]) -> Iterator[tuple[tuple[str, str, str], Interval]]:
+        """Yield (workload, operation, format) and the ratio to v2's own append, of one host and of as many rounds."""
+        for arm in arms if self._paths.one_host else ():
+            is_plain = arm.workload != GRID and arm.variant == DEFAULT and arm.codec == NONE
+            if not (is_plain and arm.is_ok and arm.operation == APPEND):
+                continue
+            base = self._paths.find(arm.cell_id, NONE, APPEND, BASE_FORMAT)
+            if base is not None and base is not arm and len(arm.cpu_ns) == len(base.cpu_ns):
+                yield (arm.workload, APPEND, arm.format), paired(arm, base)
 
 
 def _every(ratios: Sequence[Interval | None]) -> list[Interval]:
@@ -130,6 +130,6 @@ def _every(ratios: Sequence[Interval | None]) -> list[Interval]:
     return there if len(there) == len(ratios) else []
 
 
-def _is_plain(rows: Frame) -> Frame:
+def _is_plain(rows: pd.DataFrame) -> pd.DataFrame:
     """Workloads as they stand, without a codec, in the caches."""
     return as_they_stand(rows) & (rows["codec"] == NONE)

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import AXES, Results, in_order, level
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.axes import AXES, level
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Column, Interval, Table, listed
 
 AA = f"{BASE_FORMAT} again"
@@ -43,7 +46,7 @@ def table(results: Results, operation: str) -> Table | None:
     )
 
 
-def _by_cell(rows: Frame, operation: str) -> dict[str, dict[str, Any]]:
+def _by_cell(rows: pd.DataFrame, operation: str) -> dict[str, dict[str, Any]]:
     """cell -> format -> row, without a codec; the A/A arm as AA."""
     rows = rows[(rows["operation"] == operation) & (rows["codec"] == "none")]
     found: dict[str, dict[str, Any]] = {}

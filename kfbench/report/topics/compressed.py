@@ -1,15 +1,17 @@
 """What a codec leaves of each format at the reference point."""
 
 import numpy as np
+import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import HEADLINE_BATCHES, Results, as_cell, worth_a_column
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.axes import HEADLINE_BATCHES
+from kfbench.report.data.results import Results, as_cell
+from kfbench.report.data.shown_formats import worth_a_column
 from kfbench.report.render.tables import Column, Table
 from kfbench.report.render.words import batch_words, codecs_of, percent
 
 
-def shown(results: Results) -> Frame:
+def shown(results: Results) -> pd.DataFrame:
     """Rows with a codec at the reference point, for every batch size that the codecs were swept over."""
     rows = results.grid_bytes
     with_codec = rows[rows["codec"] != "none"]
@@ -30,7 +32,7 @@ def shown(results: Results) -> Frame:
     return found
 
 
-def table(rows: Frame, column: str, *, name: str, caption: str, digits: int) -> Table:
+def table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: int) -> Table:
     if column == "to_base":
         rows = rows[rows["format"] != BASE_FORMAT]
     pivot = rows.pivot(index=["batch_size", "arm"], columns="format", values=column)
@@ -53,7 +55,7 @@ def table(rows: Frame, column: str, *, name: str, caption: str, digits: int) -> 
     )
 
 
-def sentence(rows: Frame) -> str:
+def sentence(rows: pd.DataFrame) -> str:
     rows = rows[(rows["format"] == "v3") & (rows["codec"] != "none") & rows["to_base"].notna()]
     if rows.empty:
         return ""

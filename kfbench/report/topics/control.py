@@ -1,10 +1,11 @@
 """What a run reads where the truth is known: v2 against itself (A/A), and records that are nearly all payload."""
 
 import numpy as np
+import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import Results, ties
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.arms import ties
+from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Column, Table, listed, number
 from kfbench.report.render.words import batch_words, percent
 
@@ -79,7 +80,7 @@ def aa_table(results: Results) -> Table | None:
     )
 
 
-def cell(results: Results) -> Frame | None:
+def cell(results: Results) -> pd.DataFrame | None:
     """Rows with ratios of the one CPU cell with the largest values, if they are large at all."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["value_bytes"] >= LARGE_PAYLOAD_BYTES)]
     if rows.empty:

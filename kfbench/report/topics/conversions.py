@@ -1,11 +1,12 @@
 """What a broker's conversions from format to format cost, add and leave out."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from kfbench.report.data.results import MAIN, in_order
+from kfbench.report.data.arms import Arm
+from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib, span
+from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.render.tables import Column, Table, listed
-from kfbench.report.topics.broker_paths import CONVERSION, Paths, lost, s_per_gib, span
+from kfbench.report.topics.broker_paths import losses_or_reason
 
 
 def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
@@ -25,13 +26,9 @@ def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
     return plain, packed
 
 
-def growth(row: Any) -> float:
-    return float(row.size_bytes) / float(row.source_bytes)
-
-
-def _matrix(rows: Sequence[Any], value: Callable[[Any], float], name: str, caption: str) -> Table:
+def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, caption: str) -> Table:
     """One row a format that comes in, one column a format that comes out; a pair without numbers says why not."""
-    cells = {(row.format, row.to): value(row) if row.status == "ok" else str(row.status) for row in rows}
+    cells = {(row.format, row.to_format): value(row) if row.status == "ok" else str(row.status) for row in rows}
     targets = in_order(to for _, to in cells)
     return Table(
         name=name.replace(" ", "-"),
@@ -45,8 +42,8 @@ def losses(paths: Paths) -> Table | None:
     """What each conversion cannot keep or why it is not done, over all cells; pairs that lose nothing stay out."""
     told: dict[tuple[str, str, str], list[str]] = {}
     for row in paths.of(CONVERSION):
-        if words := lost(row, counted=False):
-            told.setdefault((row.format, row.to, words), []).append(row.with_codec)
+        if words := losses_or_reason(row, counted=False):
+            told.setdefault((row.format, row.to_format, words), []).append(row.with_codec)
     if not told:
         return None
     return Table(
@@ -66,7 +63,7 @@ def losses(paths: Paths) -> Table | None:
 
 def sentence(paths: Paths) -> str:
     """The span of what conversions between the released formats and v3 cost a GiB, without a codec and with one."""
-    rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to} <= set(MAIN)]
+    rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to_format} <= set(MAIN)]
     said = []
     for words, chosen in (
         ("without a codec", [row for row in rows if row.codec == "none"]),

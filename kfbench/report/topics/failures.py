@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from kfbench.report.data.results import RESEARCH, Results
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import RESEARCH
 from kfbench.report.render.tables import Table, listed, number, plain_columns
 
 OTHER_HOST: Final = "other host"

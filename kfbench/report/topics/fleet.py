@@ -9,8 +9,8 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import Traffic
 from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
-from kfbench.report.data.results import Results, as_cell, in_order
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.results import Results, as_cell
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Cell, Column, Table, number
 from kfbench.report.topics.workloads import NONE, Named
 from kfbench.workloads.catalogue import DEFAULT
@@ -63,7 +63,7 @@ class Fleet:
         return found
 
     @cached_property
-    def growth(self) -> Frame:
+    def growth(self) -> pd.DataFrame:
         """CPU seconds by records, a column a workload; empty where several hosts measured."""
         if len({host for each in self.workloads.values() for host in each.hosts}) != 1:
             return pd.DataFrame()

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import pandas as pd
+
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES
 from kfbench.report.data.results import Results
-from kfbench.report.render.frames import Frame
 from kfbench.report.render.tables import Column, Table, listed, number
 from kfbench.report.topics.workloads import NONE, Named
 from kfbench.workloads.catalogue import DEFAULT
@@ -39,14 +40,14 @@ class Gap:
         return (self.of[BASE_FORMAT] - self.of[name]) / (self.of[BASE_FORMAT] - self.floor) if name in self.of else None
 
 
-def parts(floors: Frame) -> str:
+def parts(floors: pd.DataFrame) -> str:
     """What a floor is made of, with the bytes of the headers of these."""
     sizes = [number(size, 0) for size in sorted({*(headers(floors) / floors["batches"]).round()})]
     words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
     return f"a lean header of {words} bytes a batch and the entropy of the columns of lengths, times and offsets"
 
 
-def headers(floors: Frame) -> Frame:
+def headers(floors: pd.DataFrame) -> pd.DataFrame:
     """What of each floor is the headers of its batches, in bytes: a series beside these rows."""
     return floors["field_bytes"].map(lambda fields: json.loads(fields)["batch_header"]).astype(float)
 
@@ -55,18 +56,17 @@ def gaps(results: Results, named: Named) -> list[Gap]:
     """Of the named workloads that have a floor and v2, in the order of the other tables."""
     floors = results.floors.assign(header_per_record=headers(results.floors) / results.floors["records"])
     floors = floors.set_index("cell_id")
-    rows = named.rows[(named.rows["kind"] == "bytes") & (named.rows["codec"] == NONE)]
-    rows = rows.assign(overhead=(rows["size_bytes"] - rows["payload_bytes"]) / rows["records"])
-    overheads = {
-        (str(workload), str(variant)): (
-            part["cell_id"].iloc[0],
-            dict(zip(part["format"], part["overhead"], strict=True)),
-        )
-        for (workload, variant), part in rows.groupby(["workload", "variant"], sort=False)
-    }
+    overheads: dict[tuple[str, str], dict[str, float]] = {}
+    cells: dict[tuple[str, str], str] = {}
+    for arm in named.arms:
+        if arm.kind == "bytes" and arm.codec == NONE:
+            cells.setdefault((arm.workload, arm.variant), arm.cell_id)
+            of = overheads.setdefault((arm.workload, arm.variant), {})
+            of[arm.format] = (arm.size_bytes - arm.payload_bytes) / arm.records
     found = []
     for each in named.sizes:
-        cell_id, of = overheads.get((each.workload, each.variant), ("", {}))
+        of = overheads.get((each.workload, each.variant), {})
+        cell_id = cells.get((each.workload, each.variant), "")
         if each.with_codec != NONE or cell_id not in floors.index or BASE_FORMAT not in of:
             continue
         found.append(
@@ -76,7 +76,7 @@ def gaps(results: Results, named: Named) -> list[Gap]:
                 records_a_batch=each.records_a_batch,
                 floor=float(floors.loc[cell_id, "overhead_per_record"]),
                 header=float(floors.loc[cell_id, "header_per_record"]),
-                of={name: float(of[name]) for name in (BASE_FORMAT, *OTHERS) if name in of},
+                of={name: of[name] for name in (BASE_FORMAT, *OTHERS) if name in of},
             )
         )
     return found

@@ -7,7 +7,7 @@ The interval of a break-even has all CPU times at one end of theirs.
 
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from kfbench.measure.cpu import paired_ratio
 from kfbench.migration import bills, plans
 from kfbench.migration.bills import BreakEven, Cost, Costs, Prices, Traffic
 from kfbench.migration.plans import Operation, Plan
-from kfbench.report.data.results import per_call
+from kfbench.report.data.arms import Arm
+from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
-from kfbench.report.topics.broker_paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.topics.proposals import Claim, Found
 
 TRAFFIC: Final = Traffic()
@@ -53,8 +53,8 @@ def _measured_as(operation: Operation) -> tuple[str, str, str]:
     return APPEND_CONVERSION if path == "append" else MEASURED_AS.get(path, ""), source, target
 
 
-def _cost(row: Any) -> Cost:
-    times = per_call(row)
+def _cost(row: Arm) -> Cost:
+    times = row.ns_per_call
     cpu_ns, low, high = paired_ratio(times, np.ones(len(times)))
     return Cost(
         source_bytes=int(row.source_bytes), target_bytes=int(row.size_bytes), cpu_ns=cpu_ns, span_ns=(low, high)
@@ -165,7 +165,7 @@ def actions(plan: Plan) -> Table:
     )
 
 
-def _cells(paths: Paths) -> Iterator[Any]:
+def _cells(paths: Paths) -> Iterator[Arm]:
     """A row of each cell and codec in which a conversion was tried."""
     return iter({(row.cell_id, row.with_codec): row for row in paths.of(CONVERSION)}.values())
 
@@ -174,9 +174,9 @@ def _reason(error: Exception) -> str:
     return f"{error.args[0]} was not measured" if isinstance(error, KeyError) else str(error)
 
 
-def break_evens(paths: Paths, plan: Plan) -> list[tuple[Any, BreakEven | str]]:
+def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
     """(a row of the cell and codec, its break-even or why there is none) of each."""
-    found: list[tuple[Any, BreakEven | str]] = []
+    found: list[tuple[Arm, BreakEven | str]] = []
     for row in _cells(paths):
         try:
             costs = costs_of(paths, plan, row.cell_id, row.with_codec, row.codec)

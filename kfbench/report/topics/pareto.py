@@ -8,12 +8,13 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.report.data.arms import lost_of
+from kfbench.report.data.axes import setting
 from kfbench.report.data.capability import lacking
-from kfbench.report.data.results import Results, in_order, setting
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
 from kfbench.report.render.words import batch_words
-from kfbench.report.topics.workloads import lost_of
 
 Place = Literal["front", "beaten", "lossy"]
 SAID: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
@@ -83,7 +84,7 @@ def fronts(results: Results) -> list[Front]:
     return [found for cell in cells.values() for found in _of_cell(results, results.with_ratios(cell))]
 
 
-def _of_cell(results: Results, cell: Frame) -> list[Front]:
+def _of_cell(results: Results, cell: pd.DataFrame) -> list[Front]:
     at = cell.iloc[0]
     sizes = results.uncompressed
     for axis in results.axes:
@@ -177,7 +178,7 @@ def table(found: Sequence[Front]) -> Table | None:
     )
 
 
-def pictured(found: Sequence[Front]) -> dict[str, Frame]:
+def pictured(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
     """Title -> format, lost, bytes, median, low, high, front, beyond: what the figure shows. Beyond its edges lies what
     takes more bytes than v2 and, its interval above 1, more CPU time."""
     return {

@@ -1,33 +1,81 @@
 """What reading offsets and times from the prefix of a batch saves, and what it gives up."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from kfbench.measure.prefix import LOST
-from kfbench.report.data.results import AXES, Results, in_order, level
-from kfbench.report.render.frames import Frame
-from kfbench.report.render.tables import Column, Table, listed, number
-from kfbench.report.render.words import codecs_of, percent
+from kfbench.report.data.arms import Arm, arms_of, paired
+from kfbench.report.data.axes import AXES, level
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import in_order
+from kfbench.report.render.tables import Column, Interval, Table, listed, number
+from kfbench.report.render.words import percent
 
 
-def tables(results: Results) -> list[Table]:
-    """One a format: what the prefix takes of the whole."""
-    rows = results.prefixes
-    rows = rows.assign(arm=codecs_of(rows))
-    varied = [axis for axis in results.axes if rows[axis].nunique() > 1] or ["batch_size"]
+@dataclass(frozen=True, kw_only=True)
+class PrefixTimes:
+    """One cell, format and codec: the prefix of its batches beside the whole.
+
+    decompress, read: CPU time of the prefix relative to the whole, by the codec alone and by the format's reader.
+    again: the codec's whole against itself.
+    """
+
+    whole: Arm
+    prefix: Arm
+    decompress: Interval
+    read: Interval
+    again: Interval
+
+    @property
+    def decompressed_share(self) -> float:
+        return self.prefix.plain_bytes / self.whole.plain_bytes
+
+    @property
+    def is_all(self) -> bool:
+        """True where the prefix ends in the last block of the codec, so that all is decompressed."""
+        return self.prefix.plain_bytes == self.whole.plain_bytes
+
+
+def prefix_times(results: Results) -> list[PrefixTimes]:
+    """Return one item per cell, format, codec and level."""
+    cells: dict[tuple[str, str, str], dict[tuple[str, str], Arm]] = {}
+    for arm in arms_of(results.grid_arms("prefix")):
+        cells.setdefault((arm.cell_id, arm.format, arm.with_codec), {})[arm.operation, arm.arm] = arm
     found = []
-    for name in in_order(rows["format"]):
-        part = rows[rows["format"] == name].sort_values([*varied, "codec", "level"], kind="stable")
+    for arms in cells.values():
+        whole, prefix = arms["decompress", "measure"], arms["decompress-prefix", "measure"]
+        found.append(
+            PrefixTimes(
+                whole=whole,
+                prefix=prefix,
+                decompress=paired(prefix, whole),
+                read=paired(arms["decode-metadata", "measure"], arms["decode", "measure"]),
+                again=paired(arms["decompress", "aa"], whole),
+            )
+        )
+    return found
+
+
+def prefix_tables(results: Results, times: Sequence[PrefixTimes]) -> list[Table]:
+    """Return one table per format: what the prefix takes of the whole."""
+    varied = [axis for axis in results.axes if len({row.whole.point[axis] for row in times}) > 1] or ["batch_size"]
+    found = []
+    for name in in_order(row.whole.format for row in times):
+        part = [row for row in times if row.whole.format == name]
+        part.sort(key=lambda row: ([row.whole.point[axis] for axis in varied], row.whole.codec, row.whole.level))
         body = tuple(
             (
-                *(level(axis, getattr(row, axis)) for axis in varied),
-                row.arm,
-                row.plain_bytes / row.batches,
-                row.metadata_bytes / row.batches,
-                row.made_bytes / row.batches,
-                row.made_bytes / row.plain_bytes,
-                row.taken_share,
+                *(level(axis, row.whole.point[axis]) for axis in varied),
+                row.whole.with_codec,
+                row.whole.plain_bytes / row.whole.batches,
+                row.whole.metadata_bytes / row.whole.batches,
+                row.prefix.plain_bytes / row.whole.batches,
+                row.decompressed_share,
+                row.prefix.compressed_bytes / row.whole.compressed_bytes,
                 row.decompress,
                 row.read,
             )
-            for row in part.itertuples()
+            for row in part
         )
         found.append(
             Table(
@@ -60,34 +108,44 @@ def lost_table() -> Table:
     )
 
 
-def sentence(results: Results) -> str:
-    """What is saved where a batch is more than one block of its codec, and what it costs where it is not."""
-    rows = results.prefixes
-    saving = rows[rows["made_bytes"] < rows["plain_bytes"]]
-    whole = rows[rows["made_bytes"] == rows["plain_bytes"]]
+def prefix_sentence(times: Sequence[PrefixTimes]) -> str:
+    """Say what is saved where a batch is more than one block of its codec, and what it costs elsewhere."""
+    saving = [row for row in times if row.prefix.plain_bytes < row.whole.plain_bytes]
+    whole = [row for row in times if row.is_all]
     said = []
-    if not saving.empty:
-        shares = saving["made_bytes"] / saving["plain_bytes"]
+    if saving:
+        shares = [row.decompressed_share for row in saving]
         said.append(
-            f"In {len(saving)} of {len(rows)} cases less than the whole is decompressed: {percent(shares.min())} to "
-            f"{percent(shares.max())} of the plain bytes, for {_span(saving['decompress'])} times the codec's CPU "
-            f"time and {_span(saving['read'])} times the reader's"
+            f"In {len(saving)} of {len(times)} cases less than the whole is decompressed: {percent(min(shares))} to "
+            f"{percent(max(shares))} of the plain bytes, for {_times(saving)}"
         )
-    if not whole.empty:
-        most = int((whole["plain_bytes"] / whole["batches"]).max())
+    if whole:
+        most = int(max(row.whole.plain_bytes / row.whole.batches for row in whole))
+        codecs = sorted({row.whole.codec for row in whole})
         said.append(
-            f"In {len(whole)} of {len(rows)} ({listed(sorted(set(whole['codec'])))}, batches of up to {number(most)} "
-            f"plain bytes) the prefix ends in the last block of its codec and all is decompressed: there it takes "
-            f"{_span(whole['decompress'])} times the codec's CPU time and {_span(whole['read'])} times the reader's"
+            f"In {len(whole)} of {len(times)} ({listed(codecs)}, batches of up to {number(most)} plain bytes) the "
+            f"prefix ends in the last block of its codec and all is decompressed: there it takes {_times(whole)}"
         )
-    dearer = [sum(ratio.low > 1 for ratio in rows[name]) for name in ("decompress", "read")]
+    dearer = [sum(ratio.low > 1 for ratio in ratios) for ratios in (_decompress(times), _read(times))]
     said.append(
         f"The prefix is dearer than the whole, its interval above 1, in {dearer[0]} cases for the codec and "
-        f"{dearer[1]} for the reader; the whole against itself reads {_span(rows['aa'], 3)}"
+        f"{dearer[1]} for the reader; the whole against itself reads {_span([row.again for row in times], 3)}"
     )
     return ". ".join(said) + "."
 
 
-def _span(ratios: Frame, digits: int = 2) -> str:
+def _times(times: Sequence[PrefixTimes]) -> str:
+    return f"{_span(_decompress(times))} times the codec's CPU time and {_span(_read(times))} times the reader's"
+
+
+def _decompress(times: Sequence[PrefixTimes]) -> list[Interval]:
+    return [row.decompress for row in times]
+
+
+def _read(times: Sequence[PrefixTimes]) -> list[Interval]:
+    return [row.read for row in times]
+
+
+def _span(ratios: Sequence[Interval], digits: int = 2) -> str:
     medians = [ratio.median for ratio in ratios]
     return f"{min(medians):.{digits}f} to {max(medians):.{digits}f}"

@@ -5,22 +5,22 @@ A claim holds if every case bears it out, a case being a workload and codec of t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kfbench.formats import BASE_FORMAT
-from kfbench.report.data.results import MAIN, ties
-from kfbench.report.render.tables import Table, number, plain_columns
-from kfbench.report.topics.broker_paths import (
+from kfbench.report.data.arms import Arm, ties
+from kfbench.report.data.paths import (
     APPEND,
     CONVERSION,
     Paths,
-    done,
-    done_words,
-    ns_per_record,
+    growth,
     span,
-    written_a_batch,
+    work_words,
+    works_words,
+    written_per_batch,
 )
-from kfbench.report.topics.conversions import growth
+from kfbench.report.data.shown_formats import MAIN
+from kfbench.report.render.tables import Table, number, plain_columns
 
 BY_CONSTRUCTION: Final = "by construction"
 
@@ -55,20 +55,20 @@ class Claim:
         return f"yes, {BY_CONSTRUCTION}" if self.by_construction and found.verdict == "yes" else found.verdict
 
 
-def _rows(paths: Paths, names: Sequence[str], *operations: str, packed: bool = False) -> list[Any]:
+def _rows(paths: Paths, names: Sequence[str], *operations: str, packed: bool = False) -> list[Arm]:
     """Measured rows of these formats on these paths, which keep the format; packed: under a codec only."""
     return [
         row
         for row in paths.of(*operations)
-        if row.status == "ok" and row.format in names and not row.to and not (packed and row.codec == "none")
+        if row.status == "ok" and row.format in names and not row.to_format and not (packed and row.codec == "none")
     ]
 
 
-def _a_record(rows: Sequence[Any], name: str) -> str:
+def _a_record(rows: Sequence[Arm], name: str) -> str:
     return span([float(getattr(row, name)) / float(row.records) for row in rows], 1)
 
 
-def _by_codec(paths: Paths, pairs: Sequence[tuple[Any, Any]]) -> str:
+def _by_codec(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
     """gzip 6 0.40 to 0.52, zstd 3 0.61 to 0.70"""
     ratios: dict[str, list[float]] = {}
     for new, old in pairs:
@@ -76,7 +76,7 @@ def _by_codec(paths: Paths, pairs: Sequence[tuple[Any, Any]]) -> str:
     return ", ".join(f"{codec} {span(each)}" for codec, each in ratios.items())
 
 
-def _cheaper(paths: Paths, pairs: Sequence[tuple[Any, Any]]) -> list[bool]:
+def _cheaper(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> list[bool]:
     """Whether each takes less CPU than its base, by more than the run's noise."""
     ratios = [paths.paired(new, old) for new, old in pairs]
     return [ratio.high < 1 and not ties(ratio, paths.noise) for ratio in ratios]
@@ -104,9 +104,9 @@ def _kip31_zero_copy(paths: Paths) -> Found | None:
         return None
     touched = [float(row.written_bytes + row.decompressed_bytes) for row in rows]
     return Found(
-        measured=f"{sum(done(row) == 'zero-copy' for row in rows)} of {len(rows)} logs are handed on as they are, with "
-        f"{span(touched, 0)} bytes written or decompressed",
-        truths=[done(row) == "zero-copy" and not bytes_ for row, bytes_ in zip(rows, touched, strict=True)],
+        measured=f"{sum(work_words(row) == 'zero-copy' for row in rows)} of {len(rows)} logs are handed on as they "
+        f"are, with {span(touched, 0)} bytes written or decompressed",
+        truths=[work_words(row) == "zero-copy" and not bytes_ for row, bytes_ in zip(rows, touched, strict=True)],
     )
 
 
@@ -141,7 +141,7 @@ def _enriched_merge(paths: Paths) -> Found | None:
     rows = [row for row in _rows(paths, ENRICHED, "compact-merge", packed=True) if row.batches_rewritten > 0]
     if not rows:
         return None
-    cpu = f", and takes {span([ns_per_record(row) for row in rows], 0)} ns a record" if paths.one_host else ""
+    cpu = f", and takes {span([row.ns_per_record for row in rows], 0)} ns a record" if paths.one_host else ""
     return Found(
         measured=f"{_a_record(rows, 'decompressed_bytes')} bytes a record are decompressed, "
         f"{_a_record(rows, 'recompressed_bytes')} recompressed; it leaves {span([growth(row) for row in rows])} of the "
@@ -167,10 +167,10 @@ def _kip98_in_place(paths: Paths) -> Found | None:
     rows = _rows(paths, [BASE_FORMAT], APPEND, "append-time")
     if not rows:
         return None
-    written = span([written_a_batch(row) for row in rows], 0)
+    written = span([written_per_batch(row) for row in rows], 0)
     return Found(
-        measured=f"{BASE_FORMAT} is {done_words(rows)}, {written} bytes written a batch",
-        truths=[done(row) == "in place" for row in rows],
+        measured=f"{BASE_FORMAT} is {works_words(rows)}, {written} bytes written a batch",
+        truths=[work_words(row) == "in place" for row in rows],
     )
 
 
@@ -180,13 +180,13 @@ def _kip98_fixed(paths: Paths) -> Found | None:
     if not rows:
         return None
     return Found(
-        measured=f"v3, whose header varies, is {done_words(rows)}, {span([written_a_batch(row) for row in rows], 0)} "
-        "bytes written a batch",
+        measured=f"v3, whose header varies, is {works_words(rows)}, "
+        f"{span([written_per_batch(row) for row in rows], 0)} bytes written a batch",
         truths=[row.batches_shifted > 0 for row in rows],
     )
 
 
-def _first(paths: Paths) -> list[tuple[Any, Any]]:
+def _first(paths: Paths) -> list[tuple[Arm, Arm]]:
     return [pair for pair in paths.against("v3-headers-first", BASE_FORMAT) if pair[0].codec != "none"]
 
 
@@ -220,8 +220,8 @@ def _kip931_cpu(paths: Paths) -> Found | None:
     )
 
 
-def _conversions(paths: Paths, name: str, to: str) -> list[Any]:
-    return [row for row in paths.of(CONVERSION) if (row.format, row.to, row.status) == (name, to, "ok")]
+def _conversions(paths: Paths, name: str, to: str) -> list[Arm]:
+    return [row for row in paths.of(CONVERSION) if (row.format, row.to_format, row.status) == (name, to, "ok")]
 
 
 def _kip724_down(paths: Paths) -> Found | None:
@@ -229,7 +229,7 @@ def _kip724_down(paths: Paths) -> Found | None:
     down = [row for row in _conversions(paths, BASE_FORMAT, "v1") if (row.cell_id, row.with_codec) in up]
     if not down or not paths.one_host:
         return None
-    ratios = [ns_per_record(row) / ns_per_record(up[row.cell_id, row.with_codec]) for row in down]
+    ratios = [row.ns_per_record / up[row.cell_id, row.with_codec].ns_per_record for row in down]
     equal = paths.noise[1] if paths.noise else 1.0
     both = [*down, *up.values()]
     memory = [float(row.extra_bytes + row.size_bytes) / float(row.source_bytes) for row in both]
@@ -247,7 +247,7 @@ def _kip724_scan(paths: Paths) -> Found | None:
         return None
     batches = [float(row.batches_untouched) for row in rows]
     looked = [float(row.read_bytes) / count for row, count in zip(rows, batches, strict=True)]
-    ns = [ns_per_record(row) * float(row.records) / count for row, count in zip(rows, batches, strict=True)]
+    ns = [row.ns_per_record * float(row.records) / count for row, count in zip(rows, batches, strict=True)]
     measured = f"it reads {span(looked, 0)} bytes a batch"
     measured += f" and takes {number(min(ns), 0)} ns a batch or more, the call shared out" if paths.one_host else ""
     return Found(measured=measured, truths=[each > 0 for each in looked])

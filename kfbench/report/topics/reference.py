@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.results import HEADLINE_BATCHES, REFERENCE, Results, as_cell, ties
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.arms import ties
+from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE
+from kfbench.report.data.results import Results, as_cell
 from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.render.words import batch_words, percent
 
@@ -57,7 +60,7 @@ def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
     return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
 
 
-def _headline_rows(results: Results) -> Frame:
+def _headline_rows(results: Results) -> pd.DataFrame:
     return results.nearest(results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")])
 
 

@@ -14,11 +14,13 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.report.data.arms import CPU_DIGITS, middle_95, ties
 from kfbench.report.data.capability import is_our_own, lacking, limits
-from kfbench.report.data.results import CPU_DIGITS, MAIN, RESEARCH, Results, in_order, middle, ties
+from kfbench.report.data.paths import Paths, span
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import MAIN, RESEARCH, in_order
 from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
 from kfbench.report.render.words import codecs_of
-from kfbench.report.topics.broker_paths import Paths, span
 from kfbench.report.topics.class_times import TIMED, ClassTime, Times
 from kfbench.report.topics.failures import reason
 from kfbench.report.topics.workloads import NONE, TIE, Named, Sizes, as_they_stand, without
@@ -94,7 +96,7 @@ class Verdicts:
             operation: [each.again[operation].median for each in self.classes if operation in each.again]
             for operation in TIMED
         }
-        return {operation: zone for operation, found in medians.items() if (zone := middle(found))}
+        return {operation: zone for operation, found in medians.items() if (zone := middle_95(found))}
 
     def workloads(self, codec: str) -> list[Sizes]:
         """Each on its own."""

@@ -11,12 +11,14 @@ from typing import Any
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.arms import lost_of
+from kfbench.report.data.axes import AXES, level, setting
 from kfbench.report.data.capability import limits
-from kfbench.report.data.results import AXES, MAIN, Results, in_order, level, setting
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 from kfbench.report.render.words import batch_words, codecs_of
-from kfbench.report.topics.workloads import BEST_KNOWN, NONE, TIE, lost_of, smaller_than_all
+from kfbench.report.topics.workloads import BEST_KNOWN, NONE, TIE, smaller_than_all
 
 DOWN, ACROSS = "batch_size", "value_bytes"
 
@@ -53,7 +55,7 @@ class Map:
     measured; lost: what each of them loses."""
 
     codec: str
-    rows: Frame
+    rows: pd.DataFrame
     fixed: Mapping[str, Any]
     formats: tuple[str, ...]
     lost: Mapping[str, tuple[str, ...]]
@@ -91,7 +93,7 @@ def maps(results: Results) -> list[Map]:
     return [each for each in (*plain, *packed[:1]) if each.wins]
 
 
-def _map(codec: str, rows: Frame, fixed: Mapping[str, Any]) -> Map:
+def _map(codec: str, rows: pd.DataFrame, fixed: Mapping[str, Any]) -> Map:
     formats = in_order(rows["format"])
     lost = {
         name: tuple(dict.fromkeys(what for each in rows[rows["format"] == name]["losses"] for what in lost_of(each)))
@@ -119,7 +121,7 @@ def _map(codec: str, rows: Frame, fixed: Mapping[str, Any]) -> Map:
     return Map(codec=codec, rows=rows, fixed=fixed, formats=tuple(formats), lost=lost, wins=tuple(wins))
 
 
-def pictured(found: Map) -> Frame:
+def pictured(found: Map) -> pd.DataFrame:
     """What the figure shows: a row a cell."""
     return pd.DataFrame(
         [

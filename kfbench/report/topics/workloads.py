@@ -5,20 +5,19 @@ control batches or delete horizons was left out by rule; what else it loses (tim
 is said beside it.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.capability import in_words, limits
-from kfbench.report.data.results import COLD, MAIN, Results, in_order, middle, paired
-from kfbench.report.data.seeds import of_all_seeds, once
-from kfbench.report.render.frames import Frame
+from kfbench.report.data.arms import COLD, Arm, arms_of, first_of_blocks, middle_95, one_per_arm, paired
+from kfbench.report.data.capability import limits
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
 from kfbench.report.render.words import codecs_of
 from kfbench.workloads.catalogue import DEFAULT
@@ -111,30 +110,28 @@ class Named:
     def __init__(self, results: Results) -> None:
         rows = results.all[(results.all["workload"] != "grid") & results.all["kind"].isin(["bytes", "cpu"])]
         rows = rows[rows["cache"] != COLD]
-        rows = once(rows[rows["status"] == "ok"])
+        rows = rows[rows["status"] == "ok"]
         self.seeds = int(rows.groupby("cell_id")["seed"].nunique().max()) if len(rows) else 0
-        rows = of_all_seeds(rows)
-        self.rows = rows.assign(
-            variant=rows["variant"].fillna(DEFAULT).astype(str),
-            with_codec=codecs_of(rows),
-        )
+        self.arms = arms_of(one_per_arm(rows))
 
     @cached_property
     def sizes(self) -> list[Sizes]:
         """By workload, variant and codec, none first."""
-        rows = self.rows[self.rows["kind"] == "bytes"]
+        cells: dict[tuple[str, str, str], dict[str, Arm]] = {}
+        for arm in self.arms:
+            if arm.kind == "bytes":
+                cells.setdefault((arm.workload, arm.variant, arm.with_codec), {})[arm.format] = arm
         found = []
-        for (workload, variant, codec), part in rows.groupby(["workload", "variant", "with_codec"], sort=False):
-            by = {row.format: row for row in part.itertuples()}
+        for (workload, variant, codec), by in cells.items():
             shown = by.get(BASE_FORMAT) or next(iter(by.values()))
             found.append(
                 Sizes(
-                    workload=str(workload),
-                    variant=str(variant),
-                    with_codec=str(codec),
-                    records_a_batch=float(shown.records) / float(shown.batches),
-                    of={name: float(by[name].size_bytes) / float(by[name].records) for name in in_order(by)},
-                    lost={name: lost_of(row.losses) for name, row in by.items()},
+                    workload=workload,
+                    variant=variant,
+                    with_codec=codec,
+                    records_a_batch=shown.records / shown.batches,
+                    of={name: by[name].size_bytes / by[name].records for name in in_order(by)},
+                    lost={name: arm.lost for name, arm in by.items()},
                 )
             )
         return sorted(found, key=lambda each: (each.with_codec != NONE, each.with_codec, _place(each)))
@@ -165,38 +162,30 @@ class Named:
     @cached_property
     def noise(self) -> tuple[float, float] | None:
         """What v2 reads against itself: the middle 95 %."""
-        return middle([ratio.median for ratio in self.again.values()])
+        return middle_95([ratio.median for ratio in self.again.values()])
 
     @cached_property
     def _timed(self) -> list[tuple[str, str, str, str, Interval]]:
         """(workload, operation, format, arm, ratio) of every arm but v2's own that has as many rounds as v2."""
-        rows = self.rows[(self.rows["kind"] == "cpu") & (self.rows["codec"] == NONE)]
-        found = []
-        for (workload, variant, operation), part in rows.groupby(["workload", "variant", "operation"], sort=True):
-            where = workload if variant == DEFAULT else f"{workload}/{variant}"
-            each = list(part.sort_values(["format", "arm"], kind="stable").itertuples())
-            base = next((row for row in each if (row.format, row.arm) == (BASE_FORMAT, "measure")), None)
-            found += [
-                (where, str(operation), row.format, row.arm, paired(row, base))
-                for row in each
-                if base is not None and row is not base and len(row.cpu_ns) == len(base.cpu_ns)
-            ]
-        return found
+        timed = [arm for arm in self.arms if arm.kind == "cpu" and arm.codec == NONE]
+        timed.sort(key=lambda arm: (arm.workload, arm.variant, arm.operation, arm.format, arm.arm))
+        bases = {(arm.label, arm.operation): arm for arm in timed if (arm.format, arm.arm) == (BASE_FORMAT, "measure")}
+        return [
+            (arm.label, arm.operation, arm.format, arm.arm, paired(arm, base))
+            for arm in timed
+            if (base := bases.get((arm.label, arm.operation))) is not None
+            and arm is not base
+            and len(arm.cpu_ns) == len(base.cpu_ns)
+        ]
 
 
-def as_they_stand(rows: Frame) -> Frame:
+def as_they_stand(rows: pd.DataFrame) -> pd.DataFrame:
     """Which rows are of workloads in the caches: neither of the grid nor of a variant."""
     return (
         (rows["workload"] != "grid")
         & (rows["variant"].isna() | (rows["variant"] == DEFAULT))
         & ~(rows["cache"] == COLD)
     )
-
-
-def lost_of(losses: Any) -> tuple[str, ...]:
-    """What a row's counts of losses come to, in words."""
-    losses = json.loads(losses) if isinstance(losses, str) else {}
-    return in_words(name for name, count in losses.items() if count)
 
 
 def _place(each: Sizes) -> tuple[str, int, str]:
@@ -322,9 +311,9 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
     """How far the bytes against v2's differ from seed to seed, codec by codec; None where no cell has several seeds."""
     rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE_FORMAT, new])]
     rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
-    rows = once(rows)
     if rows.empty:
         return None
+    rows = first_of_blocks(rows)
     rows = rows.assign(with_codec=codecs_of(rows))
     sizes = rows.pivot(index=["with_codec", "cell_id", "seed"], columns="format", values="size_bytes").dropna()
     ratios = (sizes[new] / sizes[BASE_FORMAT]).groupby(["with_codec", "cell_id"]).agg(["count", "min", "max"])
@@ -403,7 +392,7 @@ def without(found: Sequence[Sizes], name: str) -> str:
     return f"{name}, without {listed(list(dict.fromkeys(what for each in found for what in each.lost[name])))}"
 
 
-def pictured(named: Named) -> dict[str, Frame]:
+def pictured(named: Named) -> dict[str, pd.DataFrame]:
     """Of each codec of the verdict: label, format, median (bytes against v2), the workloads that gain most first."""
     panels = {}
     first = {each.workload: each.ratio("v3") or 1.0 for each in named.under(named.shown_codecs[0])}

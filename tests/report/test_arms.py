@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from kfbench.report.data.arms import first_of_blocks, one_per_arm
+from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.data.seeds import of_all_seeds, once
 from kfbench.report.sections import Block, page
-from kfbench.report.topics.broker_paths import Paths, path_tables
+from kfbench.report.topics.broker_paths import path_table
+from kfbench.report.topics.prefix import prefix_times
 from tests.report.broker_rows import broker_rows, row_of
 from tests.runs import stored
 
@@ -52,7 +54,7 @@ def test_two_seeds_of_the_same_measurements_are_twice_the_bytes_and_the_same_fig
         assert row.ns_per_record == pytest.approx(once_timed[key].ns_per_record)
     ratios, before = (each.with_ratios(each.cpu)["ratio"] for each in (both, results))
     assert [ratio.median for ratio in ratios] == pytest.approx([ratio.median for ratio in before])
-    assert len(both.prefixes) == len(results.prefixes) > 0
+    assert len(prefix_times(both)) == len(prefix_times(results)) > 0
 
 
 def test_rounds_of_a_seed_are_paired_with_those_of_the_same_seed(rows: list[Row], tmp_path: Path) -> None:
@@ -104,8 +106,8 @@ def test_a_number_is_not_hidden_behind_the_error_of_another_block(rows: list[Row
     ]
     error = row | {"grid": "a-block-before", "status": "error", "error": "it broke", "size_bytes": None}
     frame = stored(tmp_path, [error, row]).measurements()
-    assert once(frame)["status"].tolist() == ["ok"]
-    both = of_all_seeds(once(frame))
+    assert first_of_blocks(frame)["status"].tolist() == ["ok"]
+    both = one_per_arm(frame)
     assert both["size_bytes"].tolist() == [row["size_bytes"]]
 
 
@@ -120,16 +122,13 @@ def test_every_section_of_a_report_can_be_of_several_seeds(rows: list[Row], resu
 
 def test_paths_of_several_seeds_are_one_row_each(tmp_path: Path) -> None:
     one, two = (Paths(results_of(tmp_path / str(len(each)), each)) for each in (broker_rows(), again(broker_rows())))
-    assert len(one.rows) == len(two.rows) and set(one.rows["status"]) == set(two.rows["status"])
-    for before, after in zip(
-        path_tables(one, "append", shown=True), path_tables(two, "append", shown=True), strict=True
-    ):
-        for codec in ("none", "gzip 6", "zstd 3"):
-            row, other = (row_of(each, format="v3", codec=codec) for each in (before, after))
-            assert row["batches"] == other["batches"] and row["out (× bytes in)"] == other["out (× bytes in)"]
-            assert row["CPU (ns a record)"] == pytest.approx(other["CPU (ns a record)"])
-    extra = {(row.cell_id, row.codec, row.operation, row.format, row.to): row.extra_bytes for row in one.of("append")}
-    for row in two.of("append"):
-        assert row.extra_bytes == pytest.approx(
-            extra[row.cell_id, row.codec, row.operation, row.format, row.to], nan_ok=True
-        )
+    assert [arm.status for arm in one.arms] == [arm.status for arm in two.arms]
+    before, after = (path_table(each, "append", shown=True) for each in (one, two))
+    assert before is not None and after is not None
+    for codec in ("none", "gzip 6", "zstd 3"):
+        row, other = (row_of(each, format="v3", codec=codec) for each in (before, after))
+        assert row["batches"] == other["batches"] and row["out (× bytes in)"] == other["out (× bytes in)"]
+        assert row["CPU (ns a record)"] == pytest.approx(other["CPU (ns a record)"])
+    memory = {(arm.cell_id, arm.codec, arm.format): arm.extra_bytes for arm in one.of("append")}
+    for arm in two.of("append"):
+        assert arm.extra_bytes == pytest.approx(memory[arm.cell_id, arm.codec, arm.format], nan_ok=True)

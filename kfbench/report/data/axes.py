@@ -1,0 +1,76 @@
+"""The axes of the grid: their names, the reference point, and a point in words."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.report.render.tables import Cell, Column, number
+from kfbench.report.render.words import batch_words
+from kfbench.workloads import WORKLOADS
+
+GRID: Final = "grid"
+_DEFAULTS: Any = WORKLOADS[GRID]
+REFERENCE: Final[Mapping[str, Any]] = {axis.name: getattr(_DEFAULTS, axis.name) for axis in fields(_DEFAULTS)}
+HEADLINE_BATCHES: Final = (1, 10, 100, 1000)
+AXES: Final = {
+    "batch_size": Column(name="records a batch"),
+    "key_bytes": Column(name="key", unit="bytes"),
+    "value_bytes": Column(name="value", unit="bytes"),
+    "timestamp_spread_ms": Column(name="timestamp spread", unit="ms"),
+    "headers": Column(name="headers a record"),
+    "null_share": Column(name="share of null values"),
+    "offset_stride": Column(name="offset stride"),
+    "base_timestamp_ms": Column(name="base timestamp", unit="ms"),
+    "payload": Column(name="payload"),
+    "header_key_bytes": Column(name="header key", unit="bytes"),
+    "header_value_bytes": Column(name="header value", unit="bytes"),
+    "producer": Column(name="producer id"),
+    "append_time": Column(name="log append time"),
+}
+_WORDS: Final = {  # the axes that a setting names, in this order
+    "batch_size": "",
+    "key_bytes": "{} byte keys",
+    "value_bytes": "{} byte values",
+    "timestamp_spread_ms": "{} ms from first to last timestamp",
+    "headers": "{} headers a record",
+}
+
+
+def level(axis: str, value: Any) -> Cell:
+    """Return one level of an axis as a cell. A length of -1 bytes is the word null."""
+    if axis.endswith("_bytes") and value == -1:
+        return "null"
+    if axis in ("producer", "append_time"):
+        return bool(value)
+    return value if isinstance(value, str) else float(value) if axis == "null_share" else int(value)
+
+
+def setting(point: Mapping[str, Any]) -> str:
+    """Return a point in words."""
+    words = []
+    for axis, pattern in _WORDS.items():
+        value = point.get(axis)
+        if value is None or (axis == "headers" and value == 0):
+            continue
+        if axis == "batch_size":
+            words.append(batch_words(value))
+        elif axis == "timestamp_spread_ms" and value == 0:
+            words.append("equal timestamps in a batch")
+        elif (shown := level(axis, value)) == "null":
+            words.append(pattern.replace(" byte", "").format("null"))
+        else:
+            words.append(pattern.format(number(shown)))
+    payload = point.get("payload", REFERENCE["payload"])
+    if payload != REFERENCE["payload"]:
+        words.append(f"{payload} payload")
+    return ", ".join(words)
+
+
+def distance(point: Mapping[str, Any], wanted: Mapping[str, Any] = REFERENCE) -> tuple[int, float]:
+    """Return how far a point is from the wanted one: the axes that differ, then the doublings between them."""
+    differing = [axis for axis, value in point.items() if value != wanted[axis]]
+    numbers = [axis for axis in differing if not isinstance(wanted[axis], str)]
+    doublings = sum(abs(float(np.log2((float(point[axis]) + 2) / (float(wanted[axis]) + 2)))) for axis in numbers)
+    return len(differing), doublings

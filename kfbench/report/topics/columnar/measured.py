@@ -1,0 +1,291 @@
+"""The rows of columnar, this project's research format, beside v2, v3, headers first and the metadata floor.
+
+They stand in its section and nowhere else (`shown_formats.RESEARCH`), those of the grid among them: the other sections
+are about formats that Kafka has or was proposed.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from statistics import geometric_mean
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.floor import FLOOR
+from kfbench.report.data.arms import COLD, Arm, arms_of, middle_95, one_per_arm, paired, ties
+from kfbench.report.data.axes import AXES, GRID, level
+from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, RESEARCH, in_order
+from kfbench.report.render.tables import Interval, number
+from kfbench.report.render.words import batch_words
+from kfbench.report.topics.workloads import BEST_KNOWN, NONE
+
+(NAME,) = RESEARCH
+RIVALS: Final = (BASE_FORMAT, NEW, HEADERS_FIRST)
+BESIDE: Final = (NAME, NEW, HEADERS_FIRST)  # in tables, relative to BASE_FORMAT
+TIMED: Final = (*OPERATIONS, *READINGS.values())
+OWN: Final = 0  # the batch size that stands for a workload's own batches
+HEADER_PARTS: Final = "batch_header"  # and names that begin with it and a dot
+PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a breakdown that are no metadata
+
+
+class At(NamedTuple):
+    """One workload, batch size and codec. place: that of the label among all labels; batch: records per batch."""
+
+    label: str
+    place: int
+    batch: int
+    with_codec: str
+
+    @property
+    def codec_order(self) -> tuple[bool, str]:
+        """No codec comes first."""
+        return self.with_codec != NONE, self.with_codec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Bytes per record of each format on one workload under one codec.
+
+    metadata: all that is no key, value or header, and the floor's; of rows without a codec only. columns: what of it is
+    no batch header.
+    """
+
+    at: At
+    records_per_batch: float
+    of: Mapping[str, float]
+    metadata: Mapping[str, float]
+    columns: Mapping[str, float]
+
+    def ratio(self, name: str, base: str = BASE_FORMAT) -> float | None:
+        return self.of[name] / self.of[base] if {name, base} <= self.of.keys() else None
+
+    def metadata_ratio(self, name: str) -> float | None:
+        return self.metadata[name] / self.metadata[BASE_FORMAT] if name in self.metadata else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times:
+    """CPU time of one operation, or path of a broker, on one workload, round by round.
+
+    of: each format relative to v2. against: columnar relative to each rival. again: v2 relative to itself.
+    """
+
+    at: At
+    operation: str
+    of: Mapping[str, Interval]
+    against: Mapping[str, Interval]
+    again: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """A cell in which columnar takes more than a rival: bytes, or CPU time that is no tie."""
+
+    what: str
+    at: At
+    rival: str
+    ratio: float | Interval
+
+
+class Columnar:
+    """The rows of one run in whose cells columnar was measured.
+
+    own_rows: those of columnar on named workloads. They tell which blocks are about it: a block of the grid is about
+    other formats too.
+    """
+
+    def __init__(self, results: Results) -> None:
+        rows = one_per_arm(results.research[results.research["status"] == "ok"])
+        rows = rows[rows["cell_id"].isin(rows.loc[rows["format"] == NAME, "cell_id"])]
+        self._axes = [axis for axis in results.axes if axis != "batch_size"]
+        self.own_rows = rows[(rows["format"] == NAME) & (rows["workload"] != GRID)]
+        rows = rows.assign(label=self._labels(rows))
+        points = rows.sort_values(["workload", *self._axes, "label"], na_position="first", kind="stable")
+        self.places = {str(label): place for place, label in enumerate(points["label"].unique())}
+        self._labeled = list(zip(rows["label"].astype(str), arms_of(rows), strict=True))
+
+    def _labels(self, rows: pd.DataFrame) -> pd.Series:
+        """The workload and its variant; of the grid, the axes that vary beside the batches."""
+        is_default = rows["variant"] == "default"
+        labels = rows["workload"].where(is_default, rows["workload"] + "/" + rows["variant"]).astype(str)
+        on_grid = rows["workload"] == GRID
+        grid = rows[on_grid]
+        varied = [axis for axis in self._axes if grid[axis].nunique(dropna=False) > 1]
+        if varied:
+            points = zip(*(grid[axis] for axis in varied), strict=True)
+            labels[on_grid] = [f"{GRID}: {_point_words(varied, point)}" for point in points]
+        return labels.where(rows["cache"].fillna("") != COLD, labels + ", cold")
+
+    def _at(self, label: str, arm: Arm) -> At:
+        return At(label, self.places[label], int(arm.point["batch_size"] or OWN), arm.with_codec)
+
+    @cached_property
+    def sizes(self) -> list[Sizes]:
+        """By batch, codec and workload; own batches first, and no codec."""
+        floors = {arm.cell_id: arm for _, arm in self._labeled if arm.kind == FLOOR}
+        cells: dict[At, dict[str, Arm]] = {}
+        for label, arm in self._labeled:
+            if arm.kind == "bytes":
+                cells.setdefault(self._at(label, arm), {})[arm.format] = arm
+        found = []
+        for at, by in cells.items():
+            if not {NAME, BASE_FORMAT} <= by.keys():
+                continue
+            base, plain = by[BASE_FORMAT], dict(by) if at.with_codec == NONE else {}
+            if plain and base.cell_id in floors:
+                plain[FLOOR] = floors[base.cell_id]
+            metadata = {name: _metadata(arm) for name, arm in plain.items()}
+            found.append(
+                Sizes(
+                    at=at,
+                    records_per_batch=base.records / base.batches,
+                    of={name: by[name].size_bytes / by[name].records for name in in_order(by)},
+                    metadata={name: sum(parts.values()) for name, parts in metadata.items()},
+                    columns={name: _columns_bytes(parts) for name, parts in metadata.items()},
+                )
+            )
+        return sorted(found, key=lambda sizes: (sizes.at.batch, sizes.at.codec_order, sizes.at.place))
+
+    @cached_property
+    def times(self) -> list[Times]:
+        """By operation, codec, workload and batch; of the host with the most rows."""
+        timed = [
+            (label, arm)
+            for label, arm in self._labeled
+            if arm.kind == "broker" or (arm.kind in ("cpu", *READINGS) and arm.operation in TIMED)
+        ]
+        hosts = Counter(arm.host for _, arm in timed if arm.host)
+        host = min(hosts, key=lambda name: (-hosts[name], name), default="")
+        cells: dict[tuple[At, str], dict[tuple[str, str], Arm]] = {}
+        for label, arm in timed:
+            if arm.host == host:
+                cells.setdefault((self._at(label, arm), arm.operation), {})[arm.format, arm.arm] = arm
+        found = []
+        for (at, operation), arms in cells.items():
+            of = {name: arm for (name, which), arm in arms.items() if which == "measure"}
+            if not {NAME, BASE_FORMAT} <= of.keys():
+                continue
+            again = arms.get((BASE_FORMAT, "aa"))
+            found.append(
+                Times(
+                    at=at,
+                    operation=operation,
+                    of={name: paired(of[name], of[BASE_FORMAT]) for name in in_order(of) if name != BASE_FORMAT},
+                    against={name: paired(of[NAME], of[name]) for name in RIVALS if name in of},
+                    again=paired(again, of[BASE_FORMAT]) if again is not None else None,
+                )
+            )
+        place = {str(operation): i for i, operation in enumerate(TIMED)}
+        return sorted(
+            found,
+            key=lambda times: (
+                place.get(times.operation, len(place)), times.operation, times.at.codec_order, times.at.place,
+                times.at.batch,
+            ),
+        )  # fmt: skip
+
+    @cached_property
+    def noise(self) -> Mapping[str, tuple[float, float]]:
+        """The middle 95 % of what v2 reads against itself, per operation."""
+        medians = {
+            operation: [times.again.median for times in group if times.again is not None]
+            for operation, group in groupby(self.times, lambda times: times.operation)
+        }
+        return {operation: zone for operation, found in medians.items() if (zone := middle_95(found))}
+
+    @cached_property
+    def codecs(self) -> list[str]:
+        return [codec for _, codec in sorted({sizes.at.codec_order for sizes in self.sizes})]
+
+    @cached_property
+    def batches(self) -> list[int]:
+        """The workloads' own (OWN), which all of them have; then the largest first."""
+        return sorted({sizes.at.batch for sizes in self.sizes}, key=lambda batch: (batch != OWN, -batch))
+
+    @cached_property
+    def pictured_batch(self) -> int:
+        """The largest batches in which all that was timed was timed without a codec."""
+        plain = [times for times in self.times if times.at.with_codec == NONE]
+        batches = [{times.at.batch for times in plain if times.operation == operation} for operation in TIMED]
+        return max(set.intersection(*filter(None, batches)), default=OWN) if plain else OWN
+
+    def under(self, codec: str, batch: int) -> list[Sizes]:
+        return [sizes for sizes in self.sizes if (sizes.at.with_codec, sizes.at.batch) == (codec, batch)]
+
+    def timed(self, operation: str, codec: str) -> list[Times]:
+        """Return the times in the batches of the pictures."""
+        wanted = operation, codec, self.pictured_batch
+        return [times for times in self.times if (times.operation, times.at.with_codec, times.at.batch) == wanted]
+
+    def compared(self, rival: str) -> dict[str, int]:
+        """Return in how many cells columnar is compared with a rival, by what is compared."""
+        counts = Counter({"bytes": sum(sizes.ratio(NAME, rival) is not None for sizes in self.sizes)})
+        counts.update(times.operation for times in self.times if rival in times.against)
+        return {what: count for what, count in counts.items() if count}
+
+    @cached_property
+    def losses(self) -> list[Loss]:
+        """All losses, of bytes first. A ratio of CPU times that is a tie (`arms.ties`) is none."""
+        ratios = [(sizes, rival, sizes.ratio(NAME, rival)) for sizes in self.sizes for rival in RIVALS]
+        of_bytes = [
+            Loss(what="bytes", at=sizes.at, rival=rival, ratio=ratio)
+            for sizes, rival, ratio in ratios
+            if ratio is not None and ratio > 1
+        ]
+        of_times = [
+            Loss(what=times.operation, at=times.at, rival=rival, ratio=ratio)
+            for times in self.times
+            for rival, ratio in times.against.items()
+            if ratio.median > 1 and not ties(ratio, self.noise.get(times.operation))
+        ]
+        return [*of_bytes, *of_times]
+
+
+def _metadata(arm: Arm) -> dict[str, float]:
+    """Bytes per record by part."""
+    parts: dict[str, int] = json.loads(arm.field_bytes)
+    return {name: size / int(arm.records) for name, size in parts.items() if name not in PAYLOAD}
+
+
+def _columns_bytes(metadata: Mapping[str, float]) -> float:
+    return sum(size for name, size in metadata.items() if not name.startswith(HEADER_PARTS))
+
+
+def _point_words(axes: Sequence[str], values: Sequence[Any]) -> str:
+    """Return a point in words: value 100 bytes, timestamp spread 0 ms."""
+    words = []
+    for axis, value in zip(axes, values, strict=True):
+        shown = level(axis, value)
+        words.append(f"{AXES[axis].name} {number(shown)} {'' if isinstance(shown, str) else AXES[axis].unit}".strip())
+    return ", ".join(words)
+
+
+def batches_words(batch: int) -> str:
+    return batch_words(batch) if batch else "own batches"
+
+
+def is_pictured(codec: str) -> bool:
+    return codec.partition(" ")[0] in (NONE, BEST_KNOWN)
+
+
+def mean_ratio(sizes: Sequence[Sizes], name: str) -> float | None:
+    """Return the geometric mean of bytes relative to v2; None where a workload has none."""
+    ratios = [ratio for each in sizes if (ratio := each.ratio(name)) is not None]
+    return geometric_mean(ratios) if len(ratios) == len(sizes) else None
+
+
+def extreme_ratios(sizes: Sequence[Sizes]) -> tuple[float, float]:
+    """Return columnar's least and most bytes relative to v2."""
+    ratios = [ratio for each in sizes if (ratio := each.ratio(NAME)) is not None]
+    return min(ratios), max(ratios)
+
+
+def extremes_words(ends: tuple[float, float], digits: int) -> str:
+    return f"{ends[0]:.{digits}f}–{ends[1]:.{digits}f}"

@@ -1,0 +1,330 @@
+"""Tables of columnar, and the panels of its figures: metadata, all bytes, CPU time, and where it loses."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.measure.cpu import OPERATIONS, READINGS
+from kfbench.measure.floor import FLOOR
+from kfbench.report.data.arms import CPU_DIGITS
+from kfbench.report.data.axes import GRID
+from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
+from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
+from kfbench.report.topics.columnar.measured import (
+    BESIDE,
+    NAME,
+    OWN,
+    RIVALS,
+    TIMED,
+    At,
+    Columnar,
+    batches_words,
+    extreme_ratios,
+    extremes_words,
+    is_pictured,
+    mean_ratio,
+)
+from kfbench.report.topics.workloads import NONE, codec_words
+
+TO_BASE: Final = f"× {BASE_FORMAT}"
+# Printed beside its times, because a saving that gives up checks is no plain one.
+NOT_CHECKED: Final = (
+    (
+        f"Of headers {NAME}'s decode-metadata reads how many there are: columns of headers that break a promise, and a "
+        f"payload of another size than its lengths say, are left to decode. {BASE_FORMAT} walks through all headers."
+    ),
+    (
+        f"read-times takes no CRC: of a record {BASE_FORMAT} reads the length, time and offset, of a batch {NAME} its "
+        f"first two columns, and what is broken behind them is left to decode. {HEADERS_FIRST} reads all its metadata."
+    ),
+    f"fetch-record was timed without headers: a batch that has any {NAME} reads whole, which {BASE_FORMAT} need not.",
+)
+
+
+def metadata_table(columnar: Columnar) -> Table | None:
+    """Return bytes of metadata per record by workload and batch, beside the floor."""
+    rows = [sizes for sizes in columnar.sizes if FLOOR in sizes.metadata]
+    if not rows:
+        return None
+    rows.sort(key=lambda sizes: (sizes.at.place, sizes.at.batch))
+    order = (NAME, FLOOR, BASE_FORMAT, *BESIDE[1:])
+    names = [name for name in order if any(name in sizes.metadata for sizes in rows)]
+    others = [name for name in names if name not in (NAME, BASE_FORMAT)]
+    return Table(
+        name="columnar-metadata",
+        caption="Bytes of metadata a record: all but keys, values and headers, without a codec",
+        columns=(
+            Column(name="workload"),
+            Column(name="batches"),
+            Column(name=NAME, unit=TO_BASE, digits=3),
+            Column(name=f"{NAME} above the floor", unit="bytes"),
+            Column(name=f"columns of {NAME}", unit="bytes"),
+            Column(name="their entropy", unit="bytes"),
+            *(Column(name=name, unit="bytes") for name in names),
+            *(Column(name=name, unit=TO_BASE, digits=3) for name in others),
+            Column(name="records a batch", digits=1),
+        ),
+        rows=tuple(
+            (
+                sizes.at.label,
+                _batch_cell(sizes.at),
+                sizes.metadata_ratio(NAME),
+                sizes.metadata[NAME] - sizes.metadata[FLOOR],
+                sizes.columns[NAME],
+                sizes.columns[FLOOR],
+                *(sizes.metadata.get(name) for name in names),
+                *(sizes.metadata_ratio(name) for name in others),
+                sizes.records_per_batch,
+            )
+            for sizes in rows
+        ),
+        notes=(
+            (
+                f"The floor: a batch header of {NAME}'s size, and the entropy of all columns in these records. It is "
+                "too low where values hardly ever recur: n times that all differ have log2(n) bits each, no more."
+            ),
+            "A time beside the latest (append time, delete horizon) takes 6 bytes there, and 10 or 11 in columnar.",
+            f"Header keys and values are no metadata, also where {NAME} stores them once for a batch.",
+        ),
+    )
+
+
+def _batch_cell(at: At) -> str:
+    return number(at.batch) if at.batch else "own"
+
+
+def metadata_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
+    """Return metadata relative to v2's in the largest batches of all workloads: label, format, median."""
+    batch = max((sizes.at.batch for sizes in columnar.sizes if FLOOR in sizes.metadata), default=OWN)
+    dots = [
+        (sizes.at.label, name, sizes.metadata_ratio(name))
+        for sizes in columnar.under(NONE, batch)
+        for name in (NEW, NAME, FLOOR)
+        if FLOOR in sizes.metadata and name in sizes.metadata
+    ]
+    return {batches_words(batch): pd.DataFrame(dots, columns=["label", "format", "median"])} if dots else {}
+
+
+def bytes_tables(columnar: Columnar) -> list[Table]:
+    """Return all bytes relative to v2's by workload. Per batch size: the codecs of the pictures, then the others.
+
+    One table of all codecs would be wider than a page.
+    """
+    pairs = [(batch, pictured) for batch in columnar.batches for pictured in (True, False)]
+    return [table for pair in pairs if (table := _bytes_table(columnar, *pair)) is not None]
+
+
+def _bytes_table(columnar: Columnar, batch: int, pictured: bool) -> Table | None:
+    codecs = [codec for codec in columnar.codecs if columnar.under(codec, batch) and is_pictured(codec) == pictured]
+    by = {codec: {sizes.at.label: sizes for sizes in columnar.under(codec, batch)} for codec in codecs}
+    if not by:
+        return None
+    names = [name for name in BESIDE if any(name in sizes.of for of in by.values() for sizes in of.values())]
+    shown = [(name, codec) for name in names for codec in codecs]
+    labels = {label for of in by.values() for label in of}
+    return Table(
+        name=bytes_table_name(batch, pictured),
+        caption=f"All bytes, payload too, relative to {BASE_FORMAT} with the same codec: {batches_words(batch)}",
+        columns=(
+            Column(name="workload"),
+            *(Column(name=f"{name}, {codec_words(codec)}", unit=TO_BASE, digits=3) for name, codec in shown),
+        ),
+        rows=tuple(
+            (label, *(by[codec][label].ratio(name) if label in by[codec] else None for name, codec in shown))
+            for label in sorted(labels, key=lambda label: columnar.places[label])
+        ),
+    )
+
+
+def bytes_table_name(batch: int, pictured: bool = True) -> str:
+    return f"columnar-bytes-{batch or 'own'}{'' if pictured else '-others'}"
+
+
+def bytes_panels(columnar: Columnar) -> dict[str, pd.DataFrame]:
+    """Return bytes relative to v2's in the first of the batches, one panel per codec: label, format, median."""
+    panels = {}
+    for codec in filter(is_pictured, columnar.codecs if columnar.batches else ()):
+        dots = [
+            (sizes.at.label, name, ratio)
+            for sizes in columnar.under(codec, columnar.batches[0])
+            for name in (NEW, HEADERS_FIRST, NAME)
+            if (ratio := sizes.ratio(name)) is not None
+        ]
+        if dots:
+            title = f"{codec_words(codec)}, {batches_words(columnar.batches[0])}"
+            panels[title] = pd.DataFrame(dots, columns=["label", "format", "median"])
+    return panels
+
+
+def means_table(columnar: Columnar) -> Table | None:
+    """Return geometric means over workloads by codec and batch."""
+    names = [name for name in BESIDE if any(name in sizes.of for sizes in columnar.sizes)]
+    body: list[tuple[Cell, ...]] = []
+    for codec in columnar.codecs:
+        for batch in sorted(columnar.batches):
+            if not (sizes := columnar.under(codec, batch)):
+                continue
+            means = [mean_ratio(sizes, name) for name in names]
+            ends = extreme_ratios(sizes)
+            span = Ranked(extremes_words(ends, 3), ends[0])
+            body.append((codec_words(codec), batches_words(batch), len(sizes), means[0], span, *means[1:]))
+    if not body:
+        return None
+    return Table(
+        name="columnar-means",
+        caption=f"All bytes relative to {BASE_FORMAT} with the same codec, geometric mean over workloads",
+        columns=(
+            Column(name="codec"),
+            Column(name="batches"),
+            Column(name="workloads"),
+            Column(name=NAME, unit=TO_BASE, digits=3),
+            Column(name=f"{NAME}, least–most"),
+            *(Column(name=name, unit=TO_BASE, digits=3) for name in names[1:]),
+        ),
+        rows=tuple(body),
+    )
+
+
+def times_tables(columnar: Columnar) -> dict[str, Table]:
+    """Return the tables of CPU time by name: encode and decode, reading a part, and the broker's paths."""
+    paths = tuple(dict.fromkeys(times.operation for times in columnar.times if times.operation not in TIMED))
+    readings = tuple(READINGS.values())
+    entries: tuple[tuple[str, Sequence[str], str, Sequence[str]], ...] = (
+        ("columnar-cpu", OPERATIONS, f"CPU time to encode and decode relative to {BASE_FORMAT}, round by round", ()),
+        (
+            "columnar-readings",
+            readings,
+            f"CPU time to read a part relative to {BASE_FORMAT}, round by round",
+            NOT_CHECKED,
+        ),
+        ("columnar-paths", paths, f"CPU time of a broker's paths relative to {BASE_FORMAT}", ()),
+    )
+    tables = [_times_table(columnar, operations, name, caption, notes) for name, operations, caption, notes in entries]
+    return {table.name: table for table in tables if table is not None}
+
+
+def _times_table(
+    columnar: Columnar, operations: Sequence[str], name: str, caption: str, notes: Sequence[str]
+) -> Table | None:
+    rows = [times for times in columnar.times if times.operation in operations]
+    if not rows:
+        return None
+    timed = {(times.operation, name) for times in rows for name in times.of}
+    names = [NAME, *(name for name in in_order(name for _, name in timed) if name != NAME)]
+    shown = [(operation, name) for name in names for operation in operations if (operation, name) in timed]
+    cells: dict[At, dict[tuple[str, str], Interval]] = {}
+    for times in rows:
+        ratios = cells.setdefault(times.at, {})
+        ratios.update({(times.operation, name): ratio for name, ratio in times.of.items()})
+    zones = [
+        f"{extremes_words(columnar.noise[operation], CPU_DIGITS)} ({operation})"
+        for operation in operations
+        if operation in columnar.noise
+    ]
+    noise = f"{BASE_FORMAT} against itself reads, in the middle 95 %, {listed(zones)}: what reaches into it is a tie."
+    return Table(
+        name=name,
+        caption=caption,
+        columns=(
+            Column(name="workload"),
+            Column(name="batches"),
+            Column(name="codec"),
+            *(Column(name=f"{operation}, {name}", unit=TO_BASE) for operation, name in shown),
+        ),
+        rows=tuple(
+            (at.label, _batch_cell(at), codec_words(at.with_codec), *(cells[at].get(column) for column in shown))
+            for at in sorted(cells, key=lambda at: (at.codec_order, at.place, at.batch))
+        ),
+        notes=(*([noise] if zones else []), *notes),
+    )
+
+
+def times_panels(columnar: Columnar, operations: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Return CPU times without a codec, one panel per operation: label, format, median, low, high."""
+    panels = {}
+    for operation in operations:
+        bars = [
+            (times.at.label, name, ratio.median, ratio.low, ratio.high)
+            for times in columnar.timed(operation, NONE)
+            for name, ratio in times.of.items()
+        ]
+        if bars:
+            panels[operation] = pd.DataFrame(bars, columns=["label", "format", "median", "low", "high"])
+    return panels
+
+
+def losses_table(columnar: Columnar) -> Table:
+    """Return every cell in which columnar takes more than a rival."""
+    rivals = [rival for rival in RIVALS if columnar.compared(rival)]
+    few = few_cells_words(columnar)
+    return Table(
+        name="columnar-losses",
+        caption=f"Where {NAME} loses: every cell in which it takes more than {' or '.join(rivals)}",
+        columns=(
+            Column(name="what"),
+            Column(name="workload"),
+            Column(name="batches"),
+            Column(name="codec"),
+            Column(name="against"),
+            Column(name=NAME, unit="× the other", digits=3),
+        ),
+        rows=tuple(
+            (
+                loss.what,
+                loss.at.label,
+                batches_words(loss.at.batch),
+                codec_words(loss.at.with_codec),
+                loss.rival,
+                loss.ratio,
+            )
+            for loss in columnar.losses
+        ),
+        notes=(
+            *(f"Cells in which {NAME} takes more than {each}: {losses_words(columnar, each)}{few}." for each in rivals),
+            f"CPU time takes more where its interval lies above 1, and above what {BASE_FORMAT} reads against itself.",
+        ),
+    )
+
+
+def losses_words(columnar: Columnar, rival: str) -> str:
+    """Count the losses by what is compared: 3 of 20 by encode; 0 of 40 by decode and append."""
+    lost = Counter(loss.what for loss in columnar.losses if loss.rival == rival)
+    cells = columnar.compared(rival)
+    counts = [f"{lost[what]} of {number(count)} by {what}" for what, count in cells.items() if lost[what]]
+    if none := [what for what in cells if not lost[what]]:
+        counts.append(f"0 of {number(sum(cells[what] for what in none))} by {listed(none)}")
+    return "; ".join(counts)
+
+
+def few_cells_words(columnar: Columnar) -> str:
+    """Name what was measured in few cells, in brackets, so that a count is not taken for more than it is."""
+    parts = []
+    codecs: dict[str, list[str]] = {}
+    for codec in columnar.codecs:
+        batches = [batch for batch in columnar.batches if columnar.under(codec, batch)]
+        if codec != NONE and len(batches) == 1 < len(columnar.batches):
+            codecs.setdefault(batches_words(batches[0]), []).append(codec_words(codec))
+    parts += [f"bytes under {listed(names)} at {batch} alone" for batch, names in codecs.items()]
+    timed = [times for times in columnar.times if times.operation in TIMED]
+    if timed:
+        labels: dict[str, set[str]] = {}
+        for times in timed:
+            labels.setdefault(times.operation, set()).add(times.at.label)
+        counts = sorted({count_words(names) for names in labels.values()})
+        under = dict.fromkeys(under_words(times.at.with_codec) for times in timed)
+        parts.append(f"CPU time of an operation on {' or '.join(counts)}, {listed(list(under))}")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def under_words(codec: str) -> str:
+    return "without a codec" if codec == NONE else f"under {codec}"
+
+
+def count_words(labels: set[str]) -> str:
+    """Count workloads and points: 18 workloads and 4 points of the grid."""
+    points = sum(label.startswith(GRID) for label in labels)
+    counts = ((len(labels) - points, "workload", ""), (points, "point", " of the grid"))
+    return listed([f"{count} {noun}{'s' * (count != 1)}{suffix}" for count, noun, suffix in counts if count])
