@@ -1,4 +1,4 @@
-"""Sources of one's own records: log segments and directories, tables, a topic. `find` lists what there is to read."""
+"""Sources of records: log segments, folders of these, tables, a topic. `find` lists their parts."""
 
 import os
 from collections.abc import Iterable
@@ -8,8 +8,8 @@ from typing import Final
 
 from kfbench.errors import InvalidConfig, KfbenchError
 from kfbench.sources import log, tables
-from kfbench.sources._columns import Columns
-from kfbench.sources._folder import GONE, OTHER_FILES
+from kfbench.sources.columns import Columns
+from kfbench.sources.folder import GONE, OTHER_FILES
 from kfbench.sources.part import Chunk, Found, Part, Skipped
 
 __all__ = ["GONE", "Chunk", "Columns", "Found", "Part", "Skipped", "find"]
@@ -19,12 +19,14 @@ REPLICAS: Final = "segments of other replicas"
 
 
 def find(paths: Iterable[str | os.PathLike[str]], columns: Columns | None = None) -> Found:
-    """The parts of all sources, in the order given, each once; large files as several, one after the other.
+    """Return the parts of all sources, in the order given, each once. A large file is several parts.
 
-    Files are tables by their names, else segments; a folder is one of segments if it has any, else one of tables, whose
-    rows are records by `columns`. Tables beside segments, a folder with neither and a table that cannot be read are
-    left out where there is more, and said; so are segments of a partition that were found already, which are another
-    replica's. Raises KfbenchError where no source has a part, and for a path that is not there.
+    A file is a table or a segment by its name. A folder is read for segments if it has any, else for tables. columns:
+    the columns of tables that make a record.
+
+    Skipped if other sources have parts: tables beside segments, a folder with neither, a table that cannot be read, and
+    segments of another replica of the same partition. Raises KfbenchError if no source has a part, and for a path that
+    does not exist.
     """
     parts: list[Part] = []
     skipped: dict[str, Skipped] = {}
@@ -71,7 +73,7 @@ def _find(path: Path, columns: Columns) -> Found:
         try:
             found = log.find(path)
         except KfbenchError:
-            if not tables.is_there(path):
+            if not tables.has_table(path):
                 raise
         else:
             beside = [replace(each, reason=BESIDE) if _is_table(path, each) else each for each in found.skipped]

@@ -26,17 +26,17 @@ from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size
 from kfbench.log.pieces import first_batch, pieces
 from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_beside, read, tail
-from kfbench.sources._folder import GONE, OTHER_FILES, unreadable, walk
+from kfbench.sources.folder import GONE, OTHER_FILES, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
 PIECE_BYTES: Final = 8 << 20  # read at a time
 COLUMN_BYTES: Final = 48  # of a record or a header in memory, beside its bytes
-FIRST_BYTES: Final = 64 << 10  # decompressed before it is known how much the batches of a file grow
-# One batch, decompressed: 64 times what a broker takes by default. A run of batches is split before it reaches more.
-# A record takes about 300 bytes while it is read, however few its own are.
+FIRST_BYTES: Final = 64 << 10  # decompressed first, to learn how much the batches of a file grow
+# A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While it is read, a
+# record takes about 300 bytes of memory, even if it is empty.
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
 RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
-RUN_RECORDS: Final = 1 << 19  # of several batches, as far as their headers tell
+RUN_RECORDS: Final = 1 << 19  # of several batches, by their headers' counts
 OVER_A_RUN: Final = tuple(
     status.PROMISES[state][1]
     for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
@@ -60,18 +60,18 @@ FOLDERS: Final[Mapping[str, str]] = {
     "future": "replicas that move to another log dir, and are there twice",
     "stray": "stray partitions",
 }
-# `LocalLog` cuts what stands before the point so that the name fits a file system.
+# `LocalLog` shortens the part before the point so that the name fits a file system.
 FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """One segment file, or the batches of it that begin from byte `start` on and before byte `end`, a `Part`. topic ""
-    and partition None where its folder is no partition's.
+    """One segment file, or its batches that begin at byte `start` or after it and before byte `end`: a `Part`.
 
-    written_bytes: the file's, without zeros that a broker allocated ahead. is_last: of its folder, so that a broker may
-    be writing it. end None: to the file's end, wherever that is by then.
+    topic "" and partition None: the folder is no partition's. written_bytes: the file's size without the zeros that a
+    broker allocated ahead. is_last: the last segment of its folder, which a broker may be writing. end None: the file's
+    end, which may move until it is read.
     """
 
     name: str
@@ -94,11 +94,11 @@ class Segment:
         return f"{folder}/{path.name}" + (f"@{self.start}" if self.start else "")
 
     def shares(self) -> list["Segment"]:
-        """The segment as several of about SHARE_BYTES, whoever reads them."""
+        """Split the segment into shares of about SHARE_BYTES."""
         return [replace(self, start=start, end=end) for start, end in spans(self.written_bytes)]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Raises OSError; KfbenchError where a broker deleted or renamed it meanwhile, whose text is GONE."""
+        """Yield the batches. Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file."""
         try:
             descriptor = os.open(self.name, os.O_RDONLY)
         except FileNotFoundError:
@@ -106,30 +106,30 @@ class Segment:
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
             end = first_batch(file.fileno(), self.start, LIMITS.batch_bytes)
-            if end is None:  # the share that it lies in says so
+            if end is None:  # damage, which the share before reports
                 return
             try:
                 for piece in pieces(file.fileno(), PIECE_BYTES, LIMITS.batch_bytes, end, self.end):
                     end = piece.at + len(piece.data)
                     budget = yield from _chunks(piece.data, piece.positions, piece.at, budget)
                     if piece.trailing_bytes:
-                        yield from self._rest(file, end, piece.trailing_bytes)
+                        yield from self._tail_chunks(file, end, piece.trailing_bytes)
             except CorruptLog as error:
-                yield from self._before(file, error, end, budget)
+                yield from self._chunks_before(file, error, end, budget)
 
-    def _rest(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
-        """What follows the last whole batch, at byte `end`."""
-        found = tail(file, end, trailing_bytes, self.is_last, LIMITS)
-        if found == "zeros":
+    def _tail_chunks(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
+        """Yield what follows the last whole batch, which ends at byte `end`."""
+        kind = tail(file, end, trailing_bytes, self.is_last, LIMITS)
+        if kind == "zeros":
             return
-        if found == "open" or not end:
-            yield _nothing(trailing_bytes=min(trailing_bytes, self.written_bytes))
+        if kind == "open" or not end:
+            yield _empty_chunk(trailing_bytes=min(trailing_bytes, self.written_bytes))
             return
         lost = Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)
-        yield _nothing(damage=(lost,))
+        yield _empty_chunk(damage=(lost,))
 
-    def _before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
-        """The batches from byte `start` to the length that cannot be skipped; what follows is lost."""
+    def _chunks_before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
+        """Yield the batches from byte `start` to the length that cannot be skipped; the rest of the file is damage."""
         size_bytes = os.fstat(file.fileno()).st_size
         data = read(file, start, error.position - start)
         yield from _chunks(data, Entries.of(data).positions, start, budget)
@@ -141,19 +141,21 @@ class Segment:
             field=error.field,
             promise=error.promise,
         )
-        yield _nothing(damage=(lost,))
+        yield _empty_chunk(damage=(lost,))
 
 
-def _nothing(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
+def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
     log = read_log(b"")
     return Chunk(records=log.records, bounds=log.bounds, size_bytes=0, damage=damage, trailing_bytes=trailing_bytes)
 
 
 def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Chunk, None, int]:
-    """The batches that data, from byte `at` of the file on, has at `positions`, `budget` bytes of them at a time at
-    first; gives the budget for those that follow."""
+    """Yield the batches of `data`, which begins at byte `at` of the file, about `budget` bytes at a time.
+
+    Each chunk adjusts the budget to the growth of its batches. Return the budget for the batches after these.
+    """
     first, batches = 0, len(positions) - 1
-    records = np.append(0, np.cumsum(_counts(data, positions)))
+    records = np.append(0, np.cumsum(_record_counts(data, positions)))
     while first < batches:
         end = int(np.searchsorted(positions, positions[first] + budget, "right")) - 1
         end = min(end, int(np.searchsorted(records, records[first] + RUN_RECORDS, "right")) - 1)
@@ -165,15 +167,15 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Ch
     return budget
 
 
-def _counts(data: Bytes, positions: Int64) -> Int64:
-    """How many records batches say they have; 1 where their header does not say it."""
+def _record_counts(data: Bytes, positions: Int64) -> Int64:
+    """Return each batch's number of records by its header; 1 if the header has no count."""
     counts = np.empty(len(positions) - 1, np.int64)
     scan.counts(data, positions, LIMITS.batch_records, counts)
     return counts
 
 
-def _is_of_a_run(promise: str) -> bool:
-    """Whether batches may have broken it together that do not alone."""
+def _is_run_limit(promise: str) -> bool:
+    """Return True for a limit that several batches may exceed together though none does alone."""
     return promise in OVER_A_RUN or "past the limit" in promise
 
 
@@ -181,8 +183,8 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
     run = data[positions[0] : positions[-1]]
     most_bytes = LIMITS.batch_bytes if len(positions) == 2 else min(RUN_BYTES, LIMITS.batch_bytes)
     log = read_log(run, on_error="skip", limits=replace(LIMITS, batch_bytes=most_bytes))
-    if len(positions) > 2 and any(_is_of_a_run(error.promise) for error in log.errors):
-        middle = len(positions) // 2  # more than a run may take: no batch of it need be too large
+    if len(positions) > 2 and any(_is_run_limit(error.promise) for error in log.errors):
+        middle = len(positions) // 2  # the run is too large, perhaps none of its batches
         del log
         yield from _chunk(data, positions[: middle + 1], at)
         yield from _chunk(data, positions[middle:], at)
@@ -208,7 +210,7 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
 
 
 def _budget(chunk: Chunk, budget: int) -> int:
-    """How many bytes of the batches that follow grow to CHUNK_BYTES, if they are like these."""
+    """Return the bytes of batches that decompress to CHUNK_BYTES, if they grow like those of `chunk`."""
     shapes = chunk.records.shapes
     plain_bytes = shapes.payload_bytes + COLUMN_BYTES * (len(shapes) + shapes.header_count)
     if not plain_bytes:
@@ -217,12 +219,14 @@ def _budget(chunk: Chunk, budget: int) -> int:
 
 
 def find(path: str | os.PathLike[str]) -> Found:
-    """The segments of a file or a folder. Raises KfbenchError for a path that is not there, cannot be read, or is a
-    folder without a segment."""
+    """Return the segments of a file or a folder.
+
+    Raises KfbenchError for a path that does not exist or cannot be read, and for a folder without a segment.
+    """
     root = Path(path)
     if not root.is_dir():
         size_bytes = segment_size(root)
-        if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # which is records, of the cluster
+        if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # that one has records: the cluster's metadata
             reason = NO_DATA[root.suffix]
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
         return Found(parts=(_segment(root, is_last(root.name, names_beside(root))),))
@@ -255,7 +259,7 @@ def find(path: str | os.PathLike[str]) -> Found:
 
 
 def is_segment(path: Path) -> bool:
-    """By its name."""
+    """Return True for the name of a segment."""
     return path.suffix == SEGMENT
 
 
@@ -278,7 +282,7 @@ def _segment(path: Path, may_be_written: bool) -> Segment:
 
 
 def _written_bytes(path: Path, size_bytes: int) -> int:
-    """The size without zeros at the end, of which the last batch may have some too."""
+    """Return the size without zeros at the end. Up to 11 zeros count as part of the last batch."""
     try:
         with path.open("rb", buffering=0) as file:
             end = size_bytes
@@ -291,16 +295,16 @@ def _written_bytes(path: Path, size_bytes: int) -> int:
                     end = start + int(held[-1]) + 1
                     break
                 end = start
-    except OSError:  # said when it is read
+    except OSError:  # the reader reports it
         return size_bytes
     return end if size_bytes - end >= START else size_bytes
 
 
 def _first_hole(file: FileIO, size_bytes: int) -> int:
-    """Where a file ends but for a hole; the size where it has none, or something behind it."""
+    """Return where a hole at the end of a file begins; the size if there is none, or data after it."""
     try:
         hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
-    except (AttributeError, OSError):  # neither is everywhere
+    except (AttributeError, OSError):  # no holes on this system
         return size_bytes
     try:
         os.lseek(file.fileno(), hole, os.SEEK_DATA)

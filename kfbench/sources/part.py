@@ -1,13 +1,12 @@
-"""What a source of records gives: parts, each read by one worker from beginning to end, in chunks.
+"""Parts of a source of records. One worker reads a part from beginning to end, in chunks.
 
-1. A part is a recipe, small enough to travel to a worker by pickle: a path or offsets, never records. A large file is
-   several, of one name, wherever it can be cut.
-2. `chunks` gives the same chunks every time and on every host, in the source's order: what is drawn of them for a
-   sample must not depend on who reads.
-3. A chunk's keys, values and headers take about CHUNK_BYTES at most, so that memory stays bounded whatever the source's
-   size.
-4. What is damaged is left out and stated in a chunk's `damage`. Only what leaves a part unreadable from there on is
-   raised: KfbenchError or OSError. The chunks before it count.
+1. A part is small enough to be pickled for a worker: a path or offsets, never records. A large file is split into
+   several parts of one name, if its kind can be split.
+2. `chunks` yields the same chunks every time and on every host, in the source's order. So a sample drawn from them does
+   not depend on the reader.
+3. A chunk's keys, values and headers take about CHUNK_BYTES at most, whatever the source's size.
+4. Damage is left out and stated in a chunk's `damage`. Damage that makes the rest of a part unreadable is raised:
+   KfbenchError or OSError. The chunks before it count.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,17 +22,17 @@ from kfbench.log.inspect import Damage
 from kfbench.records import Records
 
 CHUNK_BYTES: Final = 16 << 20
-SHARE_BYTES: Final = 64 << 20  # of a file that is cut: a few seconds of a worker, and its start is not far to find
+SHARE_BYTES: Final = 64 << 20  # a part of a file that is split: a few seconds of one worker
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """Records of a part, in its order, with the timestamps that their producer gave.
+    """Records of a part, in its order, with their producers' timestamps.
 
-    bounds int64[batches + 1], fields: their batches; None: the source has none, and a batching has to be assumed.
-    size_bytes: what these records take in the source now. kinds: how they lie there, "v2 lz4" -> batches. damage: what
-    was left out since the chunk before, in the part's unit. trailing_bytes: an incomplete batch at the end of a log,
-    which is no damage.
+    bounds int64[batches + 1] and fields: the batches; bounds None: the source has no batches, and the caller assumes
+    some. size_bytes: the bytes of these records in the source. kinds: the number of batches by format and codec, such
+    as "v2 lz4". damage: left out since the previous chunk; positions in the part's unit. trailing_bytes: the size of an
+    incomplete batch at the end of a log, which is no damage.
     """
 
     records: Records
@@ -47,12 +46,12 @@ class Chunk:
 
 
 class Part(Protocol):
-    """One file, a share of it, or one partition of a topic.
+    """One file, a share of a file, or one partition of a topic.
 
-    name: as the user knows it, such as a path, which the shares of a file have in common; topic and partition: whose
-    records these are, where that is known; size_bytes: all of it as it lies there; unit: what positions count ("byte",
-    "row", "line", "offset"), from the beginning of the file also in a share; key: tells it from others wherever the
-    source lies, so that the same stretches are drawn of a copy.
+    name: the path or topic partition, as the user knows it; shares of a file have the same. topic and partition: the
+    origin of the records, "" and None if unknown. size_bytes: the bytes in the source. unit: the unit of positions
+    ("byte", "row", "line", "offset"), which count from the beginning of the whole file. key: identifies the part
+    wherever the source lies, so that a copy of it is sampled alike.
     """
 
     @property
@@ -78,8 +77,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A file, or a folder with all that is in it, that is not read. is_data: it holds records that nothing else does,
-    so that its bytes are missing in the result."""
+    """A file or folder that is not read. is_data: it holds records that are missing in the result."""
 
     path: str
     size_bytes: int
@@ -89,13 +87,13 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What there is to read, in a fixed order, and what is left out."""
+    """The parts to read, in a fixed order, and the files and folders that are skipped."""
 
     parts: tuple[Part, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
 def spans(size_bytes: int) -> list[tuple[int, int | None]]:
-    """Where the shares of a file begin and end; None: with the file. They do not depend on who reads them."""
+    """Return the first byte and the end of each share of a file; None: the file's end."""
     starts = range(0, max(size_bytes - SHARE_BYTES // 2, 1), SHARE_BYTES)
     return list(zip(starts, [*starts[1:], None], strict=True))

@@ -1,9 +1,9 @@
-"""Records in tables: Parquet, JSON lines and CSV, their columns named by the user.
+"""Records in tables: Parquet, JSON lines and CSV. The user names the columns.
 
-They carry no batches and no offsets: a batching has to be assumed, and records count up from 0. A row that makes no
-record (no time where one is wanted, a line that is no JSON object, a CSV row of another width) is damage: it is left
-out and stated with its row, counted from 1, the header of a CSV file not counted. What of a file cannot be read at all
-is stated too, and the rest of the file is read where the format allows: the next row group, the next line.
+Tables have no batches and no offsets: the caller assumes batches, and offsets count up from 0. A row that makes no
+record is damage: a time that cannot be read, a line that is no JSON object, a CSV row of another width. It is left out
+and stated with its number, counted from 1 without the header of a CSV file. A part of a file that cannot be read is
+damage too; reading goes on at the next row group or line.
 
 Text may be compressed as a whole (.gz, .bz2, .lz4, .zst).
 """
@@ -21,12 +21,12 @@ from kfbench.arrays import Int64
 from kfbench.errors import InvalidConfig, InvalidRecords, KfbenchError
 from kfbench.log.inspect import Damage
 from kfbench.records import Records
-from kfbench.sources import _csv, _json_lines, _parquet
-from kfbench.sources._columns import Columns, rows_of
-from kfbench.sources._folder import OTHER_FILES, File, unreadable, walk
-from kfbench.sources._read import UNREADABLE, Read, first_line, runs, share
-from kfbench.sources._text import COMPRESSED
+from kfbench.sources import csv_file, json_lines, parquet_file
+from kfbench.sources.columns import Columns, rows_of
+from kfbench.sources.folder import OTHER_FILES, File, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
+from kfbench.sources.row_runs import UNREADABLE, RowRun, first_line, runs_of_size, share
+from kfbench.sources.text_file import COMPRESSED
 
 Kind = Literal["parquet", "json", "csv"]
 KINDS: Final[dict[str, Kind]] = {
@@ -44,8 +44,10 @@ PART_FILE: Final = re.compile(r"part[-_.]?\d.*|[\d_]+", re.IGNORECASE)  # as Spa
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One file or a share of it, a `Part`. groups: of a Parquet file, the first and the one after the last; span: of
-    JSON lines, see `_json_lines.read`. None: all."""
+    """One file or a share of it, a `Part`.
+
+    groups: the first row group of a Parquet file and the end. span: see `json_lines.read`. None: all.
+    """
 
     path: str
     kind: Kind
@@ -70,22 +72,22 @@ class Table:
         return "/".join(Path(self.name).absolute().parts[-2:]) + (f"@{start}" if start else "")
 
     def chunks(self) -> Iterator[Chunk]:
-        """Raises KfbenchError for a column that is not there and where the rest of the file cannot be read."""
+        """Yield the records. Raises KfbenchError for a missing column and for a file whose rest cannot be read."""
         try:
-            yield from _chunks(self._reads(), self.columns)
+            yield from _chunks(self._row_runs(), self.columns)
         except UNREADABLE as error:
             raise InvalidRecords(f"{self.path}: {first_line(error)}") from None
 
-    def _reads(self) -> Iterator[Read]:
+    def _row_runs(self) -> Iterator[RowRun]:
         if self.kind == "parquet":
-            return _parquet.read(self.path, self.columns, self.groups)
+            return parquet_file.read(self.path, self.columns, self.groups)
         if self.kind == "json":
-            return _json_lines.read(self.path, self.columns, self.span)
-        return _csv.read(self.path, self.columns)
+            return json_lines.read(self.path, self.columns, self.span)
+        return csv_file.read(self.path, self.columns)
 
 
 def find(path: str | os.PathLike[str], columns: Columns) -> Found:
-    """The tables of a file or of a folder and all below it. Raises KfbenchError where there is none."""
+    """Return the tables of a file, or of a folder and all below it. Raises KfbenchError if there is none."""
     root = Path(path)
     if not root.is_dir():
         kind = kind_of(root)
@@ -117,20 +119,20 @@ def find(path: str | os.PathLike[str], columns: Columns) -> Found:
     raise KfbenchError(f"{root}: no table in this folder or below it ({', '.join(KINDS)})")
 
 
-def is_there(folder: Path) -> bool:
-    """Whether a folder, or one below it, has a table."""
+def has_table(folder: Path) -> bool:
+    """Return True if a folder, or one below it, has a table."""
     files = (each.path for each in walk(folder, lambda _: False) if isinstance(each, File))
     return any(is_table(folder, file) for file in files)
 
 
 def is_table(folder: Path, file: Path) -> bool:
-    """Whether a file below a folder is one by its name, and is not set aside as no data."""
+    """Return True if a file below a folder has the name of a table, and no part of its path is hidden."""
     is_hidden = file.is_relative_to(folder) and any(name.startswith(HIDDEN) for name in file.relative_to(folder).parts)
     return not is_hidden and kind_of(file) is not None
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
-    """What a file's name says it is; None: no table."""
+    """Return the kind of table by a file's name; None: no table."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -139,8 +141,10 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
 
 
 def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
-    """A file as one part, or a large one as several. Where a row of CSV ends depends on all quotes before it, and
-    where a line of compressed text does is not known: these stay whole."""
+    """Return a file as one part, or a large one as several.
+
+    CSV stays whole, because a row's end depends on all quotes before it; so does compressed text.
+    """
     size_bytes = path.stat().st_size
     if not size_bytes:
         raise InvalidRecords(f"{path}: the file is empty")
@@ -153,14 +157,14 @@ def _parts(path: Path, kind: Kind, columns: Columns) -> list[Table]:
             for start, end in spans(size_bytes)
         ]
     try:
-        split = _parquet.split(path, columns)
+        split = parquet_file.split(path, columns)
     except UNREADABLE as error:
         raise InvalidRecords(f"{path}: {first_line(error)}") from None
     return [replace(whole, groups=groups, size_bytes=size_bytes) for groups, size_bytes in split]
 
 
 def _topic(path: Path) -> str:
-    """A file's name, or that of the folder that it is a part of: `events/day=1/part-00000.parquet` is of events."""
+    """Return the name of the file or, for a part file, of its table's folder: events/day=1/part-0.parquet: events."""
     name = path.name
     while (suffix := Path(name).suffix) and suffix.lower() in (*KINDS, *COMPRESSED):
         name = name.removesuffix(suffix)
@@ -169,24 +173,24 @@ def _topic(path: Path) -> str:
     return next((folder.name for folder in path.absolute().parents if folder.name and "=" not in folder.name), name)
 
 
-def _chunks(reads: Iterator[Read], columns: Columns) -> Iterator[Chunk]:
-    """Rows as chunks of about CHUNK_BYTES, with what was left out of them."""
+def _chunks(runs: Iterator[RowRun], columns: Columns) -> Iterator[Chunk]:
+    """Yield rows as chunks of about CHUNK_BYTES, with the damage that was left out."""
     offset = 0
-    for read in reads:
-        rows, n = rows_of(read.parts, columns), len(read.numbers)
-        damage = list(read.damage)
-        left_bytes = read.size_bytes
+    for run in runs:
+        rows, n = rows_of(run.parts, columns), len(run.numbers)
+        damage = list(run.damage)
+        left_bytes = run.size_bytes
         for fault in rows.faults:
-            more = f" (and {fault.rows - 1:,} more by row {read.numbers[-1]:,})" if fault.rows > 1 else ""
-            lost_bytes = share(read.size_bytes, fault.rows, n)
+            more = f" (and {fault.rows - 1:,} more by row {run.numbers[-1]:,})" if fault.rows > 1 else ""
+            lost_bytes = share(run.size_bytes, fault.rows, n)
             left_bytes -= lost_bytes
-            number = int(read.numbers[fault.row])
+            number = int(run.numbers[fault.row])
             damage.append(
                 Damage(position=number, size_bytes=lost_bytes, field=fault.field, promise=fault.promise + more)
             )
         damage.sort(key=lambda each: each.position)
         records, n = rows.records, len(rows.records)
-        for first, end in runs(_weights(records), CHUNK_BYTES):
+        for first, end in runs_of_size(_record_bytes(records), CHUNK_BYTES):
             part = records.part(first, end)
             yield Chunk(
                 records=part.at_offsets(np.arange(offset, offset + len(part))),
@@ -197,8 +201,8 @@ def _chunks(reads: Iterator[Read], columns: Columns) -> Iterator[Chunk]:
             offset += len(part)
 
 
-def _weights(records: Records) -> Int64:
-    """The bytes of each record's key, value and headers, and one more."""
+def _record_bytes(records: Records) -> Int64:
+    """Return the bytes of each record's key, value and headers, plus 1."""
     shapes = records.shapes
     sizes = 1 + np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
     if shapes.has_headers:

@@ -1,8 +1,8 @@
-"""A topic on a broker: what to ask Spark's Kafka source for, and the records that come of it.
+"""A topic on a broker: the options of Spark's Kafka source, and the records that it returns.
 
-A consumer is given records, not batches: a batching has to be assumed. Positions are offsets; holes in them are those
-of compaction, of transaction markers and of aborted transactions that are not read. Source: Spark's "Structured
-Streaming + Kafka Integration Guide", batch queries.
+A consumer gets records without batches: the caller assumes batches. Positions are offsets. They have gaps from
+compaction, transaction markers and aborted transactions, which are not read. Source: Spark's "Structured Streaming +
+Kafka Integration Guide", batch queries.
 """
 
 import json
@@ -32,10 +32,10 @@ COLUMNS: Final = {"key": "key", "value": "value", "offset": "offset", "timestamp
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A topic from offsets to offsets, the last of which are not read.
+    """A topic, and the offsets to read.
 
-    starting, ending: "earliest", "latest", or an offset for each partition that is read. options: of the consumer, by
-    Kafka's names.
+    starting, ending (not read itself): "earliest", "latest", or one offset per partition to read. options: the
+    consumer's, by Kafka's names.
     """
 
     bootstrap: str
@@ -46,9 +46,12 @@ class Topic:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """kafka://HOST:PORT,…/TOPIC, and after a ? from, to: "earliest", "latest" or PARTITION:OFFSET,…; config: a
-        properties file of the consumer, as Kafka's own tools take it; kafka.NAME: one option. Raises InvalidConfig."""
-        # Not urlsplit: Python's newer releases refuse an IPv6 address behind another one.
+        """Parse kafka://HOST:PORT,…/TOPIC?from=…&to=…&config=…&kafka.NAME=…. Raises InvalidConfig.
+
+        from, to: "earliest", "latest" or PARTITION:OFFSET,…. config: a properties file of the consumer, as Kafka's own
+        tools take it. kafka.NAME: one option.
+        """
+        # urlsplit of newer Python releases refuses an IPv6 address after another address.
         address, _, query = url.partition("#")[0].partition("?")
         scheme, separator, place = address.partition("://")
         bootstrap, slash, path = place.partition("/")
@@ -57,14 +60,14 @@ class Topic:
         name = unquote(path).strip("/")
         if f"{scheme}{separator}" != SCHEME or not _are_addresses(bootstrap) or not NAME.fullmatch(name):
             raise InvalidConfig(f"{url}: {USAGE} is wanted")
-        asked = dict(parse_qsl(query, keep_blank_values=True))
+        query_options = dict(parse_qsl(query, keep_blank_values=True))
         starting, ending = (
-            _offsets(url, key, asked.pop(key, default)) for key, default in (("from", EARLIEST), ("to", LATEST))
+            _offsets(url, key, query_options.pop(key, default)) for key, default in (("from", EARLIEST), ("to", LATEST))
         )
         if isinstance(starting, Mapping) and isinstance(ending, Mapping) and starting.keys() != ending.keys():
             raise InvalidConfig(f"{url}: from and to are not of the same partitions")
-        options = _properties(asked.pop("config")) if "config" in asked else {}
-        for key, value in asked.items():
+        options = _properties(query_options.pop("config")) if "config" in query_options else {}
+        for key, value in query_options.items():
             if not key.startswith("kafka."):
                 raise InvalidConfig(f"{url}: no option {key!r} (options: from, to, config, kafka.NAME)")
             options[key.removeprefix("kafka.")] = value
@@ -72,25 +75,25 @@ class Topic:
 
     @property
     def properties(self) -> dict[str, str]:
-        """Of a Kafka client."""
+        """The properties of a Kafka client."""
         return {"bootstrap.servers": self.bootstrap, **self.options}
 
     @property
     def partitions(self) -> list[int] | None:
-        """Those that are read; None: all."""
+        """The partitions to read; None: all."""
         for offsets in (self.starting, self.ending):
             if isinstance(offsets, Mapping):
                 return sorted(offsets)
         return None
 
     def of(self, partitions: Iterable[int]) -> Self:
-        """These of a topic all of which is asked for."""
+        """Return the topic with these partitions named, if it names none."""
         if not isinstance(self.starting, str):
             return self
         return replace(self, starting=dict.fromkeys(partitions, NUMBERS[self.starting]))
 
     def source_options(self) -> dict[str, str]:
-        """Of Spark's Kafka source, read as a batch."""
+        """Return the options of Spark's Kafka source for a batch query."""
         if self.partitions is None:
             wanted = {"subscribe": self.name}
         else:
@@ -126,7 +129,7 @@ def _offsets(url: str, key: str, text: str) -> str | Mapping[int, int]:
 
 
 def _properties(path: str) -> dict[str, str]:
-    """A file of NAME=VALUE lines. Raises InvalidConfig, OSError."""
+    """Read a file of NAME=VALUE lines. Raises InvalidConfig, OSError."""
     found = {}
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
         text = line.strip()
@@ -140,9 +143,9 @@ def _properties(path: str) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicPartition:
-    """A partition of a topic, a `Part` that is fed with what Spark's Kafka source gives of it.
+    """A partition of a topic, a `Part` that reads rows of Spark's Kafka source.
 
-    size_bytes: what it takes on the broker, as far as that is known.
+    size_bytes: the bytes on the broker; 0: unknown.
     """
 
     topic: str
@@ -166,12 +169,12 @@ class TopicPartition:
             records = Records.from_arrow(batch.select(list(COLUMNS)).rename_columns(list(COLUMNS.values())))
             yield Chunk(
                 records=records,
-                size_bytes=records.shapes.payload_bytes,  # what they take in the broker's batches, nobody says
+                size_bytes=records.shapes.payload_bytes,  # their bytes in the broker's batches are unknown
             )
 
 
 def by_partition(topic: str, batches: Iterable[pa.RecordBatch]) -> TopicPartition | None:
-    """The partition that rows of Spark's Kafka source are of, of which they are all; None: there are none."""
+    """Return the partition of some rows of Spark's Kafka source, which are all of one; None: no rows."""
     rest = iter(batches)
     for batch in rest:
         if batch.num_rows:

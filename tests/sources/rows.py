@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from kfbench.errors import KfbenchError
 from kfbench.log.inspect import Damage
-from kfbench.sources._columns import Columns
+from kfbench.sources.columns import Columns
 from kfbench.sources.part import Chunk
 from kfbench.sources.tables import Table, find
 from tests.common import messages_of

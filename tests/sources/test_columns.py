@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kfbench.errors import KfbenchError
-from kfbench.sources._columns import Columns, parts_of, rows_as_json, times_of
+from kfbench.sources.columns import Columns, parts_of, rows_as_json
+from kfbench.sources.time_columns import times_of
 from tests.sources.rows import chunks, damage_of, lines, messages, parquet
 from tests.strategies import NOW_MS
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.sources import _csv
-from kfbench.sources._columns import Columns
-from kfbench.sources._text import TEXT_BYTES
+from kfbench.sources import csv_file
+from kfbench.sources.columns import Columns
+from kfbench.sources.text_file import TEXT_BYTES
 from tests.sources.rows import chunks, count, damage_of, messages, only, until_error, values, written
 
 
@@ -36,7 +36,7 @@ def test_rows_of_another_width_are_left_out_each_with_its_number(
     rows = [f"{i},x" if i not in bad else f"{i}" if i % 2 else f"{i},x,y" for i in range(1, 301)]
     path = written(tmp_path / "t.csv", "\n".join(["a,b", *rows]) + "\n")
     for block in (TEXT_BYTES, 100):
-        monkeypatch.setattr(_csv, "TEXT_BYTES", block)
+        monkeypatch.setattr(csv_file, "TEXT_BYTES", block)
         found = chunks(path, Columns(value="a"))
         assert [int(each.value or b"") for each in messages(found)] == [i for i in range(1, 301) if i not in bad]
         damage = damage_of(found)
@@ -61,7 +61,7 @@ def test_cells_that_are_not_utf8_are_left_out_of_rows_as_json(tmp_path: Path) ->
 
 
 def test_a_quote_that_stays_open_ends_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_csv, "TEXT_BYTES", 1 << 10)
+    monkeypatch.setattr(csv_file, "TEXT_BYTES", 1 << 10)
     path = written(tmp_path / "t.csv", "a,b\n" + "1,2\n" * 500 + '1,"2\n' + "1,2\n" * 2000)
     found, error = until_error(only(path, Columns(value="a")))
     assert re.fullmatch(r".+t\.csv: row [45]\d\d has no end within 0 MiB: is a quote left open\?", str(error))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kfbench.errors import KfbenchError
-from kfbench.sources import _json_lines, find, part
-from kfbench.sources._columns import Columns
-from kfbench.sources._text import TEXT_BYTES
+from kfbench.sources import find, json_lines, part
+from kfbench.sources.columns import Columns
+from kfbench.sources.text_file import TEXT_BYTES
 from tests.sources.rows import chunks, damage_of, messages, values, written
 
 
@@ -36,8 +36,8 @@ def test_lines_that_are_no_json_are_left_out_each_with_its_number(tmp_path: Path
 
 
 def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_json_lines, "LONGEST_ROW", 100)
-    monkeypatch.setattr(_json_lines, "TEXT_BYTES", 50)
+    monkeypatch.setattr(json_lines, "LONGEST_ROW", 100)
+    monkeypatch.setattr(json_lines, "TEXT_BYTES", 50)
     path = written(tmp_path / "t.json", "{}\n" + "[" * 300)
     with pytest.raises(KfbenchError, match=r"^.+t\.json: a line of more than 0 MiB: are these JSON lines\?$"):
         chunks(path, Columns())
@@ -63,7 +63,7 @@ def test_shares_of_json_lines_have_every_line_once_with_its_number(
         whole = chunks(path, asked)
         with monkeypatch.context() as patched:
             patched.setattr(part, "SHARE_BYTES", share_bytes)
-            patched.setattr(_json_lines, "TEXT_BYTES", 60)
+            patched.setattr(json_lines, "TEXT_BYTES", 60)
             shares = find([path], asked).parts
             found = [chunk for each in shares for chunk in each.chunks()]
         assert len(shares) > 3 and sum(each.size_bytes for each in shares) == path.stat().st_size

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kfbench.sources import _parquet, tables
-from kfbench.sources._columns import Columns
+from kfbench.sources import parquet_file, tables
+from kfbench.sources.columns import Columns
 from kfbench.sources.tables import find
 from tests.common import records_of
 from tests.reference.model import Message
@@ -67,7 +67,7 @@ def test_a_large_parquet_file_is_several_parts(tmp_path: Path, monkeypatch: pyte
     path = parquet(tmp_path / "t.parquet", {"v": list(range(1000))}, row_group_size=100)
     whole = messages(chunks(path, Columns(value="v")))
     size = pq.read_metadata(path).row_group(0).column(0).total_compressed_size
-    monkeypatch.setattr(_parquet, "SHARE_BYTES", 3 * size)
+    monkeypatch.setattr(parquet_file, "SHARE_BYTES", 3 * size)
     parts = find(path, Columns(value="v")).parts
     assert 3 <= len(parts) <= 5 and len({part.key for part in parts}) == len(parts)
     assert {part.name for part in parts} == {str(path)}
@@ -84,15 +84,15 @@ def test_rows_of_a_dictionary_are_few_at_a_time_whatever_an_entry_takes(tmp_path
     assert first.records.shapes.payload_bytes == 16 << 20
     assert pa.total_allocated_bytes() - before < 400 << 20
     group = pq.read_metadata(path).row_group(0)
-    assert _parquet._entry_bytes(group.column(0), str(path)) == (16 << 20) + 4
+    assert parquet_file._entry_bytes(group.column(0), str(path)) == (16 << 20) + 4
     small = parquet(tmp_path / "u.parquet", {"v": [str(i % 7) for i in range(1000)]})
-    assert _parquet._entry_bytes(pq.read_metadata(small).row_group(0).column(0), str(small)) == 7 * (4 + 1)
+    assert parquet_file._entry_bytes(pq.read_metadata(small).row_group(0).column(0), str(small)) == 7 * (4 + 1)
 
 
 def test_chunks_are_bounded_whatever_the_dictionary_stands_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (tables, _parquet):
+    for each in (tables, parquet_file):
         monkeypatch.setattr(each, "CHUNK_BYTES", 1 << 20)
-    monkeypatch.setattr(_parquet, "DECODED_BYTES", 4 << 20)
+    monkeypatch.setattr(parquet_file, "DECODED_BYTES", 4 << 20)
     path = parquet(tmp_path / "t.parquet", {"v": ["x" * 100_000, "y" * 100_000] * 300}, compression="zstd")
     assert path.stat().st_size < 200_000
     before = pa.total_allocated_bytes()

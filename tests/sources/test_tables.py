@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kfbench.errors import KfbenchError
-from kfbench.sources import _csv, _json_lines
-from kfbench.sources._columns import Columns
+from kfbench.sources import csv_file, json_lines
+from kfbench.sources.columns import Columns
 from kfbench.sources.tables import find, kind_of
 from tests.reference.model import Message
 from tests.sources.rows import (
@@ -184,7 +184,7 @@ def test_damage_is_an_error_of_one_line_or_stated(
 def test_a_truncated_compressed_file_counts_as_far_as_it_goes(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for each in (_json_lines, _csv):
+    for each in (json_lines, csv_file):
         monkeypatch.setattr(each, "TEXT_BYTES", 1 << 14)
     rows = [f'{{"v":"{i * 7919 % 10007}"}}' if "json" in name else str(i * 7919 % 10007) for i in range(40_000)]
     text = "\n".join(rows if "json" in name else ["v", *rows])

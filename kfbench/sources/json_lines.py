@@ -1,9 +1,9 @@
-"""JSON lines: an object a line, of which the named fields alone are parsed."""
+"""JSON lines: one object per line. Only the named fields are parsed."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,16 +14,19 @@ from kfbench.arrays import Int64
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.log.inspect import Damage
-from kfbench.sources._columns import Columns, Parts, unquoted
-from kfbench.sources._read import UNREADABLE, Read, first_line, share
-from kfbench.sources._text import TEXT_BYTES, opened
+from kfbench.sources.columns import Columns, Parts
+from kfbench.sources.header_columns import unquoted
+from kfbench.sources.row_runs import UNREADABLE, RowRun, first_line, share
+from kfbench.sources.text_file import TEXT_BYTES, opened
 
 LONGEST_ROW: Final = 64 << 20
 
 
-def read(path: str, columns: Columns, span: tuple[int, int | None] | None = None) -> Iterator[Read]:
-    """span: the lines that begin from that byte on and before the other, None: up to the end; of text that is not
-    compressed. Raises InvalidRecords for a column that no line has, OSError."""
+def read(path: str, columns: Columns, span: tuple[int, int | None] | None = None) -> Iterator[RowRun]:
+    """Yield the rows of a file. span: only lines that begin at these bytes, first and end (None: the file's end).
+
+    Only plain text can have a span. Raises InvalidRecords for a column that no line has, OSError.
+    """
     names = columns.names
     decoder = _decoder(names)
     start, end = span or (0, None)
@@ -33,10 +36,10 @@ def read(path: str, columns: Columns, span: tuple[int, int | None] | None = None
     unseen = names
     for data, size_bytes in _lines(path, at, end):
         lines, numbers, line = _split(data, line)
-        rows, good, bad = _decoded(decoder, lines)
-        found = {name: list(map(attrgetter(f"c{i}"), rows)) for i, name in enumerate(names)}
+        rows, good, bad = _decode(decoder, lines)
+        cells = {name: list(map(attrgetter(f"c{i}"), rows)) for i, name in enumerate(names)}
         if unseen and rows:
-            if any(not any(map(bytes, found[name])) for name in unseen):
+            if any(not any(map(bytes, cells[name])) for name in unseen):
                 _check_seen(path, decoder, names)
             unseen = []
         damage = [
@@ -46,34 +49,34 @@ def read(path: str, columns: Columns, span: tuple[int, int | None] | None = None
                     size_bytes, min(int(lines.lengths[i]) + 1, len(data) - int(lines.starts[i])), len(data)
                 ),
                 field="JSON",
-                promise=why,
+                promise=reason,
             )
-            for i, why in bad
+            for i, reason in bad
         ]
         values = ByteStrings(lines.data, lines.starts[good], lines.lengths[good])
-        parts = _parts_of_items({name: unquoted(raws) for name, raws in found.items()}, values, columns)
+        parts = _parts_of_items({name: unquoted(raws) for name, raws in cells.items()}, values, columns)
         left_bytes = size_bytes - sum(each.size_bytes for each in damage)
-        yield Read(numbers[good], parts, left_bytes, tuple(damage))
+        yield RowRun(numbers[good], parts, left_bytes, tuple(damage))
 
 
 def _check_seen(path: str, decoder: msgspec.json.Decoder[Any], names: Sequence[str]) -> None:
-    """Reads as far as it takes to see each column once. Raises InvalidRecords for one that is nowhere."""
+    """Read until each column was seen once. Raise InvalidRecords for a column that no line has."""
     absent, last = dict(enumerate(names)), 0
     try:
         for data, _ in _lines(path):
             lines, _, line = _split(data, last + 1)
             last = line - 1
-            rows, _, _ = _decoded(decoder, lines)
+            rows, _, _ = _decode(decoder, lines)
             absent = {i: name for i, name in absent.items() if not any(bytes(getattr(row, f"c{i}")) for row in rows)}
             if not absent:
                 return
-    except UNREADABLE:  # said again where its rows are read
+    except UNREADABLE:  # the reader of these rows raises it too
         pass
     raise InvalidRecords(f"no column `{next(iter(absent.values()))}` in lines 1 to {last:,}")
 
 
 def _split(data: NDArray[np.uint8], line: int) -> tuple[ByteStrings, Int64, int]:
-    """Lines that are not blank, their numbers from `line` on, and the number of the line that follows."""
+    """Return lines that are not blank, their numbers from `line` on, and the number of the line after these."""
     breaks = np.flatnonzero(data == ord("\n"))
     if data[-1] != ord("\n"):
         breaks = np.append(breaks, len(data))
@@ -85,20 +88,27 @@ def _split(data: NDArray[np.uint8], line: int) -> tuple[ByteStrings, Int64, int]
 
 
 def _decoder(names: Sequence[str]) -> msgspec.json.Decoder[Any]:
-    """Of the named fields, as they stand, absent ones empty; all others are read over."""
+    """Return a decoder of the named fields as raw JSON; absent fields are empty, others are skipped."""
     fields = [(f"c{i}", msgspec.Raw, msgspec.Raw(b"")) for i in range(len(names))]
     return msgspec.json.Decoder(
         msgspec.defstruct("Row", fields, rename={f"c{i}": name for i, name in enumerate(names)}, gc=False)
     )
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], lines: ByteStrings) -> tuple[list[Any], Int64, list[tuple[int, str]]]:
-    """The rows, which lines they are, and which lines are none, with the reason."""
+class _Decoded(NamedTuple):
+    """Rows, the indices of their lines int64[rows], and (index, reason) of each line that is no row."""
+
+    rows: list[Any]
+    good: Int64
+    bad: list[tuple[int, str]]
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], lines: ByteStrings) -> _Decoded:
     text, n = lines.data.data, len(lines.lengths)
     try:
         rows = decoder.decode_lines(text)
         if len(rows) == n:
-            return rows, np.arange(n), []
+            return _Decoded(rows, np.arange(n), [])
     except msgspec.DecodeError:
         pass
     rows, good, bad = [], [], []
@@ -108,7 +118,7 @@ def _decoded(decoder: msgspec.json.Decoder[Any], lines: ByteStrings) -> tuple[li
             good.append(i)
         except msgspec.DecodeError as error:
             bad.append((i, first_line(error)))
-    return rows, np.array(good, np.int64), bad
+    return _Decoded(rows, np.array(good, np.int64), bad)
 
 
 def _parts_of_items(items: dict[str, ByteStrings], lines: ByteStrings, columns: Columns) -> Parts:
@@ -125,8 +135,10 @@ def _parts_of_items(items: dict[str, ByteStrings], lines: ByteStrings, columns: 
 
 
 def _first_line(path: str, start: int) -> tuple[int, int] | None:
-    """Where the first line that begins at byte `start` or behind it does, and its number. None: there is none, or it
-    follows one that is too long, which whoever reads that says."""
+    """Return the position and the number of the first line that begins at byte `start` or after it.
+
+    None: there is no such line, or the line before it is longer than LONGEST_ROW, which that line's reader reports.
+    """
     if not start:
         return 0, 1
     feeds, at = 0, start - 1
@@ -141,9 +153,11 @@ def _first_line(path: str, start: int) -> tuple[int, int] | None:
 
 
 def _lines(path: str, start: int = 0, end: int | None = None) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Whole lines, uint8[n], and what they take in the file: from the one that begins at byte `start` to the last that
-    begins before byte `end`. Raises InvalidRecords, OSError."""
-    with opened(path) as (stream, told):
+    """Yield whole lines, uint8[n], and their bytes in the file. Raises InvalidRecords, OSError.
+
+    The first begins at byte `start`, the last before byte `end`.
+    """
+    with opened(path) as (stream, bytes_taken):
         kept, at = b"", start
         if start:
             stream.seek(start)
@@ -158,7 +172,7 @@ def _lines(path: str, start: int = 0, end: int | None = None) -> Iterator[tuple[
             if len(kept) > LONGEST_ROW:
                 raise InvalidRecords(f"a line of more than {LONGEST_ROW >> 20} MiB: are these JSON lines?")
             if whole:
-                here = told(len(kept))
+                here = bytes_taken(len(kept))
                 yield np.frombuffer(data, np.uint8, whole), here - at
                 at = here
             if not fresh:

@@ -10,14 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kfbench.log.inspect import Damage
-from kfbench.sources._columns import Columns, check_columns
-from kfbench.sources._read import Read, first_line, lost, reads, runs, share
+from kfbench.sources.columns import Columns, check_columns
 from kfbench.sources.part import CHUNK_BYTES, SHARE_BYTES
+from kfbench.sources.row_runs import RowRun, damage_only, first_line, row_runs, runs_of_size, share
 
-MOST_ROWS: Final = 65_536  # of a Parquet file, decoded at a time
-# A dictionary's entry stands for any number of rows: what these may come to, if each is as large as its whole page.
+MOST_ROWS: Final = 65_536  # decoded at a time
+# The bytes of the rows decoded at a time, if each cell were as large as its dictionary's whole page: any number of rows
+# may share one entry.
 DECODED_BYTES: Final = 256 << 20
-# Of a page: type and uncompressed size, the first two fields of Thrift's compact protocol, at most 2 * (1 + 5) bytes.
+# A page begins with its type and its uncompressed size: two fields of Thrift's compact protocol, at most 2 * (1 + 5)
+# bytes.
 PAGE_START: Final = 12
 I32: Final = rb"\x15([\x80-\xff]{0,4}[\x00-\x7f])"
 PAGE_HEADER: Final = re.compile(I32 + I32, re.DOTALL)
@@ -25,7 +27,7 @@ DICTIONARY_PAGE: Final = 2
 
 
 def split(path: Path, columns: Columns) -> list[tuple[tuple[int, int] | None, int]]:
-    """A file as parts of about SHARE_BYTES, each its row groups, None for all, and their bytes.
+    """Split a file into parts of about SHARE_BYTES. Return the row groups (None: all) and the bytes of each.
 
     Raises KfbenchError for a column that is not there, OSError, ArrowException.
     """
@@ -34,20 +36,23 @@ def split(path: Path, columns: Columns) -> list[tuple[tuple[int, int] | None, in
         sizes = [_group_bytes(file.metadata.row_group(i)) for i in range(file.num_row_groups)]
     if sum(sizes) <= SHARE_BYTES:
         return [(None, sum(sizes))]
-    return [((first, end), sum(sizes[first:end])) for first, end in runs(np.array(sizes), SHARE_BYTES)]
+    return [((first, end), sum(sizes[first:end])) for first, end in runs_of_size(np.array(sizes), SHARE_BYTES)]
 
 
 def _group_bytes(group: Any) -> int:
     return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
-def read(path: str, columns: Columns, groups: tuple[int, int] | None) -> Iterator[Read]:
-    """groups: the first and the one after the last; None: all. Raises KfbenchError, OSError, ArrowException."""
+def read(path: str, columns: Columns, groups: tuple[int, int] | None) -> Iterator[RowRun]:
+    """Yield the rows of a file. groups: the first row group and the end; None: all.
+
+    Raises KfbenchError, OSError, ArrowException.
+    """
     # Buffered and not read ahead: a row group may be larger than memory.
     with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-        there = file.schema_arrow.names
-        check_columns(columns, there)
-        wanted = columns.names if columns.value is not None else there
+        names = file.schema_arrow.names
+        check_columns(columns, names)
+        wanted = columns.names if columns.value is not None else names
         first, end = groups or (0, file.num_row_groups)
         row = 1 + sum(file.metadata.row_group(i).num_rows for i in range(first))
         for i in range(first, end):
@@ -57,21 +62,21 @@ def read(path: str, columns: Columns, groups: tuple[int, int] | None) -> Iterato
 
 def _row_group(
     path: str, file: pq.ParquetFile, i: int, wanted: list[str], columns: Columns, row: int
-) -> Iterator[Read]:
+) -> Iterator[RowRun]:
     group = file.metadata.row_group(i)
     size_bytes, rows, done = _group_bytes(group), group.num_rows, 0
     try:
         at_once = _rows_at_once(group, wanted, path)
         batches = file.iter_batches(at_once, row_groups=[i], columns=wanted, use_threads=False)
-        for batch in _gathered(batches):
+        for batch in _merge_small(batches):
             end = done + batch.num_rows
             numbers = np.arange(row + done, row + end)
-            yield from reads(batch, numbers, columns, share(size_bytes, end, rows) - share(size_bytes, done, rows))
+            yield from row_runs(batch, numbers, columns, share(size_bytes, end, rows) - share(size_bytes, done, rows))
             done = end
     except (pa.ArrowException, OSError) as error:
         lost_bytes = size_bytes - share(size_bytes, done, rows)
         promise = f"{first_line(error)} ({rows - done:,} rows)"
-        yield lost([Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise)])
+        yield damage_only([Damage(position=row + done, size_bytes=lost_bytes, field=f"row group {i}", promise=promise)])
 
 
 def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:
@@ -83,20 +88,22 @@ def _rows_at_once(group: Any, wanted: Sequence[str], path: str) -> int:
 
 
 def _entry_bytes(column: Any, path: str) -> int:
-    """What an entry of a column's dictionary may take: its page, uncompressed, or where that cannot be told the whole
-    column. Without a dictionary, rows take in memory what they take there."""
+    """Return the most bytes that one entry of a column's dictionary may take; 0: the column has no dictionary.
+
+    That is the dictionary's page, uncompressed. If the page cannot be read, it is the whole column.
+    """
     if not column.has_dictionary_page:
         return 0
     with Path(path).open("rb") as file:
         file.seek(column.dictionary_page_offset)
         start = file.read(PAGE_START)
-    told = _page_bytes(start)
-    whole = int(column.total_uncompressed_size)
-    return whole if told is None else min(told, whole)
+    page_bytes = _page_bytes(start)
+    column_bytes = int(column.total_uncompressed_size)
+    return column_bytes if page_bytes is None else min(page_bytes, column_bytes)
 
 
 def _page_bytes(start: bytes) -> int | None:
-    """The uncompressed size in a page's header (parquet.thrift's PageHeader); None: it is not one."""
+    """Return the uncompressed size in a dictionary page's header (parquet.thrift's PageHeader); None: no such one."""
     found = PAGE_HEADER.match(start)
     if found is None:
         return None
@@ -105,19 +112,19 @@ def _page_bytes(start: bytes) -> int | None:
     return size_bytes if kind == DICTIONARY_PAGE and size_bytes >= 0 else None
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Small batches as larger ones, so that what is done for each is worth it."""
+def _merge_small(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Merge small batches to about CHUNK_BYTES / 4, so that the cost per batch stays small."""
     held: list[pa.RecordBatch] = []
     held_bytes = 0
     for batch in batches:
         held.append(batch)
         held_bytes += batch.nbytes
         if held_bytes >= CHUNK_BYTES // 4:
-            yield _one(held)
+            yield _concatenated(held)
             held, held_bytes = [], 0
     if held:
-        yield _one(held)
+        yield _concatenated(held)
 
 
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)  # one batch is not copied

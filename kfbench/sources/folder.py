@@ -1,6 +1,6 @@
-"""A folder and all below it, while a broker may write to it: its files, and what of it is not looked at.
+"""The files of a folder and of all folders below it, while a broker may write to them; and what is skipped.
 
-Links are not followed, to files as little as to folders: what they lead to would be there twice, or without an end.
+Links are not followed, neither to files nor to folders: their targets could appear twice, or form a circle.
 """
 
 import os
@@ -27,8 +27,10 @@ class File(NamedTuple):
 def walk(
     root: Path, holds_records: Callable[[Path], bool], left_out: Callable[[str], str | None] = lambda _: None
 ) -> Iterator[File | Skipped]:
-    """In the order of the names. holds_records: whether a file does, by its path; left_out: why a folder is not looked
-    into, by its name."""
+    """Yield files and skipped entries in the order of their names.
+
+    holds_records: True for a path whose file has records. left_out: the reason to skip a folder of this name, or None.
+    """
 
     def below(folder: Path) -> Iterator[File | Skipped]:
         try:
@@ -59,7 +61,7 @@ def walk(
 
 
 def unreadable(path: Path, error: Exception, size_bytes: int = 0) -> Skipped:
-    """Why it is not read. What is there no more held nothing that is missing now."""
+    """Return a skipped entry for a path that cannot be read. A path that no longer exists counts as no data."""
     if not os.path.lexists(path):
         return Skipped(path=os.fspath(path), size_bytes=0, reason=GONE)
     reason = (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path}: ")
@@ -79,7 +81,7 @@ def _link(path: Path, root: Path, holds_records: Callable[[Path], bool]) -> Skip
 
 
 def _bytes_below(folder: Path) -> int:
-    """Of all files, as far as they can be seen."""
+    """Return the bytes of all files in a folder and below it; files that cannot be seen count 0."""
     size_bytes = 0
     for parent, _, names in os.walk(folder):
         for name in names:

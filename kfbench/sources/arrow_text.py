@@ -20,7 +20,7 @@ CONTROL: Final = r"[\x00-\x1f]"
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Text, or bytes that may be text."""
+    """Return True for text, and for bytes, which may be text."""
     types = pa.types
     return any(
         is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
@@ -28,7 +28,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def plain(array: Array) -> Array:
-    """Without a dictionary, a view or a fixed size, which few kernels know."""
+    """Return the same items without dictionary, view or fixed size: few of Arrow's kernels take these."""
     types, kind = pa.types, array.type
     if types.is_dictionary(kind):
         return plain(array.dictionary_decode())
@@ -42,67 +42,67 @@ def plain(array: Array) -> Array:
 
 
 def entries_of(array: Array) -> Array:
-    """A map as list<struct<key, value>>."""
+    """Return a map as list<struct<key, value>>."""
     kind = array.type
     entry = pa.struct([pa.field("key", kind.key_type), pa.field("value", kind.item_type)])
     return array.cast(pa.list_(pa.field("entries", entry)))
 
 
-def text_of(array: Array, what: str) -> Array:
-    """Binary and text as they are; a number, a truth value, a date: its text; a list, a struct, a map: JSON."""
+def text_of(array: Array, place: str) -> Array:
+    """Return binary and text as they are; numbers, booleans and dates as text; lists, structs and maps as JSON."""
     kind = array.type
     if is_text(kind):
         return array
     if pa.types.is_null(kind):
         return array.cast(pa.large_binary())
     if pa.types.is_nested(kind):
-        return pc.if_else(array.is_valid(), json_of(array, what), None)
-    return _scalars(array, what)
+        return pc.if_else(array.is_valid(), json_of(array, place), None)
+    return _scalars(array, place)
 
 
-def json_of(array: Array, what: str) -> Array:
-    """large_string[n]; null is `null`. Raises InvalidRecords, with `what` it is, for bytes, which JSON cannot hold."""
-    return _json(plain(array), what).fill_null("null")
+def json_of(array: Array, place: str) -> Array:
+    """Return large_string[n], where null is `null`. Raise InvalidRecords, with `place`, for bytes: JSON has none."""
+    return _json(plain(array), place).fill_null("null")
 
 
-def together(*parts: Array | str) -> Array:
-    """The parts of each item in one text; null where one of them is."""
+def join_parts(*parts: Array | str) -> Array:
+    """Join the parts of each item; null where one part is null."""
     return pc.binary_join_element_wise(
         *(pa.scalar(part, TEXT) if isinstance(part, str) else part for part in (*parts, ""))
     )
 
 
-def _json(array: Array, what: str) -> Array:
+def _json(array: Array, place: str) -> Array:
     types, kind = pa.types, array.type
     if types.is_null(kind):
         return array.cast(TEXT)
     if types.is_string(kind) or types.is_large_string(kind):
         return _quoted(array.cast(TEXT))
     if types.is_struct(kind):
-        return _object(array, what)
+        return _object(array, place)
     if types.is_map(kind):
         lists = entries_of(array)
         names, values = lists.flatten().flatten()
-        names = text_of(plain(names), what).cast(TEXT)
-        return _joined(lists, together(_quoted(names), ":", json_of(values, what)), "{", "}")
+        names = text_of(plain(names), place).cast(TEXT)
+        return _joined(lists, join_parts(_quoted(names), ":", json_of(values, place)), "{", "}")
     if types.is_list(kind) or types.is_large_list(kind):
-        return _joined(array, json_of(array.flatten(), what), "[", "]")
+        return _joined(array, json_of(array.flatten(), place), "[", "]")
     if types.is_binary(kind) or types.is_large_binary(kind):
-        raise InvalidRecords(f"{what}: JSON cannot hold {kind}: name one column as the value")
-    text = _scalars(array, what)
+        raise InvalidRecords(f"{place}: JSON cannot hold {kind}: name one column as the value")
+    text = _scalars(array, place)
     if types.is_floating(kind):
         return pc.if_else(pc.is_finite(array), text, None)
     is_number = types.is_integer(kind) or types.is_decimal(kind) or types.is_boolean(kind) or types.is_duration(kind)
-    return text if is_number else together('"', text, '"')
+    return text if is_number else join_parts('"', text, '"')
 
 
-def _scalars(array: Array, what: str) -> Array:
-    """Numbers, truth values, dates and times as text."""
+def _scalars(array: Array, place: str) -> Array:
+    """Return numbers, booleans, dates and times as text."""
     types, kind = pa.types, array.type
     if types.is_timestamp(kind):
         # Without its zone, so that it is printed in UTC.
         text = array.cast(pa.int64()).cast(pa.timestamp(kind.unit)).cast(TEXT)
-        return together(pc.replace_substring(text, " ", "T"), "Z" if kind.tz else "")
+        return join_parts(pc.replace_substring(text, " ", "T"), "Z" if kind.tz else "")
     if types.is_duration(kind):
         return array.cast(pa.int64()).cast(TEXT)
     if types.is_float16(kind):
@@ -110,27 +110,27 @@ def _scalars(array: Array, what: str) -> Array:
     try:
         return array.cast(TEXT)
     except pa.ArrowNotImplementedError:
-        raise InvalidRecords(f"{what}: {kind} has no text") from None
+        raise InvalidRecords(f"{place}: {kind} has no text") from None
 
 
-def _object(array: Array, what: str) -> Array:
+def _object(array: Array, place: str) -> Array:
     names = [field.name for field in array.type]
-    texts = [json_of(column, f"{what}: {name}") for name, column in zip(names, array.flatten(), strict=True)]
+    texts = [json_of(column, f"{place}: {name}") for name, column in zip(names, array.flatten(), strict=True)]
     return pc.if_else(array.is_valid(), objects(names, texts, len(array)), None)
 
 
 def objects(names: Sequence[str], texts: Sequence[Array], n: int) -> Array:
-    """An object of each row, large_string[n], from its values' JSON texts."""
+    """Return one JSON object per row, large_string[n]. texts: the JSON texts of each column."""
     if not names:
         return pa.repeat(pa.scalar("{}", TEXT), n)
     parts: list[Array | str] = []
     for i, (name, text) in enumerate(zip(names, texts, strict=True)):
         parts += [("," if i else "{") + json.dumps(name, ensure_ascii=False) + ":", text]
-    return together(*parts, "}")
+    return join_parts(*parts, "}")
 
 
 def cells_of(text: Array) -> Array:
-    """CSV cells as JSON: numbers, `true` and `false` as they stand, others as strings, null as `null`."""
+    """Return CSV cells as JSON: numbers, `true` and `false` as they stand, others as strings, null as `null`."""
     text = text.cast(TEXT)
     return pc.if_else(pc.match_substring_regex(text, CELL), text, _quoted(text)).fill_null("null")
 
@@ -139,7 +139,7 @@ def _joined(array: Array, items: Array, before: str, after: str) -> Array:
     counts = pc.list_value_length(array).fill_null(0).cast(pa.int64())
     bounds = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(counts)])
     text = pc.binary_join(pa.LargeListArray.from_arrays(bounds, items), pa.scalar(",", TEXT))
-    return pc.if_else(array.is_valid(), together(before, text, after), None)
+    return pc.if_else(array.is_valid(), join_parts(before, text, after), None)
 
 
 def _quoted(text: Array) -> Array:
@@ -147,4 +147,4 @@ def _quoted(text: Array) -> Array:
     if pc.any(pc.match_substring_regex(text, CONTROL)).as_py():
         for code in range(0x20):
             text = pc.replace_substring(text, chr(code), json.dumps(chr(code))[1:-1])
-    return together('"', text, '"')
+    return join_parts('"', text, '"')

@@ -1,4 +1,4 @@
-"""CSV: a first row of names, then cells. An empty cell is null, `""` is an empty text.
+"""CSV files: a first row of names, then cells. An empty cell is null, `""` is an empty text.
 
 In a whole row as JSON, cells that are JSON numbers, `true` or `false` stand as they are, all others are strings.
 """
@@ -18,16 +18,19 @@ import pyarrow.csv
 from kfbench.byte_strings import ByteStrings
 from kfbench.errors import InvalidRecords
 from kfbench.log.inspect import Damage
-from kfbench.sources._columns import Columns, check_columns
-from kfbench.sources._json import cells_of, objects
-from kfbench.sources._read import Read, lost, reads
-from kfbench.sources._text import TEXT_BYTES, Told, opened
+from kfbench.sources.arrow_text import cells_of, objects
+from kfbench.sources.columns import Columns, check_columns
+from kfbench.sources.row_runs import RowRun, damage_only, row_runs
+from kfbench.sources.text_file import TEXT_BYTES, BytesTaken, opened
 
-ANY_BYTES: Final = "latin-1"  # Arrow's CSV reader tells of a bad row in text only, whatever its bytes are
+ANY_BYTES: Final = "latin-1"  # Arrow reports a bad row as text; every byte is a character of latin-1
 
 
-def read(path: str, columns: Columns) -> Iterator[Read]:
-    """Raises KfbenchError for a column that is not there and for a row without an end, OSError, ArrowException."""
+def read(path: str, columns: Columns) -> Iterator[RowRun]:
+    """Yield the rows of a file.
+
+    Raises KfbenchError for a missing column and for a row without end; OSError; ArrowException.
+    """
     refused = list[Any]()
 
     def refuse(row: Any) -> str:
@@ -35,14 +38,14 @@ def read(path: str, columns: Columns) -> Iterator[Read]:
         return "skip"
 
     separator = "\t" if ".tsv" in Path(path).name.lower() else ","
-    there = _names(path, separator)
-    check_columns(columns, there)
-    wanted = columns.names if columns.value is not None else there
+    names = _column_names(path, separator)
+    check_columns(columns, names)
+    wanted = columns.names if columns.value is not None else names
     parsing = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=refuse)
     reading = pa.csv.ReadOptions(
-        block_size=TEXT_BYTES, use_threads=False, column_names=there, skip_rows_after_names=1, encoding=ANY_BYTES
+        block_size=TEXT_BYTES, use_threads=False, column_names=names, skip_rows_after_names=1, encoding=ANY_BYTES
     )
-    # As bytes: what a cell is shows cell by cell, and is not guessed from the first rows.
+    # Cells stay bytes: Arrow would guess a column's type from its first rows.
     converting = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(wanted, pa.large_binary()),
         include_columns=wanted,
@@ -51,8 +54,8 @@ def read(path: str, columns: Columns) -> Iterator[Read]:
         quoted_strings_can_be_null=False,
     )
     row, at, others = 1, 0, list[Any]()
-    with opened(path) as (stream, told):
-        source = _Blocks(stream, told)
+    with opened(path) as (stream, bytes_taken):
+        source = _Blocks(stream, bytes_taken)
         reader = pa.csv.open_csv(source, reading, parsing, converting)
         while True:
             try:
@@ -64,7 +67,7 @@ def read(path: str, columns: Columns) -> Iterator[Read]:
                     raise
                 promise = f"row {row:,} has no end within {TEXT_BYTES >> 20} MiB: is a quote left open?"
                 raise InvalidRecords(promise) from None
-            # Arrow reads ahead: some of these may be rows of the batch to come.
+            # Arrow reads ahead: some refused rows may belong to the next batch.
             known = len(others)
             while refused:
                 others.append(refused.pop(0))
@@ -76,18 +79,18 @@ def read(path: str, columns: Columns) -> Iterator[Read]:
             row = int(numbers[-1]) + 1 if len(numbers) else row
             passed = [each for each in others if not batch.num_columns or _number(each) < row]
             others = others[len(passed) :]
-            damage = [_of_other_width(each) for each in passed]
+            damage = [_width_damage(each) for each in passed]
             if not batch.num_columns:
-                yield lost(damage, left_bytes)
+                yield damage_only(damage, left_bytes)
                 if source.error:
                     raise source.error
                 return
-            for i, each in enumerate(reads(_as_they_were(batch), numbers, columns, left_bytes, _rows_as_json)):
+            for i, each in enumerate(row_runs(_restore_bytes(batch), numbers, columns, left_bytes, _rows_as_json)):
                 yield each if i else each._replace(damage=(*damage, *each.damage))
 
 
-def _names(path: str, separator: str) -> list[str]:
-    """Of the columns: the first row. Raises InvalidRecords."""
+def _column_names(path: str, separator: str) -> list[str]:
+    """Return the cells of the first row. Raises InvalidRecords."""
     with opened(path) as (stream, _):
         text = stream.read(TEXT_BYTES).decode("utf-8-sig", errors="replace")
     try:
@@ -96,8 +99,8 @@ def _names(path: str, separator: str) -> list[str]:
         raise InvalidRecords("no header, which is the first row of a CSV file") from None
 
 
-def _as_they_were(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Cells that came through ANY_BYTES: each byte from 0x80 on is two of UTF-8."""
+def _restore_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return cells with their own bytes: reading as ANY_BYTES turned each byte from 0x80 on into two bytes of UTF-8."""
     return pa.RecordBatch.from_arrays([_bytes_of(column) for column in batch.columns], batch.schema.names)
 
 
@@ -116,10 +119,13 @@ def _bytes_of(column: Any) -> Any:
 
 
 class _Blocks(RawIOBase):
-    """A file that ends where it cannot be read: Arrow, which reads ahead, would lose what it has not parsed yet."""
+    """A file that ends where it cannot be read, and keeps the error.
 
-    def __init__(self, stream: pa.NativeFile, told: Told) -> None:
-        self._stream, self._told = stream, told
+    Arrow reads ahead. An exception would lose the rows that it has read and not parsed yet.
+    """
+
+    def __init__(self, stream: pa.NativeFile, bytes_taken: BytesTaken) -> None:
+        self._stream, self._bytes_taken = stream, bytes_taken
         self._ends: deque[int] = deque()
         self.error: Exception | None = None
 
@@ -132,11 +138,11 @@ class _Blocks(RawIOBase):
         except (OSError, ValueError, pa.ArrowException) as error:
             self.error, data = error, b""
         is_first = not self._ends
-        self._ends.append(self._told(0))
+        self._ends.append(self._bytes_taken(0))
         return data.removeprefix(BOM_UTF8) if is_first else data
 
     def end(self) -> int:
-        """Of a block after the other, where it ends in the file; at last that of the last."""
+        """Return where the next block ends in the file; for the last block, again and again."""
         return self._ends.popleft() if len(self._ends) > 1 else self._ends[0]
 
 
@@ -148,7 +154,7 @@ def _size_bytes(row: Any) -> int:
     return len(row.text) + 1
 
 
-def _of_other_width(row: Any) -> Damage:
+def _width_damage(row: Any) -> Damage:
     return Damage(
         position=_number(row),
         size_bytes=_size_bytes(row),

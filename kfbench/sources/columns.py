@@ -1,0 +1,181 @@
+"""Columns of a table as the parts of records: keys, values, times, headers, partitions.
+
+Keys, values and header values: binary and text as they stand, without a copy; a number, a boolean or a date as text; a
+list, a struct or a map as JSON. Times and partitions: see `time_columns`. Headers: see `header_columns`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int64
+from kfbench.byte_strings import ByteStrings
+from kfbench.errors import InvalidRecords
+from kfbench.layouts import NO_TIMESTAMP
+from kfbench.records import Records, Shapes
+from kfbench.sources.arrow_text import json_of, plain, text_of
+from kfbench.sources.header_columns import Headers, headers_of, no_headers
+from kfbench.sources.time_columns import integers_of, times_of
+
+Array: TypeAlias = Any  # pa.Array, whose kernels are not typed
+SHOWN_CHARACTERS: Final = 60
+ONE_PARTITION: Final = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The column of each part of a record. value None: the whole row as JSON. Others None: records have none.
+
+    Without `timestamp`, records have no time (-1). Without `partition`, all rows of a file are one partition.
+    """
+
+    key: str | None = None
+    value: str | None = None
+    timestamp: str | None = None
+    headers: str | None = None
+    partition: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to read, each once."""
+        return list(dict.fromkeys(name for field in fields(self) if (name := getattr(self, field.name)) is not None))
+
+    @property
+    def words(self) -> str:
+        """The part of a record that each column becomes, and what stands in for the parts without a column."""
+        absent = {
+            "key": "none",
+            "value": "the whole row as JSON",
+            "timestamp": "none: all records at once, so that batches fill up",
+            "headers": "none",
+            "partition": "one for each file",
+        }
+        named = {part: f"column `{getattr(self, part)}`" for part in absent if getattr(self, part) is not None}
+        return "; ".join(f"{part}: {named.get(part, without)}" for part, without in absent.items())
+
+
+class Fault(NamedTuple):
+    """Rows that make no record, all for the same reason. row: the first of them, counted from 0; rows: how many."""
+
+    row: int
+    rows: int
+    field: str
+    promise: str
+
+
+class Parts(NamedTuple):
+    """Cells of rows, by the part of a record that they become. None: the table has no such column."""
+
+    value: ByteStrings
+    key: ByteStrings | None
+    timestamp: Array | None
+    headers: Array | None
+    partition: Array | None
+
+
+class Rows(NamedTuple):
+    """Records of the sound rows, their partitions int32[n], and the faults of the other rows."""
+
+    records: Records
+    partitions: NDArray[np.int32]
+    faults: list[Fault]
+
+
+def rows_as_json(batch: pa.RecordBatch) -> Array:
+    """Return each row as a JSON object, large_string[n]."""
+    return json_of(batch.to_struct_array(), "the whole row as a value")
+
+
+def parts_of(
+    batch: pa.RecordBatch, columns: Columns, as_json: Callable[[pa.RecordBatch], Array] = rows_as_json
+) -> Parts:
+    """Return the cells of rows. as_json: turns whole rows into values. Raises InvalidRecords for other types."""
+
+    def column(name: str | None) -> Array | None:
+        return None if name is None else plain(batch.column(name))
+
+    def texts(name: str) -> ByteStrings:
+        return ByteStrings.from_arrow(name, text_of(column(name), f"column `{name}`"))
+
+    return Parts(
+        value=ByteStrings.from_arrow("value", as_json(batch)) if columns.value is None else texts(columns.value),
+        key=None if columns.key is None else texts(columns.key),
+        timestamp=column(columns.timestamp),
+        headers=column(columns.headers),
+        partition=column(columns.partition),
+    )
+
+
+def check_columns(columns: Columns, table_names: Sequence[str]) -> None:
+    """Raise InvalidRecords for a column that the table does not have, or has twice."""
+    for name in columns.names:
+        if table_names.count(name) != 1:
+            problem = "several columns" if name in table_names else "no column"
+            raise InvalidRecords(f"{problem} `{name}` (columns: {', '.join(table_names)})")
+
+
+def rows_of(parts: Parts, columns: Columns) -> Rows:
+    """Return the rows that make a record. A row whose time, headers or partition cannot be read is a fault."""
+    n = len(parts.value.lengths)
+    is_sound, faults = np.ones(n, np.bool_), []
+    times_ms = np.full(n, NO_TIMESTAMP, np.int64)
+    partitions = np.full(n, ONE_PARTITION, np.int64)
+
+    def leave_out(name: str | None, array: Array, is_bad: NDArray[np.bool_], wanted: str) -> None:
+        is_fresh = is_bad & is_sound
+        if is_fresh.any():
+            first = int(np.argmax(is_fresh))
+            promise = f"{_shown(array[first])} is no {wanted}"
+            faults.append(Fault(first, int(is_fresh.sum()), f"column `{name}`", promise))
+            is_sound[is_fresh] = False
+
+    if parts.timestamp is not None:
+        times_ms, is_bad = times_of(parts.timestamp, f"column `{columns.timestamp}`")
+        leave_out(columns.timestamp, parts.timestamp, is_bad, "time: milliseconds or ISO 8601, not before 1970")
+    if parts.partition is not None:
+        partitions, is_bad = integers_of(parts.partition, f"column `{columns.partition}`")
+        is_bad |= (partitions < 0) | (partitions > np.iinfo(np.int32).max)
+        leave_out(columns.partition, parts.partition, is_bad, "partition: a number from 0 to 2**31 - 1")
+    headers = no_headers(n)
+    if parts.headers is not None:
+        headers, is_bad = headers_of(parts.headers, f"column `{columns.headers}`")
+        leave_out(columns.headers, parts.headers, is_bad, "JSON object of headers, or list of {key, value}")
+    records = _records(parts.value, ByteStrings.nulls(n) if parts.key is None else parts.key, times_ms, headers)
+    kept = np.flatnonzero(is_sound)
+    if len(kept) < n:
+        records, partitions = records.take(kept), partitions[kept]
+    return Rows(records, partitions.astype(np.int32), faults)
+
+
+def _records(value: ByteStrings, key: ByteStrings, times_ms: Int64, headers: Headers) -> Records:
+    return Records(
+        shapes=Shapes(
+            timestamps_ms=times_ms,
+            offsets=np.arange(len(times_ms)),
+            key_lengths=key.lengths,
+            value_lengths=value.lengths,
+            header_bounds=headers.bounds,
+            header_key_lengths=headers.names.lengths,
+            header_value_lengths=headers.contents.lengths,
+        ),
+        key_data=key.data,
+        key_starts=key.starts,
+        value_data=value.data,
+        value_starts=value.starts,
+        header_key_data=headers.names.data,
+        header_key_starts=headers.names.starts,
+        header_value_data=headers.contents.data,
+        header_value_starts=headers.contents.starts,
+    )
+
+
+def _shown(scalar: Any) -> str:
+    """Return a cell for a message, at most SHOWN_CHARACTERS of it."""
+    cell = scalar.as_py()
+    cell = cell.decode(errors="replace") if isinstance(cell, bytes) else cell
+    text = "null" if cell is None else repr(cell)
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
