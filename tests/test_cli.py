@@ -33,7 +33,6 @@ from kfbench.sweep.host import compiling
 from kfbench.sweep.run import cell, estimate
 from kfbench.whatif import ask as asking
 from kfbench.whatif.compiling import compile_for_what_if
-from kfbench.whatif.page import _notes as notes
 from kfbench.workloads import WORKLOADS, catalogue
 from tests.runs import MANIFEST, stored, without_progress
 from tests.vectors import write_vectors
@@ -428,7 +427,7 @@ def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:
     assert whole["payload_bytes"] == 2 + len(
         '{"id":7,"at":"2026-01-02","v":"x"}{"id":8,"at":"2026-01-02T00:00:01Z","v":"yz"}'
     )
-    assert any("value: the whole row as JSON; timestamp: column `at`" in note for note in notes(whole))
+    assert "value: the whole row as JSON; timestamp: column `at`" in whole["rows_as_records"]
     assert "by --linger-ms and --batch-size" in kfbench("what-if", table, *columns).refused()
     assert "--value-json: not together with --value" in kfbench(
         "what-if", table, *asked, "--value", "v", "--value-json"
@@ -468,7 +467,7 @@ def test_what_if_of_a_folder_leaves_out_what_lies_beside_its_segments(kfbench: R
     (segment.parent / f"{segment.name}.json").write_text('{"offset": 0}\n')
     done = kfbench("what-if", segment.parent, "--format", "v2", "--codec", "none")
     assert (done.status, done.err) == (0, "")
-    assert "not looked at: tables beside segments, to be given by name: 1 (14 bytes)" in done.out
+    assert "Not looked at: tables beside segments, to be given by name: 1 (14 bytes)" in done.out
 
 
 def test_what_if_assumes_what_it_says_it_does() -> None:

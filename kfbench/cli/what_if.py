@@ -168,7 +168,7 @@ def what_if(
     if out is not None:
         from kfbench.whatif.page import publish
 
-        complain(f"the report is {publish(answer.to_dict(), out)}")
+        complain(f"the report is {publish(answer, out)}")
     unread = [f"{each.path}: {each.reason}" for each in answer.skipped if each.is_data]
     fail_on_damage(answer.sources, unread)
 

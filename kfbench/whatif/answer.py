@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from kfbench.formats import BASE_FORMAT, PROPOSED, SHIPPED
 from kfbench.migration.bills import Prices, Traffic
@@ -13,13 +13,18 @@ from kfbench.whatif.month import Month, Rate, month
 from kfbench.whatif.rebatch import Batching
 from kfbench.whatif.source import Source, saving
 
+# Groups of formats in the headline, in their order.
+TODAY: Final = "today"
+PROPOSALS: Final = "proposed"
+OWN: Final = "own"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """The bytes of all sound batches in one format under one codec; batching None: as recorded.
+    """The bytes of all sound batches in one format under one codec. batching None: batches as recorded.
 
-    size_bytes None: nothing was drawn that tells. error_bytes: the standard error of an estimate from a sample; 0:
-    exact; None: the sample is too small to tell.
+    size_bytes None: no stretch was drawn, so there is no estimate. error_bytes: the standard error of an estimate; 0:
+    the size is exact; None: one stretch alone has no standard error.
     """
 
     format: str
@@ -34,7 +39,7 @@ class Arm:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What went through the codecs: plain bytes in v2, of how many; `share` was asked for."""
+    """The bytes of plain v2 that went through the codecs, of all there are. share: as asked for."""
 
     share: float
     seed: int
@@ -42,15 +47,20 @@ class Sample:
     of_bytes: int
     stretches: int
 
+    @property
+    def is_partial(self) -> bool:
+        return self.plain_bytes < self.of_bytes
+
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
     """The bytes now and in every format and codec.
 
-    breakdown: format -> {field: bytes}, uncompressed, batches as recorded; losses: format -> {what it cannot carry: how
-    many}; illegal: the pairs of format and codec that were asked for and that no Kafka version has. rebatched: the same
-    records in other batches. overhead: records a batch -> {format: bytes a record beside the payload}. rate None: the
-    log does not say, and nobody did.
+    arms: batches as recorded. rebatched: the same records in other batches. breakdown: format -> {field: bytes}, no
+    codec, batches as recorded. losses: format -> {what it cannot carry: count}. illegal: pairs of format and codec that
+    were asked for and that no Kafka version has. overhead: records per batch -> {format: bytes per record beside the
+    payload}. sent_records: all but control records. uniform_records: those in break_even and overhead. rate None:
+    neither the log nor the user gives one. columns: of tables.
     """
 
     sources: tuple[Source, ...]
@@ -67,58 +77,62 @@ class WhatIf:
     rate: Rate | None
     traffic: Traffic
     prices: Prices
-    sent_records: int  # by clients: all but control records
-    uniform_records: int  # of these, what break_even and overhead are of
-    columns: Columns | None = None  # of tables
+    sent_records: int
+    uniform_records: int
+    columns: Columns | None = None
 
-    def smallest(self, arms: Iterable[Arm], formats: Container[str]) -> Arm | None:
-        """Of these formats, as far as they lose nothing."""
-        of = [
+    @property
+    def recoded(self) -> tuple[str, ...]:
+        """The formats that were tried with codecs in other batches; all of them, if only "none" was asked for."""
+        with_codec = tuple(dict.fromkeys(arm.format for arm in self.rebatched if arm.codec != "none"))
+        return with_codec or tuple(dict.fromkeys(arm.format for arm in self.rebatched))
+
+    @property
+    def headline(self) -> dict[str, tuple[Arm, ...]]:
+        """The arms with the fewest bytes per group of formats: in batches as recorded, then in others.
+
+        In other batches only `recoded` formats compete: without a codec, a format would be compared with others under
+        theirs.
+        """
+        others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
+        groups = {TODAY: {BASE_FORMAT}, PROPOSALS: PROPOSED, OWN: self.breakdown.keys() - SHIPPED - PROPOSED}
+        smallest = {group: [self._smallest(arms, of) for arms in (self.arms, others)] for group, of in groups.items()}
+        return {group: tuple(arm for arm in arms if arm is not None) for group, arms in smallest.items()}
+
+    def _smallest(self, arms: Iterable[Arm], formats: Container[str]) -> Arm | None:
+        """Return the smallest arm of these formats. Formats that lose something do not compete, except the base."""
+        competing = [
             arm
             for arm in arms
             if arm.size_bytes is not None
             and arm.format in formats
             and (arm.format == BASE_FORMAT or not self.losses[arm.format])
         ]
-        return min(of, key=lambda arm: arm.size_bytes or 0, default=None)
-
-    @property
-    def recoded(self) -> tuple[str, ...]:
-        """The formats that were tried with codecs in other batches, too; all, where no codec was."""
-        formats = dict.fromkeys(arm.format for arm in self.rebatched)
-        return tuple(dict.fromkeys(arm.format for arm in self.rebatched if arm.codec != "none") or formats)
-
-    @property
-    def headline(self) -> dict[str, tuple[Arm, ...]]:
-        """today, proposed, own -> what takes the fewest bytes: batches as recorded, then others.
-
-        In other batches of the formats that were tried with codecs there: without one, a format would be held against
-        others with theirs.
-        """
-        others = [arm for arm in self.rebatched if arm.format in self.recoded and arm.batching != self.assumed]
-        formats = {arm.format for arm in self.arms}
-        groups = {"today": {BASE_FORMAT}, "proposed": PROPOSED, "own": formats - SHIPPED - PROPOSED}
-        found = {name: [self.smallest(arms, of) for arms in (self.arms, others)] for name, of in groups.items()}
-        return {name: tuple(arm for arm in each if arm is not None) for name, each in found.items()}
+        return min(competing, key=lambda arm: arm.size_bytes or 0, default=None)
 
     @property
     def now_bytes(self) -> int:
-        """What could be read, as it lies there."""
+        """The bytes that could be read, as they are stored."""
         return sum(source.sound_bytes for source in self.sources)
 
     @property
     def base_bytes(self) -> int:
-        """What savings are shares of: the bytes now. Of sources that are no log: plain v2's, in the batches assumed."""
+        """The bytes that savings are shares of: those now. Of sources without batches: plain v2 in the assumed ones."""
         return sum(source.base_bytes for source in self.sources)
 
     @property
     def base_words(self) -> str:
-        """What base_bytes are of."""
+        """A description of `base_bytes`, to follow "the 1,000 bytes"."""
         if self.assumed is None:
             return "now"
         if all(source.is_assumed for source in self.sources if source.records):
             return f"of plain {BASE_FORMAT}"
         return f"now, of plain {BASE_FORMAT} where there are no batches"
+
+    @property
+    def batches_words(self) -> str:
+        """The batches that `arms` are in."""
+        return "batches as recorded" if self.assumed is None else self.assumed.words
 
     @property
     def assumed_of(self) -> tuple[str, ...]:
@@ -135,42 +149,62 @@ class WhatIf:
 
     @property
     def data_bytes(self) -> int:
-        """All bytes of the parts, read or not."""
+        """All bytes of the sources, read or not."""
         return sum(max(source.size_bytes, source.sound_bytes) for source in self.sources) + sum(
             each.size_bytes for each in self.skipped if each.is_data
         )
 
     @property
     def lost_bytes(self) -> int:
-        """Of data_bytes: damaged, cut off, unreadable."""
+        """The part of `data_bytes` that is damaged, cut off or unreadable."""
         return self.data_bytes - self.now_bytes
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """By `Source.stream`."""
+        """The distinct `Source.stream`."""
         return tuple(dict.fromkeys(source.stream for source in self.sources))
 
     def size(self, format_name: str, codec: str) -> int | None:
-        """The bytes of one arm as recorded; None where the format has no such codec."""
+        """Return the bytes of one arm as recorded; None where the format has no such codec."""
         return next((arm.size_bytes for arm in self.arms if (arm.format, arm.codec) == (format_name, codec)), None)
 
     def payload_of(self, name: str) -> int:
-        """The payload that a format carries."""
+        """Return the payload bytes that a format carries."""
         return sum(self.breakdown[name].get(part, 0) for part in PAYLOAD)
 
-    def leaves_out(self, name: str) -> bool:
-        """Whether the format cannot carry a part of the payload that is there."""
-        return "headers" in self.losses[name]
+    @property
+    def without_headers(self) -> list[str]:
+        """The formats that cannot carry the headers of these records."""
+        return [name for name in self.breakdown if "headers" in self.losses[name]]
+
+    def saving(self, arm: Arm) -> float | None:
+        """Return the saved share of `base_bytes`; below 0: it takes more."""
+        return None if arm.size_bytes is None else saving(arm.size_bytes, self.base_bytes)
+
+    def saving_against_v2(self, arm: Arm) -> float | None:
+        """Return the saved share of what v2 takes under the same codec in the same batches."""
+        place = (BASE_FORMAT, arm.codec, arm.batching)
+        arms = self.rebatched if arm.batching else self.arms
+        base = next((each.size_bytes for each in arms if (each.format, each.codec, each.batching) == place), None)
+        return None if arm.size_bytes is None or base is None else saving(arm.size_bytes, base)
 
     def month(self, size_bytes: int | None = None) -> Month | None:
-        """A month of the log, if all of it took size_bytes; None: as base_bytes are."""
+        """Return a month of the log if all of it took size_bytes; None: `base_bytes`."""
         if self.rate is None:
             return None
         share = 1.0 if size_bytes is None else size_bytes / self.base_bytes
         return month(self.rate.bytes_a_day * share, self.traffic, self.prices)
 
+    def month_of(self, arm: Arm) -> Month | None:
+        return None if arm.size_bytes is None else self.month(arm.size_bytes)
+
+    def dollars_saved(self, arm: Arm) -> float | None:
+        """Return the US$ saved per month; below 0: it costs more."""
+        of_arm, now = self.month_of(arm), self.month()
+        return None if of_arm is None or now is None else now.total - of_arm.total
+
     def to_dict(self) -> dict[str, Any]:
-        """Savings are shares of the bytes now, and of v2's under the same codec; below 0: it takes more."""
+        """Return plain values for --json. Savings are shares of the bytes now, and of v2's under the same codec."""
         return {
             "sources": [
                 asdict(source) | {"damage": [asdict(each) for each in source.damage]} for source in self.sources
@@ -191,40 +225,30 @@ class WhatIf:
             "columns": None if self.columns is None else asdict(self.columns),
             "rows_as_records": None if self.columns is None else self.columns.words,
             "sample": None if self.sample is None else asdict(self.sample),
-            "headline": {
-                name: [self._arm(arm, self.rebatched if arm.batching else self.arms) for arm in each]
-                for name, each in self.headline.items()
-            },
-            "sizes": [self._arm(arm, self.arms) for arm in self.arms],
-            "rebatched": [self._arm(arm, self.rebatched) for arm in self.rebatched],
+            "headline": {group: [self._arm(arm) for arm in arms] for group, arms in self.headline.items()},
+            "sizes": [self._arm(arm) for arm in self.arms],
+            "rebatched": [self._arm(arm) for arm in self.rebatched],
             "illegal": [{"format": name, "codec": codec} for name, codec in self.illegal],
             "losses": {name: dict(losses) for name, losses in self.losses.items()},
             "breakdown": {name: dict(parts) for name, parts in self.breakdown.items()},
-            "payload_left_out": [name for name in self.breakdown if self.leaves_out(name)],
+            "payload_left_out": self.without_headers,
             "break_even": [asdict(each) for each in self.break_even],
             "overhead_a_record": {str(level): dict(each) for level, each in self.overhead.items()},
-            "rate": None if self.rate is None else _rate(self.rate),
+            "rate": None
+            if self.rate is None
+            else asdict(self.rate) | {"streams": [asdict(each) for each in self.rate.streams]},
             "traffic": {name: getattr(self.traffic, name) for name in ("fan_out", "replication", "retention_days")},
             "prices": {name: getattr(self.prices, name) for name in ("storage_gb_month", "network_gb")},
             "month_now": _month(self.month()),
         }
 
-    def _arm(self, arm: Arm, others: Iterable[Arm]) -> dict[str, Any]:
-        base = next(
-            (o for o in others if (o.format, o.codec, o.batching) == (BASE_FORMAT, arm.codec, arm.batching)), None
-        )
-        size, against = arm.size_bytes, None if base is None else base.size_bytes
-        of_month, now = None if size is None else self.month(size), self.month()
+    def _arm(self, arm: Arm) -> dict[str, Any]:
         return asdict(arm) | {
-            "saving": None if size is None else saving(size, self.base_bytes),
-            "saving_against_v2": None if size is None or against is None else saving(size, against),
-            "month": _month(of_month),
-            "saving_a_month": None if of_month is None or now is None else now.total - of_month.total,
+            "saving": self.saving(arm),
+            "saving_against_v2": self.saving_against_v2(arm),
+            "month": _month(self.month_of(arm)),
+            "saving_a_month": self.dollars_saved(arm),
         }
-
-
-def _rate(rate: Rate) -> dict[str, Any]:
-    return asdict(rate) | {"streams": [asdict(each) for each in rate.streams]}
 
 
 def _month(found: Month | None) -> dict[str, float] | None:

@@ -1,4 +1,4 @@
-"""What a month of one's own log costs in storage and network, and what fewer bytes would save of it."""
+"""The cost of a month of a log in storage and network, from its rate in bytes per day."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from kfbench.whatif.source import Source
 
 DAY_MS: Final = 86_400_000
 DAY_S: Final = 86_400
-LEAST_SPAN_MS: Final = 60_000  # a topic whose times span less says nothing of a month
+LEAST_SPAN_MS: Final = 60_000  # a topic whose times span less gives no rate
 MB: Final = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """A topic, or a file or folder that stands for one: its bytes, and over which time they came.
+    """A topic, or a file or folder in its place: its bytes and the time in which they came.
 
-    first_ms, last_ms: all times there are; bulk_first_ms, bulk_last_ms: without those at the ends (`Times.bulk`), which
-    the rate is worked out from. strange: records whose time no clock shows.
+    first_ms, last_ms: of all records. bulk_first_ms, bulk_last_ms: without the ends (`Times.bulk`); the rate comes from
+    these. strange: records with a time that no clock shows.
     """
 
     name: str
@@ -36,11 +36,10 @@ class Stream:
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """Bytes a day before replication: as they lie now, or of plain v2 where the source has no batches. told_by: the
-    records' timestamps, or the user.
+    """Bytes per day before replication: as stored now, or of plain v2 where the source has no batches.
 
-    streams: what the timestamps say of each, the most bytes a day first. untold_bytes: of those that span less than
-    LEAST_SPAN_MS and are not in it.
+    told_by: the origin of the rate. streams: the most bytes per day first. untold_bytes: of streams that span less than
+    LEAST_SPAN_MS and are not in the rate.
     """
 
     bytes_a_day: float
@@ -51,7 +50,7 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class Month:
-    """A month of records in some format: bytes kept by all replicas, bytes in and out of brokers, dollars."""
+    """A month of a log: bytes kept by all replicas, bytes in and out of brokers, and their US$."""
 
     stored_bytes: float
     network_bytes: float
@@ -64,14 +63,16 @@ class Month:
 
 
 def rate_of(sources: Iterable[Source], times: Mapping[str, Times]) -> Rate | None:
-    """The sum over all streams: the bytes of each that are of its bulk, over the time of its bulk. None where none
-    spans LEAST_SPAN_MS. times: `Tally.times`."""
-    each: dict[str, list[Source]] = {}
+    """Sum the rates of all streams: the bytes of a stream's bulk over the time of its bulk.
+
+    None where no stream spans LEAST_SPAN_MS. times: `Tally.times`.
+    """
+    parts_by_stream: dict[str, list[Source]] = {}
     for source in sources:
         if source.first_ms >= 0:
-            each.setdefault(source.stream, []).append(source)
+            parts_by_stream.setdefault(source.stream, []).append(source)
     streams, untold_bytes = list[Stream](), 0
-    for name, parts in each.items():
+    for name, parts in parts_by_stream.items():
         size_bytes, bulk = sum(part.base_bytes for part in parts), times[name].bulk()
         if bulk is None or (span_ms := bulk.last_ms - bulk.first_ms) < LEAST_SPAN_MS:
             untold_bytes += size_bytes
@@ -99,15 +100,18 @@ def rate_of(sources: Iterable[Source], times: Mapping[str, Times]) -> Rate | Non
 
 
 def rate_of_user(rate_mb_s: float) -> Rate:
-    """rate_mb_s: 10**6 bytes a second. Raises InvalidConfig."""
+    """Return the rate that the user gives: rate_mb_s * 10**6 bytes per second. Raises InvalidConfig."""
     if not isfinite(rate_mb_s) or rate_mb_s <= 0:
         raise InvalidConfig(f"rate_mb_s: {rate_mb_s:g} is not above 0")
     return Rate(bytes_a_day=rate_mb_s * MB * DAY_S, told_by="user")
 
 
 def month(bytes_a_day: float, traffic: Traffic, prices: Prices) -> Month:
-    """As `broker.bills.load` counts: bytes in come from producers to leaders and from them to followers, bytes out go
-    to consumers and followers; each replica keeps what it gets for the retention."""
+    """Return a month's storage and network, counted as in `migration.bills.load`.
+
+    Bytes in go from producers to leaders and from leaders to followers. Bytes out go to consumers and followers. Each
+    replica keeps its bytes for the retention.
+    """
     produced = bytes_a_day * DAYS_A_MONTH
     copies = produced * (traffic.replication - 1)
     found = Load(

@@ -1,4 +1,4 @@
-"""One source of records as it is now: its bytes, batches, records, times and damage."""
+"""A source of records as it is now: its bytes, batches, records, times and damage."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SUMMED: Final = (*COUNTED, "size_bytes", "plain_bytes", "ahead")
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """One part as it is now. The result is about sound_bytes: the bytes that could be read.
+    """A part as it is now. The result is about sound_bytes, the bytes that could be read.
 
     payload_bytes: keys, values and headers. plain_bytes: plain v2 in these batches, or in assumed ones. first_ms,
     last_ms: earliest and latest time of a client, -1 without. kinds: "v2 lz4" -> batches. damage: places in the part's
@@ -70,7 +70,7 @@ class Source:
 
     @property
     def is_assumed(self) -> bool:
-        """Whether it has records but no batches."""
+        """Return True where the source has records but no batches."""
         return bool(self.records) and not self.kinds
 
     @property

@@ -1,4 +1,4 @@
-"""What a topic takes, worked out by Spark where its rows are read: a task a partition."""
+"""Tally a topic in Spark tasks, one per partition."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -26,10 +26,10 @@ def tally_topic(
     console: "Console | None" = None,
     archive: Path | None = None,
 ) -> tuple[Found, Question, Tally]:
-    """The partitions that were read, the question and the tally of all, its sources by partition.
+    """Return the partitions that were read, the question, and the tally of all with its sources by partition.
 
-    question_for: what to ask of partitions of these sizes. Raises InvalidConfig for a partition that the topic does not
-    have, MissingTool, SweepFailed.
+    question_for: the question for partitions of these sizes. Raises InvalidConfig for a partition that the topic does
+    not have, MissingTool, SweepFailed.
     """
     from kfbench.sweep.spark.topic import topic_mapped
 

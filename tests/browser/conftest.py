@@ -1,6 +1,5 @@
 """One browser and two pages for all: the newest committed report as it is rendered now, and the answer of a what-if."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -43,8 +42,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """index.html of a what-if of two recorded logs."""
     found = what_if([FOLDER / "service-headers.log", FOLDER / "telemetry.log"], ["v1", "v3"], ["none", "lz4"])
-    values = json.loads(json.dumps(found.to_dict()))
-    return what_if_page.publish(values, tmp_path_factory.mktemp("what-if")) / "index.html"
+    return what_if_page.publish(found, tmp_path_factory.mktemp("what-if")) / "index.html"
 
 
 @pytest.fixture(params=["answer", REPORT])

@@ -18,7 +18,7 @@ RECORD_BYTES = 100
 
 
 class Given(NamedTuple):
-    """One recorded batch."""
+    """A recorded batch."""
 
     producer_id: int
     times_ms: list[int]

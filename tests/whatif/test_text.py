@@ -1,20 +1,25 @@
-"""What a what-if says of a data dir: topics, what was left out and how much, samples, other batches, a month."""
+"""The tables and notes of a what-if of a data dir: topics, what was left out, samples, other batches, a month."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kfbench.sources import Skipped
-from kfbench.whatif import text
-from kfbench.whatif.answer import WhatIf
+from kfbench.codecs import CODECS
+from kfbench.report.render.tables import Cell, Table
+from kfbench.sources import Columns, Skipped
+from kfbench.whatif import notes, tables
+from kfbench.whatif.answer import OWN, PROPOSALS, TODAY, Sample, WhatIf
 from kfbench.whatif.ask import what_if
 from kfbench.whatif.break_even import Crossing
 from kfbench.whatif.rebatch import BATCHINGS, Batching, batchings_of
+from kfbench.whatif.tables import headline_table, source_table
 from kfbench.whatif.text import render_text
 from tests.recorded import FOLDER
 
 GARBAGE = b"no log at all\n" * 40
+CHOSEN: dict[str, Any] = {"formats": ["v1", "v2", "v3"], "codecs": ["none", "lz4"]}
 
 
 @pytest.fixture(scope="module")
@@ -37,60 +42,57 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(data_dir: Path) -> WhatIf:
-    return what_if(data_dir, ["v1", "v2", "v3"], ["none", "lz4"], sample_bytes=20_000, rate_mb_s=3.0)
+def answer(data_dir: Path) -> WhatIf:
+    return what_if(data_dir, **CHOSEN, sample_bytes=20_000, rate_mb_s=3.0)
 
 
-def blocks(found: WhatIf) -> dict[str, list[str]]:
-    """By the first words of each."""
-    each = [block.splitlines() for block in render_text(found).split("\n\n")]
-    return {block[0].partition(" ")[0]: block for block in each}
+def shown(answer: WhatIf) -> dict[str, Table]:
+    """The tables by name."""
+    return {table.name: table for section in tables.sections(answer) for table in section.tables}
 
 
-def test_what_was_left_out_is_a_share_of_the_bytes(found: WhatIf, data_dir: Path) -> None:
-    read = blocks(found)["file"]
+def by_format(table: Table) -> dict[Cell, tuple[Cell, ...]]:
+    return {row[0]: row[1:] for row in table.rows}
+
+
+def test_what_was_left_out_is_a_share_of_the_bytes(answer: WhatIf, data_dir: Path) -> None:
     total = sum(path.stat().st_size for path in data_dir.glob("[op]*-[01]/*.log"))
-    assert (found.data_bytes, found.lost_bytes) == (total, len(GARBAGE))
-    assert f"left out: {100 * len(GARBAGE) / total:.2f} % of {total:,} bytes; the result is about the rest" in read
+    assert (answer.data_bytes, answer.lost_bytes) == (total, len(GARBAGE))
+    first, together, *_ = headline_table(answer).notes
+    assert f" {100 * len(GARBAGE) / total:.2f} % of {total:,} bytes" in first
+    assert together.startswith("2 topics together: orders, payments; ")
+    read = source_table(answer)
     edges_bytes = (FOLDER / "edges.log").stat().st_size
-    assert (
-        f"not looked at: deleted partitions: 1 ({edges_bytes:,} bytes); offset indexes: 1 ({edges_bytes:,} bytes)"
-        in read
-    )
-    assert any(line.startswith("2 topics together: orders, payments; ") for line in read)
-    assert any("payments-1" in line and line.endswith("nothing readable") for line in read)
-    values = found.to_dict()
+    places = f"deleted partitions: 1 ({edges_bytes:,} bytes); offset indexes: 1 ({edges_bytes:,} bytes)"
+    assert any(places in note for note in read.notes)
+    assert next(row for row in read.rows if "payments-1" in str(row[0]))[-1] == "nothing readable"
+    values = answer.to_dict()
     assert values["lost_share"] == len(GARBAGE) / total and values["lost_bytes"] == len(GARBAGE)
     assert [each["reason"] for each in values["skipped"]] == ["offset indexes", "deleted partitions"]
 
 
-def test_many_files_are_summed_by_topic(found: WhatIf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "MOST_FILES", 4)
-    rows = {line.split()[0]: line.split()[1:] for line in blocks(found)["topic"][1:3]}
-    orders = [source for source in found.sources if source.topic == "orders"]
-    assert rows["orders"][:2] == ["2", "3"]
-    assert rows["orders"][2] == f"{sum(source.sound_bytes for source in orders):,}"
-    assert rows["payments"][:2] == ["2", "2"]
+def test_many_files_are_summed_by_topic(answer: WhatIf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_FILES", 4)
+    rows = by_format(source_table(answer))
+    orders_bytes = sum(source.sound_bytes for source in answer.sources if source.topic == "orders")
+    assert rows["orders"][:3] == (2, 3, orders_bytes) and rows["payments"][:2] == (2, 2)
 
 
-def test_much_damage_is_counted(found: WhatIf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "MOST_LINES", 0)
-    assert "and 1 line more of damage (--json has them)" in blocks(found)["file"]
+def test_much_damage_is_counted(answer: WhatIf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notes, "MOST_DAMAGE_LINES", 0)
+    assert "and 1 line more of damage (--json has them)" in source_table(answer).notes
 
 
-def test_a_sample_is_said_and_what_is_exact_too(found: WhatIf) -> None:
-    sample = found.sample
+def test_a_sample_is_stated_and_so_is_what_is_exact(answer: WhatIf) -> None:
+    sample = answer.sample
     assert sample is not None and 0 < sample.plain_bytes < sample.of_bytes and sample.stretches >= 1
     share = f"{100 * sample.plain_bytes / sample.of_bytes:.2f} %"
-    lines = blocks(found)["bytes,"]
-    said = f"estimated from {sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain v2 ({share})"
-    assert any(said in line for line in lines)
-    whole = what_if(
-        [Path(source.path) for source in found.sources], ["v1", "v2", "v3"], ["none", "lz4"], sample_bytes=None
-    )
+    drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain v2 ({share})"
+    assert any(drawn in note for note in headline_table(answer).notes)
+    whole = what_if([Path(source.path) for source in answer.sources], **CHOSEN, sample_bytes=None)
     assert whole.sample is not None and whole.sample.plain_bytes == whole.sample.of_bytes == sample.of_bytes
-    assert not any("estimated" in line for line in render_text(whole).splitlines())
-    for one, other in zip(found.arms, whole.arms, strict=True):
+    assert not any("stimate" in note for note in headline_table(whole).notes)
+    for one, other in zip(answer.arms, whole.arms, strict=True):
         assert other.error_bytes == 0
         if one.codec == "none":
             assert one == other
@@ -99,66 +101,137 @@ def test_a_sample_is_said_and_what_is_exact_too(found: WhatIf) -> None:
             assert abs(one.size_bytes / other.size_bytes - 1) < 0.5
 
 
-def test_the_same_stretches_are_drawn_of_a_copy(found: WhatIf, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error_bytes", [5, None])
+def test_standard_errors_are_stated(answer: WhatIf, error_bytes: int | None) -> None:
+    arms = [replace(arm, error_bytes=error_bytes if arm.codec == "lz4" else 0) for arm in answer.arms]
+    said = list(notes.error_notes(arms))
+    if error_bytes is None:
+        assert len(said) == 1 and "error is unknown" in said[0]
+    else:
+        least = min(arm.size_bytes or 0 for arm in arms if arm.codec == "lz4")
+        assert len(said) == 1 and f" {100 * error_bytes / least:.2f} % " in said[0]
+
+
+def test_where_no_stretch_is_drawn_there_is_no_estimate() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none", "lz4"], batchings=[Batching(5, 1000)])
+    without = [
+        tuple(replace(arm, size_bytes=None, error_bytes=None) if arm.codec == "lz4" else arm for arm in arms)
+        for arms in (found.arms, found.rebatched)
+    ]
+    sample = Sample(share=0.1, seed=0, plain_bytes=0, of_bytes=100, stretches=0)
+    nothing = replace(found, arms=without[0], rebatched=without[1], sample=sample)
+    values = nothing.to_dict()
+    for arm in (*values["sizes"], *values["rebatched"]):
+        missing = arm["codec"] == "lz4"
+        assert (arm["saving"] is None) == (arm["saving_a_month"] is None) == missing
+    assert any("no estimate" in note for note in headline_table(nothing).notes)
+    assert {row[-1] for name in ("sizes", "savings", "rebatched") for row in shown(nothing)[name].rows} == {None}
+
+
+def test_the_same_stretches_are_drawn_of_a_copy(
+    answer: WhatIf, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(data_dir)
-    there = what_if(
-        ["payments-1", "payments-0", "orders-1", "orders-0"], ["v1", "v2", "v3"], ["none", "lz4"], sample_bytes=20_000
-    )
-    assert (there.arms, there.rebatched, there.sample) == (found.arms, found.rebatched, found.sample)
+    there = what_if(["payments-1", "payments-0", "orders-1", "orders-0"], **CHOSEN, sample_bytes=20_000)
+    assert (there.arms, there.rebatched, there.sample) == (answer.arms, answer.rebatched, answer.sample)
 
 
-def test_other_batches(found: WhatIf) -> None:
-    assert {arm.batching for arm in found.rebatched} == set(BATCHINGS)
-    lines = blocks(found)["in"]
-    assert len([line for line in lines if " error " not in line]) == 2 + len(BATCHINGS) * 3 + 2
-    assert any(line.startswith("standard error of an estimate: ") for line in lines)
-    by_hand = {(arm.batching, arm.codec): arm for arm in found.rebatched if arm.format == "v3"}
-    sizes = [by_hand[batching, "none"].size_bytes or 0 for batching in BATCHINGS]
+def test_each_format_and_codec_has_its_cell() -> None:
+    found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"])
+    table = shown(found)
+    assert [column.name for column in table["sizes"].columns] == ["format", *CODECS]
+    assert any("v1 has no zstd" in note for note in table["sizes"].notes)
+    for name, cells in by_format(table["sizes"]).items():
+        assert cells == tuple(found.size(str(name), codec) for codec in CODECS)
+    arms = {(arm.format, arm.codec): arm for arm in found.arms}
+    zstd, plain = arms["v3", "zstd"], found.base_bytes
+    assert zstd.size_bytes is not None
+    assert by_format(table["savings"])["v3"][-1] == pytest.approx(100 * (1 - zstd.size_bytes / plain))
+    against = 100 * (1 - zstd.size_bytes / (found.size("v2", "zstd") or 1))
+    assert by_format(table["savings-of-v2"])["v3"][-1] == pytest.approx(against)
+    assert by_format(table["savings"])["v1"][-1] is None  # v1 has no zstd
+    losses = by_format(table["losses"])
+    assert str(losses["v1"][0]).startswith("396 headers;") and losses["v3"] == ("nothing is lost",)
+    assert [row[-3:] for row in table["sources"].rows] == [(20, 120, "v2 none"), (30, 600, "v2 lz4")]
+
+
+def test_fields_and_overhead_add_up() -> None:
+    found = what_if([FOLDER / "service-headers.log", FOLDER / "activity-lz4.log"], ["v1", "v3"], batchings=[])
+    fields, overhead = by_format(shown(found)["fields"]), by_format(shown(found)["overhead-bytes"])
+    for i, name in enumerate(found.breakdown):
+        of_format = {str(field): cell for field, *cells in fields.items() if (cell := cells[0][i])}
+        assert of_format == {field: size for field, size in found.breakdown[name].items() if size}
+        total_bytes, overhead_bytes, per_record, saved_bytes, _ = overhead[name]
+        assert (
+            total_bytes == found.size(name, "none") == sum(size for size in of_format.values() if isinstance(size, int))
+        )
+        assert overhead_bytes == total_bytes - found.payload_of(name)
+        assert per_record == pytest.approx(overhead_bytes / found.records)
+        assert saved_bytes == (found.size("v2", "none") or 0) - total_bytes
+    names = ["batch_header.last_offset_delta", "batch_header.base_timestamp_ms", "batch_header.max_timestamp_ms"]
+    less = {name: found.breakdown["v2"][name] - found.breakdown["v3"][name] for name in (*names, "attributes")}
+    assert overhead["v3"][-1] == ", ".join(f"{field} {saved:,}" for field, saved in less.items())
+
+
+def test_other_batches(answer: WhatIf) -> None:
+    assert {arm.batching for arm in answer.rebatched} == set(BATCHINGS)
+    arms = {(arm.batching, arm.format, arm.codec): arm for arm in answer.rebatched}
+    sizes = [arms[batching, "v3", "none"].size_bytes or 0 for batching in BATCHINGS]
     assert sizes == sorted(sizes, reverse=True)  # the longer they linger, the fewer bytes
-    for batching in BATCHINGS:
-        arm = by_hand[batching, "none"]
-        line = next(each for each in lines if f"{arm.size_bytes:,} (" in each)
-        clients = found.sent_records
-        assert line.split()[:4] == [
-            f"{batching.linger_ms:g}", f"{batching.batch_size_bytes:,}", f"{clients / (arm.batches or 1):.1f}", "v3"
-        ]  # fmt: skip
+    rows = shown(answer)["rebatched"].rows, shown(answer)["rebatched-savings"].rows
+    assert len(rows[0]) == len(rows[1]) == len(BATCHINGS) * 3
+    for row, savings in zip(*rows, strict=True):
+        batching = next(each for each in BATCHINGS if row[1:3] == (each.linger_ms, each.batch_size_bytes))
+        of_row = [arms[batching, str(row[0]), codec] for codec in ("none", "lz4")]
+        assert row[3] == pytest.approx(answer.sent_records / (of_row[0].batches or 1))
+        assert list(row[4:]) == [arm.size_bytes for arm in of_row]
+        assert list(savings[4:]) == [100 * (answer.saving(arm) or 0) for arm in of_row]
 
 
-def test_what_can_be_had_stands_before_what_is_proposed(found: WhatIf) -> None:
-    lines = blocks(found)["fewest"]
-    assert lines[0].startswith("fewest bytes  ")  # other batches may take more than there are now
-    assert [line.partition("  ")[0] for line in lines[1:]] == ["can be had today"] * 2 + ["proposed, in no Kafka"] * 2
-    (recorded, _), (proposed, _) = found.headline["today"], found.headline["proposed"]
-    assert (recorded.format, recorded.size_bytes) == ("v2", min(found.size("v2", c) or 0 for c in ("none", "lz4")))
-    assert (proposed.format, proposed.size_bytes) == ("v3", min(found.size("v3", c) or 0 for c in ("none", "lz4")))
-    assert f"{recorded.size_bytes:,}" in lines[1] and f"{proposed.size_bytes:,}" in lines[3]
+def test_what_there_is_comes_before_what_is_proposed(answer: WhatIf) -> None:
+    rows = headline_table(answer).rows
+    assert [row[2] for row in rows] == ["v2", "v2", "v3", "v3"]
+    for row, name in ((rows[0], "v2"), (rows[2], "v3")):
+        assert row[4] == min(answer.size(name, codec) or 0 for codec in ("none", "lz4"))
+    for row, arm in zip(rows, (*answer.headline[TODAY], *answer.headline[PROPOSALS]), strict=True):
+        assert (row[2], row[3], row[4], row[7]) == (arm.format, arm.codec, arm.size_bytes, answer.dollars_saved(arm))
+        assert arm.batching is None or str(row[1]) == arm.batching.words
 
 
-def test_a_month(found: WhatIf) -> None:
-    now, v3 = found.month(), found.month(found.size("v3", "none"))
+def test_formats_of_this_project_stand_by_themselves() -> None:
+    """They compete in other batches only if they were tried there with codecs."""
+    path = FOLDER / "activity-lz4.log"
+    few, chosen = what_if(path, codecs=["none", "zstd"]), what_if(path, ["v2", "columnar"], ["none", "zstd"])
+    assert few.recoded == ("v2", "v3") and any("--format" in note for note in headline_table(few).notes)
+    (as_recorded,) = few.headline[OWN]
+    assert (as_recorded.format, as_recorded.codec) == ("columnar", "zstd") and len(few.headline[PROPOSALS]) == 2
+    assert chosen.recoded == ("v2", "columnar") and not any("--format" in note for note in headline_table(chosen).notes)
+    assert [arm.format for arm in chosen.headline[OWN]] == ["columnar"] * 2 and not chosen.headline[PROPOSALS]
+
+
+def test_assumed_batches_are_no_other_batches(tmp_path: Path) -> None:
+    rows = tmp_path / "events.jsonl"
+    rows.write_text("".join(f'{{"id": {i}, "at": {1_700_000_000_000 + i}}}\n' for i in range(500)))
+    one, two = Batching(5.0, 16 << 10), Batching(100.0, 256 << 10)
+    for batchings in ([one], [one, two]):
+        found = what_if(rows, ["v2", "v3"], ["none"], batchings=batchings, columns=Columns(timestamp="at"))
+        assert found.assumed == one
+        assert [arm.batching for arm in found.headline[TODAY]] == [None, two][: len(batchings)]
+
+
+def test_a_month(answer: WhatIf) -> None:
+    now, v3 = answer.month(), answer.month(answer.size("v3", "none"))
     assert now is not None and v3 is not None
-    lines = blocks(found)["dollars"]
-    assert lines[0].startswith(
-        "dollars saved a month, batches as recorded: 259.200 GB a day now, as given, kept 3 times"
-    )
-    row = next(line.split() for line in lines if line.startswith("v3"))
-    assert row[1] == f"{now.total - v3.total:,.2f}"
-    values = found.to_dict()
+    saved = shown(answer)["month-saved"]
+    assert by_format(saved)["v3"][0] == now.total - v3.total
+    assert by_format(shown(answer)["month"])["v3"][0] == v3.total
+    assert saved.notes[0].startswith("259.200 GB per day now, as given, kept 3 times")
+    values = answer.to_dict()
     arm = next(each for each in values["sizes"] if (each["format"], each["codec"]) == ("v3", "none"))
     assert arm["saving_a_month"] == now.total - v3.total and arm["month"]["total"] == v3.total
-    for line, words, format_ in zip(
-        lines[-2:], ("can be had today", "proposed, in no Kafka"), ("v2", "v3"), strict=True
-    ):
-        of = [arm for arm in found.rebatched if arm.format == format_]
-        smallest = min(of, key=lambda arm: arm.size_bytes or 0)
-        assert smallest.batching is not None and smallest.batching.linger_ms == 100
-        there = found.month(smallest.size_bytes)
-        assert there is not None
-        named = f"with linger 100 ms and batch.size 262,144, {format_} and {smallest.codec}"
-        assert line == f"{words}: {named}: {now.total - there.total:,.2f} $ saved"
     without = what_if(FOLDER / "activity-lz4.log", ["v2"], ["none"], batchings=[Batching(5.0, 1_000)])
-    assert without.rate is None and without.to_dict()["month_now"] is None
-    assert render_text(without).splitlines()[-1].startswith("a month: unknown rate")
+    assert without.rate is None and without.to_dict()["month_now"] is None and "month" not in shown(without)
+    assert any("--rate-mb-s" in note for note in headline_table(without).notes)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +241,27 @@ def test_words_for_break_even(after: int | None, at: int | None, words: str) -> 
     assert Crossing(format="v3", other="v2", after=after, at=at).words == words
 
 
-def test_many_files_that_are_not_read_for_one_reason_are_one_line(found: WhatIf) -> None:
+def test_break_even_is_up_to_the_last_that_was_measured() -> None:
+    found = what_if(FOLDER / "telemetry.log", ["v2", "v3"], ["none"], batchings=[])
+    table = shown(found)["break-even"]
+    assert max(found.overhead) == 200 and " up to 200;" in table.notes[0]
+    crossings = {(each.format, each.other): each.words for each in found.break_even}
+    assert table.rows == (("v3", crossings["v3", "v2"]),)
+
+
+def test_many_files_that_are_not_read_for_one_reason_are_one_line(answer: WhatIf) -> None:
     skipped = [Skipped(path=f"{i}.json", size_bytes=1, reason="a table", is_data=True) for i in range(12)]
-    text = render_text(replace(found, skipped=(*skipped, Skipped(path="x", size_bytes=1, reason="odd", is_data=True))))
+    odd = Skipped(path="x", size_bytes=1, reason="odd", is_data=True)
+    text = render_text(replace(answer, skipped=(*skipped, odd)))
     assert "12 not read: a table: 0.json, 1.json, 2.json" in text and "9.json and 2 more\n" in text
     assert "x: not read: odd" in text
-    assert "0.json: not read: a table" in render_text(replace(found, skipped=tuple(skipped[:2])))
+    assert "0.json: not read: a table" in render_text(replace(answer, skipped=tuple(skipped[:2])))
+
+
+def test_replicas_that_are_not_read_are_stated(answer: WhatIf) -> None:
+    other = Skipped(path="b/orders-0", size_bytes=7, reason="segments of other replicas", is_data=False)
+    assert any("--replication" in note for note in source_table(replace(answer, skipped=(other,))).notes)
+    assert not any("--replication" in note for note in source_table(answer).notes)
 
 
 def test_batchings_are_all_pairs() -> None:

@@ -1,4 +1,4 @@
-"""What a topic is read with; tests/live reads one of a real broker."""
+"""The connector that reads a topic; tests/live reads one of a real broker."""
 
 from pathlib import Path
 

@@ -1,0 +1,155 @@
+"""The sentences of a what-if: what limits the answer, what was not read, and the rate behind a month."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.migration.bills import GB, PRICES_ASSUMED
+from kfbench.report.render.tables import listed
+from kfbench.text import counted, percent
+from kfbench.whatif.answer import Arm, WhatIf
+from kfbench.whatif.month import Stream
+from kfbench.whatif.rebatch import AHEAD_MS
+from kfbench.whatif.record_times import moment
+from kfbench.whatif.source import Source
+
+MOST_DAMAGE_LINES: Final = 20
+MOST_NAMES: Final = 10  # topics and files in a line
+SPAN_UNITS_S: Final = (("days", 86_400), ("hours", 3_600))
+
+
+def answer_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield what the answer is about, what it assumes and how exact it is."""
+    if answer.lost_bytes:
+        share = percent(answer.lost_bytes / answer.data_bytes, 2)
+        yield f"Left out: {share} of {answer.data_bytes:,} bytes, damaged or unreadable; the result is about the rest."
+    if len(answer.topics) > 1:
+        noun = "topics" if all(source.topic for source in answer.sources) else "topics, files or folders"
+        together = f"{len(answer.topics)} {noun} together: {_names(answer.topics)}"
+        yield f"{together}; give one's folders alone for its own answer."
+    if answer.assumed is not None:
+        yield f"No batches in {_names(answer.assumed_of)}; assumed: {answer.assumed.words}."
+    if answer.columns is not None:
+        yield f"Rows as records: {answer.columns.words}."
+    yield from _sample_notes(answer)
+    if answer.without_headers:
+        yield f"Not the same data: {listed(answer.without_headers)} cannot carry headers."
+    if any(arm.format not in answer.recoded for arm in answer.rebatched):
+        yield f"In other batches codecs were tried with {', '.join(answer.recoded)}; --format names others."
+    if answer.rate is None:
+        why = "no topic's timestamps span a minute"
+        yield f"A month: unknown rate ({why}); --rate-mb-s: the megabytes per second {answer.base_words}."
+
+
+def _sample_notes(answer: WhatIf) -> Iterator[str]:
+    sample = answer.sample
+    if sample is None or not sample.is_partial:
+        return
+    share = percent(sample.plain_bytes / sample.of_bytes, 2)
+    drawn = f"{sample.plain_bytes:,} of {sample.of_bytes:,} bytes of plain {BASE_FORMAT} ({share})"
+    stretches = f"{counted(sample.stretches, 'stretch')} of batches by seed {sample.seed}"
+    yield f"Codecs: estimated from {drawn}, {stretches}. Without a codec: of everything (--all: both)."
+    if any(arm.size_bytes is None for arm in answer.arms):
+        yield "No stretch was drawn: there is no estimate (--all: everything)."
+    yield from error_notes((*answer.arms, *answer.rebatched))
+
+
+def error_notes(arms: Iterable[Arm]) -> Iterator[str]:
+    """Yield the largest standard error, relative to its size, and whether one is unknown."""
+    known = [(arm.size_bytes, arm.error_bytes) for arm in arms if arm.size_bytes]
+    worst = max((error_bytes / size_bytes for size_bytes, error_bytes in known if error_bytes), default=None)
+    if worst is not None:
+        yield f"Standard error of an estimate: {percent(worst, 2)} at most."
+    if any(error_bytes is None for _, error_bytes in known):
+        yield "Where one stretch was drawn, the error is unknown."
+
+
+def source_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield damage by place, what was not read and why, and how records were interpreted."""
+    damage = [line for source in answer.sources for line in _damage_lines(source)]
+    yield from damage[:MOST_DAMAGE_LINES]
+    if len(damage) > MOST_DAMAGE_LINES:
+        yield f"and {counted(len(damage) - MOST_DAMAGE_LINES, 'line')} more of damage (--json has them)"
+    yield from _skipped_notes(answer)
+    if any({"v0 none", "v1 none"} & source.kinds.keys() for source in answer.sources):
+        yield "Plain v0 and v1 messages stand alone: each is a batch of one, as an upgrade writes them."
+    if ahead := sum(source.ahead for source in answer.sources):
+        records = f"{counted(ahead, 'record')} over {AHEAD_MS // 60_000} minutes ahead of most of those that follow"
+        yield f"{records}: their times move no clock in other batches."
+
+
+def _damage_lines(source: Source) -> Iterator[str]:
+    for each in source.damage:
+        left_out = f"left out {counted(each.size_bytes, 'byte')} from {source.unit} {each.position:,}"
+        yield f"{source.path}: {left_out}: {each.field}: {each.promise}"
+    if source.damaged_places > len(source.damage):
+        yield f"{source.path}: {source.damaged_places - len(source.damage):,} more places like these"
+    if source.trailing_bytes:
+        left_out = f"left out an incomplete batch of {counted(source.trailing_bytes, 'byte')} at the end"
+        yield f"{source.path}: {left_out} (cut off, or its length is damaged: what follows is not searched)"
+    if source.unreadable:
+        yield f"{source.path}: not read to its end: {source.unreadable}"
+
+
+def _skipped_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield a line per source that was not read, or one for many with the same reason; then what is no data."""
+    paths: dict[str, list[str]] = {}
+    sizes: dict[str, list[int]] = {}
+    for each in answer.skipped:
+        if each.is_data:
+            paths.setdefault(each.reason, []).append(each.path)
+        else:
+            sizes.setdefault(each.reason, []).append(each.size_bytes)
+    for reason, of_reason in paths.items():
+        if len(of_reason) > MOST_NAMES:
+            yield f"{len(of_reason):,} not read: {reason}: {_names(of_reason)}"
+        else:
+            yield from (f"{path}: not read: {reason}" for path in of_reason)
+    if sizes:
+        words = [f"{why}: {len(each):,} ({counted(sum(each), 'byte')})" for why, each in sorted(sizes.items())]
+        yield f"Not looked at: {'; '.join(words)}."
+    if any("other replica" in each.reason for each in answer.skipped):
+        yield "Segments of other replicas are not read: each partition once, and --replication counts its copies."
+
+
+def _names(names: Iterable[str]) -> str:
+    every = list(names)
+    rest = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES else ""
+    return f"{', '.join(every[:MOST_NAMES])}{rest}"
+
+
+def month_notes(answer: WhatIf) -> Iterator[str]:
+    """Yield the rate, the month's bytes and dollars now, the prices, and the times of each topic."""
+    rate, now = answer.rate, answer.month()
+    if rate is None or now is None:
+        return
+    traffic, prices = answer.traffic, answer.prices
+    origin = "by the records' timestamps" if rate.told_by == "timestamps" else "as given"
+    copies = f"kept {traffic.replication} times for {traffic.retention_days:g} days, read {traffic.fan_out:g} times"
+    yield f"{rate.bytes_a_day / GB:,.3f} GB per day {answer.base_words}, {origin}, {copies}."
+    disk = f"{now.stored_bytes / GB:,.3f} GB on disk ({now.storage:,.2f} $)"
+    network = f"{now.network_bytes / GB:,.3f} GB in and out ({now.network:,.2f} $)"
+    yield f"Per month {answer.base_words}: {disk}, {network}."
+    price = f"{prices.storage_gb_month:g} $ per GB and month, {prices.network_gb:g} $ per GB in or out of a broker"
+    yield f"Prices, assumed ({PRICES_ASSUMED}) unless given: {price}."
+    yield from map(stream_note, rate.streams[:MOST_NAMES])
+    if len(rate.streams) > MOST_NAMES:
+        yield f"and {len(rate.streams) - MOST_NAMES} more (--json has them)"
+    if rate.untold_bytes:
+        yield f"{rate.untold_bytes:,} bytes are of topics that span less than a minute: not in the rate."
+
+
+def stream_note(stream: Stream) -> str:
+    """Return the rate of a stream, with the times that it is computed from."""
+    words = f"{stream.name}: {stream.bytes_a_day / GB:,.3f} GB per day; times {_span(stream.first_ms, stream.last_ms)}"
+    if (stream.first_ms, stream.last_ms) != (stream.bulk_first_ms, stream.bulk_last_ms):
+        words += f"; counted, without the ends: {_span(stream.bulk_first_ms, stream.bulk_last_ms)}"
+    if stream.strange:
+        words += f"; {counted(stream.strange, 'record')} with a time that no clock shows"
+    return words
+
+
+def _span(first_ms: int, last_ms: int) -> str:
+    seconds = (last_ms - first_ms) / 1000
+    units = (f"{seconds / unit_s:,.1f} {name}" for name, unit_s in SPAN_UNITS_S if seconds >= unit_s)
+    return f"{moment(first_ms)} to {moment(last_ms)} ({next(units, f'{seconds:.1f} s')})"

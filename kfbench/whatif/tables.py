@@ -1,0 +1,269 @@
+"""The tables of a what-if, shown in a terminal and on a page."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from kfbench.formats import BASE_FORMAT
+from kfbench.records import PAYLOAD
+from kfbench.report.render.tables import Cell, Column, Table
+from kfbench.whatif.answer import OWN, PROPOSALS, TODAY, Arm, WhatIf
+from kfbench.whatif.notes import answer_notes, month_notes, source_notes
+from kfbench.whatif.rebatch import Batching
+from kfbench.whatif.source import Source
+
+HEADLINES: Final = {TODAY: "Kafka today", PROPOSALS: "proposed, in no Kafka", OWN: "this project's own"}
+OF_RECORDS: Final = ("timestamps", "milliseconds", "headers")  # losses counted in records' items; others are of batches
+MOST_FILES: Final = 20  # one row each; more are summed by topic
+FORMAT: Final = Column(name="format", swatch=True)
+
+
+class Section(NamedTuple):
+    """Tables under one title."""
+
+    title: str
+    tables: list[Table]
+
+
+def sections(answer: WhatIf) -> Iterator[Section]:
+    """Yield the tables behind the headline, in the order in which they are shown."""
+    yield Section("What was read", [source_table(answer)])
+    yield Section("In each format and codec", [*size_tables(answer), loss_table(answer)])
+    yield Section("Where each byte goes", [field_table(answer), overhead_table(answer)])
+    if answer.rebatched:
+        yield Section("In other batches", [*rebatched_tables(answer)])
+    if answer.break_even:
+        yield Section("Break-even", [break_even_table(answer)])
+    if answer.rate is not None:
+        yield Section("A month at this rate", [*month_tables(answer)])
+
+
+def headline_table(answer: WhatIf) -> Table:
+    """Return the arms with the fewest bytes, with the notes that limit the answer."""
+    rows = [
+        (
+            HEADLINES[group],
+            answer.batches_words if arm.batching is None else arm.batching.words,
+            arm.format,
+            arm.codec,
+            arm.size_bytes,
+            _percentage(answer.saving(arm)),
+            _percentage(answer.saving_against_v2(arm)),
+            answer.dollars_saved(arm),
+        )
+        for group, arms in answer.headline.items()
+        for arm in arms
+    ]
+    base = f"{answer.base_bytes:,} bytes {answer.base_words}"
+    return Table(
+        name="headline",
+        caption=f"Fewest bytes; saved of the {base}, and of {BASE_FORMAT} with the same codec",
+        columns=(
+            Column(name="formats"),
+            Column(name="batches"),
+            FORMAT,
+            Column(name="codec"),
+            Column(name="bytes"),
+            Column(name="saved", unit="%", digits=1),
+            Column(name=f"saved of {BASE_FORMAT}", unit="%", digits=1),
+            Column(name="saved per month", unit="US$"),
+        ),
+        rows=tuple(rows),
+        notes=tuple(answer_notes(answer)),
+    )
+
+
+def source_table(answer: WhatIf) -> Table:
+    """Return what was read: file by file, or by topic where there are many files."""
+    is_by_topic = len(answer.sources) > MOST_FILES
+    groups: dict[str, list[Source]] = {}
+    for source in answer.sources:
+        groups.setdefault(source.stream if is_by_topic else source.path, []).append(source)
+    rows: list[tuple[Cell, ...]] = []
+    for name, parts in groups.items():
+        sums = [sum(getattr(part, field) for part in parts) for field in ("sound_bytes", "batches", "records")]
+        rows.append((name, len({part.partition for part in parts}), len(parts), *sums, _kinds(parts)))
+    names = ("topic" if is_by_topic else "file", "partitions", "files", "bytes now", "batches", "records")
+    return Table(
+        name="sources",
+        caption=f"What was read, by {names[0]}",
+        columns=tuple(Column(name=name) for name in (*names, "format and codec now")),
+        rows=tuple(rows),
+        notes=tuple(source_notes(answer)),
+    )
+
+
+def _kinds(parts: list[Source]) -> str:
+    kinds: Counter[str] = Counter()
+    for part in parts:
+        kinds.update(part.kinds)
+    if not kinds:
+        return "no batches" if any(part.records for part in parts) else "nothing readable"
+    return ", ".join(f"{kind} ({batches:,})" if len(kinds) > 1 else kind for kind, batches in sorted(kinds.items()))
+
+
+def size_tables(answer: WhatIf) -> Iterator[Table]:
+    """Yield the bytes by format and codec, what they save of the bytes now, and of v2 under the same codec."""
+    levels = dict.fromkeys(f"{arm.codec} {arm.level}" for arm in answer.arms if arm.level is not None)
+    notes = [f"Levels: {', '.join(levels)}."] if levels else []
+    if answer.illegal:
+        notes.append("; ".join(f"{name} has no {codec}" for name, codec in answer.illegal) + ".")
+    yield _by_codec(answer, "sizes", f"Bytes, {answer.batches_words}", lambda arm: arm.size_bytes, notes)
+    of_base = f"% saved of the {answer.base_bytes:,} bytes {answer.base_words}; below 0: takes more"
+    yield _by_codec(answer, "savings", of_base, lambda arm: _percentage(answer.saving(arm)), digits=1)
+    of_v2 = f"% saved of what {BASE_FORMAT} takes with the same codec"
+    yield _by_codec(answer, "savings-of-v2", of_v2, lambda arm: _percentage(answer.saving_against_v2(arm)), digits=1)
+
+
+def month_tables(answer: WhatIf) -> Iterator[Table]:
+    """Yield the dollars of a month by format and codec, and those saved."""
+    costs = f"Storage and network per month, US$, {answer.batches_words}"
+    yield _by_codec(answer, "month", costs, lambda arm: month.total if (month := answer.month_of(arm)) else None)
+    yield _by_codec(
+        answer, "month-saved", "US$ saved per month; below 0: costs more", answer.dollars_saved, month_notes(answer)
+    )
+
+
+def _by_codec(
+    answer: WhatIf, name: str, caption: str, value: Callable[[Arm], Cell], notes: Iterable[str] = (), digits: int = 2
+) -> Table:
+    """Return a row per format and a column per codec. value: the cell of an arm."""
+    codecs = list(dict.fromkeys(arm.codec for arm in answer.arms))
+    cells = {(arm.format, arm.codec): value(arm) for arm in answer.arms}
+    return Table(
+        name=name,
+        caption=caption,
+        columns=(FORMAT, *(Column(name=codec, digits=digits) for codec in codecs)),
+        rows=tuple((fmt, *(cells.get((fmt, codec)) for codec in codecs)) for fmt in answer.breakdown),
+        notes=tuple(notes),
+    )
+
+
+def _percentage(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def loss_table(answer: WhatIf) -> Table:
+    rows = []
+    for name, losses in answer.losses.items():
+        words = [f"{count:,} {item}" for item, count in losses.items() if item in OF_RECORDS]
+        if of_batches := [f"{field} {count:,}" for field, count in losses.items() if field not in OF_RECORDS]:
+            words.append(f"in batches: {', '.join(of_batches)}")
+        rows.append((name, "; ".join(words) or "nothing is lost"))
+    columns = (FORMAT, Column(name="cannot carry"))
+    return Table(name="losses", caption="Losses by format", columns=columns, rows=tuple(rows))
+
+
+def field_table(answer: WhatIf) -> Table:
+    """Return the bytes of each field that takes a byte in any format, the payload last."""
+    fields = _fields(answer)
+    return Table(
+        name="fields",
+        caption=f"Bytes by field without a codec, {answer.batches_words}",
+        columns=(Column(name="field"), *(Column(name=name) for name in answer.breakdown)),
+        rows=tuple((field, *(parts.get(field) or None for parts in answer.breakdown.values())) for field in fields),
+    )
+
+
+def _fields(answer: WhatIf) -> list[str]:
+    every = dict.fromkeys(field for name in (BASE_FORMAT, *answer.breakdown) for field in answer.breakdown[name])
+    taken = [field for field in every if any(parts.get(field) for parts in answer.breakdown.values())]
+    return sorted(taken, key=PAYLOAD.__contains__)
+
+
+def overhead_table(answer: WhatIf) -> Table:
+    """Return the bytes beside the payload by format, and which fields save bytes against v2."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, parts in answer.breakdown.items():
+        total_bytes = sum(parts.values())
+        overhead_bytes = total_bytes - answer.payload_of(name)
+        saved = _saved_by_field(answer, name)
+        words = ", ".join(f"{field} {count:,}" for field, count in saved.items()) or "–"
+        per_record = overhead_bytes / max(answer.records, 1)
+        rows.append((name, total_bytes, overhead_bytes, per_record, sum(saved.values()), words))
+    names = ("bytes", "overhead", "overhead per record", f"saved of {BASE_FORMAT}", "saved by field")
+    return Table(
+        name="overhead-bytes",
+        caption="Overhead without a codec: all bytes but the payload; savings below 0: takes more",
+        columns=(FORMAT, *(Column(name=name) for name in names)),
+        rows=tuple(rows),
+    )
+
+
+def _saved_by_field(answer: WhatIf, name: str) -> dict[str, int]:
+    """Return the bytes that a format saves against v2. A batch header that it does not have is saved as a whole."""
+    parts, base = answer.breakdown[name], answer.breakdown[BASE_FORMAT]
+    saved: Counter[str] = Counter()
+    for field in _fields(answer):
+        shown = field if field in parts or field not in base else field.partition(".")[0]
+        saved[shown] += base.get(field, 0) - parts.get(field, 0)
+    return {field: count for field, count in saved.items() if count}
+
+
+def rebatched_tables(answer: WhatIf) -> Iterator[Table]:
+    """Yield bytes and savings in other batches, of formats that were put through the codecs; --json has all others."""
+    codecs = list(dict.fromkeys(arm.codec for arm in answer.rebatched))
+    groups: dict[tuple[Batching | None, str], dict[str, Arm]] = {}
+    for arm in answer.rebatched:
+        if arm.format in answer.recoded:
+            groups.setdefault((arm.batching, arm.format), {})[arm.codec] = arm
+
+    def rows(value: Callable[[Arm], Cell]) -> Iterator[tuple[Cell, ...]]:
+        for (batching, name), arms in groups.items():
+            assert batching is not None
+            linger_ms = round(batching.linger_ms) if batching.linger_ms % 1 == 0 else batching.linger_ms
+            per_batch = answer.sent_records / max(next(iter(arms.values())).batches or 0, 1)
+            cells = (value(arms[codec]) if codec in arms else None for codec in codecs)
+            yield (name, linger_ms, batching.batch_size_bytes, per_batch, *cells)
+
+    columns = (
+        FORMAT,
+        Column(name="linger", unit="ms", digits=3),
+        Column(name="batch.size"),
+        Column(name="records per batch", digits=1),
+        *(Column(name=codec, digits=1) for codec in codecs),
+    )
+    yield Table(
+        name="rebatched",
+        caption="Bytes in batches that other producers would make",
+        columns=columns,
+        rows=tuple(rows(lambda arm: arm.size_bytes)),
+        notes=(
+            "batch.size counts uncompressed bytes: a producer that compresses fits more into a batch.",
+            "Each producer id is a producer, and records without one come from one producer.",
+        ),
+    )
+    yield Table(
+        name="rebatched-savings",
+        caption=f"In these batches, % saved of the {answer.base_bytes:,} bytes {answer.base_words}",
+        columns=columns,
+        rows=tuple(rows(lambda arm: _percentage(answer.saving(arm)))),
+    )
+
+
+def break_even_table(answer: WhatIf) -> Table:
+    rows: dict[str, dict[str, str]] = {}
+    for each in answer.break_even:
+        rows.setdefault(each.format, {})[each.other] = each.words
+    others = list(dict.fromkeys(each.other for each in answer.break_even))
+    notes = [f"All batches alike, up to {max(answer.overhead, default=0):,}; 11-12: not at 10, at 12."]
+    if answer.uniform_records < answer.sent_records:
+        notes.append(f"Of {answer.uniform_records:,} of the {answer.sent_records:,} records, drawn by the same seed.")
+    return Table(
+        name="break-even",
+        caption="Records per batch from which a format takes fewer bytes beside the payload, without a codec",
+        columns=(FORMAT, *(Column(name=f"than {other}") for other in others)),
+        rows=tuple((name, *(row.get(other) for other in others)) for name, row in rows.items()),
+        notes=tuple(notes),
+    )
+
+
+def uniform_table(answer: WhatIf) -> Table:
+    """Return what the figure of overhead draws: bytes per record beside the payload by records per batch."""
+    names = list(answer.breakdown)
+    return Table(
+        name="overhead",
+        caption="Bytes per record beside keys, values and headers, in batches of so many of these records; no codec",
+        columns=(Column(name="records per batch"), *(Column(name=name) for name in names)),
+        rows=tuple((level, *(row.get(name) for name in names)) for level, row in answer.overhead.items()),
+    )
