@@ -127,14 +127,17 @@ def kernel(function: Callable[..., Any]) -> Any:
     return made
 
 
-def variant(function: Callable[..., Any], name: str, **constants: bool) -> Any:
-    """The kernel `function` under another name, its module's constants replaced by these.
+def variant(function: Callable[..., Any], name: str, module: str | None = None, **replaced: Any) -> Any:
+    """Compile `function` as a kernel called `name`, with other constants or helpers in place of its module's.
 
-    Numba drops what they rule out before it compiles. The same by a leaf with literal arguments compiled twice as long:
-    each level of leaves is optimised by itself and once more inside its caller.
+    module: the full name of the module that it is for, if that is another one.
+
+    Numba drops what a constant rules out before it compiles. A leaf with literal arguments compiled twice as long: each
+    level of leaves is optimised by itself and once more inside its caller.
     """
-    made = FunctionType(function.__code__, function.__globals__ | constants, name)
-    made.__qualname__, made.__module__, made.__doc__ = name, function.__module__, function.__doc__
+    made = FunctionType(function.__code__, function.__globals__ | replaced, name)
+    made.__module__, made.__doc__ = module or function.__module__, function.__doc__
+    made.__qualname__ = f"{made.__module__.rpartition('.')[2]}.{name}"  # the cache names files after source and this
     return kernel(made)
 
 

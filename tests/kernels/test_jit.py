@@ -25,7 +25,8 @@ from kfbench.formats.base.batched import BatchedFormat
 from kfbench.kernels.broker import append, last_keys, mirroring
 from kfbench.kernels.formats import (
     batch,
-    batch_header,
+    batch_description,
+    batch_parts,
     control,
     enriched,
     header_fields,
@@ -40,7 +41,7 @@ from kfbench.kernels.formats.columnar import fetching, reading, record_headers, 
 from kfbench.kernels.jit import _CacheFiles
 from kfbench.kernels.wire import copy_and_crc, crc, frames, sealing, varint
 from kfbench.kernels.workload import draws, kinds, linger, partition, periods, strata, templates, waits
-from kfbench.layouts import TAGGED_BIT, UNSIGNED_BIT
+from kfbench.layouts import HEADERS_FIRST_BIT, TAGGED_BIT, UNSIGNED_BIT
 from tests.common import MESSAGES, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
@@ -48,7 +49,7 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_header, control, crc, draws, enriched, frames, header_fields,
+    append, batch, batch_description, batch_parts, control, crc, draws, enriched, frames, header_fields,
     headers_first, last_keys, kinds, kip98, legacy, copy_and_crc, linger, mirroring, partition, periods, rows, scan,
     sealing, shared_headers, strata, templates, waits, fetching, reading, record_headers, writing,
 )  # fmt: skip
@@ -60,8 +61,11 @@ def exercise() -> None:
         Message(offset=i, timestamp_ms=NOW_MS + i, key=b"key", value=b"v" * (i % 50), headers=(("h", None),) * (i % 2))
         for i in range(20)
     ]
-    unnamed = BatchedFormat(name="v3", magic=3, summary="", features=UNSIGNED_BIT | TAGGED_BIT)
-    for name, fmt in [*FORMATS.items(), ("v3", unnamed)]:
+    unnamed = [
+        ("v3", BatchedFormat(name="v3", magic=3, summary="", features=features))
+        for features in (UNSIGNED_BIT | TAGGED_BIT, HEADERS_FIRST_BIT | UNSIGNED_BIT, HEADERS_FIRST_BIT | TAGGED_BIT)
+    ]
+    for name, fmt in [*FORMATS.items(), *unnamed]:
         records = records_of(messages)
         for codec in ("none", "gzip"):
             log = fmt.encode(records, 7, codec, lossy=True)

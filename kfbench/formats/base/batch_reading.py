@@ -14,7 +14,7 @@ from kfbench.codecs import Allowance, codec_of
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Headers, Index, header_room
 from kfbench.formats.base.reading import Reading
-from kfbench.kernels.formats import batch, batch_header, shared_headers
+from kfbench.kernels.formats import batch, batch_description, batch_header, shared_headers
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 
@@ -53,7 +53,7 @@ class BatchReading(Reading):
         if magic == 3:
             self.shared = SharedHeaders(np.empty(batches, np.int64), np.empty(batches, np.int64))
         # Featured: any batch is unsigned, headers first or tagged. Other kernels read these.
-        self.record_room, self.any_codec, self.two_clocks, self.is_featured = batch_header.survey(
+        self.record_room, self.any_codec, self.two_clocks, self.is_featured = batch.survey(
             data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes, check_crcs,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
         )  # fmt: skip
@@ -139,7 +139,7 @@ class BatchReading(Reading):
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
         sound = self.sound
         rows = np.zeros(len(sound), BATCH)
-        (batch.describe_featured if self.is_featured else batch.describe)(
+        (batch_description.describe_featured if self.is_featured else batch_description.describe)(
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, *self.shared,
             sound, rows,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from kfbench.formats.base.format import shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import SealedFormat
-from kfbench.kernels.formats import batch_header, headers_first, rows, shared_headers
+from kfbench.kernels.formats import batch_header, batch_parts, headers_first, rows, shared_headers
 from kfbench.records import Records, Shapes
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
@@ -39,17 +39,14 @@ def _capabilities(features: int) -> Capabilities:
 class _Kernels(NamedTuple):
     encode: Any
     sizes: Any
-    breakdown: Any
 
 
 def _kernels_for(features: int) -> _Kernels:
-    if features & layouts.HEADERS_FIRST_BIT:
-        return _Kernels(headers_first.encode, headers_first.sizes, headers_first.breakdown)
+    kernels = headers_first if features & layouts.HEADERS_FIRST_BIT else rows
     tagged = features & layouts.TAGGED_BIT
     if features & layouts.UNSIGNED_BIT:
-        encode = rows.encode_tagged_unsigned if tagged else rows.encode_unsigned
-        return _Kernels(encode, rows.sizes_unsigned, rows.breakdown)
-    return _Kernels(rows.encode_tagged if tagged else rows.encode, rows.sizes, rows.breakdown)
+        return _Kernels(kernels.encode_tagged_unsigned if tagged else kernels.encode_unsigned, kernels.sizes_unsigned)
+    return _Kernels(kernels.encode_tagged if tagged else kernels.encode, kernels.sizes)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -111,10 +108,10 @@ class BatchedFormat(SealedFormat):
         self._kernels.sizes(columns, bounds, fields.rows, shared, self.magic, self.features, out)
 
     def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]:
-        out = np.zeros(len(batch_header.PARTS), np.int64)
+        out = np.zeros(len(batch_parts.PARTS), np.int64)
         columns, shared = shapes_of(records).columns, self._shared(records, bounds)
-        self._kernels.breakdown(columns, bounds, fields.rows, shared, self.magic, self.features, out)
-        parts = dict(zip(batch_header.PARTS, out.tolist(), strict=True))
+        batch_parts.breakdown(columns, bounds, fields.rows, shared, self.magic, self.features, out)
+        parts = dict(zip(batch_parts.PARTS, out.tolist(), strict=True))
         for name, bit in (
             ("batch_header.tagged_fields", layouts.TAGGED_BIT),
             ("metadata_length", layouts.HEADERS_FIRST_BIT),

@@ -16,6 +16,7 @@ from kfbench.formats.base.format import Format, compress_bodies, shapes_of
 from kfbench.formats.base.message_reading import MessageReading
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.kernels.formats import legacy
+from kfbench.kernels.formats.messages import MESSAGE_TOO_LARGE, OUT_TOO_SMALL
 from kfbench.records import Records, Shapes
 
 
@@ -120,6 +121,6 @@ class MessageFormat(Format):
 
 def _fits(problem: int, batch: int) -> bool:
     """Return True unless `out` was too small. Raise InvalidRecords for a message that the format has no room for."""
-    if problem == legacy.MESSAGE_TOO_LARGE:
+    if problem == MESSAGE_TOO_LARGE:
         raise InvalidRecords(f"batch {batch} holds a message larger than its int32 size can say")
-    return problem != legacy.OUT_TOO_SMALL
+    return problem != OUT_TOO_SMALL

@@ -2,6 +2,8 @@
 
 from kfbench.kernels.formats import (
     batch,
+    batch_description,
+    batch_parts,
     columnar,
     control,
     enriched,
@@ -16,6 +18,8 @@ from kfbench.kernels.formats import (
 
 __all__ = [
     "batch",
+    "batch_description",
+    "batch_parts",
     "columnar",
     "control",
     "enriched",

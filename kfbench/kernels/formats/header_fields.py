@@ -1,5 +1,5 @@
-"""Batch headers of magic 2 to 4 as `BatchFields` has them, for batches that are written anew with other records or
-in another format. A reader has found them sound."""
+"""Batch headers of magic 2 to 4 as `BatchFields` has them, for batches that are written again in another format or with
+other records. A reader has found them sound."""
 
 from kfbench.kernels.formats.batch_header import (
     APPEND,
@@ -17,8 +17,8 @@ from kfbench.kernels.formats.batch_header import (
     V3_PRODUCER_EPOCH,
     V3_SEQUENCE,
     read_header,
-    read_tags,
 )
+from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64
@@ -27,7 +27,7 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
 @leaf
 def _columnar(data, at, end, row):
-    """A base timestamp that is not stored is the encoder's to derive, and so UNSET."""
+    """Fill the row from a columnar batch. A base timestamp that is not stored is UNSET: the encoder derives it."""
     header = columnar.read_header(data, at, end)
     bits, max_time = header.attributes, header.max_time
     append = bits & APPEND != 0
@@ -50,33 +50,35 @@ def _columnar(data, at, end, row):
 
 @kernel
 def read(data, positions, magic, fields):
-    """Fills one FIELDS row a batch; the tagged fields of others stay in `data`, where tags_start says.
+    """Fill one FIELDS row per batch. Tagged fields of others stay in `data`; tags_start says where.
 
-    Under log append time the maximum timestamp is that time unless it is in a tag: then it is UNSET.
+    Under log append time the maximum timestamp is UNSET, unless a tag has the append time.
     """
     for b in range(len(fields)):
         at, end, row = positions[b], positions[b + 1], fields[b]
         if magic == columnar.THIS_MAGIC:
             _columnar(data, at, end, row)
             continue
-        bits, last_delta, base_time, max_time, _, body = read_header(data, at, end, magic)
+        header = read_header(data, at, end, magic)
+        bits = header.attributes
         append, horizon = bits & APPEND != 0, bits & HORIZON != 0
-        row.append_time_ms = max_time if append else NO_TIMESTAMP
-        row.max_timestamp_ms = UNSET if append else max_time
+        row.append_time_ms = header.max_time_ms if append else NO_TIMESTAMP
+        row.max_timestamp_ms = UNSET if append else header.max_time_ms
         row.tags_start = row.tags_bytes = row.tags_count = 0
         producer, epoch, sequence = V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE
         if magic == 3:
             producer, epoch, sequence = V3_PRODUCER, V3_PRODUCER_EPOCH, V3_SEQUENCE
             if bits & TAGGED:
-                _, timed, tag_time, _, _, rest, others, records = read_tags(data, body, end)
-                if timed:
-                    row.append_time_ms, row.max_timestamp_ms = tag_time, max_time
-                if others:
-                    row.tags_start, row.tags_bytes, row.tags_count = rest, records - rest, others
+                tagged = read_tags(data, header.body, end)
+                if tagged.has_append_time:
+                    row.append_time_ms, row.max_timestamp_ms = tagged.append_time_ms, header.max_time_ms
+                if tagged.others:
+                    row.tags_start, row.tags_count = tagged.others_start, tagged.others
+                    row.tags_bytes = tagged.records_start - tagged.others_start
         row.base_offset = get_i64(data, at)
-        row.last_offset = row.base_offset + last_delta
-        row.base_timestamp_ms = base_time
-        row.delete_horizon_ms = base_time if horizon else NO_TIMESTAMP
+        row.last_offset = row.base_offset + header.last_delta
+        row.base_timestamp_ms = header.base_time_ms
+        row.delete_horizon_ms = header.base_time_ms if horizon else NO_TIMESTAMP
         row.producer_id = get_i64(data, at + producer)
         row.producer_epoch = get_i16(data, at + epoch)
         row.base_sequence = get_i32(data, at + sequence)

@@ -5,30 +5,16 @@ value length, header count and each header's key and value lengths; then of ever
 key and value. A reader of offsets and times needs no more than the metadata.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from kfbench.kernels.formats.batch_header import (
-    ATTRIBUTES,
-    BARE,
-    CRC,
-    NULL,
-    ONE,
-    RECORD_PARTS_AT,
-    TAGGED,
-    UNSIGNED,
-    add_header_parts,
-    add_parts,
-    attributes_of,
-    outline,
-    put_header,
-    put_tags,
-    tags_bytes,
-    untagged_bytes,
-)
-from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.formats import batch_writing
+from kfbench.kernels.formats.batch_header import NULL, ONE
+from kfbench.kernels.formats.batch_writing import FULL
+from kfbench.kernels.jit import leaf, variant
 from kfbench.kernels.simd.intrinsics import get_u8, put_u8
 from kfbench.kernels.wire import status
-from kfbench.kernels.wire.crc import BLOCK, CRC32C_START, crc32c_ahead, crc32c_finish
 from kfbench.kernels.wire.lengths import (
     count_bytes,
     delta_code,
@@ -40,16 +26,7 @@ from kfbench.kernels.wire.lengths import (
     put_length,
     skip,
 )
-from kfbench.kernels.wire.sealing import (
-    AFTER_LENGTH,
-    BATCH_TOO_LARGE,
-    INT32_MAX,
-    NEVER,
-    OFFSET_TOO_FAR,
-    OK,
-    OUT_TOO_SMALL,
-    seal,
-)
+from kfbench.kernels.wire.sealing import INT32_MAX, NEVER, Body, followed
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
@@ -63,42 +40,61 @@ from kfbench.kernels.wire.varint import (
 )
 
 
+class BodySizes(NamedTuple):
+    """Bytes of a batch's metadata and payload; far: as in `sealing.Body`."""
+
+    metadata: int
+    payload: int
+    far: int
+
+
 @leaf
-def _sizes(columns, first, end, base_time, base_offset, marks, shared, unsigned):
-    """(metadata bytes, payload bytes, offset deltas beyond int32 as set high bits) of the records."""
-    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
+def sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned):
+    """Return the BodySizes of the records first to end - 1. Arguments as in `batch_writing.put_body`."""
+    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
+        :7
+    ]
     metadata, payload, far = np.int64(0), np.int64(0), np.int64(0)
     for i in range(first, end):
-        delta = offsets[i] - base_offset
+        delta = offsets[i] - span.base_offset
         far |= delta + 2**31
         key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
         metadata += (
-            varint_bytes(timestamps[i] - base_time) + uvarint_bytes(delta_code(delta, unsigned))
+            varint_bytes(timestamps[i] - span.base_time_ms) + uvarint_bytes(delta_code(delta, unsigned))
             + length_bytes(key_length, unsigned) + length_bytes(value_length, unsigned)
         )  # fmt: skip
         payload += max(key_length, 0) + max(value_length, 0)
-    metadata += np.int64(end - first) * (marks + 1)  # a count of no headers takes one byte
+    metadata += np.int64(end - first) * (attribute_bytes + 1)  # a count of no headers takes one byte
     if first < end and header_bounds[first] != header_bounds[end]:
         for i in range(first, end):
             start, stop = np.int64(header_bounds[i]) + shared, np.int64(header_bounds[i + ONE])
             metadata += count_bytes(stop - start, unsigned) - 1
             for h in range(np.uint64(start), np.uint64(stop)):
-                name, content = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
-                metadata += count_bytes(name, unsigned) + length_bytes(content, unsigned)
-                payload += name + max(content, 0)
-    return metadata, payload, far
+                key_length, value_length = np.int64(header_key_lengths[h]), np.int64(header_value_lengths[h])
+                metadata += count_bytes(key_length, unsigned) + length_bytes(value_length, unsigned)
+                payload += key_length + max(value_length, 0)
+    return BodySizes(metadata, payload, far)
 
 
 @leaf
-def _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, shared, with_headers, unsigned):
+def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
+    if first == end:
+        return np.int64(0)
+    sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
+    return uvarint_bytes(np.uint64(sizes.metadata)) + sizes.metadata + sizes.payload
+
+
+@leaf
+def _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, with_headers, unsigned):
+    """Write the metadata. Return the next position. Arguments as in `batch_writing.put_body`."""
     timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns[
         :7
     ]
     for i in range(first, end):
-        if marks:
+        if attribute_bytes:
             put_u8(out, at, np.uint8(0))
-        at = put_uvarint(out, at + marks, zigzag(timestamps[i] - base_time))
-        at = put_uvarint(out, at, delta_code(offsets[i] - base_offset, unsigned))
+        at = put_uvarint(out, at + attribute_bytes, zigzag(timestamps[i] - span.base_time_ms))
+        at = put_uvarint(out, at, delta_code(offsets[i] - span.base_offset, unsigned))
         at = put_length(out, at, np.int64(key_lengths[i]), unsigned)
         at = put_length(out, at, np.int64(value_lengths[i]), unsigned)
         if with_headers:
@@ -114,12 +110,11 @@ def _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, s
 
 
 @leaf
-def _put_payload(out, at, columns, first, end, shared, summed, with_headers):
-    """(next position, running checksum, how far it came)."""
+def _put_payload(out, at, columns, first, end, shared, with_headers, far, crc):
+    """Write keys, values and headers. Return the `sealing.Body`, with the offset deltas of `far`."""
     (_, _, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths,
      keys, key_starts, values, value_starts, header_keys, header_key_starts, header_values, header_value_starts,
      ) = columns  # fmt: skip
-    crc = CRC32C_START
     for i in range(first, end):
         at = put_bytes(out, at, keys, key_starts[i], np.int64(key_lengths[i]))
         at = put_bytes(out, at, values, value_starts[i], np.int64(value_lengths[i]))
@@ -127,149 +122,62 @@ def _put_payload(out, at, columns, first, end, shared, summed, with_headers):
             for h in range(np.uint64(header_bounds[i] + shared), np.uint64(header_bounds[i + ONE])):
                 at = put_bytes(out, at, header_keys, header_key_starts[h], np.int64(header_key_lengths[h]))
                 at = put_bytes(out, at, header_values, header_value_starts[h], np.int64(header_value_lengths[h]))
-        if at - summed >= BLOCK:
-            crc, summed = crc32c_ahead(crc, out, summed, at)
-    return at, crc, summed
-
-
-@kernel
-def encode(columns, bounds, fields, tags, shared, magic, features, codec, out, positions, bodies):
-    """As `rows.encode`."""
-    timestamps, offsets, header_bounds = columns[0], columns[1], columns[4]
-    marks = 0 if features & BARE else 1
-    unsigned = features & UNSIGNED != 0
-    at = 0
-    for b in range(len(bounds) - 1):
-        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(
-            timestamps, offsets, first, end, row, row.delete_horizon_ms, features & TAGGED != 0
-        )
-        count, common = np.int64(end - first), np.int64(0)
-        room = untagged_bytes(last_delta, base_time, max_time, magic, features)
-        if features & TAGGED:
-            common = shared[b if len(shared) > 1 else 0]
-            room += tags_bytes(row, header_bounds, columns[5], columns[6], first, common, unsigned)
-        if unsigned:
-            metadata, payload, far = _sizes(columns[:7], first, end, base_time, base_offset, marks, common, True)
-        else:
-            metadata, payload, far = _sizes(columns[:7], first, end, base_time, base_offset, marks, common, False)
-        if (far | (last_delta + 2**31)) >> 32:
-            return OFFSET_TOO_FAR, b
-        if count:
-            room += uvarint_bytes(np.uint64(metadata)) + metadata + payload
-        if room - AFTER_LENGTH > INT32_MAX:
-            return BATCH_TOO_LARGE, b
-        if room > len(out) - at:
-            return OUT_TOO_SMALL, b
-        start = at
-        positions[b] = start
-        sealed = codec == 0 or count == 0
-        bits = attributes_of(row, codec, features, count)
-        at = put_header(out, at, row, magic, bits, base_offset, last_delta, base_time, max_time, count)
-        if features & TAGGED:
-            at = put_tags(out, at, row, tags, columns, first, common, unsigned)
-        bodies[b] = at
-        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
-        if count:
-            at = put_uvarint(out, at, np.uint64(metadata))
-            with_headers = header_bounds[first] != header_bounds[end]
-            if with_headers and unsigned:
-                at = _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, common, True, True)
-            elif with_headers:
-                at = _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, common, True, False)
-            elif unsigned:
-                at = _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, common, False, True)
-            else:
-                at = _put_metadata(out, at, columns, first, end, base_time, base_offset, marks, common, False, False)
-            if with_headers:
-                at, crc, summed = _put_payload(out, at, columns, first, end, common, summed, True)
-            else:
-                at, crc, summed = _put_payload(out, at, columns, first, end, common, summed, False)
-        if sealed:
-            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
-    positions[len(bounds) - 1] = at
-    return OK, 0
-
-
-@kernel
-def sizes(columns, bounds, fields, shared, magic, features, out):
-    """The uncompressed bytes of each batch, int64[batches], without writing it."""
-    timestamps, offsets, _, _, header_bounds, key_lengths, value_lengths = columns
-    marks = 0 if features & BARE else 1
-    unsigned = features & UNSIGNED != 0
-    for b in range(len(bounds) - 1):
-        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(
-            timestamps, offsets, first, end, row, row.delete_horizon_ms, features & TAGGED != 0
-        )
-        total, common = untagged_bytes(last_delta, base_time, max_time, magic, features), np.int64(0)
-        if features & TAGGED:
-            common = shared[b if len(shared) > 1 else 0]
-            total += tags_bytes(row, header_bounds, key_lengths, value_lengths, first, common, unsigned)
-        if first < end:
-            if unsigned:
-                metadata, payload, _ = _sizes(columns, first, end, base_time, base_offset, marks, common, True)
-            else:
-                metadata, payload, _ = _sizes(columns, first, end, base_time, base_offset, marks, common, False)
-            total += uvarint_bytes(np.uint64(metadata)) + metadata + payload
-        out[b] = total
-
-
-@kernel
-def breakdown(columns, bounds, fields, shared, magic, features, out):
-    """As `rows.breakdown`."""
-    timestamps, offsets, key_lengths, value_lengths, header_bounds, header_key_lengths, header_value_lengths = columns
-    marks = 0 if features & BARE else 1
-    unsigned = features & UNSIGNED != 0
-    parts = out[RECORD_PARTS_AT:]
-    for b in range(len(bounds) - 1):
-        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(
-            timestamps, offsets, first, end, row, row.delete_horizon_ms, features & TAGGED != 0
-        )
-        common = shared[b if len(shared) > 1 else 0]
-        add_parts(out, row, columns, first, last_delta, base_time, max_time, common, magic, features)
-        if first < end:
-            metadata, _, _ = _sizes(columns, first, end, base_time, base_offset, marks, common, unsigned)
-            parts[1] += uvarint_bytes(np.uint64(metadata))
-        for i in range(first, end):
-            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            parts[2] += marks
-            parts[3] += varint_bytes(timestamps[i] - base_time)
-            parts[4] += uvarint_bytes(delta_code(offsets[i] - base_offset, unsigned))
-            parts[5] += length_bytes(key_length, unsigned)
-            parts[6] += max(key_length, 0)
-            parts[7] += length_bytes(value_length, unsigned)
-            parts[8] += max(value_length, 0)
-            start, stop = np.int64(header_bounds[i]) + common, np.int64(header_bounds[i + ONE])
-            add_header_parts(out, header_key_lengths, header_value_lengths, start, stop, unsigned)
+        crc = followed(crc, out, at)
+    return Body(np.int64(at), far, crc)
 
 
 @leaf
-def read(source, p, end, payload_end, r, count, marks, clock, base_offset, shared, most_bytes, columns, header_bounds,
-         unsigned):  # fmt: skip
-    """As `rows.read`. source[p:end] holds the metadata at least; payload_end: where the payload ends, or NEVER."""
+def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
+    if first == end:
+        return Body(np.int64(at), np.int64(0), crc)
+    sizes = sizes_of(columns, first, end, span, attribute_bytes, shared, unsigned)
+    if uvarint_bytes(np.uint64(sizes.metadata)) + sizes.metadata + sizes.payload > len(out) - at:
+        return Body(np.int64(FULL), sizes.far, crc)
+    at = put_uvarint(out, at, np.uint64(sizes.metadata))
+    if columns[4][first] == columns[4][end]:
+        at = _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, False, unsigned)
+        return _put_payload(out, at, columns, first, end, shared, False, sizes.far, crc)
+    at = _put_metadata(out, at, columns, first, end, span, attribute_bytes, shared, True, unsigned)
+    return _put_payload(out, at, columns, first, end, shared, True, sizes.far, crc)
+
+
+def _encoder(name, **constants):
+    return variant(batch_writing.encode, name, __name__, put_body=_put_body, **constants)
+
+
+def _sizer(name, **constants):
+    return variant(batch_writing.sizes, name, __name__, body_bytes=_body_bytes, **constants)
+
+
+encode = _encoder("encode", WITH_TAGS=False, WITHOUT_ZIGZAG=False)
+encode_tagged = _encoder("encode_tagged", WITH_TAGS=True, WITHOUT_ZIGZAG=False)
+encode_unsigned = _encoder("encode_unsigned", WITH_TAGS=False, WITHOUT_ZIGZAG=True)
+encode_tagged_unsigned = _encoder("encode_tagged_unsigned", WITH_TAGS=True, WITHOUT_ZIGZAG=True)
+sizes = _sizer("sizes", WITHOUT_ZIGZAG=False)
+sizes_unsigned = _sizer("sizes_unsigned", WITHOUT_ZIGZAG=True)
+
+
+@leaf
+def read(source, run, columns, header_bounds, unsigned):
+    """Read as `rows.read` does. source[run.start:run.end] holds the metadata at least."""
     timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
-    base_time, append, append_time = clock
-    size, p = get_uvarint(source, p, end)
+    end, payload_end = run.end, run.payload_end
+    size, p = get_uvarint(source, run.start, end)
     if p > end or size > end - p:
         return status.METADATA
     stop = p + size
     payload = stop
-    headers_before = header_bounds[r]
-    for q in range(np.uint64(r), np.uint64(r + count)):
-        delta, p = get_varlong(source, p + marks, stop)
+    headers_before = header_bounds[run.row]
+    for q in range(np.uint64(run.row), np.uint64(run.row + run.count)):
+        delta, p = get_varlong(source, p + run.attribute_bytes, stop)
         if p > stop:
             return status.TIMESTAMP_DELTA
-        created[q] = base_time + delta
-        timestamps[q] = append_time if append else base_time + delta
+        created[q] = run.base_time_ms + delta
+        timestamps[q] = run.append_time_ms if run.is_append else run.base_time_ms + delta
         delta, p = get_delta(source, p, stop, unsigned)
         if p > stop:
             return status.OFFSET_DELTA
-        offsets[q] = base_offset + delta
+        offsets[q] = run.base_offset + delta
         length, p = get_length(source, p, stop, unsigned)
         if p > stop or length > min(payload_end - payload, INT32_MAX):
             return status.KEY_LENGTH
@@ -283,17 +191,17 @@ def read(source, p, end, payload_end, r, count, marks, clock, base_offset, share
         headers, p = get_count(source, p, stop, unsigned)
         if p > stop or headers < 0 or headers > (stop - p) >> 1:  # a header takes two bytes at least
             return status.HEADER_COUNT
-        headers_before += shared + headers
+        headers_before += run.shared + headers
         header_bounds[q + ONE] = headers_before
         for _ in range(headers):
-            name, p = get_count(source, p, stop, unsigned)
-            if p > stop or name < 0 or name > min(payload_end - payload, INT32_MAX):
+            key_length, p = get_count(source, p, stop, unsigned)
+            if p > stop or key_length < 0 or key_length > min(payload_end - payload, INT32_MAX):
                 return status.HEADER_KEY_LENGTH
-            payload += name
+            payload += key_length
             length, p = get_length(source, p, stop, unsigned)
             if p > stop or length > min(payload_end - payload, INT32_MAX):
                 return status.HEADER_VALUE_LENGTH
-            if max(name, length) > most_bytes:
+            if max(key_length, length) > run.most_bytes:
                 return status.LIMIT_FIELD
             payload += max(length, 0)
     if p != stop:
@@ -302,13 +210,22 @@ def read(source, p, end, payload_end, r, count, marks, clock, base_offset, share
 
 
 @leaf
-def read_headers(source, p, end, count, marks, shared, header_bounds, r,
-                 key_lengths, key_starts, value_lengths, value_starts, unsigned):  # fmt: skip
-    """Reads the headers of the records r to r + count - 1, known to be sound, after the first `shared` of each."""
+def read_headers(source, p, end, first, last, attribute_bytes, shared, header_bounds, headers, unsigned):
+    """Read the headers of the records first to last - 1, which are known to be sound.
+
+    Args:
+        source, p, end: uint8, and the positions between which the batch's metadata lies at least.
+        first, last: rows of header_bounds, int64[records + 1].
+        attribute_bytes: what each record's attributes take, 0 or 1.
+        shared: how many headers of each record tag 1 has; those are left out.
+        headers: lengths and starts of keys, then of values, to be filled.
+        unsigned: see `wire.lengths`.
+    """
+    key_lengths, key_starts, value_lengths, value_starts = headers
     size, p = get_uvarint(source, p, end)
     payload = p + size
-    for q in range(np.uint64(r), np.uint64(r + count)):
-        _, p = get_varlong(source, p + marks, end)
+    for q in range(np.uint64(first), np.uint64(last)):
+        _, p = get_varlong(source, p + attribute_bytes, end)
         _, p = get_delta(source, p, end, unsigned)
         for _ in range(2):
             length, p = get_length(source, p, end, unsigned)
@@ -324,13 +241,13 @@ def read_headers(source, p, end, count, marks, shared, header_bounds, r,
 
 
 @leaf
-def are_canonical(source, p, end, count, marks, unsigned):
-    """Whether every number of the metadata is the shortest, nulls are -1 and attributes 0."""
+def are_canonical(source, p, end, count, attribute_bytes, unsigned):
+    """Return whether every number of the metadata is the shortest, nulls are -1 and attributes 0."""
     size, after = get_uvarint(source, p, end)
     whole = is_shortest_uvarint(source, p, after, size)
     p = after
     for _ in range(count):
-        if marks:
+        if attribute_bytes:
             whole &= get_u8(source, p) == 0
             p += 1
         delta, after = get_varlong(source, p, end)

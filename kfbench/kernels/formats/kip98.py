@@ -19,16 +19,17 @@ from kfbench.kernels.simd.intrinsics import (
     put_u8,
 )
 from kfbench.kernels.wire import status
-from kfbench.kernels.wire.crc import BLOCK, CRC32C_START, crc32c, crc32c_ahead, crc32c_finish
+from kfbench.kernels.wire.crc import CRC32C_START, crc32c, crc32c_finish
 from kfbench.kernels.wire.lengths import count_bytes, delta_code, get_delta
 from kfbench.kernels.wire.sealing import (
-    AFTER_LENGTH,
-    BATCH_TOO_LARGE,
-    INT32_MAX,
     NEVER,
     OFFSET_TOO_FAR,
     OK,
     OUT_TOO_SMALL,
+    Body,
+    RunningCrc,
+    followed,
+    problem_of,
     seal,
 )
 from kfbench.kernels.wire.sequence import last_sequence
@@ -66,84 +67,115 @@ HEADER_PART_BYTES = np.array([_LAYOUT[name].itemsize for name in _LAYOUT.names])
 
 @leaf
 def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
-    """What the length field of a message says."""
+    """Return what the length field of a message says."""
     size = 1 + time_bytes + offset_bytes + max(value_length, 0)
     return size + (count_bytes(key_length, True) + key_length if key_length >= 0 else 0)
 
 
-@kernel
-def encode(columns, bounds, fields, codec, out, positions, bodies):
-    """Writes batches one after another; with a codec their messages are still plain, and length and checksum unset.
+@leaf
+def _put_header(out, at, row, span, attributes):
+    """Write the header but length and checksum. Return the next position."""
+    put_i64(out, at, span.base_offset)
+    put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
+    put_i16(out, at + ATTRIBUTES, np.int16(attributes))
+    put_i32(out, at + LAST, np.int32(span.last_delta))
+    put_i64(out, at + BASE_TIME, span.base_time_ms)
+    put_i64(out, at + MAX_TIME, span.max_time_ms)
+    put_i64(out, at + PRODUCER, row.producer_id)
+    put_i16(out, at + PRODUCER_EPOCH, row.producer_epoch)
+    put_i32(out, at + SEQUENCE, row.base_sequence)
+    return at + HEADER
 
-    Fills positions int64[batches + 1] and bodies int64[batches] (where the messages begin). Gives (problem, batch): OK,
-    or why that batch cannot be written.
+
+@leaf
+def _put_messages(out, at, columns, first, end, span, crc):
+    """Write the messages of a batch. Return a `sealing.Body`, whose position is FULL where they do not fit.
+
+    Args:
+        out, at: uint8 buffer and position.
+        columns: as in `encode`.
+        first, end: uint64, records of the batch.
+        span: its Outline.
+        crc: the RunningCrc of the header.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
+    far = np.int64(0)
+    for i in range(first, end):
+        delta = offsets[i] - span.base_offset
+        time_code, offset_code = zigzag(timestamps[i] - span.base_time_ms), delta_code(delta, True)
+        key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
+        size = _message_bytes(uvarint_bytes(time_code), uvarint_bytes(offset_code), key_length, value_length)
+        if size + 5 > len(out) - at and size + count_bytes(size, True) > len(out) - at:
+            at = FULL
+            break
+        at = put_uvarint(out, at, np.uint64(size))
+        nulls = (NULL_KEY if key_length < 0 else 0) | (NULL_VALUE if value_length < 0 else 0)
+        put_u8(out, at, np.uint8(nulls))
+        at = put_uvarint(out, at + 1, time_code)
+        at = put_uvarint(out, at, offset_code)
+        if key_length >= 0:
+            at = put_bytes(out, put_uvarint(out, at, np.uint64(key_length)), keys, key_starts[i], key_length)
+        at = put_bytes(out, at, values, value_starts[i], value_length)
+        far |= delta + 2**31
+        crc = followed(crc, out, at)
+    return Body(np.int64(at), far, crc)
+
+
+@kernel
+def encode(columns, bounds, fields, codec, out, positions, bodies):
+    """Write batches one after another. With a codec their messages stay plain, and length and checksum unset.
+
+    Args:
+        columns: of `Records`: timestamps, offsets, lengths of keys and values, three columns of headers; then data and
+            starts of keys, data and starts of values.
+        bounds: int64[batches + 1], the first record of each batch.
+        fields: FIELDS rows, one for all batches or one per batch.
+        codec: the codec's number.
+        out: uint8 buffer.
+        positions: int64[batches + 1], to be filled: where each batch begins.
+        bodies: int64[batches], to be filled: where its messages begin.
+
+    Returns (problem, batch): OK, or why that batch cannot be written.
+    """
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, max_time = outline(
-            timestamps, offsets, first, end, row, NO_TIMESTAMP, False
-        )
-        if (last_delta + 2**31) >> 32:
+        span = outline(columns, first, end, row, NO_TIMESTAMP, False)
+        if (span.last_delta + 2**31) >> 32:
             return OFFSET_TOO_FAR, b
         if HEADER > len(out) - at:
             return OUT_TOO_SMALL, b
         start = at
         positions[b] = start
-        sealed = codec == 0 or first == end  # an empty batch has nothing to compress
+        is_sealed = codec == 0 or first == end  # an empty batch has nothing to compress
         bits = attributes_of(row, codec, 0, np.int64(end - first)) & KNOWN_BITS
-        put_i64(out, at, base_offset)
-        put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
-        put_i16(out, at + ATTRIBUTES, np.int16(bits))
-        put_i32(out, at + LAST, np.int32(last_delta))
-        put_i64(out, at + BASE_TIME, base_time)
-        put_i64(out, at + MAX_TIME, max_time)
-        put_i64(out, at + PRODUCER, row.producer_id)
-        put_i16(out, at + PRODUCER_EPOCH, row.producer_epoch)
-        put_i32(out, at + SEQUENCE, row.base_sequence)
-        at += HEADER
+        at = _put_header(out, at, row, span, bits)
         bodies[b] = at
-        far = np.int64(0)
-        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
-        for i in range(first, end):
-            delta = offsets[i] - base_offset
-            time_code, offset_code = zigzag(timestamps[i] - base_time), delta_code(delta, True)
-            key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            size = _message_bytes(uvarint_bytes(time_code), uvarint_bytes(offset_code), key_length, value_length)
-            if size + 5 > len(out) - at and size + count_bytes(size, True) > len(out) - at:
-                return OUT_TOO_SMALL, b
-            at = put_uvarint(out, at, np.uint64(size))
-            nulls = (NULL_KEY if key_length < 0 else 0) | (NULL_VALUE if value_length < 0 else 0)
-            put_u8(out, at, np.uint8(nulls))
-            at = put_uvarint(out, at + 1, time_code)
-            at = put_uvarint(out, at, offset_code)
-            if key_length >= 0:
-                at = put_bytes(out, put_uvarint(out, at, np.uint64(key_length)), keys, key_starts[i], key_length)
-            at = put_bytes(out, at, values, value_starts[i], value_length)
-            far |= delta + 2**31
-            if at - summed >= BLOCK:
-                crc, summed = crc32c_ahead(crc, out, summed, at)
-        if far >> 32:
-            return OFFSET_TOO_FAR, b
-        if at - start - AFTER_LENGTH > INT32_MAX:
-            return BATCH_TOO_LARGE, b
-        if sealed:
-            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
+        crc = RunningCrc(CRC32C_START, np.int64(start + ATTRIBUTES if is_sealed else NEVER))
+        body = _put_messages(out, at, columns, first, end, span, crc)
+        if body.at == FULL:
+            return OUT_TOO_SMALL, b
+        at = body.at
+        problem = problem_of(start, at, body.far)
+        if problem != OK:
+            return problem, b
+        if is_sealed:
+            seal(out, start, at, CRC, crc32c_finish(body.crc.value, out, body.crc.summed, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
 
 @kernel
 def sizes(columns, bounds, fields, out):
-    """The uncompressed bytes of each batch, int64[batches], without writing it."""
+    """Fill out int64[batches] with the bytes of each batch, uncompressed. Arguments as in `encode`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, _, base_time, _ = outline(timestamps, offsets, first, end, row, NO_TIMESTAMP, False)
+        span = outline(columns, first, end, row, NO_TIMESTAMP, False)
+        base_offset, base_time = span.base_offset, span.base_time_ms
         total, wide = np.int64(HEADER), np.int64(0)
         for i in range(first, end):
             time_delta = timestamps[i] - base_time
@@ -170,13 +202,14 @@ def sizes(columns, bounds, fields, out):
 
 @kernel
 def breakdown(columns, bounds, fields, out):
-    """Where the bytes go: int64[len(PARTS)], in the order of PARTS, summed over the batches."""
+    """Add the bytes of each field, over all batches, to out int64[len(PARTS)]. Arguments as in `encode`."""
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     parts = out[MESSAGE_PARTS_AT:]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, _, base_time, _ = outline(timestamps, offsets, first, end, row, NO_TIMESTAMP, False)
+        span = outline(columns, first, end, row, NO_TIMESTAMP, False)
+        base_offset, base_time = span.base_offset, span.base_time_ms
         for k in range(MESSAGE_PARTS_AT):
             out[k] += HEADER_PART_BYTES[k]
         for i in range(first, end):
@@ -200,10 +233,10 @@ def _crc_holds(data, at, end):
 
 @kernel
 def survey(data, positions, codecs, bodies, state):
-    """Reads each batch header; checks the CRC of compressed batches, so that nothing damaged is decompressed.
+    """Read each batch header. Check the CRC of compressed batches, so that nothing damaged is decompressed.
 
-    positions int64[batches + 1]. Fills codecs int8, bodies int64 (where the messages begin) and state int8 (see
-    `status`). Gives whether any batch is compressed, and whether any has log append time.
+    positions: int64[batches + 1]. Fills codecs int8, bodies int64 (where the messages begin) and state int8 (see
+    `status`). Returns whether any batch is compressed, and whether any has log append time.
     """
     compressed, append = False, False
     for b in range(len(state)):
@@ -231,9 +264,15 @@ def survey(data, positions, codecs, bodies, state):
 
 @kernel
 def count(data, positions, source, starts, ends, most_messages, state, counts):
-    """Counts the messages of each sound batch, source[starts[b]:ends[b]], by their lengths; fills counts int64.
+    """Count the messages of each sound batch by their lengths. Return how many there are in all.
 
-    Gives how many there are in all; a batch of more than `most_messages` is refused.
+    Args:
+        data, positions: uint8, and int64[batches + 1].
+        source, starts, ends: the plain messages of batch b are source[starts[b]:ends[b]], where nothing is compressed
+            in `data` itself.
+        most_messages: a batch of more is refused.
+        state: int8[batches]; a batch that breaks a promise gets its state.
+        counts: int64[batches], to be filled.
     """
     total = np.int64(0)
     for b in range(len(state)):
@@ -263,12 +302,15 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
 @kernel
 def index(data, positions, source, starts, ends, counts, most_bytes, state,
           timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
-    """Reads the messages that `count` has counted into columns; no byte of payload is moved.
+    """Read the messages that `count` has counted into columns. No byte of payload is moved.
 
-    source[starts[b]:ends[b]] are the plain messages of batch b (`data` itself where nothing is compressed). timestamps
-    are a consumer's, created the producer's (one array may serve for both where no batch has log append time).
-    A batch that breaks a promise, or has a key or value of more than `most_bytes`, gets its state and no record. Fills
-    bounds int64[batches + 1].
+    Args:
+        data, positions, source, starts, ends, counts: as in `count`.
+        most_bytes: the longest key or value.
+        state: int8[batches]; a batch that breaks a promise gets its state and no record.
+        timestamps ... value_starts: the columns of an `Index`, to be filled. Timestamps are a consumer's, created the
+            producer's; one array may serve for both where no batch has log append time.
+        bounds: int64[batches + 1], to be filled.
     """
     r = np.int64(0)
     bounds[0] = 0
@@ -292,7 +334,10 @@ def index(data, positions, source, starts, ends, counts, most_bytes, state,
 @leaf
 def _index_batch(source, p, end, r, messages, most_bytes, bits, base_offset, base_time, max_time,
                  timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts):  # fmt: skip
-    """The state of the batch."""
+    """Read the messages source[p:end] into the rows r to r + messages - 1. Return the batch's state.
+
+    bits, base_offset, base_time, max_time: of the batch header. The other arguments are as in `index`.
+    """
     append, is_control = bits & APPEND != 0, bits & CONTROL != 0
     for q in range(np.uint64(r), np.uint64(r + messages)):
         size, p = get_uvarint(source, p, end)
@@ -334,7 +379,7 @@ def _index_batch(source, p, end, r, messages, most_bytes, bits, base_offset, bas
 
 @leaf
 def _message_is_canonical(source, p, end):
-    """(whether every varint is the shortest, next position) of a message that `index` has checked."""
+    """Return whether every varint of a checked message is the shortest, and the next position."""
     size, after = get_uvarint(source, p, end)
     whole = is_shortest_uvarint(source, p, after, size)
     stop = after + size
@@ -351,7 +396,7 @@ def _message_is_canonical(source, p, end):
 
 @kernel
 def describe(data, positions, source, starts, ends, counts, sound, rows):
-    """Fills one BATCH row for each batch number in `sound`; the other arguments as in `index`, which has checked it."""
+    """Fill one BATCH row for each batch whose number is in `sound`, int64. Arguments as in `index`."""
     for i in range(len(sound)):
         b = sound[i]
         at, end = positions[b], positions[b + 1]

@@ -1,4 +1,4 @@
-"""Batch headers alone: what each batch says of its size, offsets and times before any of its records is looked at."""
+"""Batch headers alone: size, offsets and times of each batch, without a look at its records."""
 
 import numpy as np
 
@@ -15,27 +15,28 @@ from kfbench.kernels.formats.batch_header import (
     V3_PRODUCER,
     V3_SIZE,
     read_header,
-    read_tags,
 )
+from kfbench.kernels.formats.batch_tags import read_tags
 from kfbench.kernels.formats.columnar import batch_header as columnar
 from kfbench.kernels.formats.columnar import fields as columnar_fields
-from kfbench.kernels.formats.legacy import ATTRIBUTES, FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP
+from kfbench.kernels.formats.legacy import FIXED_V0, FIXED_V1, KEY_V0, KEY_V1, TIMESTAMP
+from kfbench.kernels.formats.messages import ATTRIBUTES, LAST_CODEC
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 
-BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: who tells how a batch lies
+BY_MAGIC, KIP98, ENRICHED = 0, 1, 2  # dialects: what tells a batch's layout
 ANY_MAGIC = -1
-AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # where a scan stops
+AT_END, AT_OFFSET, AT_TIME = 0, 1, 2  # what stops a scan
 UNSET, NO_TIMESTAMP, NULL = layouts.UNSET, layouts.NO_TIMESTAMP, layouts.NULL_LENGTH
 NOT_SAID = -1
-NO_LENGTH = -1  # a state beside those of `status`: the length field is too small to be skipped
+NO_LENGTH = -1  # a state beside those of `status`: the length is too small to be skipped
 
 
 @leaf
 def _legacy(data, at, end, magic, row):
-    """A message of v0 or v1; of a compressed set it has the last offset and not the first."""
+    """Fill the row from a message of v0 or v1. The wrapper of a set has the last offset and not the first."""
     fixed = FIXED_V1 if magic else FIXED_V0
     if end - at < fixed:
         return status.SIZE
@@ -54,31 +55,28 @@ def _legacy(data, at, end, magic, row):
 
 @leaf
 def _enriched(data, at, end, row):
-    """A message with tags; of a compressed set it has the first offset, and the last unless there are holes in it."""
+    """Fill the row from an enriched message. The wrapper of a set has the first offset, and without holes the last."""
     if end - at < enriched.FIXED:
         return status.SIZE
     length = np.int64(get_i32(data, at + enriched.TAGS_LENGTH))
     if length < NULL or length > end - at - enriched.FIXED:
         return status.TAGS_LENGTH
-    sound, _, has_time, time, count, relative, keys = enriched.read_tags(data, at)
-    if not sound:
+    tags = enriched.read_tags(data, at)
+    if not tags.is_sound:
         return status.TAG
     kind = get_u8(data, at + ATTRIBUTES) & enriched.TYPE_MASK
-    row.header_bytes, row.codec = enriched.FIXED + max(length, 0), kind if kind <= enriched.LAST_CODEC else 0
-    row.is_control = kind > enriched.LAST_CODEC
-    row.max_timestamp_ms = time
-    if not has_time:
-        seconds = np.int64(get_i32(data, at + enriched.SECONDS))
-        row.max_timestamp_ms = NO_TIMESTAMP if seconds == NO_TIMESTAMP else seconds * 1000
+    row.header_bytes, row.codec = enriched.FIXED + max(length, 0), kind if kind <= LAST_CODEC else 0
+    row.is_control = kind > LAST_CODEC
+    row.max_timestamp_ms = enriched.time_of(data, at, tags)
     row.base_offset = row.last_offset = get_i64(data, at)
     if row.codec == 0:
         row.count = 1
         row.keys = 1 if get_i32(data, at + enriched.TAGS + max(length, 0)) >= 0 else 0
         return status.SOUND
-    row.keys = keys
-    row.last_is_least = True
-    if count > 0:
-        row.count, row.last_offset, row.last_is_least = count, row.base_offset + count - 1, relative
+    row.keys, row.last_is_least = tags.any_key, True
+    if tags.count > 0:
+        row.count, row.last_offset = tags.count, row.base_offset + tags.count - 1
+        row.last_is_least = tags.is_relative
     return status.SOUND
 
 
@@ -99,25 +97,27 @@ def _kip98(data, at, end, row):
 
 @leaf
 def _batch(data, at, end, magic, row):
-    """A batch of v2, or of v3 with any features."""
+    """Fill the row from a batch of v2, or of v3 with any features."""
     if end - at < (V2_SIZE if magic == 2 else V3_SIZE):
         return status.SIZE
-    bits, last_delta, _, max_time, count, body = read_header(data, at, end, magic)
+    header = read_header(data, at, end, magic)
+    bits, body = header.attributes, header.body
     if body > end:
         return status.BATCH_HEADER
     if magic == 3 and bits & ~layouts.V3_ATTRIBUTES_MASK:
         return status.ATTRIBUTES
     row.is_append_time = bits & APPEND != 0
-    row.max_timestamp_ms = max_time
+    row.max_timestamp_ms = header.max_time_ms
     if magic == 3 and bits & TAGGED:
-        problem, timed, tag_time, _, _, _, _, body = read_tags(data, body, end)
-        if problem != status.SOUND:
-            return problem
-        if timed and row.is_append_time:
-            row.max_timestamp_ms = tag_time
-    row.header_bytes, row.codec, row.count = body - at, bits & CODEC_MASK, count
+        tagged = read_tags(data, body, end)
+        body = tagged.records_start
+        if tagged.state != status.SOUND:
+            return tagged.state
+        if tagged.has_append_time and row.is_append_time:
+            row.max_timestamp_ms = tagged.append_time_ms
+    row.header_bytes, row.codec, row.count = body - at, bits & CODEC_MASK, header.count
     row.base_offset = get_i64(data, at)
-    row.last_offset = row.base_offset + last_delta
+    row.last_offset = row.base_offset + header.last_delta
     row.producer_id = get_i64(data, at + (V2_PRODUCER if magic == 2 else V3_PRODUCER))
     row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
     return status.SOUND
@@ -125,8 +125,11 @@ def _batch(data, at, end, magic, row):
 
 @leaf
 def _columnar(data, at, end, row):
-    """A columnar batch. Whether any record has a key is in its attributes; where some are null an encoder has made
-    sure that not all are, but a reader does not ask it."""
+    """Fill the row from a columnar batch.
+
+    Its attributes say whether any record has a key. Where some keys are null, encoders make sure that not all are; a
+    reader does not rely on that.
+    """
     if end - at <= columnar.HEADER:
         return status.SIZE
     header = columnar.read_header(data, at, end)
@@ -147,12 +150,19 @@ def _columnar(data, at, end, row):
 
 @kernel
 def scan(data, at, dialect, magic, stop, target, from_offset, rows):
-    """Fills one HEADER row (`broker._headers`) a batch from byte `at` on, as far as there is room.
+    """Fill one HEADER row per batch. An incomplete last batch is the end.
 
-    magic: the only one that is taken, or ANY_MAGIC. stop: behind the first batch whose last offset (AT_OFFSET) or
-    largest timestamp (AT_TIME; of batches that may reach from_offset) is `target` or more, or AT_END. Gives (rows, the
-    byte it came to, state: of `status` or NO_LENGTH, whether it is done: at such a batch, at the end, or at what is
-    broken). An incomplete last batch is the end.
+    Args:
+        data, at: uint8, and the position to begin at.
+        dialect: BY_MAGIC, KIP98 or ENRICHED.
+        magic: the only one that is taken, or ANY_MAGIC.
+        stop, target: stop behind the first batch whose last offset (AT_OFFSET) or largest timestamp (AT_TIME) is
+            `target` or more, or at the end (AT_END).
+        from_offset: with AT_TIME, skip batches that cannot reach this offset.
+        rows: HEADER rows (`broker.batch_headers`), to be filled as far as they go.
+
+    Returns (number of rows filled, position reached, state of `status` or NO_LENGTH, whether the scan is done: it has
+    found the batch, or come to the end or to damage).
     """
     size, b = len(data), 0
     at = np.int64(at)
@@ -195,13 +205,15 @@ def scan(data, at, dialect, magic, stop, target, from_offset, rows):
 
 @kernel
 def counts(data, positions, most, found):
-    """Fills found int64[batches] with how many records each batch says that it has, from 1 to `most`; 1 where its
-    header does not say it, or is cut short."""
+    """Fill found int64[batches] with the number of records that each header states, from 1 to `most`.
+
+    1 where a header does not state it, or is cut short.
+    """
     for b in range(len(found)):
         at, end = positions[b], positions[b + 1]
         magic, count = get_i8(data, at + MAGIC_AT), np.int64(1)
         if magic == columnar.THIS_MAGIC and end - at > columnar.HEADER:
             count = columnar.read_header(data, at, end).count
         elif (magic == 2 and end - at >= V2_SIZE) or (magic == 3 and end - at >= V3_SIZE):
-            _, _, _, _, count, _ = read_header(data, at, end, magic)
+            count = read_header(data, at, end, magic).count
         found[b] = min(max(count, np.int64(1)), most)

@@ -1,7 +1,8 @@
-"""How a record codes its lengths, counts and offset deltas: zig-zag as Kafka does, or unsigned (v3, bit 9).
+"""Lengths, counts and offset deltas of records: zig-zag as Kafka has them, or unsigned (v3, bit 9).
 
-`unsigned` is a literal wherever speed matters: the compiler drops the other half. Unsigned, a nullable length is
-stored plus one, and an offset delta as the two's complement of an int32.
+Unsigned, a nullable length is stored plus one, and an offset delta as the two's complement of an int32. `unsigned` is a
+literal wherever speed matters, so that the compiler drops the other half. Readers return the value and the next
+position, which is end + 1 where the bytes are cut short.
 """
 
 import numpy as np
@@ -22,13 +23,13 @@ from kfbench.kernels.wire.varint import (
 
 @leaf
 def delta_code(delta, unsigned):
-    """An offset delta as the uint64 that is then written in groups of seven bits."""
+    """Return the uint64 that is written for an offset delta, in groups of seven bits."""
     return np.uint64(delta) & ALL32 if unsigned else zigzag(delta)
 
 
 @leaf
 def count_bytes(count, unsigned):
-    """The bytes of a length or count that is never null. Comparisons: compilers turn them into vectors."""
+    """Return the size of a length or count that is never null. Compilers turn its comparisons into vectors."""
     if unsigned:
         return 1 + (count > 0x7F) + (count > 0x3FFF) + (count > 0x1FFFFF) + (count > 0xFFFFFFF)
     return 1 + (count > 0x3F) + (count > 0x1FFF) + (count > 0xFFFFF) + (count > 0x7FFFFFF)
@@ -36,7 +37,7 @@ def count_bytes(count, unsigned):
 
 @leaf
 def length_bytes(length, unsigned):
-    """The bytes of a length that may be null (-1)."""
+    """Return the size of a length that may be null (-1)."""
     return count_bytes(length + 1, True) if unsigned else count_bytes(length, False)
 
 
@@ -52,7 +53,7 @@ def put_length(out, at, length, unsigned):
 
 @leaf
 def put_field(out, at, data, start, length, unsigned):
-    """A nullable length and its bytes."""
+    """Write a nullable length and its bytes."""
     if length < 0:
         put_u8(out, at, np.uint8(0 if unsigned else 1))
         return at + 1
@@ -61,13 +62,13 @@ def put_field(out, at, data, start, length, unsigned):
 
 @leaf
 def get_count(data, at, end, unsigned):
-    """(a length or count that is never null, next position); a negative one is for the caller to refuse."""
+    """Return a length or count that is never null; a negative one is for the caller to refuse."""
     return get_uvarint(data, at, end) if unsigned else get_varint(data, at, end)
 
 
 @leaf
 def get_length(data, at, end, unsigned):
-    """(a nullable length, next position); any negative one is null to Kafka."""
+    """Return a nullable length; any negative one is null to Kafka."""
     if unsigned:
         value, at = get_uvarint(data, at, end)
         return value - 1 if at <= end else np.int64(0), at  # 0 past the end, as get_varint has it
@@ -76,7 +77,7 @@ def get_length(data, at, end, unsigned):
 
 @leaf
 def get_delta(data, at, end, unsigned):
-    """(an offset delta, next position)."""
+    """Return an offset delta."""
     if unsigned:
         value, at = get_uvarint(data, at, end)
         return (value ^ 2**31) - 2**31, at
@@ -85,7 +86,7 @@ def get_delta(data, at, end, unsigned):
 
 @leaf
 def skip(data, at, end, unsigned):
-    """(the number as `get_count` gives it, next position, whether it is in its shortest form)."""
+    """Return a number as `get_count` does, and whether it is in its shortest form."""
     if unsigned:
         value, after = get_uvarint(data, at, end)
         return value, after, is_shortest_uvarint(data, at, after, value)
@@ -94,11 +95,32 @@ def skip(data, at, end, unsigned):
 
 
 @leaf
-def header_bytes(bounds, key_lengths, value_lengths, i, shared, unsigned):
-    """What the headers of record i take after its first `shared`, their count included."""
-    first, end = np.int64(bounds[i]) + shared, np.int64(bounds[i + 1])
-    size = count_bytes(end - first, unsigned)
-    for h in range(np.uint64(first), np.uint64(end)):
-        name, content = np.int64(key_lengths[h]), np.int64(value_lengths[h])
-        size += count_bytes(name, unsigned) + name + length_bytes(content, unsigned) + max(content, 0)
+def header_list_bytes(key_lengths, value_lengths, start, end, unsigned):
+    """Return the size of the headers start to end - 1 (int64) with their count in front."""
+    size = count_bytes(end - start, unsigned)
+    for h in range(np.uint64(start), np.uint64(end)):
+        key_length, value_length = np.int64(key_lengths[h]), np.int64(value_lengths[h])
+        size += count_bytes(key_length, unsigned) + key_length
+        size += length_bytes(value_length, unsigned) + max(value_length, 0)
     return size
+
+
+@leaf
+def header_bytes(bounds, key_lengths, value_lengths, i, shared, unsigned):
+    """Return the size of record i's headers behind its first `shared`, their count included."""
+    return header_list_bytes(
+        key_lengths, value_lengths, np.int64(bounds[i]) + shared, np.int64(bounds[i + 1]), unsigned
+    )
+
+
+@leaf
+def put_header_list(out, at, columns, start, end, unsigned):
+    """Write the headers start to end - 1 (int64) with their count in front; columns: of `Records`."""
+    key_lengths, value_lengths = columns[5], columns[6]
+    keys, key_starts, values, value_starts = columns[11:15]
+    at = put_count(out, at, end - start, unsigned)
+    for h in range(np.uint64(start), np.uint64(end)):
+        key_length = np.int64(key_lengths[h])
+        at = put_bytes(out, put_count(out, at, key_length, unsigned), keys, key_starts[h], key_length)
+        at = put_field(out, at, values, value_starts[h], np.int64(value_lengths[h]), unsigned)
+    return at

@@ -1,0 +1,145 @@
+"""Tagged fields of a v3 batch header (bit 11): tag 0, tag 1 and those that callers set.
+
+`number of fields uvarint`, then of each `tag uvarint, size uvarint, bytes`; tags rise, as KIP-482 has them. Tag 0 has
+the append time, i64. Tag 1 has the headers that all records begin with: their count, then keys and values with lengths.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels.formats.batch_header import APPEND_TAG, NO_TIMESTAMP
+from kfbench.kernels.jit import leaf
+from kfbench.kernels.simd.intrinsics import get_i64, move, put_i64, put_u8
+from kfbench.kernels.wire import status
+from kfbench.kernels.wire.lengths import get_count, get_length, header_list_bytes, put_header_list
+from kfbench.kernels.wire.varint import get_uvarint, put_uvarint, uvarint_bytes
+
+SHARED_TAG, APPEND_TAG_BYTES = layouts.SHARED_HEADERS_TAG, 8
+
+
+@leaf
+def shared_bytes(columns, first, shared, unsigned):
+    """Return the size of tag 1's content: the first `shared` headers of record `first`."""
+    start = np.int64(columns[4][first])
+    return header_list_bytes(columns[5], columns[6], start, start + shared, unsigned)
+
+
+@leaf
+def tags_bytes(row, columns, first, shared, unsigned):
+    """Return the size of all tagged fields, their number included."""
+    size = 2 + APPEND_TAG_BYTES + np.int64(row.tags_bytes)
+    tags = 1 + np.int64(row.tags_count)
+    if shared:
+        content = shared_bytes(columns, first, shared, unsigned)
+        size += 1 + uvarint_bytes(np.uint64(content)) + content
+        tags += 1
+    return size + uvarint_bytes(np.uint64(tags))
+
+
+@leaf
+def put_tags(out, at, row, tags, columns, first, shared, unsigned):
+    """Write all tagged fields. Return the next position.
+
+    Args:
+        out, at: uint8 buffer and position.
+        row: the batch's FIELDS row, which says where the caller's fields lie in `tags`, uint8, ready to copy.
+        columns: the columns of all records; record `first` is the batch's first.
+        shared: how many headers go into tag 1; 0 writes no tag 1.
+        unsigned: a literal, see `wire.lengths`.
+    """
+    number = 1 + np.int64(row.tags_count) + (1 if shared else 0)
+    at = put_uvarint(out, at, np.uint64(number))
+    put_u8(out, at, np.uint8(APPEND_TAG))
+    put_u8(out, at + 1, np.uint8(APPEND_TAG_BYTES))
+    put_i64(out, at + 2, row.append_time_ms)
+    at += 2 + APPEND_TAG_BYTES
+    if shared:
+        put_u8(out, at, np.uint8(SHARED_TAG))
+        at = put_uvarint(out, at + 1, np.uint64(shared_bytes(columns, first, shared, unsigned)))
+        start = np.int64(columns[4][first])
+        at = put_header_list(out, at, columns, start, start + shared, unsigned)
+    move(out, at, tags, row.tags_start, np.int64(row.tags_bytes))
+    return at + row.tags_bytes
+
+
+class TaggedFields(NamedTuple):
+    """The tagged fields of a batch, int64 each but has_append_time."""
+
+    state: int  # of `wire.status`
+    has_append_time: bool
+    append_time_ms: int
+    shared_start: int  # tag 1 lies from here
+    shared_stop: int  # to here; equal: there is no tag 1
+    others_start: int  # the first field that is not tag 0 or 1
+    others: int  # how many such fields there are
+    records_start: int
+
+
+@leaf
+def read_tags(data, p, end):
+    """Return the TaggedFields that begin at p."""
+    state, has_append_time, append_time = np.int64(status.SOUND), False, np.int64(NO_TIMESTAMP)
+    shared_start = shared_stop = np.int64(end)
+    others, others_start = np.int64(0), np.int64(end)
+    number, p = get_uvarint(data, p, end)
+    last = np.int64(-1)
+    for _ in range(number):
+        here = p
+        tag, p = get_uvarint(data, p, end)
+        size, p = get_uvarint(data, p, end)
+        if p > end or size > end - p or tag <= last or (tag == APPEND_TAG and size != APPEND_TAG_BYTES):
+            state, p = np.int64(status.TAGS), end
+            break
+        if tag == SHARED_TAG and size == 0:  # it holds no count
+            state, p = np.int64(status.SHARED_HEADERS), end
+            break
+        if tag == APPEND_TAG:
+            has_append_time, append_time = True, get_i64(data, p)
+        elif tag == SHARED_TAG:
+            shared_start, shared_stop = np.int64(p), np.int64(p + size)
+        else:
+            if others == 0:
+                others_start = np.int64(here)
+            others += 1
+        last = tag
+        p += size
+    if p > end:
+        state = np.int64(status.TAGS)
+    return TaggedFields(
+        state, has_append_time, append_time, shared_start, shared_stop, others_start, others, np.int64(p)
+    )
+
+
+class SharedList(NamedTuple):
+    """The headers of tag 1, int64 each. start: the position of the first."""
+
+    state: int
+    count: int
+    start: int
+
+
+@leaf
+def read_shared(source, p, stop, most_bytes, unsigned):
+    """Return the SharedList source[p:stop]; a key or value longer than `most_bytes` has the state LIMIT_FIELD."""
+    count, p = get_count(source, p, stop, unsigned)
+    if count < 0 or count > (stop - p) >> 1:
+        return SharedList(np.int64(status.SHARED_HEADERS), np.int64(0), np.int64(p))
+    start, state = np.int64(p), np.int64(status.SOUND)
+    for _ in range(count):
+        key_length, p = get_count(source, p, stop, unsigned)
+        if key_length < 0 or key_length > stop - p:
+            state = np.int64(status.SHARED_HEADERS)
+            break
+        value_length, p = get_length(source, p + key_length, stop, unsigned)
+        if value_length > stop - p:
+            state = np.int64(status.SHARED_HEADERS)
+            break
+        if max(key_length, value_length) > most_bytes:
+            state = np.int64(status.LIMIT_FIELD)
+            break
+        p += max(value_length, 0)
+    if state != status.SOUND:
+        return SharedList(state, np.int64(0), start)
+    return SharedList(np.int64(status.SOUND if p == stop else status.SHARED_HEADERS), np.int64(count), start)
