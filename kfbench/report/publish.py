@@ -28,13 +28,13 @@ from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
 from kfbench.formats import BASE_FORMAT
-from kfbench.report import sections
 from kfbench.report.data import noise
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import RESEARCH
+from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.render.tables import listed, prose
-from kfbench.report.sections import Block, Figure
+from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
 from kfbench.store import Run, open_run
 
@@ -140,7 +140,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
         why = f"{listed(sorted(alone))} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     noisy = manifest.get("noise")
-    page = sections.page(results, blocks(manifest), noisy)
+    page = page_of(results, blocks(manifest), noisy)
     shown = {
         "title": "Kafka record formats " + listed([name for name in results.formats if "-" not in name]),
         "subtitle": subtitle(manifest),
@@ -148,7 +148,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
         "head_table": page.table,
         "head_figures": page.figures,
         "head_costs": page.costs,
-        "noisy": noise.head(noisy),
+        "noisy": noise.noisy_sentence(noisy),
         "aa": control.aa_sentence(results),
         "prose": str(manifest.get("analysis", "")).strip(),
         "sections": page.sections,

@@ -10,7 +10,7 @@ import pandas as pd
 from kfbench.report.publish import html, place
 from kfbench.report.render import look, plots
 from kfbench.report.render.tables import listed
-from kfbench.report.sections import Figure
+from kfbench.report.section import Figure
 from kfbench.report.topics import breakdown
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.tables import Section, headline_table, sections, uniform_table
@@ -27,7 +27,7 @@ def render(answer: WhatIf) -> Iterator[tuple[str, bytes]]:
     """Yield the path in the report and the bytes of every file."""
     figures = tuple(_figures(answer))
     topics = [Path(topic).name for topic in answer.topics]
-    figure_tables = [uniform_table(answer), breakdown.group_table(field_groups(answer), name="groups")]
+    figure_tables = [uniform_table(answer), breakdown.groups_table(field_groups(answer), name="groups")]
     page = {
         "title": f"What if: {listed(topics) if len(topics) <= MOST_TOPICS else f'{len(topics)} topics'}",
         "subtitle": f"{answer.now_bytes:,} bytes and {answer.records:,} records, as read.",

@@ -9,7 +9,8 @@ import pytest
 from kfbench.report.data.arms import first_of_blocks, one_per_arm
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.sections import Block, page
+from kfbench.report.page import page
+from kfbench.report.section import Block
 from kfbench.report.topics.broker_paths import path_table
 from kfbench.report.topics.prefix import prefix_times
 from tests.report.broker_rows import broker_rows, row_of

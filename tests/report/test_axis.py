@@ -11,10 +11,10 @@ from tests.report.columns import column
 def test_the_overhead_table_is_the_slice(results: Results) -> None:
     part = results.along(results.uncompressed, "batch_size")
     assert part is not None
-    table = axis.table(part, "overhead_per_record", name="o", caption="Overhead")
+    table = axis.axis_table(part, "overhead_per_record", name="o", caption="Overhead")
     assert column(table, "records a batch") == [1, 2, 3, 5, 10, 100]
     assert column(table, "v1") == [34.0] * 6
-    ratios = axis.ratio_table(part, "size_per_record", name="r", caption="Ratio")
+    ratios = axis.relative_table(part, "size_per_record", name="r", caption="Ratio")
     assert BASE_FORMAT not in [c.name for c in ratios.columns]
     sizes = part.pivot("size_per_record")
     assert column(ratios, "v3") == pytest.approx((sizes["v3"] / sizes["v2"]).tolist())

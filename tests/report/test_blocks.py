@@ -11,21 +11,21 @@ from tests.report.columns import column
 def test_a_small_block_is_one_table_and_a_large_one_a_table_an_axis(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ((small, rows),) = blocks.tables(results, "codecs")
+    ((small, rows),) = blocks.block_tables(results, "codecs")
     assert [c.name for c in small.columns][:2] == ["records a batch", "codec"]
     assert [row[:2] for row in small.rows] == [(1, "gzip 6"), (1, "zstd 3"), (10, "gzip 6"), (10, "zstd 3")]
     assert dict(zip([row[:2] for row in small.rows], column(small, "v1"), strict=True))[1, "zstd 3"] is None
     v3 = list(rows[rows["format"] == "v3"]["shown"])
-    assert f"{min(v3):.3f} to {max(v3):.3f}" in blocks.sentence([(small, rows)])
+    assert f"{min(v3):.3f} to {max(v3):.3f}" in blocks.block_sentence([blocks.BlockTable(small, rows)])
     monkeypatch.setattr(blocks, "SMALL_BLOCK_ROWS", 3)
-    spread = blocks.tables(results, "spread")
+    spread = blocks.block_tables(results, "spread")
     assert [table.name for table, _ in spread] == ["spread-bytes-timestamp_spread_ms"]
-    batch = [table.name for table, _ in blocks.tables(results, "batch")]
+    batch = [table.name for table, _ in blocks.block_tables(results, "batch")]
     assert sorted(batch) == ["batch-bytes-batch_size", "batch-decode-batch_size", "batch-encode-batch_size"]
 
 
 def test_a_block_of_cpu_rows_shows_ratios_without_v2(results: Results) -> None:
-    for table, _ in blocks.tables(results, "large"):
+    for table, _ in blocks.block_tables(results, "large"):
         assert [c.name for c in table.columns] == ["value", "v0", "v1", "v3"]
         assert [row[0] for row in table.rows] == [100, 20_000]
         assert all(isinstance(cell, Interval) for row in table.rows for cell in row[1:])

@@ -20,7 +20,7 @@ def test_break_even_is_the_first_size_from_which_a_format_is_always_smaller(
     sizes.index = pd.Index([1, 2, 3, 5, 10])
     found = break_even.first_smaller(sizes, "v2", "v0")
     assert found == bracket
-    assert break_even._between(found) == words and break_even._between(found).rank == found[1]
+    assert break_even.bracket_words(found) == words and break_even.bracket_words(found).rank == found[1]
 
 
 def test_a_tie_is_not_smaller_and_a_relapse_counts() -> None:
@@ -29,7 +29,7 @@ def test_a_tie_is_not_smaller_and_a_relapse_counts() -> None:
 
 
 def test_the_break_even_table_is_of_this_run(results: Results) -> None:
-    table = break_even.table(results)
+    table = break_even.break_even_table(results)
     assert table is not None
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["v2", "v0"] == "4–5"

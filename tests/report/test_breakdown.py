@@ -10,16 +10,16 @@ from kfbench.report.topics import breakdown
 
 
 def test_a_breakdown_adds_up_to_the_overhead(results: Results) -> None:
-    frame = breakdown.fields(results, 100)
+    frame = breakdown.field_bytes(results, 100)
     assert frame is not None
     part = results.along(results.uncompressed, "batch_size")
     assert part is not None
     overhead = part.pivot("overhead_per_record").loc[100]
     assert frame.sum().to_dict() == pytest.approx(overhead[frame.columns].to_dict())
     assert not set(PAYLOAD) & set(frame.index)
-    table = breakdown.table(frame, 100)
+    table = breakdown.fields_table(frame, 100)
     assert table.rows[-1][0] == "all overhead"
-    assert breakdown.fields(results, 77) is None
+    assert breakdown.field_bytes(results, 77) is None
 
 
 def test_fields_are_stored_as_json_that_adds_up(results: Results) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from kfbench.report.data.paths import WORK, Paths, path_of, work_words
 from kfbench.report.data.results import Results
+from kfbench.report.page import page
 from kfbench.report.publish import publish
 from kfbench.report.render.tables import Interval
-from kfbench.report.sections import Section, page
+from kfbench.report.section import Section
 from kfbench.report.topics import broker_paths, conversions, proposals
 from kfbench.store import Run
 from tests.report.broker_rows import CODECS, FORMATS, broker_rows, changed, column, row_of
@@ -75,7 +76,7 @@ def test_a_run_in_which_every_path_failed_says_why(tmp_path: Path) -> None:
     found = changed(tmp_path, fail)
     table = some(broker_paths.path_table(found, "append", shown=True))
     assert set(column(table, "lost, or why not measured")) == {"all is broken"}
-    assert proposals.table(found) is None
+    assert proposals.proposals_table(found) is None
     assert broker_paths.argued_table(found) is None
     assert broker_paths.panels_beside_append(found) == {}
     assert found.noise is None
@@ -165,7 +166,7 @@ def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> Non
     table = some(broker_paths.path_table(found, "mirror", shown=True))
     assert set(column(table, "CPU (ns a record)")) == set(column(table, "CPU (× v2 append)")) == {None}
     assert broker_paths.panels_beside_append(found) == {}
-    plain, _ = conversions.tables(found)
+    plain, _ = conversions.conversion_tables(found)
     assert [table.name for table in plain] == ["broker-convert-bytes-none"]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.sections import Block, page
+from kfbench.report.page import page
+from kfbench.report.section import Block
 from kfbench.report.topics import cold
 from tests.runs import stored
 
@@ -33,7 +34,7 @@ def test_resident_ratios_are_what_they_were(results: Results, with_cold: Results
 
 
 def test_cold_stands_beside_resident(with_cold: Results) -> None:
-    table = cold.table(with_cold, "encode")
+    table = cold.cold_table(with_cold, "encode")
     assert table is not None and [row[0] for row in table.rows] == [1, 2, 3, 5, 10, 100]
     labels = [column.label for column in table.columns]
     for row in table.rows:
@@ -57,5 +58,5 @@ def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Res
 def test_a_run_that_is_cold_alone(with_cold: Results, tmp_path: Path) -> None:
     rows = with_cold.all[with_cold.all["cache"] == "cold"]
     alone = Results(rows)
-    table = cold.table(alone, "decode")
+    table = cold.cold_table(alone, "decode")
     assert alone.cpu.empty and table is not None and all(row[-1] is None for row in table.rows)

@@ -12,16 +12,16 @@ from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
 from kfbench.report.data.axes import REFERENCE
+from kfbench.report.data.named import Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
+from kfbench.report.page import page
 from kfbench.report.publish import render
 from kfbench.report.render.tables import Interval, Table, plain_columns
-from kfbench.report.sections import _has_cells, page
-from kfbench.report.sections.prose import Block
+from kfbench.report.section import Block, has_cells
 from kfbench.report.topics import verdict
 from kfbench.report.topics.columnar import sentences, tables
 from kfbench.report.topics.columnar.measured import NAME, Columnar
-from kfbench.report.topics.workloads import Named
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import Row, workload_rows
 from tests.runs import stored
@@ -105,7 +105,7 @@ def test_no_other_section_has_any_of_it(results: Results, tmp_path: Path) -> Non
     own = {each.label for each in without.sizes}
     assert [each for each in with_it.sizes if each.label in own] == without.sizes
     verdicts = verdict.Verdicts(results, with_it, Paths(results))
-    table = verdict.table(verdicts)
+    table = verdict.verdict_table(verdicts)
     assert table is not None and NAME not in verdicts.formats and NAME not in str((table.columns, table.rows))
     but = "; columnar has a section of its own; no other was measured on these workloads"
     assert but in table.notes[0] and not any(NAME in note for note in table.notes[1:])
@@ -317,7 +317,7 @@ def test_a_table_of_dashes_alone_is_none() -> None:
         "numbers": Table(name="numbers", caption="", columns=columns, rows=((1, "lz4 1", 0.5), (10, "lz4 1", None))),
         "words": Table(name="words", caption="", columns=columns, rows=((1, "lz4 1", "v2"),)),
     }
-    assert [name for name, table in made.items() if _has_cells(table)] == ["numbers", "words"]
+    assert [name for name, table in made.items() if has_cells(table)] == ["numbers", "words"]
 
 
 def test_where_it_may_be_biased_says_whose_it_is() -> None:

@@ -8,7 +8,7 @@ from tests.report.columns import column
 
 
 def test_the_control_names_the_checksum_and_flags_what_differs(results: Results) -> None:
-    table = control.table(results)
+    table = control.control_table(results)
     assert table is not None
     assert "20,000 byte values" in table.caption
     assert {(row[0], row[2]) for row in table.rows} == {
@@ -17,15 +17,15 @@ def test_the_control_names_the_checksum_and_flags_what_differs(results: Results)
     broken = dataclasses.replace(
         table, rows=tuple((*row[:4], "differs" if row[0] == "v3" else row[4]) for row in table.rows)
     )
-    assert "v3 encode and v3 decode do not tie" in control.sentence(broken)
+    assert "v3 encode and v3 decode do not tie" in control.control_sentence(broken)
     ties = dataclasses.replace(table, rows=tuple((*row[:4], "ties") for row in table.rows))
-    assert control.sentence(ties).startswith("All 2 arms")
+    assert control.control_sentence(ties).startswith("All 2 arms")
 
 
 def test_times_of_two_hosts_share_no_table(results: Results) -> None:
-    part = cpu.along(results, "batch_size")
+    part = cpu.cpu_slice(results, "batch_size")
     assert part is not None
-    assert [table.name for table in cpu.tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]
+    assert [table.name for table in cpu.cpu_tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]
     assert control.hosts_sentence(results) == ""
     rows = results.all.copy()
     rows.loc[rows["batch_size"] == 1, "host"] = "elsewhere"
@@ -33,9 +33,9 @@ def test_times_of_two_hosts_share_no_table(results: Results) -> None:
     cells = rows.loc[rows["kind"].isin(["cpu", "prefix"]) & (rows["host"] == "elsewhere"), "cell_id"].nunique()
     assert f": {cells} cells of elsewhere are left out" in control.hosts_sentence(mixed)
     assert set(mixed.cpu["host"]) == {results.cpu["host"].iloc[0]}
-    rest = cpu.along(mixed, "batch_size")
+    rest = cpu.cpu_slice(mixed, "batch_size")
     assert rest is not None
-    for table in cpu.tables(rest, "encode", "cpu"):
+    for table in cpu.cpu_tables(rest, "encode", "cpu"):
         assert 1 not in column(table, "records a batch") and 10 in column(table, "records a batch")
     assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes are the same everywhere
 

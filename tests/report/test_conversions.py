@@ -8,7 +8,7 @@ from tests.report.broker_rows import RECORDS, column, row_of
 
 
 def test_conversions_are_a_matrix_that_says_what_was_not_done(paths: Paths) -> None:
-    plain, packed = conversions.tables(paths)
+    plain, packed = conversions.conversion_tables(paths)
     assert [table.name for table in plain] == ["broker-convert-cpu-none", "broker-convert-bytes-none"]
     assert row_of(plain[1], **{"from": "v0"})["v1"] == pytest.approx(138 / 130)
     assert row_of(plain[0], **{"from": "v2"})["v2"] is None
@@ -16,7 +16,7 @@ def test_conversions_are_a_matrix_that_says_what_was_not_done(paths: Paths) -> N
     assert row_of(zstd, **{"from": "v2"})["v1"] == "skipped"
     seconds = row_of(plain[0], **{"from": "v2"})["v1"]
     assert seconds == pytest.approx(5 * 20e-9 * RECORDS / 122_000 * 2**30, rel=0.02)
-    told = conversions.losses(paths)
+    told = conversions.losses_table(paths)
     assert told is not None
     assert row_of(told, **{"from": "v2", "to": "v0", "codecs": "none and gzip 6"})["lost, or why not"] == ("timestamps")
     assert "v1 has no zstd" in column(told, "lost, or why not")

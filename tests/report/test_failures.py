@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.sections import Section, page
+from kfbench.report.page import page
+from kfbench.report.section import Section
 from kfbench.report.topics import failures
 from kfbench.store import Run
 from tests.report.columns import column
@@ -16,18 +17,18 @@ from tests.runs import stored
 
 
 def test_failures_are_listed_by_reason_errors_first(rows: list[dict[str, Any]], results: Results) -> None:
-    table = failures.table(results)
+    table = failures.failures_table(results)
     assert table is not None
     assert sum(column(table, "rows")) == sum(row["status"] != "ok" for row in rows)
     assert set(column(table, "reason")) == {"v1 has no headers", "v1 has no zstd"}
     broken = results.all.copy()
     first = broken.index[broken["status"] == "ok"][0]
     broken.loc[first, ["status", "error"]] = ["error", "it broke"]
-    failed = failures.table(Results(broken))
+    failed = failures.failures_table(Results(broken))
     assert failed is not None
     assert failed.rows[0][0] == "error"
     assert failed.rows[0][-1] == "it broke"
-    assert " 1 failed" in failures.sentence(Results(broken), 0)
+    assert " 1 failed" in failures.failures_sentence(Results(broken), 0)
 
 
 def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path: Path) -> None:
@@ -38,7 +39,7 @@ def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path
             if row["format"] == "v3":
                 row |= {"status": "error", "error": "it broke", "cpu_ns": None}
     results = Results(stored(tmp_path, rows).measurements())
-    table = failures.table(results)
+    table = failures.failures_table(results)
     assert table is not None
     counts: Counter[Any] = Counter()
     for status, count in zip(column(table, "status"), column(table, "rows"), strict=True):
@@ -47,7 +48,7 @@ def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path
     assert counts == {"error": 2, failures.OTHER_HOST: 8, "skipped": skipped}  # both operations; v0 to v2 and the A/A
     assert table.rows[0][0] == "error"
     assert {row[-1] for row in table.rows if row[0] == failures.OTHER_HOST} == {"timed on there"}
-    said = failures.sentence(results, 0)
+    said = failures.failures_sentence(results, 0)
     assert f"Of {len(rows)} rows 2 failed and {skipped} were left out by rule; 8 are CPU times of another host" in said
     assert results.elsewhere == {"there": 1} and len(results.every) == len(results.all) + 8
 
@@ -61,7 +62,9 @@ def test_a_host_that_only_failed_leaves_nothing_out(tmp_path: Path) -> None:
     ]
     results = Results(stored(tmp_path, rows).measurements())
     assert not results.elsewhere and len(results.all) == len(rows)
-    assert "10 failed" in failures.sentence(results, 0) and "another host" not in failures.sentence(results, 0)
+    assert "10 failed" in failures.failures_sentence(results, 0) and "another host" not in failures.failures_sentence(
+        results, 0
+    )
 
 
 def asked(found: tuple[Section, ...]) -> set[str]:

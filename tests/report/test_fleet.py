@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
+from kfbench.report.page import page
 from kfbench.report.publish import publish
-from kfbench.report.sections import Block, page
-from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, saved_table, sentence
+from kfbench.report.section import Block
+from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, fleet_sentence, saved_table
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored
@@ -78,14 +79,14 @@ def test_cost_and_memory_are_told(tmp_path: Path) -> None:
     assert row["CPU (s)"] == pytest.approx(ENDS[-1] * NS_A_RECORD / 1e9) and row["largest worker (MiB)"] == 300
     assert row["exponent of records"] == pytest.approx(1)
     assert found.growth["user-activity"].tolist() == [end * NS_A_RECORD / 1e9 for end in ENDS]
-    said = sentence(found)
+    said = fleet_sentence(found)
     assert "10.00 of 200.0 TB (5.00 %, user-activity) to 20.00 of 100.0 TB (20.00 %, cluster-metadata)" in said
     assert "8,000,000 records of 2 workloads" in said and "to the power of 1.00" in said and "300 MiB" in said
 
 
 def test_times_of_several_hosts_are_not_added(tmp_path: Path) -> None:
     found = fleet(tmp_path, model_rows(host="there"))
-    assert found.growth.empty and "power" not in sentence(found)
+    assert found.growth.empty and "power" not in fleet_sentence(found)
     row = row_of(cost_table(found), workload="user-activity")
     assert row["CPU (s)"] is None and row["largest worker (MiB)"] == 300
     assert row_of(day_table(found), workload="user-activity")["v2 (TB a day)"] == 200  # bytes are

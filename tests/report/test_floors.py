@@ -7,12 +7,11 @@ import pytest
 
 from kfbench.measure.floor import FLOOR
 from kfbench.measure.schema import counts_text
+from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
-from kfbench.report.sections import sizes
-from kfbench.report.sections.section import Figure
-from kfbench.report.topics import floors
+from kfbench.report.section import Figure
+from kfbench.report.topics import floors, reference
 from kfbench.report.topics.floors import Gap, gaps
-from kfbench.report.topics.workloads import Named
 from tests.report.broker_rows import column, row_of
 from tests.report.workload_rows import HEADER, OVERHEAD, RECORDS, WORKLOADS, Row, workload_rows
 from tests.runs import stored
@@ -66,14 +65,14 @@ def test_floors_of_a_sweep_stand_beside_their_cells(rows: list[dict[str, Any]], 
 
 
 def test_the_caption_says_what_the_header_takes(results: Results, named: Results) -> None:
-    figure = sizes.overhead(results, [])
+    figure = reference.overhead_figure(results, [])
     assert isinstance(figure, Figure)
     assert "Floor: a lean header of 30 bytes a batch and the entropy of the columns" in figure.caption
     crossed = "; the header's size is a choice, and below it lies v0 (without times) at one record a batch."
     assert crossed in figure.caption
-    above = sizes.overhead(results, ["v2", "v3"])
+    above = reference.overhead_figure(results, ["v2", "v3"])
     assert isinstance(above, Figure) and "below" not in above.caption and "v0 " not in above.alt
-    assert "a lean header of 2 to 2,000 bytes a batch and" in floors.parts(named.floors)  # of 1 to 1,000 records
+    assert "a lean header of 2 to 2,000 bytes a batch and" in floors.floor_parts(named.floors)  # of 1 to 1,000 records
 
 
 def test_no_frame_takes_a_floor_for_a_format(results: Results) -> None:
@@ -87,7 +86,7 @@ def test_a_run_from_before_has_none(rows: list[dict[str, Any]], tmp_path: Path) 
     before = results_of(tmp_path, [row for row in rows if row["kind"] != "floor"])
     assert before.floors.empty
     assert {*before.axes, "cell_id", "grid", "workload", "overhead_per_record"} <= set(before.floors.columns)
-    assert floors.table(gaps_of(before)) is None and floors.sentence(gaps_of(before)) == ""
+    assert floors.floors_table(gaps_of(before)) is None and floors.floors_sentence(gaps_of(before)) == ""
 
 
 def test_floors_of_several_seeds_are_one(tmp_path: Path) -> None:
@@ -104,7 +103,7 @@ def test_a_floor_that_failed_is_listed_and_none(named: Results, tmp_path: Path) 
 
 
 def test_the_table_says_how_far_formats_are_above(named: Results) -> None:
-    table = floors.table(gaps_of(named))
+    table = floors.floors_table(gaps_of(named))
     assert table is not None and column(table, "workload") == sorted(WORKLOADS)
     for name, batch in (("cluster-metadata", 1), ("service-events", 10), ("forgotten", 1_000)):
         row = row_of(table, workload=name)
@@ -115,14 +114,14 @@ def test_the_table_says_how_far_formats_are_above(named: Results) -> None:
         assert row["v2 above the floor (%)"] == pytest.approx(100 * (v2 - FLOOR_BYTES) / v2)
         assert row["saved of it by v3 (%)"] == pytest.approx(100 * (v2 - v3) / (v2 - FLOOR_BYTES))
     assert not any("v3-headers-first" in each.label for each in table.columns)  # these rows have none
-    variants = floors.table(gaps_of(named), variants=True)
+    variants = floors.floors_table(gaps_of(named), variants=True)
     assert variants is not None
     assert column(variants, "workload") == ["user-activity/rate-10", "user-activity/rate-10000"]
 
 
 def test_the_sentence_spans_the_workloads(named: Results) -> None:
     above = [100 * (1 - FLOOR_BYTES / overhead("v2", batch)) for batch in (1, 5, 10, 1_000)]
-    assert floors.sentence(gaps_of(named)) == (
+    assert floors.floors_sentence(gaps_of(named)) == (
         f"{min(above):.0f} to {max(above):.0f} % of the overhead of v2 lies above the metadata floor; "
         "of that v3 saves 20 %."  # (1 + 12 / batch) / (5 + 61 / batch): 19.7 to 20.0 %
     )
@@ -131,5 +130,5 @@ def test_the_sentence_spans_the_workloads(named: Results) -> None:
 def test_a_workload_without_a_floor_or_without_v2_is_left_out(tmp_path: Path) -> None:
     rows = [row for row in workload_rows() if row["workload"] != "service-events" or row["format"] != "v2"]
     some = floor_rows({"cluster-metadata": {"default": 1}, "service-events": {"default": 10}})
-    found = floors.table(gaps_of(results_of(tmp_path, [*rows, *some])))
+    found = floors.floors_table(gaps_of(results_of(tmp_path, [*rows, *some])))
     assert found is not None and column(found, "workload") == ["cluster-metadata"]

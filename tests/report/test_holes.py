@@ -8,7 +8,7 @@ from tests.report.broker_rows import row_of
 
 
 def test_holes_cost_what_the_formats_write(paths: Paths) -> None:
-    table = holes.table(paths)
+    table = holes.holes_table(paths)
     assert table is not None
     fresh = row_of(table, **{"kept": "all", "delete horizon": False})
     assert (fresh["v0"], fresh["v1"]) == (26.0, 34.0)

@@ -19,15 +19,15 @@ def test_javas_ratios_are_paired_and_stand_beside_ours(tmp_path: Path) -> None:
         wanted = {"v0": V0, "v1": V1}[pair.format]
         assert pair.java.median == pytest.approx(wanted, rel=1e-4) == pair.ours.median and pair.word == "agree"
     assert "of 2 pairs the two agree on which is dearer in 2, differ in 0, and are undecided in 0" in (
-        java.sentence(found, java.pairs(found))
+        java.java_sentence(found, java.pairs(found))
     )
 
 
 def test_where_they_differ_it_is_said(tmp_path: Path) -> None:
     found = made(tmp_path, ours_v0=0.7)
     assert [pair.word for pair in java.pairs(found) if pair.format == "v0"] == ["differ", "differ"]
-    assert "in 1, differ in 1, and are undecided in 0" in java.sentence(found, java.pairs(found))
-    told = java.table(found, java.pairs(found))
+    assert "in 1, differ in 1, and are undecided in 0" in java.java_sentence(found, java.pairs(found))
+    told = java.java_table(found, java.pairs(found))
     assert told is not None and [row[-1] for row in told.rows] == ["agree: v1; differ: v0"] * 2
 
 

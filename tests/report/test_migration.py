@@ -10,6 +10,7 @@ import pytest
 from kfbench.migration import bills, plans
 from kfbench.report.data.paths import Paths
 from kfbench.report.render.tables import Interval
+from kfbench.report.section import Missing
 from kfbench.report.topics import migration
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
 
@@ -63,7 +64,7 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
             row["cpu_ns"] = [each * 200 for each in row["cpu_ns"]]
     found = paths_of(tmp_path, rows)
     plan = plans.find("v3")
-    table = migration.break_even(found, plan)
+    table = migration.break_even_table(found, plan)
     assert table is not None
     (cells,) = [cells for cells in table.rows if cells[:2] == (100, "none")]
     assert isinstance(cells[2], Interval)
@@ -79,18 +80,18 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
         return bills.bill(counted, traffic, migration.PRICES).total
 
     assert asked(plan.goal, at) == pytest.approx(asked(plan.before, migration.ALL_OLD))
-    assert "below" in migration.sentence(found)
+    assert "below" in migration.migration_sentence(found)
     last_word = migration.LAST_WORD.find(found)
     assert last_word is not None
     assert last_word.verdict != "yes"
 
 
 def test_a_codec_that_a_format_lacks_is_named(paths: Paths) -> None:
-    table = migration.break_even(paths, plans.find("kip31"))
+    table = migration.break_even_table(paths, plans.find("kip31"))
     assert table is not None
     (row,) = [row for row in table.rows if row[:2] == (100, "zstd 3")]
     assert row[2] is None and "zstd" in str(row[3])
-    phases = migration.phases(paths, plans.find("kip31"))
+    phases = migration.phases_table(paths, plans.find("kip31"))
     assert phases is not None
     assert any(row[1] == "zstd 3" and "zstd" in str(row[-1]) for row in phases.rows)
 
@@ -99,8 +100,8 @@ def test_a_cost_that_the_run_lacks_is_named_and_no_number_is_made_up(tmp_path: P
     rows = [row for row in broker_rows() if row["operation"] != "fetch"]
     found = paths_of(tmp_path, rows)
     assert all("zero-copy" in str(each) for _, each in migration.break_evens(found, plans.find("v3")))
-    assert migration.tables(found) == ([], [])
-    assert migration.sentence(found) == ""
+    assert isinstance(migration.migration_section(found), Missing)
+    assert migration.migration_sentence(found) == ""
     assert migration.LAST_WORD.find(found) is None
 
 
@@ -115,7 +116,7 @@ def test_zero_copy_costs_its_call_whatever_is_handed_on(tmp_path: Path) -> None:
 
 
 def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) -> None:
-    table = migration.phases(paths, plans.find("kip31"))
+    table = migration.phases_table(paths, plans.find("kip31"))
     assert table is not None
     labels = [column.label for column in table.columns]
     before = dict(zip(labels, table.rows[0], strict=True))
@@ -130,7 +131,7 @@ def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) ->
 
 
 def test_what_is_refused_is_no_saving(paths: Paths) -> None:
-    table = migration.phases(paths, plans.find("kip724"))
+    table = migration.phases_table(paths, plans.find("kip724"))
     assert table is not None
     labels = [column.label for column in table.columns]
     shown = {str(row[0]): dict(zip(labels, row, strict=True)) for row in table.rows if row[1] == "none"}
@@ -139,14 +140,14 @@ def test_what_is_refused_is_no_saving(paths: Paths) -> None:
 
 
 def test_actions_are_those_of_the_matrix() -> None:
-    table = migration.actions(plans.find("kip31"))
+    table = migration.actions_table(plans.find("kip31"))
     by = {row[0]: row[2:6] for row in table.rows}
     assert by["phase 2"] == ("up-convert", "in place", "down-convert", "zero-copy")
     assert by["canary"] == ("up-convert", None, "down-convert", None)
 
 
 def test_assumptions_name_every_share_and_price() -> None:
-    said = migration.assumed()
+    said = migration.assumptions()
     for name in (*vars(migration.TRAFFIC), *vars(migration.PRICES)):
         assert name.partition("_")[0] in said, name
     assert bills.PRICES_ASSUMED in said
@@ -158,5 +159,5 @@ def test_costs_of_two_hosts_make_no_bill(tmp_path: Path) -> None:
         if row["operation"] == "fetch":
             row["host"] = "there"
     found = paths_of(tmp_path, rows)
-    assert migration.tables(found) == ([], [])
+    assert isinstance(migration.migration_section(found), Missing)
     assert migration.LAST_WORD.find(found) is None

@@ -39,11 +39,11 @@ def test_a_quiet_run_has_the_checks_in_its_section_alone(rows: list[dict[str, An
 def test_a_run_from_before_has_none(run: Run) -> None:
     page = dict(render(run))["index.html"].decode()
     assert "Noisy" not in page and "checks of the host" not in page
-    assert noise.table(None) is None and noise.table({"noisy": False, "seen": [], "hosts": {}}) is None
+    assert noise.checks_table(None) is None and noise.checks_table({"noisy": False, "seen": [], "hosts": {}}) is None
 
 
 def test_the_table_shows_each_check_beside_its_limit() -> None:
-    table = noise.table(noise_facts(noise_rows(noise=0.08)))
+    table = noise.checks_table(noise_facts(noise_rows(noise=0.08)))
     assert table is not None
     by = {row[1]: row[2:] for row in table.rows}
     assert by["A/A half-width"][1:] == ("≤ 2.0%", "NO") and by["cores that others used"] == (
@@ -67,10 +67,10 @@ def test_the_share_is_told_beside_what_is_asked_for(seen: float, said: str, verd
     (check,) = (each for each in facts["hosts"]["h"] if each["goal"] is not None)
     words = f"{seen:.1%} of 60 intervals hold 1.0"
     check |= {"seen": seen, "passed": seen >= check["limit"], "met": seen >= check["goal"], "words": words}
-    assert noise.sentence(facts).endswith(f"passed. Of all that was timed ({noise.EVERYTHING}), {words}{said}")
-    table = noise.table(facts)
+    assert noise.checks_sentence(facts).endswith(f"passed. Of all that was timed ({noise.EVERYTHING}), {words}{said}")
+    table = noise.checks_table(facts)
     assert table is not None and [row[-1] for row in table.rows if "; " in str(row[-1])] == [verdict]
-    two = noise.sentence(facts | {"hosts": {"h": [check], "k": [check]}})
+    two = noise.checks_sentence(facts | {"hosts": {"h": [check], "k": [check]}})
     assert "hold 1.0 (h); " in two and "hold 1.0 (k); " in two
     del check["goal"], check["met"]  # as runs from before have it
-    assert noise.sentence(facts).endswith("passed.")
+    assert noise.checks_sentence(facts).endswith("passed.")

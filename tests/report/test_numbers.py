@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
+from kfbench.report.page import page
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Interval, Table, number
-from kfbench.report.sections import Figure, named, page
-from kfbench.report.topics.workloads import Named
+from kfbench.report.section import Figure
+from kfbench.report.topics import workloads
 from kfbench.store import Run
 from tests.report.broker_rows import broker_rows
 from tests.report.test_fleet import model_rows
@@ -99,7 +101,7 @@ def test_what_a_figure_draws_stands_in_the_table_that_it_links(
 
 def test_a_codec_that_only_variants_have_has_no_panel_and_no_link(tmp_path: Path) -> None:
     rows = [row for row in workload_rows() if row["codec"] != "zstd" or row["variant"] != "default"]
-    workloads = Named(Results(stored(tmp_path, rows).measurements()))
-    assert workloads.shown_codecs == ["none", "zstd 3"]
-    figure = named._dots(workloads)
+    named = Named(Results(stored(tmp_path, rows).measurements()))
+    assert named.shown_codecs == ["none", "zstd 3"]
+    figure = workloads.bytes_figure(named)
     assert isinstance(figure, Figure) and figure.numbers == {"no codec": "workloads-none"}

@@ -100,31 +100,31 @@ def test_losses_are_those_of_the_rows_and_what_there_is_no_room_for_the_formats_
         assert by["v0"].lost == ("times",) and by["v0"].place == "lossy" and "times" not in by["v0"].lacking
         assert by["kip98"].lost == () and by["kip98"].lacking == lacking("kip98", "v2") and by["kip98"].lacking
         assert by["v3"].lacking == by["v2"].lacking == () and "zstd" in by["v1"].lacking
-    table = pareto.table(found)
+    table = pareto.pareto_table(found)
     assert table is not None
     first = row_of(table, **{"records a batch": 100, "format": "v0"})
     assert (first["on the front (encode)"], first["loses (these records)"]) == ("not compared", "times")
     other = row_of(table, **{"records a batch": 100, "format": "kip98"})
     assert other["has no (for other records)"] == "headers, delete horizons and leader epochs"
-    assert pareto.sentence(found).endswith("Not compared: v0, without times.")
+    assert pareto.pareto_sentence(found).endswith("Not compared: v0, without times.")
     unable = in_order({name for front in found for name in front.on_it if lacking(name, "v2")})
-    assert f"{listed(unable)} {'has' if len(unable) == 1 else 'have'} no room for all" in pareto.sentence(found)
+    assert f"{listed(unable)} {'has' if len(unable) == 1 else 'have'} no room for all" in pareto.pareto_sentence(found)
 
 
 def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:
     found = pareto.fronts(results)
-    table = pareto.table(found)
+    table = pareto.pareto_table(found)
     assert table is not None
     assert column(table, "format") == [*FORMATS, *FORMATS]
     said = dict(zip(zip(column(table, "records a batch"), column(table, "format"), strict=True),
                     column(table, "on the front (encode)"), strict=True))  # fmt: skip
     first = found[0]
     assert [name for (batch, name), word in said.items() if batch == 100 and word == "yes"] == sorted(first.on_it)
-    assert f"to encode at 100 records a batch {first.on_it[0]}" in pareto.sentence(found)
+    assert f"to encode at 100 records a batch {first.on_it[0]}" in pareto.pareto_sentence(found)
 
 
 def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Results) -> None:
-    for front, frame in zip(pareto.fronts(results), pareto.pictured(pareto.fronts(results)).values(), strict=True):
+    for front, frame in zip(pareto.fronts(results), pareto.pareto_panels(pareto.fronts(results)).values(), strict=True):
         beyond = set(frame[frame["beyond"]]["format"])
         assert beyond == {point.format for point in front.points if point.bytes_ratio > 1 and point.cpu.low > 1}
         assert BASE_FORMAT not in beyond
@@ -133,4 +133,4 @@ def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Resul
 def test_without_times_or_without_v2_there_is_no_front(results: Results) -> None:
     assert pareto.fronts(Results(results.all[results.all["kind"] == "bytes"])) == []
     lonely = pareto.fronts(Results(results.all[results.all["format"] != BASE_FORMAT]))
-    assert lonely == [] and pareto.table(lonely) is None and pareto.sentence(lonely) == ""
+    assert lonely == [] and pareto.pareto_table(lonely) is None and pareto.pareto_sentence(lonely) == ""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.sections import page
+from kfbench.report.page import page
 from kfbench.report.topics import java, peers
 from kfbench.report.topics.peers import FILE, JAVA, LIMIT
 from tests.report.peers_file import made
@@ -13,7 +13,7 @@ from tests.report.peers_file import made
 
 def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
     found = made(tmp_path)
-    told = peers.table(found, [])
+    told = peers.peers_table(found, [])
     assert [column.name for column in told.columns[4:]] == ["kfbench", LIMIT, "aiokafka 3.9.1", f"{JAVA} 3.9.1"]
     assert [row[:4] for row in told.rows] == [
         (operation, name, 10, 100) for operation in ("encode", "decode") for name in ("v0", "v1", "v2")
@@ -21,7 +21,7 @@ def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
     ratios = {(row[0], row[1]): [cell and cell.median for cell in row[5:]] for row in told.rows}  # type: ignore[union-attr]
     assert ratios["encode", "v2"] == pytest.approx([0.5, 9, 10], rel=1e-3)
     assert ratios["decode", "v1"][0] is None and ratios["decode", "v1"][1:] == pytest.approx([9, 10], rel=1e-3)
-    assert peers.sentence(found).startswith(
+    assert peers.peers_sentence(found).startswith(
         "CPU time in multiples of kfbench's, the least and the most of all cells: to encode v2 limit 0.50 to 0.50, "
         "aiokafka 9.00 to 9.00 and Kafka's Java 10.00 to 10.00; to decode v2 aiokafka"
     )
@@ -31,8 +31,8 @@ def test_a_peer_that_was_not_there_has_no_column(
     tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = made(tmp_path, without=JAVA)
-    assert java.pairs(found) == [] and java.table(found, []) is None
-    assert JAVA not in {column.name for column in peers.table(found, []).columns}
+    assert java.pairs(found) == [] and java.java_table(found, []) is None
+    assert JAVA not in {column.name for column in peers.peers_table(found, []).columns}
     monkeypatch.setattr(peers, "load", lambda: found)
     section = {each.name: each for each in page(results, []).sections}["cpu-peers"]
     assert [table.name for table in section.tables] == ["peers"] and JAVA not in section.means
@@ -40,7 +40,7 @@ def test_a_peer_that_was_not_there_has_no_column(
 
 def test_the_host_is_named_and_told_from_the_runs(tmp_path: Path) -> None:
     found = made(tmp_path)
-    (same, machine), (other, _) = (peers.table(found, [host]).notes[:2] for host in ("host-1", "host-2"))
+    (same, machine), (other, _) = (peers.peers_table(found, [host]).notes[:2] for host in ("host-1", "host-2"))
     assert machine == "Kafka's Java ran on A VM 17 (-Xmx512m; Copy)."
     assert "on host-1 (A CPU; load 1.2 as it ended; so was this run)" in same
     assert "; this run was not)" in other

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def verdicts(paths: Paths) -> dict[str, str]:
-    table = proposals.table(paths)
+    table = proposals.proposals_table(paths)
     assert table is not None
     return dict(zip(map(str, column(table, "claim")), map(str, column(table, "holds")), strict=True))
 
@@ -43,7 +43,7 @@ def test_claims_are_judged_by_the_rows(paths: Paths, tmp_path: Path) -> None:
 
 def test_a_scan_that_reads_nothing_is_none(paths: Paths, tmp_path: Path) -> None:
     scan = next(words for words in verdicts(paths) if "additional scan" in words)
-    table = proposals.table(paths)
+    table = proposals.proposals_table(paths)
     assert table is not None
     assert "it reads 17 bytes a batch" in row_of(table, claim=scan)["measured"]
 
@@ -84,13 +84,13 @@ def test_a_verdict_counts_its_cases() -> None:
 
 
 def test_a_reason_is_given_only_where_a_claim_does_not_hold(paths: Paths) -> None:
-    table = proposals.table(paths)
+    table = proposals.proposals_table(paths)
     assert table is not None
     because = {claim.words: claim.because for claim in proposals.CLAIMS}
     for row in table.rows:
         assert row[4] == ("" if str(row[3]).startswith("yes") else because[str(row[1])])
     held = [str(each) for each in column(table, "holds")]
-    said = proposals.sentence(table)
+    said = proposals.proposals_sentence(table)
     right = sum(each.startswith("yes") for each in held)
     assert f"Of {len(held)} claims {right} hold" in said and f"{held.count('NO')} in none" in said
     assert "(2 of them by construction)" in said

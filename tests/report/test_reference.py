@@ -11,7 +11,7 @@ from tests.report.columns import column
 
 
 def test_the_verdict_has_every_format_and_its_cpu(results: Results) -> None:
-    table = reference.table(results)
+    table = reference.reference_table(results)
     assert table is not None
     formats = in_order(results.uncompressed["format"])
     assert column(table, "format") == formats
@@ -27,7 +27,7 @@ def test_the_verdict_follows_the_rows(results: Results) -> None:
     rows = results.all.copy()
     dearer = (rows["format"] == "v3") & (rows["kind"] == "bytes")
     rows.loc[dearer, ["size_bytes", "overhead_bytes"]] += 50_000
-    said, other = reference.sentence(results), reference.sentence(Results(rows))
+    said, other = reference.lead_sentence(results), reference.lead_sentence(Results(rows))
     assert said != other
     assert "saves −" in other
     assert "saves −" not in said
@@ -35,10 +35,10 @@ def test_the_verdict_follows_the_rows(results: Results) -> None:
 
 def test_the_sentence_says_at_which_batch_its_times_were_taken(results: Results) -> None:
     (batch_size,) = reference._headline_rows(results)["batch_size"].unique()
-    assert f"; CPU against v2 at {batch_words(batch_size)}: encode " in reference.sentence(results)
+    assert f"; CPU against v2 at {batch_words(batch_size)}: encode " in reference.lead_sentence(results)
     rows = results.all.copy()
     rows.loc[rows["kind"] == "cpu", "batch_size"] = 7
-    assert "; CPU against v2 at 7 records a batch: encode " in reference.sentence(Results(rows))
+    assert "; CPU against v2 at 7 records a batch: encode " in reference.lead_sentence(Results(rows))
 
 
 def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:
@@ -46,13 +46,13 @@ def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:
     assert not ties(far, (0.99, 1.01))
     assert ties(far, (0.9, 1.16))
     assert ties(Interval(median=1.01, low=0.99, high=1.03), None)
-    assert "tie" not in reference._against(far, None)
+    assert "tie" not in reference._ratio_words(far, None)
 
 
 def test_a_run_without_cpu_or_codecs_still_has_tables(results: Results) -> None:
     bare = Results(results.all[(results.all["kind"] == "bytes") & (results.all["codec"] == "none")])
-    assert control.table(bare) is None
-    assert compressed.shown(bare).empty
-    verdict = reference.table(bare)
+    assert control.control_table(bare) is None
+    assert compressed.compressed_rows(bare).empty
+    verdict = reference.reference_table(bare)
     assert verdict is not None
     assert set(column(verdict, "encode CPU")) == {None}

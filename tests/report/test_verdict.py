@@ -10,13 +10,13 @@ import pytest
 
 from kfbench.report.data.arms import ties
 from kfbench.report.data.capability import lacking
+from kfbench.report.data.named import TIE, Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
+from kfbench.report.page import page
 from kfbench.report.render.tables import Interval, Table, listed, number
-from kfbench.report.sections import page
 from kfbench.report.topics import class_times, verdict
 from kfbench.report.topics.verdict import CLASS_ORDER, Verdicts
-from kfbench.report.topics.workloads import TIE, Named
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.broker_rows import broker_rows, column, row_of
 from tests.report.workload_rows import CPU, Row, size_bytes, workload_rows
@@ -67,13 +67,13 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
 
 @pytest.fixture(scope="module")
 def table(verdicts: Verdicts) -> Table:
-    found = verdict.table(verdicts)
+    found = verdict.verdict_table(verdicts)
     assert found is not None
     return found
 
 
 def costs_of(verdicts: Verdicts) -> Table:
-    found = verdict.cpu_table(verdicts)
+    found = verdict.costs_table(verdicts)
     assert found is not None
     return found
 
@@ -134,7 +134,7 @@ def test_a_time_that_is_missing_has_its_reason(tmp_path: Path) -> None:
     said = "one record a batch, small batches and record headers: not timed on these workloads."
     assert f"No encode, decode and append for {said}" in costs_of(bare).notes
     assert verdict.cost_sentence(bare) == ""
-    found = verdict.table(bare)
+    found = verdict.verdict_table(bare)
     assert found is not None and set(column(found, "v3 encode (× v2 CPU)")) == {None}
     assert "No encode, decode and append of v3 for any class: not timed on these workloads." in found.notes
     skipped: Row = {"status": "skipped", "error": "no control batches", "cpu_ns": None, "workload": "service-events"}
@@ -162,7 +162,7 @@ def test_one_workload_that_a_format_cannot_carry_is_enough(tmp_path: Path) -> No
         row | {"status": "skipped", "error": "v0 has no room", "size_bytes": None} if row["format"] == "v0" else row
         for row in beside(rows, "cdc-debezium", "user-activity", 1, {})
     ]
-    found = verdict.table(verdicts_of(tmp_path, [*rows, *more]))
+    found = verdict.verdict_table(verdicts_of(tmp_path, [*rows, *more]))
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert row["v0 (× v2)"] is None and row["v1 (× v2)"] is not None
@@ -172,7 +172,7 @@ def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
     assert row_of(table, **{"workload class": "forgotten"})["winner (no codec)"] == "tie with v2"  # v3: 0.9 % less
     wins = {}
     for v2 in (900_000, 1_000_000, int(1_000_000 * (1 + TIE)), int(1_000_000 * (1 + TIE)) + 1):
-        found = verdict.table(verdicts_of(tmp_path / str(v2), sized({"v2": v2, "v3": 1_000_000})))
+        found = verdict.verdict_table(verdicts_of(tmp_path / str(v2), sized({"v2": v2, "v3": 1_000_000})))
         assert found is not None
         wins[v2] = row_of(found, **{"workload class": SMALL})["winner (no codec)"]
     assert list(wins.values()) == ["v2", "tie with v2", "tie with v2", "v3"]
@@ -194,7 +194,7 @@ def test_what_loses_something_wins_nothing_and_says_what(verdicts: Verdicts, tab
     lost = "v0 (times and producer ids) and v1 (producer ids)"
     assert f"Not compared where it loses something of the records of a class: {lost}." in table.notes
     assert detail(verdicts, ONE, "v0")["bytes (no codec)"] == "without times and producer ids"
-    said = verdict.sentence(verdicts)
+    said = verdict.verdict_sentence(verdicts)
     assert "; v0, without times and producer ids, takes less than any that loses nothing in 2" in said
     assert "is the smallest in" not in said
 
@@ -206,8 +206,8 @@ def whole_v1() -> list[Row]:
 def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_said(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, whole_v1())
     (one,) = (each for each in found.classes if each.name == ONE)
-    assert one.winners("none") == ("v1",) and "v1 is the smallest in 1" in verdict.sentence(found)
-    table = verdict.table(found)
+    assert one.winners("none") == ("v1",) and "v1 is the smallest in 1" in verdict.verdict_sentence(found)
+    table = verdict.verdict_table(found)
     assert table is not None
     row = row_of(table, **{"workload class": ONE})
     assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v1 †", "v3")
@@ -239,7 +239,7 @@ def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_pat
             other["size_bytes"] = int(row["size_bytes"] * (1 - TIE / 2))
         rows.append(other)
     found = verdicts_of(tmp_path, rows)
-    table = verdict.table(found)
+    table = verdict.verdict_table(found)
     assert table is not None
     row = row_of(table, **{"workload class": ONE})
     assert row["winner (no codec)"] == row["winner (zstd 3)"] == "v3 and v3-headers-first"
@@ -258,7 +258,7 @@ def test_what_v3_costs_stands_beside_its_bytes(verdicts: Verdicts, table: Table)
 
 
 def test_what_was_compared_is_told_from_the_rows(tmp_path: Path, table: Table) -> None:
-    some = verdict.table(verdicts_of(tmp_path, [row for row in workload_rows() if row["format"] != "v1"]))
+    some = verdict.verdict_table(verdicts_of(tmp_path, [row for row in workload_rows() if row["format"] != "v1"]))
     assert some is not None
     rest = "; no other was measured on these workloads. "
     assert table.notes[0].startswith(f"Compared: v0, v1, v2 and v3{rest}")
@@ -291,7 +291,7 @@ def test_a_codec_that_buys_nothing_is_told_where_the_smallest_does_not_have_it(t
     for row in rows:
         if (row["workload"], row["kind"], row["codec"], row["status"]) == ("cluster-metadata", "bytes", "zstd", "ok"):
             row["size_bytes"] = {"v2": 172_000, "v3": 150_000}[row["format"]]
-    dearer, cheaper = (verdict.table(verdicts_of(tmp_path / name, each)) for name, each in (
+    dearer, cheaper = (verdict.verdict_table(verdicts_of(tmp_path / name, each)) for name, each in (
         ("dearer", rows), ("cheaper", whole_v1())))  # fmt: skip
     assert dearer is not None and cheaper is not None
     said = "one record a batch (v3 150.0 under zstd 3; v1 134.0 without a codec)"
@@ -308,7 +308,7 @@ def test_a_variant_of_this_project_is_named_as_one(tmp_path: Path, table: Table)
         for row in rows
         if (row["format"], row["kind"], row["status"]) == ("v3", "bytes", "ok")
     ]
-    found = verdict.table(verdicts_of(tmp_path, rows))
+    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None and set(column(found, "winner (no codec)")) == {"v3-headers-first"}
     own = "v3-headers-first is this project's own, in no proposal's text: "
     assert [note.startswith(own) for note in found.notes].count(True) == 1
@@ -337,7 +337,7 @@ def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
 
 def test_without_v2_nobody_wins_and_its_own_error_says_why(tmp_path: Path) -> None:
     rows = failed(workload_rows(), format="v2", workload="user-activity", variant="default")
-    found = verdict.table(verdicts_of(tmp_path, rows))
+    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert row["winner (no codec)"] is row["winner (zstd 3)"] is row["v3 (× v2)"] is None
@@ -349,14 +349,14 @@ def test_without_v2_nobody_wins_and_its_own_error_says_why(tmp_path: Path) -> No
 
 def test_v2_alone_wins_nothing(tmp_path: Path) -> None:
     rows = [row for row in workload_rows() if row["format"] in ("v0", "v2")]
-    found = verdict.table(verdicts_of(tmp_path, rows))
+    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None and set(column(found, "winner (no codec)")) == {None}
     assert "No winner (no codec) for any class: no format but v2 that loses nothing." in found.notes
 
 
 def test_a_winner_that_is_missing_under_one_codec_has_its_reason_there(tmp_path: Path) -> None:
     rows = failed(workload_rows(), format="v3", workload="user-activity", variant="default", codec="zstd")
-    found = verdict.table(verdicts_of(tmp_path, rows))
+    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
     row = row_of(found, **{"workload class": SMALL})
     assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v3", None)
@@ -367,7 +367,7 @@ def test_a_winner_that_is_missing_under_one_codec_has_its_reason_there(tmp_path:
 def test_reasons_are_those_of_the_class_and_not_of_a_variant(tmp_path: Path) -> None:
     rows = failed(workload_rows(), format="v3", variant="rate-10")
     rows = [row for row in rows if (row["workload"], row["format"]) != ("cluster-metadata", "v1")]
-    found = verdict.table(verdicts_of(tmp_path, rows))
+    found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
     assert "No bytes of v1 for one record a batch: not measured." in found.notes and "broke" not in str(found.notes)
 
@@ -376,7 +376,7 @@ def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:
     rows = [row for row in workload_rows() if row["workload"] == "user-activity" and row["variant"] == "default"]
     other = [row | {"workload": "cdc-debezium", "cell_id": "other"} for row in rows if row["format"] in ("v2", "v3")]
     verdicts = verdicts_of(tmp_path, [*(row for row in rows if row["format"] in ("v0", "v1")), *other])
-    found = verdict.table(verdicts)
+    found = verdict.verdict_table(verdicts)
     assert found is not None and found.rows == ((SMALL, *[None] * (len(found.columns) - 1)),)
     assert verdict.detail_table(verdicts).rows == ()
 
@@ -432,11 +432,11 @@ def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, rows)
     (headers,) = (each for each in found.classes if each.name == HEADERS)
     assert headers.ratio("none", "v3") == pytest.approx(np.sqrt(0.99)) and headers.span("none", "v3") == (0.9, 1.1)
-    assert "0.900 to 1.100 without a codec (within 1 % in 0 of 4, more in 1)" in verdict.sentence(found)
+    assert "0.900 to 1.100 without a codec (within 1 % in 0 of 4, more in 1)" in verdict.verdict_sentence(found)
 
 
 def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> None:
-    said, cpu = verdict.sentence(verdicts), verdict.cpu_sentence(verdicts)
+    said, cpu = verdict.verdict_sentence(verdicts), verdict.cpu_sentence(verdicts)
     assert "0.923 to 0.991 without a codec (within 1 % in 1 of 5)" in said
     assert "v3 takes more for one record a batch, small batches, record headers and forgotten (1.10 to 1.35×)" in cpu
     rows = workload_rows()
@@ -446,7 +446,7 @@ def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> No
         if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "cpu":
             row["cpu_ns"] = [ns // 2 for ns in row["cpu_ns"]]
     other = verdicts_of(tmp_path, rows)
-    assert "1.846 to 1.981 without a codec (within 1 % in 0 of 4, more in 4)" in verdict.sentence(other)
+    assert "1.846 to 1.981 without a codec (within 1 % in 0 of 4, more in 4)" in verdict.verdict_sentence(other)
     assert "v3 takes less for" in verdict.cpu_sentence(other) and "more" not in verdict.cpu_sentence(other)
 
 

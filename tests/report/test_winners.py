@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.axes import REFERENCE
+from kfbench.report.data.named import TIE
 from kfbench.report.data.results import Results
-from kfbench.report.sections import page
+from kfbench.report.page import page
 from kfbench.report.topics import winners
-from kfbench.report.topics.workloads import TIE
 from tests.report.broker_rows import row_of
 from tests.runs import stored
 
@@ -66,7 +66,7 @@ def test_where_v2_is_within_a_percent_nothing_is_won(plain: winners.Map) -> None
 
 
 def test_the_table_has_the_words_of_the_map_and_the_other_all_ratios(plain: winners.Map) -> None:
-    table, ratios = winners.table(plain), winners.ratio_table(plain)
+    table, ratios = winners.map_table(plain), winners.ratio_table(plain)
     row = row_of(table, **{"records a batch": 1})
     assert row["value null (bytes)"] == f"v1 −{100 * (1 - 34 / 70):.0f} %"  # not v0, which has no times
     assert row_of(table, **{"records a batch": 10})["value null (bytes)"] == f"v3 −{100 * (1 - 12.9 / 15.1):.0f} %"
@@ -78,19 +78,19 @@ def test_the_table_has_the_words_of_the_map_and_the_other_all_ratios(plain: winn
 
 
 def test_the_sentence_counts_wins_and_ties(plain: winners.Map) -> None:
-    said = winners.sentence([plain])
+    said = winners.maps_sentence([plain])
     old = sum(win.winners[0] == "v1" and not win.is_tie for win in plain.wins)
     assert f"v1 is the smallest in {old} (by up to 51 %, at one record a batch and null values)" in said
     assert f"Of {len(plain.wins)} cells without a codec, in which v0, v1, v2 and v3 are compared and no other" in said
-    assert any(note.startswith("v1 has no headers, ") for note in winners.table(plain).notes)
-    assert "2 are ties with v2" in said and "Of v0, v1, v2 and v3 the smallest" in winners.table(plain).caption
+    assert any(note.startswith("v1 has no headers, ") for note in winners.map_table(plain).notes)
+    assert "2 are ties with v2" in said and "Of v0, v1, v2 and v3 the smallest" in winners.map_table(plain).caption
 
 
 def test_what_takes_less_at_a_loss_is_told_and_wins_nothing(plain: winners.Map) -> None:
     assert not any("v0" in win.winners for win in plain.wins)
     cells = sum(26 + max(value, 0) < (34 + max(value, 0)) / (1 + TIE) for value in VALUES)  # of one record a batch
     text = f"v0 leaves out times and is not compared: it takes less than all these in {cells} of 9 cells."
-    assert cells == 2 and text in winners.sentence([plain]) and text in winners.table(plain).notes
+    assert cells == 2 and text in winners.maps_sentence([plain]) and text in winners.map_table(plain).notes
     assert "v0" in [column.name for column in winners.ratio_table(plain).columns]
 
 
@@ -100,7 +100,7 @@ def test_v2_alone_at_the_top_is_no_tie(tmp_path: Path) -> None:
     ]
     (found,) = maps_of(tmp_path, rows)
     assert {win.words for win in found.wins} == {"v2"} and not any(win.is_tie for win in found.wins)
-    assert "v2 is the smallest in 9 and 0 are ties" in winners.sentence([found])
+    assert "v2 is the smallest in 9 and 0 are ties" in winners.maps_sentence([found])
 
 
 def test_v2_beside_a_format_that_loses_something_is_no_map(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_under_zstd_the_level_with_most_cells_is_shown(tmp_path: Path) -> None:
 def test_a_hole_in_the_plane_is_a_dash(tmp_path: Path) -> None:
     rows = [row for row in byte_rows() if (row["batch_size"], row["value_bytes"]) != (10, 10)]
     (found,) = maps_of(tmp_path, rows)
-    assert row_of(winners.table(found), **{"records a batch": 10})["value 10 (bytes)"] is None
+    assert row_of(winners.map_table(found), **{"records a batch": 10})["value 10 (bytes)"] is None
 
 
 def test_a_run_without_a_plane_says_so(results: Results, tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kfbench.report.data.named import TIE, Named, Sizes
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
+from kfbench.report.page import page
 from kfbench.report.publish import publish
 from kfbench.report.render.tables import Interval
-from kfbench.report.sections import Section, page
+from kfbench.report.section import Section
 from kfbench.report.topics import broker_paths, cpu, workloads
-from kfbench.report.topics.workloads import TIE, Named, Sizes
 from kfbench.store import Run
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.broker_rows import broker_rows, column, row_of
@@ -55,7 +56,7 @@ def test_bytes_stand_by_workload_format_and_codec(named: Named) -> None:
 
 
 def test_the_verdict_has_the_question_and_the_smallest(named: Named) -> None:
-    table = workloads.verdict(named)
+    table = workloads.smallest_table(named)
     row = row_of(table, workload="cluster-metadata")
     assert row["question"] == CATALOGUE["cluster-metadata"].describe().question
     assert row["smallest, no codec"] == "v0, without times and producer ids"  # 126 bytes against 156
@@ -76,7 +77,7 @@ def test_within_one_percent_is_a_tie(tmp_path: Path) -> None:
     at = {}
     for size in (1_000_000, int(1_000_000 * (1 + TIE)), int(1_000_000 * (1 + TIE)) + 1):
         sizes["v2"] = size
-        table = workloads.verdict(changed(tmp_path / str(size), resize))
+        table = workloads.smallest_table(changed(tmp_path / str(size), resize))
         at[size] = row_of(table, workload="service-events")["smallest, no codec"]
     assert list(at.values()) == ["tie", "tie", "v3"]
 
@@ -86,7 +87,7 @@ def test_a_format_that_loses_something_is_not_the_smallest_that_loses_nothing(tm
         if row["format"] == "v1" and row["status"] == "ok" and row["kind"] == "bytes":
             row["losses"] = "{}"
 
-    row = row_of(workloads.verdict(changed(tmp_path, whole)), workload="cluster-metadata")
+    row = row_of(workloads.smallest_table(changed(tmp_path, whole)), workload="cluster-metadata")
     assert row["smallest that loses nothing, no codec"] == "v1"
     assert row["smallest, no codec"] == "v0, without times and producer ids"
 
@@ -157,7 +158,7 @@ def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
         if row["format"] == "v3" and row["kind"] == "cpu":
             row["cpu_ns"] = [3 * each for each in row["cpu_ns"]]
 
-    said, other = workloads.sentence(named), workloads.sentence(changed(tmp_path, larger))
+    said, other = workloads.workloads_sentence(named), workloads.workloads_sentence(changed(tmp_path, larger))
     assert "Without a codec v3 is smaller than v2 by more than 1 % for 3 of 4 workloads and ties for 1" in said
     assert "0.923 times the bytes (cluster-metadata)" in said and "0.991 (forgotten)" in said
     lossy = "; v0, without times and producer ids, takes less than any that loses nothing for cluster-metadata"
@@ -170,13 +171,13 @@ def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
 
 def test_noise_is_told_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
     """Both sentences stand on one page, with different figures."""
-    part = cpu.along(results, "batch_size")
-    assert part is not None and "over the cells of the grid v2 against itself reads" in cpu.sentence(results, part)
-    assert "on these workloads v2 against itself reads" in workloads.sentence(named)
+    part = cpu.cpu_slice(results, "batch_size")
+    assert part is not None and "over the cells of the grid v2 against itself reads" in cpu.cpu_sentence(results, part)
+    assert "on these workloads v2 against itself reads" in workloads.workloads_sentence(named)
 
 
 def test_the_figure_has_what_gains_most_first(named: Named) -> None:
-    panels = workloads.pictured(named)
+    panels = workloads.bytes_panels(named)
     assert list(panels) == ["no codec", "zstd 3"]
     order = list(dict.fromkeys(panels["no codec"]["label"]))
     assert order == ["cluster-metadata", "user-activity", "service-events", "forgotten"]
@@ -267,7 +268,7 @@ def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
     assert ratio.low == pytest.approx(1.1, rel=0.03) and ratio.high == pytest.approx(2.2, rel=0.03)
     alone = Named(Results(stored(tmp_path, workload_rows()).measurements()))
     assert len(found.cpu) == len(alone.cpu) and (found.seeds, alone.seeds) == (2, 1)
-    said, other = (workloads.verdict(each).notes for each in (found, alone))
+    said, other = (workloads.smallest_table(each).notes for each in (found, alone))
     assert said == (*other, f"{workloads.SEEDS} (up to 2).")
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
-from kfbench.report.topics.workloads import Named
 from tests.runs import stored
 
 Row = dict[str, Any]

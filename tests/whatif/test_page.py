@@ -52,7 +52,7 @@ def test_each_figure_links_a_table_with_what_it_draws(answer: WhatIf) -> None:
         level: tuple(sizes[name] for name in ("v1", "v3", "v2")) for level, sizes in answer.overhead.items()
     }
     (drawn,) = what_if_page.field_groups(answer).values()
-    table = breakdown.group_table(what_if_page.field_groups(answer), name="groups")
+    table = breakdown.groups_table(what_if_page.field_groups(answer), name="groups")
     for row in table.rows:
         parts = zip(table.columns[2:-1], row[2:-1], strict=True)
         drawn_of = drawn.T[str(row[1])].dropna().to_dict()

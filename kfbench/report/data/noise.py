@@ -1,59 +1,59 @@
-"""What a run says of its own noise, as its manifest has it (kfbench.measure.noise). Runs from before have nothing."""
+"""The noise of a run, as its manifest has it (kfbench.measure.noise). Older runs have nothing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kfbench.report.render.tables import Column, Table
+from kfbench.report.render.tables import Table, plain_columns
 
 Facts = Mapping[str, Any]
 EVERYTHING: Final = "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS
 SHARES: Final = ("intervals", "half-width", "swing", "waited", "first rounds")  # the others are cores
 
 
-def head(facts: Facts | None) -> str:
-    """The sentence that stands above all numbers of a noisy run; nothing for a quiet one."""
+def noisy_sentence(facts: Facts | None) -> str:
+    """Return the warning that stands above all numbers of a noisy run; empty for a quiet one."""
     if not facts or not facts["noisy"]:
         return ""
     return f"Noisy: {'; '.join(facts['seen'])}. Read its CPU times with that in mind."
 
 
-def sentence(facts: Facts | None) -> str:
-    """How many checks were passed, and which goals met, for the section on noise."""
+def checks_sentence(facts: Facts | None) -> str:
+    """Say how many checks were passed, and which goals were met."""
     if not facts or not facts["hosts"]:
         return ""
-    found = [check["passed"] for checks in facts["hosts"].values() for check in checks]
-    if all(found):
-        said = f"All {len(found)} checks of the host and of the samples were passed."
-    else:
-        said = f"{len(found) - sum(found)} of {len(found)} checks of the host and of the samples were not passed."
-    return " ".join([said, *_goals(facts)])
+    passed = [check["passed"] for checks in facts["hosts"].values() for check in checks]
+    count = (
+        f"All {len(passed)} checks of the host and of the samples were passed."
+        if all(passed)
+        else f"{len(passed) - sum(passed)} of {len(passed)} checks of the host and of the samples were not passed."
+    )
+    return " ".join([count, *_goal_sentences(facts)])
 
 
-def _goals(facts: Facts) -> Iterator[str]:
+def _goal_sentences(facts: Facts) -> Iterator[str]:
     for host, checks in facts["hosts"].items():
         for check in checks:
-            if (goal := check.get("goal")) is None:  # nor had runs from before
+            if (goal := check.get("goal")) is None:  # older runs have none
                 continue
             name = check["name"]
-            limit = _shown(name, check["limit"])
-            chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({limit})"
+            chance = f"{'within' if check['passed'] else 'beyond'} what chance allows ({_amount(name, check['limit'])})"
             verdict = "met" if check["met"] else f"not met, {chance}"
             where = f" ({host})" if len(facts["hosts"]) > 1 else ""
             yield (
-                f"Of all that was timed ({EVERYTHING}), {check['words']}{where}; the goal of {_shown(name, goal)} is "
+                f"Of all that was timed ({EVERYTHING}), {check['words']}{where}; the goal of {_amount(name, goal)} is "
                 f"{verdict}."
             )
 
 
-def table(facts: Facts | None) -> Table | None:
+def checks_table(facts: Facts | None) -> Table | None:
     if not facts or not facts["hosts"]:
         return None
     body = [
         (
             host,
             check["name"],
-            _shown(check["name"], check["seen"]),
-            f"{'≥' if check['at_least'] else '≤'} {_shown(check['name'], check['limit'])}",
+            _amount(check["name"], check["seen"]),
+            f"{'≥' if check['at_least'] else '≤'} {_amount(check['name'], check['limit'])}",
             _verdict(check),
         )
         for host, checks in facts["hosts"].items()
@@ -66,7 +66,7 @@ def table(facts: Facts | None) -> Table | None:
     return Table(
         name="checks",
         caption="What was looked at while CPU times were taken",
-        columns=tuple(Column(name=name) for name in ("host", "check", "seen", "limit", "verdict")),
+        columns=plain_columns("host", "check", "seen", "limit", "verdict"),
         rows=tuple(body),
         notes=(note,),
     )
@@ -76,8 +76,8 @@ def _verdict(check: Facts) -> str:
     verdict = "passed" if check["passed"] else "NO"
     if (goal := check.get("goal")) is None:
         return verdict
-    return f"{verdict}; {_shown(check['name'], goal)} {'met' if check['met'] else 'not met'}"
+    return f"{verdict}; {_amount(check['name'], goal)} {'met' if check['met'] else 'not met'}"
 
 
-def _shown(name: str, value: float) -> str:
+def _amount(name: str, value: float) -> str:
     return f"{value:.1%}" if any(word in name for word in SHARES) else f"{value:.3f}"

@@ -1,35 +1,99 @@
-"""Tables and sentences of one axis: what a record costs while one property changes and all others stand still."""
+"""One axis: what a record costs while one property changes and all others stand still."""
+
+from typing import Final, NamedTuple
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.axes import AXES, level
-from kfbench.report.data.results import Slice, as_cell
-from kfbench.report.data.shown_formats import pictured
+from kfbench.report.data.results import Results, Slice, as_cell
+from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Column, Table, listed, number
+from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 
 
-def table(
-    part: Slice, column: str, *, name: str, caption: str, digits: int = 2, floor: pd.DataFrame | None = None
+class AxisEntry(NamedTuple):
+    """The section of one axis. name: that of the section and of its table."""
+
+    axis: str
+    name: str
+    short: str
+    title: str
+
+
+ENTRIES: Final = (
+    AxisEntry("timestamp_spread_ms", "timestamp-spread", "Timestamps", "What does the spread of timestamps cost?"),
+    AxisEntry("key_bytes", "key-size", "Keys", "What does the size of the key cost?"),
+    AxisEntry("value_bytes", "value-size", "Values", "What does the size of the value cost?"),
+    AxisEntry("headers", "headers", "Headers", "What do record headers cost?"),
+    AxisEntry("null_share", "nulls", "Nulls", "What do null values cost?"),
+    AxisEntry("offset_stride", "offset-holes", "Offset holes", "What do holes in the offsets cost?"),
+    AxisEntry("base_timestamp_ms", "base-timestamp", "Base timestamp", "What does the age of the base timestamp cost?"),
+)
+# The axes that have a picture, with the levels at which one more byte is needed. Zig-zag varints of 1, 2 and 3 bytes
+# end at 63, 8,191 and 1,048,575.
+STEPS: Final = {
+    "timestamp_spread_ms": {64.0: "64 ms", 8192.0: "8.2 s", 1_048_576.0: "17 min", 86_400_000.0: "1 day"},
+    "key_bytes": {64.0: "64", 8192.0: "8,192"},
+}
+
+
+def axis_section(results: Results, entry: AxisEntry) -> Section | Missing:
+    part = results.along(results.uncompressed, entry.axis) if entry.axis in results.axes else None
+    if part is None:
+        why = f"no bytes without a codec at two levels of one axis: {AXES[entry.axis].name}"
+        return Missing(what=entry.title, why=why)
+    figures = [steps_figure(part, entry.name)] if entry.axis in STEPS else []
+    caption = "Overhead, bytes a record, uncompressed"
+    return Section(
+        name=entry.name,
+        short=entry.short,
+        title=entry.title,
+        means=step_sentence(part),
+        texts=Texts(rows=part.rows),
+        figures=drawn(figures),
+        tables=(axis_table(part, "overhead_per_record", name=entry.name, caption=caption),),
+        missing=not_drawn(figures),
+    )
+
+
+def steps_figure(part: Slice, name: str) -> Figure | Missing:
+    frame = pictured(part.pivot("overhead_per_record"))
+    numeric = frame.loc[frame.index >= 0, moving(frame)]  # null is not a length; a flat line needs no picture
+    label = AXES[part.axis].label
+    if numeric.empty:
+        return Missing(what=f"Overhead over {label}", why="no format's overhead depends on it at the levels measured")
+    return Figure(
+        name=name,
+        svg=plots.steps(numeric, STEPS[part.axis], "timestamp spread" if part.axis == "timestamp_spread_ms" else label),
+        alt=f"Overhead in bytes a record over {label}: {ends_words(numeric)}",
+        caption=f"Dotted: where a zig-zag varint needs one byte more ({part.setting}).",
+        numbers=name,
+    )
+
+
+def axis_table(
+    part: Slice, column: str, *, name: str, caption: str, digits: int = 2, floor: pd.Series | None = None
 ) -> Table:
-    """One row a level of the axis, one column a format, and one of the floor: a series over the same levels."""
+    """Return one row a level of the axis, one column a format, and one of the floor over the same levels."""
     pivot = part.pivot(column)
     if floor is not None:
         pivot = pivot.assign(**{FLOOR: floor})
-    return _levels(part, pivot, name=name, caption=caption, digits=digits)
+    return _levels_table(part, pivot, name=name, caption=caption, digits=digits)
 
 
-def ratio_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
-    """One row a level of the axis, one column a format, relative to v2."""
+def relative_table(part: Slice, column: str, *, name: str, caption: str) -> Table:
+    """Return one row a level of the axis, one column a format, relative to v2."""
     sizes = part.pivot(column)
     ratios = (
         sizes.div(sizes[BASE_FORMAT], axis=0).drop(columns=BASE_FORMAT) if BASE_FORMAT in sizes else sizes.iloc[:, :0]
     )
-    return _levels(part, ratios, name=name, caption=caption, digits=3)
+    return _levels_table(part, ratios, name=name, caption=caption, digits=3)
 
 
-def _levels(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, digits: int) -> Table:
+def _levels_table(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, digits: int) -> Table:
     return Table(
         name=name,
         caption=f"{caption} ({part.setting})",
@@ -40,13 +104,27 @@ def _levels(part: Slice, pivot: pd.DataFrame, *, name: str, caption: str, digits
     )
 
 
-def ends(column: pd.DataFrame) -> tuple[tuple[int, float], tuple[int, float]]:
-    """((first level, value), (last level, value)) of one column of a pivot, absent cells left out."""
+class Ends(NamedTuple):
+    """The first and the last level of one column of a pivot that have a value, and these values."""
+
+    first: int
+    start: float
+    last: int
+    end: float
+
+
+def ends_of(column: pd.Series) -> Ends:
     found = column.dropna()
-    return (found.index[0], float(found.iloc[0])), (found.index[-1], float(found.iloc[-1]))
+    return Ends(found.index[0], float(found.iloc[0]), found.index[-1], float(found.iloc[-1]))
+
+
+def ends_words(frame: pd.DataFrame) -> str:
+    ends = {name: ends_of(frame[name]) for name in frame}
+    return "; ".join(f"{name} {at.start:.1f} at {at.first} and {at.end:.1f} at {at.last}" for name, at in ends.items())
 
 
 def overhead_sentence(part: Slice) -> str:
+    """Say what each format pays per record, and how a header is shared out over the batch."""
     overhead = pictured(part.pivot("overhead_per_record"))
     still = [name for name in overhead.columns if name not in moving(overhead)]
     parts = []
@@ -55,8 +133,8 @@ def overhead_sentence(part: Slice) -> str:
         parts.append(f"{pays} bytes a record whatever the batch")
     spans = []
     for name in moving(overhead):
-        (first, most), (last, least) = ends(overhead[name])
-        spans.append(f"{name} from {most:.1f} at {number(int(first))} to {least:.1f} at {number(int(last))}")
+        at = ends_of(overhead[name])
+        spans.append(f"{name} from {at.start:.1f} at {number(int(at.first))} to {at.end:.1f} at {number(int(at.last))}")
     if spans:
         who = "the others share a header" if still else "a header is shared"
         parts.append(f"{who} out over the batch: {listed(spans)} records a batch")
@@ -64,29 +142,31 @@ def overhead_sentence(part: Slice) -> str:
 
 
 def moving(overhead: pd.DataFrame) -> list[str]:
-    """The formats whose overhead changes along the axis."""
+    """Return the formats whose overhead changes along the axis."""
     return [name for name in overhead.columns if overhead[name].max() - overhead[name].min() >= 0.005]
 
 
 def step_sentence(part: Slice) -> str:
-    """What the axis does to v2 and v3, and which formats do not care."""
+    """Say what the axis does to v2 and v3, and which formats do not depend on it."""
     overhead = pictured(part.pivot("overhead_per_record"))
     swept = [name for name in overhead.columns if overhead[name].iloc[[0, -1]].notna().all()]
     changing = moving(overhead)
     still = [name for name in swept if name not in changing]
     first, last = (level(part.axis, overhead.index[i]) for i in (0, -1))
-    unit = AXES[part.axis].unit
-    ends = f"from {number(first)} to {number(last)} {unit}".rstrip()
+    ends = f"from {number(first)} to {number(last)} {AXES[part.axis].unit}".rstrip()
     parts = []
-    if goes := [
-        f"{f} from {overhead[f].min():.2f} to {overhead[f].max():.2f}" for f in (BASE_FORMAT, "v3") if f in changing
+    if spans := [
+        f"{name} from {overhead[name].min():.2f} to {overhead[name].max():.2f}"
+        for name in (BASE_FORMAT, NEW)
+        if name in changing
     ]:
-        parts.append(f"{AXES[part.axis].name} {ends} takes {listed(goes)} bytes of overhead a record")
+        parts.append(f"{AXES[part.axis].name} {ends} takes {listed(spans)} bytes of overhead a record")
     if still:
         parts.append(f"{listed(still)} {'does' if len(still) == 1 else 'do'} not depend on it")
-    if {BASE_FORMAT, "v3"} <= set(swept):
-        gain = overhead[BASE_FORMAT] - overhead["v3"]
+    if {BASE_FORMAT, NEW} <= set(swept):
+        gain = overhead[BASE_FORMAT] - overhead[NEW]
         least, most = f"{gain.min():.2f}", f"{gain.max():.2f}"
-        parts.append(f"v3 stays {least if least == most else f'{least} to {most}'} bytes a record below {BASE_FORMAT}")
+        span = least if least == most else f"{least} to {most}"
+        parts.append(f"{NEW} stays {span} bytes a record below {BASE_FORMAT}")
     text = "; ".join(parts)
-    return text[:1].upper() + text[1:] + "." if text and goes else f"{text}." if text else ""
+    return text[:1].upper() + text[1:] + "." if text and spans else f"{text}." if text else ""

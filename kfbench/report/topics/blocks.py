@@ -1,23 +1,45 @@
 """One block of the sweep on its own: its rows over the axes that it varies."""
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.axes import AXES, distance, level
 from kfbench.report.data.results import Results, as_cell, is_absent
-from kfbench.report.data.shown_formats import worth_a_column
+from kfbench.report.data.shown_formats import NEW, worth_a_column
 from kfbench.report.render.tables import Column, Interval, Table, number
-from kfbench.report.render.words import codecs_of
+from kfbench.report.section import Block, Section
 
 SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
+CODEC: Final = "with_codec"
 
 
-def tables(results: Results, grid: str) -> list[tuple[Table, pd.DataFrame]]:
-    """The tables of one block of the sweep, each with the rows that it shows.
+class BlockTable(NamedTuple):
+    """A table of a block, and the rows that it shows. Its numbers are the column `shown`."""
 
-    One table if the block is small; else one for each axis that it varies, the others standing near the reference.
+    table: Table
+    rows: pd.DataFrame
+
+
+def block_section(results: Results, block: Block) -> Section:
+    tables = block_tables(results, block.name)
+    return Section(
+        name=f"block-{block.name}",
+        short=block.title,
+        title=block.title,
+        means=block_sentence(tables),
+        prose=(block.analysis.strip(),),
+        tables=tuple(each.table for each in tables),
+    )
+
+
+def block_tables(results: Results, grid: str) -> list[BlockTable]:
+    """Return the tables of one block of the sweep.
+
+    A small block is one table of bytes and one per operation. A large one has a table for each axis that it varies, the
+    other axes near the reference.
     """
     found = []
     rows = results.grid_rows[results.grid_rows["grid"] == grid]
@@ -26,32 +48,30 @@ def tables(results: Results, grid: str) -> list[tuple[Table, pd.DataFrame]]:
         compressed = bool((plain["codec"] != "none").any())
         value = _to_base(plain) if compressed else plain["overhead_bytes"] / plain["records"]
         caption = f"Bytes relative to {BASE_FORMAT} with the same codec" if compressed else "Overhead, bytes a record"
-        found += _block(results, plain.assign(shown=value), f"{grid}-bytes", caption, 4 if compressed else 2)
-    timed = results.cpu[results.cpu["cell_id"].isin(rows.loc[rows["kind"] == "cpu", "cell_id"])]
+        found += _split_tables(results, plain.assign(shown=value), f"{grid}-bytes", caption, 4 if compressed else 2)
+    in_block = rows[rows["kind"] == "cpu"]
+    timed = results.cpu[results.cpu["cell_id"].isin(in_block["cell_id"])]
     timed = timed[(timed["arm"] == "measure") & timed["format"].isin(rows["format"])]
-    timed = timed.merge(rows.loc[rows["kind"] == "cpu", ["cell_id", "codec"]].drop_duplicates())
+    timed = timed.merge(in_block[["cell_id", "codec"]].drop_duplicates())
     for operation, part in timed.groupby("operation", sort=False):
         part = results.with_ratios(part[part["format"] != BASE_FORMAT])
         caption = f"{str(operation).capitalize()}, CPU time relative to {BASE_FORMAT}"
-        found += _block(results, part.assign(shown=part["ratio"]), f"{grid}-{operation}", caption, 3)
+        found += _split_tables(results, part.assign(shown=part["ratio"]), f"{grid}-{operation}", caption, 3)
     return found
 
 
-def _to_base(rows: pd.DataFrame) -> pd.DataFrame:
-    """Size relative to v2 of the same cell and codec."""
+def _to_base(rows: pd.DataFrame) -> pd.Series:
+    """Return size relative to v2 of the same cell and codec."""
     arms = rows["cell_id"] + "/" + rows["codec"] + "/" + rows["level"].astype(str)
     base = rows.assign(arm=arms)[rows["format"] == BASE_FORMAT].set_index("arm")["size_bytes"]
     return rows["size_bytes"] / arms.map(base[~base.index.duplicated()])
 
 
-def _block(
-    results: Results, rows: pd.DataFrame, name: str, caption: str, digits: int
-) -> list[tuple[Table, pd.DataFrame]]:
-    rows = rows.assign(arm=codecs_of(rows))
+def _split_tables(results: Results, rows: pd.DataFrame, name: str, caption: str, digits: int) -> list[BlockTable]:
     varied = [axis for axis in results.axes if rows[axis].nunique() > 1]
-    with_codec = ["arm"] if rows["arm"].nunique() > 1 else []
-    if len(rows.drop_duplicates([*varied, "arm"])) <= SMALL_BLOCK_ROWS:
-        return [(_block_table(rows, [*varied, *with_codec], name, caption, digits), rows)]
+    codec = [CODEC] if rows[CODEC].nunique() > 1 else []
+    if len(rows.drop_duplicates([*varied, CODEC])) <= SMALL_BLOCK_ROWS:
+        return [_block_table(rows, [*varied, *codec], name, caption, digits)]
     found = []
     for axis in varied:
         part, fixed = rows, []
@@ -60,40 +80,41 @@ def _block(
             at = distances[min(distances)]
             part = part[part[other] == at]
             fixed.append(f"{AXES[other].name} {number(level(other, at))}")
-        table = _block_table(part, [axis, *with_codec], f"{name}-{axis}", f"{caption} ({', '.join(fixed)})", digits)
-        found.append((table, part))
+        setting = f"{caption} ({', '.join(fixed)})"
+        found.append(_block_table(part, [axis, *codec], f"{name}-{axis}", setting, digits))
     return found
 
 
-def _block_table(rows: pd.DataFrame, keys: list[str], name: str, caption: str, digits: int) -> Table:
+def _block_table(rows: pd.DataFrame, keys: list[str], name: str, caption: str, digits: int) -> BlockTable:
     keys = keys or ["batch_size"]
-    table = rows.pivot(index=keys, columns="format", values="shown").sort_index()
-    formats = worth_a_column(table)
-    names = {"arm": Column(name="codec")}
+    pivot = rows.pivot(index=keys, columns="format", values="shown").sort_index()
+    formats = worth_a_column(pivot)
     body = []
-    for at, values in zip(table.index, table[formats].to_numpy(), strict=True):
+    for at, values in zip(pivot.index, pivot[formats].to_numpy(), strict=True):
         levels = at if isinstance(at, tuple) else (at,)
-        shown = [value if key == "arm" else level(key, value) for key, value in zip(keys, levels, strict=True)]
+        shown = [value if key == CODEC else level(key, value) for key, value in zip(keys, levels, strict=True)]
         body.append((*shown, *map(as_cell, values)))
-    return Table(
+    columns = {CODEC: Column(name="codec"), **AXES}
+    table = Table(
         name=name,
         caption=caption,
-        columns=(*(names.get(key) or AXES[key] for key in keys), *(Column(name=f, digits=digits) for f in formats)),
+        columns=(*(columns[key] for key in keys), *(Column(name=f, digits=digits) for f in formats)),
         rows=tuple(body),
     )
+    return BlockTable(table, rows)
 
 
-def sentence(found: Sequence[tuple[Table, pd.DataFrame]]) -> str:
-    """What v3 does against v2 in the rows shown, over all tables of the same kind together."""
+def block_sentence(tables: Sequence[BlockTable]) -> str:
+    """Give v3's least and most against v2, over all tables of the same kind together."""
     spans: dict[str, list[float]] = {}
-    for table, rows in found:
-        what = table.caption.partition(" (")[0]
-        values = rows[rows["format"] == "v3"]["shown"]
-        spans.setdefault(what, []).extend(
-            v.median if isinstance(v, Interval) else v for v in values if not is_absent(v)
+    for table, rows in tables:
+        values = rows.loc[rows["format"] == NEW, "shown"]
+        spans.setdefault(table.caption.partition(" (")[0], []).extend(
+            value.median if isinstance(value, Interval) else value for value in values if not is_absent(value)
         )
-    said = [
-        f"{what[:1].lower() + what[1:]}: v3 {min(each):.3f} to {max(each):.3f}" for what, each in spans.items() if each
-    ]
-    text = "; ".join(said)
+    text = "; ".join(
+        f"{what[:1].lower() + what[1:]}: {NEW} {min(span):.3f} to {max(span):.3f}"
+        for what, span in spans.items()
+        if span
+    )
     return text[:1].upper() + text[1:] + "." if text else ""

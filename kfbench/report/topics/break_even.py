@@ -1,4 +1,4 @@
-"""From how many records a batch a format is smaller than another."""
+"""Break-even batch sizes: from how many records per batch one format is smaller than another."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,12 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
+from kfbench.report.data.shown_formats import NEW, OLD, pictured
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
+from kfbench.report.section import Figure, Missing, Section, drawn, not_drawn
+from kfbench.report.topics.axis import ends_words, relative_table
+from kfbench.report.topics.reference import NO_BATCH_SIZES
 from kfbench.whatif.break_even import Bracket, bracket
 
 ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
@@ -20,7 +25,8 @@ def first_smaller(sizes: pd.DataFrame, name: str, other: str) -> Bracket:
     return bracket([int(level) for level in sizes.index[known]], (one < two)[known].tolist())
 
 
-def _between(smaller: Bracket) -> Ranked:
+def bracket_words(smaller: Bracket) -> Ranked:
+    """Return a bracket in words, ranked by its later end."""
     after, at = smaller
     if at is None:
         return Ranked("never", None)
@@ -29,16 +35,16 @@ def _between(smaller: Bracket) -> Ranked:
     return Ranked(number(at) if at == after + 1 else f"{number(after + 1)}–{number(at)}", at)
 
 
-def table(results: Results) -> Table | None:
-    """From how many records a batch each format is smaller than another, uncompressed."""
+def break_even_table(results: Results) -> Table | None:
+    """Return the batch sizes from which each format is smaller than another, uncompressed."""
     parts = results.slices(results.uncompressed, "batch_size")
     # Coarse batch sizes would only blur the answer.
-    parts = [each for each in parts if each.rows["batch_size"].nunique() * 2 > parts[0].rows["batch_size"].nunique()]
+    parts = [part for part in parts if part.rows["batch_size"].nunique() * 2 > parts[0].rows["batch_size"].nunique()]
     if not parts:
         return None
     settings = _with_single_records(parts)
     shown = settings[0]
-    batched = [name for name in shown.columns if name not in ("v0", "v1")]
+    batched = [name for name in shown.columns if name not in OLD]
     rows: list[tuple[Cell, ...]] = []
     for name in batched:
         for other in shown.columns:
@@ -47,7 +53,7 @@ def table(results: Results) -> Table | None:
             everywhere = [
                 first_smaller(sizes, name, other) for sizes in settings if {name, other} <= set(sizes.columns)
             ]
-            rows.append((name, other, _between(everywhere[0]), _range(everywhere), len(everywhere)))
+            rows.append((name, other, bracket_words(everywhere[0]), _range_words(everywhere), len(everywhere)))
     return Table(
         name="break-even",
         caption=f"Records a batch from which a format is smaller, uncompressed ({parts[0].setting})",
@@ -64,8 +70,11 @@ def table(results: Results) -> Table | None:
 
 
 def _with_single_records(parts: Sequence[Slice]) -> list[pd.DataFrame]:
-    """Sizes over batch size of each slice. One record has neither spread nor holes: its row belongs to them too."""
-    sizes = {tuple(each.fixed.items()): each.pivot("size_per_record") for each in parts}
+    """Return sizes over batch size of each slice.
+
+    One record has neither spread nor holes, so the row of the slice without them belongs to the others too.
+    """
+    sizes = {tuple(part.fixed.items()): part.pivot("size_per_record") for part in parts}
     found = []
     for key, frame in sizes.items():
         still = sizes.get(tuple((dict(key) | ALONE).items()))
@@ -75,27 +84,60 @@ def _with_single_records(parts: Sequence[Slice]) -> list[pd.DataFrame]:
     return found
 
 
-def _range(brackets: Sequence[Bracket]) -> Ranked:
-    """Earliest and latest of many brackets in words."""
+def _range_words(brackets: Sequence[Bracket]) -> Ranked:
+    """Return the earliest and the latest of many brackets in words."""
     order = sorted(brackets, key=lambda b: (float("inf") if b[1] is None else b[1], b[0] or 0))
-    first, last = _between(order[0]), _between(order[-1])
+    first, last = bracket_words(order[0]), bracket_words(order[-1])
     return first if first == last else Ranked(f"{first} to {last}", first.rank)
 
 
-def sentence(results: Results) -> str:
+def break_even_sentence(results: Results) -> str:
     part = results.over_batch_size
-    if part is None:
-        return ""
-    sizes = part.pivot("size_per_record")
+    sizes = part.pivot("size_per_record") if part is not None else pd.DataFrame()
     if BASE_FORMAT not in sizes:
         return ""
-    said = [
-        f"{other} from {_between(first_smaller(sizes, BASE_FORMAT, other))}" for other in ("v0", "v1") if other in sizes
-    ]
-    text = f"{BASE_FORMAT} is smaller than {listed(said)} records a batch on" if said else ""
-    if "v3" in sizes:
-        earlier = [
-            f"{other} from {_between(first_smaller(sizes, 'v3', other))}" for other in ("v0", "v1") if other in sizes
-        ]
-        text += f"; v3 than {listed(earlier)}" if earlier else ""
+    base, new = (
+        [f"{old} from {bracket_words(first_smaller(sizes, name, old))}" for old in OLD if old in sizes]
+        if name in sizes
+        else []
+        for name in (BASE_FORMAT, NEW)
+    )
+    text = f"{BASE_FORMAT} is smaller than {listed(base)} records a batch on" if base else ""
+    text += f"; {NEW} than {listed(new)}" if new else ""
     return text + "."
+
+
+def break_even_section(results: Results) -> Section | Missing:
+    title = "From which batch size does a newer format pay?"
+    table = break_even_table(results)
+    part = results.over_batch_size
+    if table is None or part is None:
+        return Missing(what=title, why=NO_BATCH_SIZES)
+    if not table.rows:
+        return Missing(what=title, why="no two of Kafka's formats or proposals beside one another over batch size")
+    figures = [overhead_ratio_figure(part)]
+    caption = f"Overhead relative to {BASE_FORMAT}"
+    ratios = relative_table(part, "overhead_per_record", name="break-even-ratio", caption=caption)
+    return Section(
+        name="break-even",
+        short="Break-even",
+        title=title,
+        means=break_even_sentence(results),
+        figures=drawn(figures),
+        tables=(table, *([ratios] if drawn(figures) else [])),
+        missing=not_drawn(figures),
+    )
+
+
+def overhead_ratio_figure(part: Slice) -> Figure | Missing:
+    overhead = pictured(part.pivot("overhead_per_record"))
+    if BASE_FORMAT not in overhead:
+        return Missing(what=f"Overhead relative to {BASE_FORMAT}", why=f"no {BASE_FORMAT} over batch size")
+    ratios = overhead.div(overhead[BASE_FORMAT], axis=0)
+    return Figure(
+        name="break-even",
+        svg=plots.break_even(ratios),
+        alt=f"Overhead relative to {BASE_FORMAT} over batch size: {ends_words(ratios)}",
+        caption=f"Below 1× a format has less overhead than {BASE_FORMAT} ({part.setting}).",
+        numbers="break-even-ratio",
+    )

@@ -1,4 +1,4 @@
-"""Where the bytes go: overhead field by field."""
+"""The breakdown: overhead field by field."""
 
 import json
 from collections.abc import Mapping
@@ -12,42 +12,71 @@ from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import in_order, pictured
 from kfbench.report.render import plots
 from kfbench.report.render.look import GROUPS
-from kfbench.report.render.tables import Column, Table, listed
+from kfbench.report.render.tables import Column, Table, listed, number
 from kfbench.report.render.words import batch_words
+from kfbench.report.section import Figure, Missing, Section
 
 
-def fields(results: Results, batch_size: int) -> pd.DataFrame | None:
-    """Index: fields; one column a format; bytes a record in the cell nearest to the reference."""
+def fields_section(results: Results) -> Section | Missing:
+    title = "Where do the bytes go?"
+    by_size = {size: frame for size in (1, 100) if (frame := field_bytes(results, size)) is not None}
+    if not by_size:
+        return Missing(what=title, why="no bytes by field in batches of 1 or 100")
+    panels = {f"batch of {number(int(size))}": group_bytes(frame) for size, frame in by_size.items()}
+    groups = groups_table(panels, name="fields-groups")
+    words = "; ".join(
+        f"{panel}: " + ", ".join(f"{name} {total:.1f}" for name, total in frame.sum(axis=1).items())
+        for panel, frame in panels.items()
+    )
+    figure = Figure(
+        name="fields",
+        svg=plots.stacked(panels),
+        alt=f"Overhead in bytes a record by group of fields. {words}",
+        caption="Overhead by group of fields; every field stands in the tables beneath.",
+        numbers=groups.name,
+    )
+    return Section(
+        name="fields",
+        short="Fields",
+        title=title,
+        means=fields_sentence(by_size),
+        figures=(figure,),
+        tables=(groups, *(fields_table(frame, size) for size, frame in by_size.items())),
+    )
+
+
+def field_bytes(results: Results, batch_size: int) -> pd.DataFrame | None:
+    """Return bytes per record in the cell nearest to the reference. Index: fields; one column a format."""
     rows = results.uncompressed[results.uncompressed["field_bytes"].notna()]
-    rows = rows[rows["batch_size"] == batch_size]
-    rows = results.nearest(rows, batch_size=batch_size)
+    rows = results.nearest(rows[rows["batch_size"] == batch_size], batch_size=batch_size)
     if rows.empty:
         return None
-    found = {row.format: pd.Series(json.loads(row.field_bytes), dtype=float) / row.records for row in rows.itertuples()}
-    by_field = pd.concat(found, axis=1, sort=False)
-    by_field = by_field[in_order(by_field.columns)].drop(index=[f for f in PAYLOAD if f in by_field.index])
+    columns = {
+        row.format: pd.Series(json.loads(row.field_bytes), dtype=float) / row.records for row in rows.itertuples()
+    }
+    by_field = pd.concat(columns, axis=1, sort=False)
+    by_field = by_field[in_order(by_field.columns)].drop(index=[name for name in PAYLOAD if name in by_field.index])
     return by_field.replace(0.0, np.nan).dropna(how="all")  # no bytes: the format has no such field there
 
 
-def table(by_field: pd.DataFrame, batch_size: int) -> Table:
-    total = by_field.sum()
+def fields_table(by_field: pd.DataFrame, batch_size: int) -> Table:
     rows = [(str(field), *map(as_cell, row)) for field, row in zip(by_field.index, by_field.to_numpy(), strict=True)]
     return Table(
         name=f"fields-{batch_size}",
         caption=f"Overhead by field, bytes a record, {batch_words(batch_size)}",
-        columns=(Column(name="field"), *(Column(name=str(f)) for f in by_field.columns)),
-        rows=(*rows, ("all overhead", *map(as_cell, total))),
+        columns=(Column(name="field"), *(Column(name=str(name)) for name in by_field.columns)),
+        rows=(*rows, ("all overhead", *map(as_cell, by_field.sum()))),
     )
 
 
-def groups(by_field: pd.DataFrame) -> pd.DataFrame:
-    """Fields summed into groups. Index: the formats that figures show; a column a group."""
+def group_bytes(by_field: pd.DataFrame) -> pd.DataFrame:
+    """Sum fields into groups. Index: the formats that figures show; one column a group."""
     shown = pictured(by_field)
     return shown.groupby([plots.group_of(str(field)) for field in shown.index]).sum().T
 
 
-def group_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
-    """panels: which batches -> formats as index, groups as columns, bytes a record."""
+def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
+    """panels: the batches in words -> `group_bytes`."""
     shown = [group for group in GROUPS if any(group in frame for frame in panels.values())]
     rows = [
         (panel, str(fmt), *(as_cell(row.get(group)) for group in shown), float(row.sum()))
@@ -67,23 +96,18 @@ def group_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
     )
 
 
-def _owner(field: str) -> str:
-    """The batch header as one, a record's field as itself."""
-    return "the batch header" if field.startswith("batch_header.") else field
-
-
-def sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
-    """by_size: records a batch -> `fields`."""
-    said = []
+def fields_sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
+    """Name the largest fields of v2; the batch header counts as one. by_size: records a batch -> `field_bytes`."""
+    parts = []
     for size, by_field in by_size.items():
         if BASE_FORMAT not in by_field:
             continue
-        whole = by_field[BASE_FORMAT].groupby([_owner(str(field)) for field in by_field.index]).sum()
-        top = whole.sort_values(ascending=False, kind="stable").head(3)
-        share = top.sum() / whole.sum()
-        said.append(
-            f"at {batch_words(size)} {listed([str(f) for f in top.index])} are {100 * share:.0f} % of the "
-            f"overhead of {BASE_FORMAT}"
+        owners = ["the batch header" if str(name).startswith("batch_header.") else str(name) for name in by_field.index]
+        total = by_field[BASE_FORMAT].groupby(owners).sum()
+        top = total.sort_values(ascending=False, kind="stable").head(3)
+        parts.append(
+            f"at {batch_words(size)} {listed(list(map(str, top.index)))} are {100 * top.sum() / total.sum():.0f} % of "
+            f"the overhead of {BASE_FORMAT}"
         )
-    text = "; ".join(said)
+    text = "; ".join(parts)
     return text[:1].upper() + text[1:] + "." if text else ""

@@ -24,7 +24,10 @@ from kfbench.report.data.paths import (
     written_per_batch,
 )
 from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, OLD, in_order
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Interval, Table, number
+from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.topics.holes import holes_table
 
 SHOWN: Final = (*MAIN, HEADERS_FIRST)  # in pictures and open tables; tables of the others are folded away
 BESIDE_APPEND: Final = "broker-paths"  # a table
@@ -272,3 +275,73 @@ def keep_sentence(paths: Paths) -> str:
             said.append(f"{operation} opens {opened} of {len(packed)} compressed logs")
     text = "; ".join(said)
     return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def path_texts(paths: Paths, operations: Sequence[str]) -> Texts:
+    """Return the blocks that measured these paths."""
+    return Texts(rows=paths.stored[paths.stored["operation"].isin(operations)], of="any")
+
+
+def shown_tables(paths: Paths, operations: Sequence[str]) -> tuple[Table, ...]:
+    """Return the tables of the formats that readers most ask for."""
+    tables = (path_table(paths, operation, shown=True) for operation in operations)
+    return tuple(filter(None, tables))
+
+
+def folded_tables(paths: Paths, operations: Sequence[str]) -> tuple[Table, ...]:
+    """Return the tables of the other formats, then those of the other workloads."""
+    others = [path_table(paths, operation, shown=False) for operation in operations]
+    return tuple(filter(None, [*others, *(ratio_table(paths, operation) for operation in operations)]))
+
+
+def append_section(paths: Paths) -> Section | Missing:
+    title = "What does a format cost the broker?"
+    operations = paths.within("append")
+    if not operations:
+        return Missing(what=title, why="no append or fetch of a broker")
+    figures = [beside_append_figure(paths)]
+    first = argued_table(paths), beside_append_table(paths)
+    return Section(
+        name="broker",
+        short="Broker",
+        title=title,
+        means=" ".join(filter(None, [append_sentence(paths), noise_sentence(paths)])),
+        texts=path_texts(paths, operations),
+        figures=drawn(figures),
+        tables=(*filter(None, first), *shown_tables(paths, operations)),
+        more=folded_tables(paths, operations),
+        missing=not_drawn(figures),
+    )
+
+
+def beside_append_figure(paths: Paths) -> Figure | Missing:
+    panels = panels_beside_append(paths)
+    if not panels:
+        return Missing(
+            what=f"Broker paths beside {BASE_FORMAT}'s append", why=f"no {BASE_FORMAT} append, or paths of two hosts"
+        )
+    return Figure(
+        name="broker",
+        svg=plots.paths(panels, f"CPU time relative to {BASE_FORMAT}'s append with the same codec"),
+        alt=f"CPU time of each broker path by format, relative to {BASE_FORMAT}'s append. {append_sentence(paths)}",
+        caption=f"Each path beside {BASE_FORMAT}'s append, one panel a codec ({paths.setting(APPEND)}). "
+        "Paths are timed apart: read differences of a few percent in the tables, where formats are paired.",
+        numbers=BESIDE_APPEND,
+    )
+
+
+def keep_section(paths: Paths) -> Section | Missing:
+    title = "What does it cost to compact, mirror, seek and expire?"
+    operations = paths.within("keep")
+    if not operations:
+        return Missing(what=title, why="no compaction, mirroring, seek or expiry by a broker")
+    holes = holes_table(paths)
+    return Section(
+        name="broker-keep",
+        short="Compaction, mirrors, seeks",
+        title=title,
+        means=keep_sentence(paths),
+        texts=path_texts(paths, operations),
+        tables=(*shown_tables(paths, operations), *([holes] if holes else [])),
+        more=folded_tables(paths, operations),
+    )

@@ -1,4 +1,4 @@
-"""CPU on cold data beside the same cells in the caches: what waiting for memory leaves of a format's difference."""
+"""Cold CPU: the same cells on data that no cache holds, to see what waiting for memory leaves of a difference."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,26 +11,40 @@ from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Column, Interval, Table, listed
+from kfbench.report.section import Missing, Section, Texts
 
 AA = f"{BASE_FORMAT} again"
 
 
-def table(results: Results, operation: str) -> Table | None:
-    """One row a cell: ratios to v2 cold and, where the run has them, resident; then v2 itself."""
+def cold_section(results: Results) -> Section | Missing:
+    title = "What does it cost in CPU where no cache has the data?"
+    if results.cold.empty:
+        return Missing(what=title, why="no CPU times on cold data")
+    return Section(
+        name="cpu-cold",
+        short="Cold CPU",
+        title=title,
+        means=cold_sentence(results),
+        texts=Texts(rows=results.cold, of="any"),
+        tables=tuple(table for operation in OPERATIONS if (table := cold_table(results, operation)) is not None),
+    )
+
+
+def cold_table(results: Results, operation: str) -> Table | None:
+    """Return one row a cell: ratios to v2 cold and, where the run has them, resident; then v2 itself."""
     cold = _by_cell(results.with_ratios(results.cold), operation)
     resident = _by_cell(results.with_ratios(results.cpu[results.cpu["cell_id"].isin(list(cold))]), operation)
     if not cold:
         return None
     names = in_order({name for arms in cold.values() for name in arms} - {BASE_FORMAT, AA})
-    body = []
     first = {cell_id: next(iter(arms.values())) for cell_id, arms in cold.items()}
     varied = [axis for axis in results.axes if len({getattr(row, axis) for row in first.values()}) > 1]
+    body = []
     for cell_id, at in sorted(first.items(), key=lambda item: [getattr(item[1], axis) for axis in varied]):
-        arms = cold[cell_id]
-        there: Mapping[str, Any] = resident.get(cell_id, {})
-        ratios = [_ratio(side.get(name)) for name in names for side in (arms, there)]
-        ns = [side[BASE_FORMAT].ns_per_record if BASE_FORMAT in side else None for side in (arms, there)]
-        body.append((*(level(axis, getattr(at, axis)) for axis in varied), *ratios, _ratio(arms.get(AA)), *ns))
+        sides: tuple[Mapping[str, Any], ...] = cold[cell_id], resident.get(cell_id, {})
+        ratios = [_ratio(side.get(name)) for name in names for side in sides]
+        ns = [side[BASE_FORMAT].ns_per_record if BASE_FORMAT in side else None for side in sides]
+        body.append((*(level(axis, getattr(at, axis)) for axis in varied), *ratios, _ratio(sides[0].get(AA)), *ns))
     rotated = min(float(row.rotated_bytes) for row in first.values())
     return Table(
         name=f"cold-{operation}",
@@ -47,31 +61,29 @@ def table(results: Results, operation: str) -> Table | None:
 
 
 def _by_cell(rows: pd.DataFrame, operation: str) -> dict[str, dict[str, Any]]:
-    """cell -> format -> row, without a codec; the A/A arm as AA."""
+    """Return cell -> format -> row, without a codec; the A/A arm as AA."""
     rows = rows[(rows["operation"] == operation) & (rows["codec"] == "none")]
-    found: dict[str, dict[str, Any]] = {}
+    cells: dict[str, dict[str, Any]] = {}
     for row in rows.itertuples():
-        found.setdefault(str(row.cell_id), {})[AA if row.arm == "aa" else str(row.format)] = row
-    return found
+        cells.setdefault(str(row.cell_id), {})[AA if row.arm == "aa" else str(row.format)] = row
+    return cells
 
 
 def _ratio(row: Any) -> Interval | None:
     return row.ratio if row is not None and isinstance(row.ratio, Interval) else None
 
 
-def sentence(results: Results) -> str:
+def cold_sentence(results: Results) -> str:
     rows = results.with_ratios(results.cold)
     rows = rows[(rows["codec"] == "none") & (rows["arm"] == "measure")]
-    said = []
+    parts = []
     for name in in_order(set(rows["format"]) - {BASE_FORMAT}):
-        ranges = []
+        spans = []
         for operation in OPERATIONS:
-            part = rows[(rows["format"] == name) & (rows["operation"] == operation)]
-            medians = [ratio.median for ratio in part["ratio"] if isinstance(ratio, Interval)]
+            ratios = rows.loc[(rows["format"] == name) & (rows["operation"] == operation), "ratio"]
+            medians = [ratio.median for ratio in ratios if isinstance(ratio, Interval)]
             if medians:
-                ranges.append(f"{min(medians):.2f} to {max(medians):.2f} to {operation}")
-        if ranges:
-            said.append(f"{name} takes {listed(ranges)}")
-    if not said:
-        return ""
-    return f"On data that no cache holds, in times of {BASE_FORMAT}'s CPU: {'; '.join(said)}."
+                spans.append(f"{min(medians):.2f} to {max(medians):.2f} to {operation}")
+        if spans:
+            parts.append(f"{name} takes {listed(spans)}")
+    return f"On data that no cache holds, in times of {BASE_FORMAT}'s CPU: {'; '.join(parts)}." if parts else ""

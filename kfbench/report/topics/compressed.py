@@ -1,4 +1,6 @@
-"""What a codec leaves of each format at the reference point."""
+"""Compression: what a codec leaves of each format at the reference point."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -6,13 +8,43 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.axes import HEADLINE_BATCHES
 from kfbench.report.data.results import Results, as_cell
-from kfbench.report.data.shown_formats import worth_a_column
-from kfbench.report.render.tables import Column, Table
-from kfbench.report.render.words import batch_words, codecs_of, percent
+from kfbench.report.data.shown_formats import NEW, PICTURED, worth_a_column
+from kfbench.report.render import plots
+from kfbench.report.render.tables import Column, Table, number
+from kfbench.report.render.words import batch_words, percent
+from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 
 
-def shown(results: Results) -> pd.DataFrame:
-    """Rows with a codec at the reference point, for every batch size that the codecs were swept over."""
+def compressed_section(results: Results) -> Section | Missing:
+    title = "What is left of it under compression?"
+    rows = compressed_rows(results)
+    if rows.empty:
+        return Missing(what=title, why="no bytes with a codec")
+    ratio_caption = f"Relative to {BASE_FORMAT} with the same codec"
+    ratios = codecs_table(rows, "to_base", name="codecs-ratio", caption=ratio_caption, digits=4)
+    plain_caption = "Relative to the same format uncompressed"
+    figures = [codecs_figure(rows, [column.name for column in ratios.columns if column.name in PICTURED])]
+    return Section(
+        name="compressed",
+        short="Compression",
+        title=title,
+        means=compressed_sentence(rows),
+        texts=Texts(rows=rows[rows["codec"] != "none"]),
+        figures=drawn(figures),
+        tables=(
+            codecs_table(rows, "size_per_record", name="codecs", caption="Bytes a record, payload too", digits=2),
+            ratios,
+        ),
+        more=(codecs_table(rows, "to_plain", name="codecs-plain", caption=plain_caption, digits=3),),
+        missing=not_drawn(figures),
+    )
+
+
+def compressed_rows(results: Results) -> pd.DataFrame:
+    """Return rows with and without a codec at the reference point, for the batch sizes that codecs were swept over.
+
+    to_base: bytes relative to v2 with the same codec. to_plain: relative to the same format without a codec.
+    """
     rows = results.grid_bytes
     with_codec = rows[rows["codec"] != "none"]
     if with_codec.empty:
@@ -21,25 +53,29 @@ def shown(results: Results) -> pd.DataFrame:
     if len(sizes) > len(HEADLINE_BATCHES):
         sizes = [size for size in sizes if size in HEADLINE_BATCHES]
     cells = [results.nearest(with_codec[with_codec["batch_size"] == s], batch_size=s)["cell_id"].iloc[0] for s in sizes]
-    found = rows[rows["cell_id"].isin(cells)].copy()
-    found["arm"] = codecs_of(found)
-    base = found[found["format"] == BASE_FORMAT].set_index(["cell_id", "arm"])["size_bytes"]
-    by_arm = zip(found["cell_id"], found["arm"], found["size_bytes"], strict=True)
-    found["to_base"] = [size / base.get((cell_id, arm), np.nan) for cell_id, arm, size in by_arm]
-    plain = rows[(rows["codec"] == "none") & rows["cell_id"].isin(cells)].set_index(["cell_id", "format"])["size_bytes"]
-    by_format = zip(found["cell_id"], found["format"], found["size_bytes"], strict=True)
-    found["to_plain"] = [size / plain.get((cell_id, name), np.nan) for cell_id, name, size in by_format]
-    return found
+    rows = rows[rows["cell_id"].isin(cells)]
+    to_base = _relative(rows, rows[rows["format"] == BASE_FORMAT], ["cell_id", "with_codec"])
+    to_plain = _relative(rows, rows[rows["codec"] == "none"], ["cell_id", "format"])
+    return rows.assign(to_base=to_base, to_plain=to_plain)
 
 
-def table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: int) -> Table:
+def _relative(rows: pd.DataFrame, base: pd.DataFrame, keys: list[str]) -> list[float]:
+    """Return size_bytes relative to that of the base row with the same keys; NaN without one."""
+    sizes = base.set_index(keys)["size_bytes"].to_dict()
+    points = zip(*(rows[key] for key in keys), strict=True)
+    return [size / sizes.get(point, np.nan) for point, size in zip(points, rows["size_bytes"], strict=True)]
+
+
+def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: int) -> Table:
+    """Return one row a batch size and codec, one column a format."""
     if column == "to_base":
         rows = rows[rows["format"] != BASE_FORMAT]
-    pivot = rows.pivot(index=["batch_size", "arm"], columns="format", values=column)
+    pivot = rows.pivot(index=["batch_size", "with_codec"], columns="format", values=column)
     pivot = pivot[worth_a_column(pivot)]
-    order = list(dict.fromkeys(rows.sort_values(["codec", "level"], kind="stable")["arm"]))
-    order.sort(key=lambda arm: (arm != "none",))
+    order = list(dict.fromkeys(rows.sort_values(["codec", "level"], kind="stable")["with_codec"]))
+    order.sort(key=lambda codec: codec != "none")
     index = sorted(pivot.index, key=lambda key: (key[0], order.index(key[1])))
+    note = "Compressed bytes depend on the codec's build: the versions stand under Environment."
     return Table(
         name=name,
         caption=caption,
@@ -48,21 +84,43 @@ def table(rows: pd.DataFrame, column: str, *, name: str, caption: str, digits: i
             Column(name="codec"),
             *(Column(name=f, digits=digits) for f in pivot.columns),
         ),
-        rows=tuple((int(size), arm, *map(as_cell, pivot.loc[(size, arm)])) for size, arm in index),
-        notes=("Compressed bytes depend on the codec's build: the versions stand under Environment.",)
-        if column == "size_per_record"
-        else (),
+        rows=tuple((int(size), codec, *map(as_cell, pivot.loc[(size, codec)])) for size, codec in index),
+        notes=(note,) if column == "size_per_record" else (),
     )
 
 
-def sentence(rows: pd.DataFrame) -> str:
-    rows = rows[(rows["format"] == "v3") & (rows["codec"] != "none") & rows["to_base"].notna()]
+def compressed_sentence(rows: pd.DataFrame) -> str:
+    """Say how many bytes v3 takes more than v2 once both are compressed."""
+    rows = rows[(rows["format"] == NEW) & (rows["codec"] != "none") & rows["to_base"].notna()]
     if rows.empty:
         return ""
-    low, high = rows["to_base"].min() - 1, rows["to_base"].max() - 1
-    worst, best = rows.loc[rows["to_base"].idxmax()], rows.loc[rows["to_base"].idxmin()]
+    least, most = (
+        f"{percent(row['to_base'] - 1)} ({row['with_codec']}, {batch_words(row['batch_size'])})"
+        for row in (rows.loc[rows["to_base"].idxmin()], rows.loc[rows["to_base"].idxmax()])
+    )
     return (
-        f"Once compressed, v3 takes {percent(low)} ({best['arm']}, {batch_words(best['batch_size'])}) to "
-        f"{percent(high)} ({worst['arm']}, {batch_words(worst['batch_size'])}) more bytes than {BASE_FORMAT} with the "
-        "same codec; minus is a saving."
+        f"Once compressed, {NEW} takes {least} to {most} more bytes than {BASE_FORMAT} with the same codec; minus is a "
+        "saving."
+    )
+
+
+def codecs_figure(rows: pd.DataFrame, formats: Sequence[str]) -> Figure | Missing:
+    panels = {}
+    sizes = sorted(rows["batch_size"].unique())
+    for size in sizes if len(sizes) <= 3 else (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
+        part = rows[(rows["batch_size"] == size) & rows["format"].isin(formats) & rows["to_base"].notna()]
+        part = part.assign(packed=part["codec"] != "none").sort_values(["packed", "codec", "level"], kind="stable")
+        if len(part):
+            panel = part.rename(columns={"with_codec": "label", "to_base": "median"})[["label", "format", "median"]]
+            panels[f"batch of {number(int(size))}"] = panel.assign(low=np.nan, high=np.nan)
+    if not panels:
+        return Missing(
+            what="Compressed size by codec and format", why=f"no {BASE_FORMAT} with a codec beside another format"
+        )
+    return Figure(
+        name="compressed",
+        svg=plots.ratios(panels, f"bytes relative to {BASE_FORMAT}, same codec"),
+        alt=f"Compressed bytes relative to {BASE_FORMAT} by codec. {compressed_sentence(rows)}",
+        caption=f"Left of 1× a format takes fewer bytes than {BASE_FORMAT} with the same codec and level.",
+        numbers="codecs-ratio",
     )

@@ -1,66 +1,83 @@
-"""What a run reads where the truth is known: v2 against itself (A/A), and records that are nearly all payload."""
+"""Noise: what a run reads where the truth is known, and what was checked while CPU times were taken.
+
+The truth is known for v2 against itself (A/A), and for records that are nearly all payload.
+"""
+
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data import noise
 from kfbench.report.data.arms import ties
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Column, Table, listed, number
+from kfbench.report.data.shown_formats import OLD
+from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.render.words import batch_words, percent
+from kfbench.report.section import Missing, Section, Texts
 
-LARGE_PAYLOAD_BYTES = 10_000  # a record that is nearly all payload: the negative control
-CHECKSUM = {"v0": "CRC-32", "v1": "CRC-32"}  # the others pay CRC-32C, which the processor computes faster
+LARGE_PAYLOAD_BYTES: Final = 10_000  # a record that is nearly all payload: the negative control
+CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # slower than the checksum of the others
+BASE_CHECKSUM: Final = "CRC-32C"
+NO_TIMES: Final = "no CPU times of encode or decode"
+
+
+def noise_section(results: Results, facts: noise.Facts | None) -> Section | Missing:
+    title = "How far can the CPU numbers be trusted?"
+    if results.cpu.empty:
+        return Missing(what=title, why=NO_TIMES)
+    large, rows = control_table(results), control_rows(results)
+    answers = (
+        aa_sentence(results),
+        hosts_sentence(results),
+        control_sentence(large) if large else "",
+        noise.checks_sentence(facts),
+    )
+    return Section(
+        name="noise",
+        short="Noise",
+        title=title,
+        means=" ".join(filter(None, answers)),
+        texts=None if rows is None else Texts(rows=rows),
+        tables=tuple(filter(None, (aa_table(results), large, noise.checks_table(facts)))),
+    )
 
 
 def hosts_sentence(results: Results) -> str:
-    """What was left out because another host timed it; empty where one timed all."""
+    """Say what was left out because another host timed it; empty where one host timed all."""
     if not results.elsewhere:
         return ""
-    told = listed([f"{count:,} cells of {host}" for host, count in results.elsewhere.items()])
-    return f"CPU times of two hosts share no table: {told} are left out, as another host timed more."
+    cells = listed([f"{count:,} cells of {host}" for host, count in results.elsewhere.items()])
+    return f"CPU times of two hosts share no table: {cells} are left out, as another host timed more."
 
 
 def aa_sentence(results: Results) -> str:
-    """The A/A statement: how often v2 against v2 holds 1.0, and which differences this run cannot tell."""
+    """Say how often v2 against v2 holds 1.0, and which differences this run cannot tell."""
     if results.cpu.empty:
         return "This run times no encode or decode."
-    ratios = [r for r in results.aa["ratio"] if r is not None]
+    ratios = [ratio for ratio in results.aa["ratio"] if ratio is not None]
     if not ratios or results.noise is None:
         return "This run has no A/A arm: its CPU ratios come without a measure of their noise."
-    held = sum(r.holds(1.0) for r in ratios)
-    medians = [r.median for r in ratios]
+    held = sum(ratio.holds(1.0) for ratio in ratios)
+    medians = [ratio.median for ratio in ratios]
     low, high = results.noise
     return (
         f"A/A arm: on the grid, in caches, {BASE_FORMAT} was encoded and decoded against itself {len(ratios)} times; "
-        "the "
-        f"interval held 1.0 in {held} of them ({percent(held / len(ratios))}), medians from {min(medians):.3f} to "
-        f"{max(medians):.3f}. "
-        f"Ratios between {low:.3f} and {high:.3f} are not told apart from 1 in this run."
+        f"the interval held 1.0 in {held} of them ({percent(held / len(ratios))}), medians from {min(medians):.3f} to "
+        f"{max(medians):.3f}. Ratios between {low:.3f} and {high:.3f} are not told apart from 1 in this run."
     )
 
 
 def aa_table(results: Results) -> Table | None:
-    """v2 against v2, by operation: what the run reads where the truth is 1."""
+    """Return v2 against v2, by operation: what the run reads where the truth is 1."""
     body = []
     for operation, rows in results.aa.groupby("operation", sort=False):
-        ratios = [r for r in rows["ratio"] if r is not None]
+        ratios = [ratio for ratio in rows["ratio"] if ratio is not None]
         if ratios:
-            medians = np.array([r.median for r in ratios])
-            low, high = (float(v) for v in np.percentile(medians, [2.5, 97.5]))
-            held = sum(r.holds(1.0) for r in ratios)
-            body.append(
-                (
-                    str(operation),
-                    len(ratios),
-                    held,
-                    float(np.median(medians)),
-                    low,
-                    high,
-                    float(medians.min()),
-                    float(medians.max()),
-                )
-            )
+            held = sum(ratio.holds(1.0) for ratio in ratios)
+            quantiles = np.percentile([ratio.median for ratio in ratios], [50, 2.5, 97.5, 0, 100])
+            body.append((str(operation), len(ratios), held, *map(float, quantiles)))
     if not body:
         return None
     return Table(
@@ -70,18 +87,14 @@ def aa_table(results: Results) -> Table | None:
             Column(name="operation"),
             Column(name="cells"),
             Column(name="interval holds 1.0", unit="cells"),
-            Column(name="median", digits=3),
-            Column(name="2.5 %", digits=3),
-            Column(name="97.5 %", digits=3),
-            Column(name="least", digits=3),
-            Column(name="most", digits=3),
+            *(Column(name=name, digits=3) for name in ("median", "2.5 %", "97.5 %", "least", "most")),
         ),
         rows=tuple(body),
     )
 
 
-def cell(results: Results) -> pd.DataFrame | None:
-    """Rows with ratios of the one CPU cell with the largest values, if they are large at all."""
+def control_rows(results: Results) -> pd.DataFrame | None:
+    """Return the rows, with ratios, of the CPU cell with the largest values; None where these are not large."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["value_bytes"] >= LARGE_PAYLOAD_BYTES)]
     if rows.empty:
         return None
@@ -89,17 +102,18 @@ def cell(results: Results) -> pd.DataFrame | None:
     return results.with_ratios(results.nearest(rows[rows["value_bytes"] == most], value_bytes=most))
 
 
-def table(results: Results) -> Table | None:
-    """The negative control: records nearly all payload, where formats with the same checksum must tie."""
-    rows = cell(results)
+def control_table(results: Results) -> Table | None:
+    """Return the negative control: formats with the same checksum must tie on records that are nearly all payload."""
+    rows = control_rows(results)
     if rows is None:
         return None
     rows = rows[rows["ratio"].notna() & ~((rows["format"] == BASE_FORMAT) & (rows["arm"] == "measure"))]
     body = []
     for row in rows.sort_values(["operation", "format"], ascending=[False, True], kind="stable").itertuples():
-        crc = CHECKSUM.get(row.format, "CRC-32C")
-        said = "ties" if ties(row.ratio, results.noise) else "differs" if crc == "CRC-32C" else f"differs, pays {crc}"
-        body.append((f"{row.format} (A/A)" if row.arm == "aa" else row.format, row.operation, crc, row.ratio, said))
+        checksum = CHECKSUMS.get(row.format, BASE_CHECKSUM)
+        verdict = _verdict(row.ratio, checksum, results.noise)
+        name = f"{row.format} (A/A)" if row.arm == "aa" else row.format
+        body.append((name, row.operation, checksum, row.ratio, verdict))
     size, batch = int(rows["value_bytes"].iloc[0]), rows["batch_size"].iloc[0]
     return Table(
         name="control",
@@ -115,13 +129,18 @@ def table(results: Results) -> Table | None:
     )
 
 
-def sentence(table: Table) -> str:
-    same = [row for row in table.rows if row[2] == "CRC-32C" and "A/A" not in str(row[0])]
-    broken = [f"{row[0]} {row[1]}" for row in same if row[4] != "ties"]
-    if not broken:
+def _verdict(ratio: Interval, checksum: str, zone: tuple[float, float] | None) -> str:
+    if ties(ratio, zone):
+        return "ties"
+    return "differs" if checksum == BASE_CHECKSUM else f"differs, pays {checksum}"
+
+
+def control_sentence(control: Table) -> str:
+    same = [row for row in control.rows if row[2] == BASE_CHECKSUM and "A/A" not in str(row[0])]
+    differing = [f"{row[0]} {row[1]}" for row in same if row[4] != "ties"]
+    if not differing:
         return f"All {len(same)} arms with the checksum of {BASE_FORMAT} tie with it on large payloads, as they must."
     return (
-        f"{listed(broken)} {'does' if len(broken) == 1 else 'do'} not tie with {BASE_FORMAT} on large payloads, as "
-        "they "
-        "should: read smaller CPU differences of this run with that in mind."
+        f"{listed(differing)} {'does' if len(differing) == 1 else 'do'} not tie with {BASE_FORMAT} on large payloads, "
+        "as they should: read smaller CPU differences of this run with that in mind."
     )

@@ -1,4 +1,4 @@
-"""What a broker's conversions from format to format cost, add and leave out."""
+"""Conversions: what a broker's conversion from format to format costs, adds and leaves out."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,11 +6,15 @@ from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib, span
 from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.render.tables import Column, Table, listed
-from kfbench.report.topics.broker_paths import losses_or_reason
+from kfbench.report.section import Missing, Section
+from kfbench.report.topics.broker_paths import folded_tables, losses_or_reason, path_texts, shown_tables
 
 
-def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
-    """CPU and bytes of each pair of formats, in the cell nearest to the reference: without a codec, and with each."""
+def conversion_tables(paths: Paths) -> tuple[list[Table], list[Table]]:
+    """Return CPU and bytes of each pair of formats: the tables without a codec, and those with each.
+
+    All are of the cell nearest to the reference.
+    """
     rows = paths.shown(CONVERSION)
     plain: list[Table] = []
     packed: list[Table] = []
@@ -27,7 +31,10 @@ def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
 
 
 def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, caption: str) -> Table:
-    """One row a format that comes in, one column a format that comes out; a pair without numbers says why not."""
+    """Return one row a format that comes in, one column a format that comes out.
+
+    A pair without numbers says why.
+    """
     cells = {(row.format, row.to_format): value(row) if row.status == "ok" else str(row.status) for row in rows}
     targets = in_order(to for _, to in cells)
     return Table(
@@ -38,13 +45,13 @@ def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, capti
     )
 
 
-def losses(paths: Paths) -> Table | None:
-    """What each conversion cannot keep or why it is not done, over all cells; pairs that lose nothing stay out."""
-    told: dict[tuple[str, str, str], list[str]] = {}
+def losses_table(paths: Paths) -> Table | None:
+    """Return what each conversion cannot keep, or why it is not done; pairs that lose nothing stay out."""
+    codecs: dict[tuple[str, str, str], list[str]] = {}
     for row in paths.of(CONVERSION):
         if words := losses_or_reason(row, counted=False):
-            told.setdefault((row.format, row.to_format, words), []).append(row.with_codec)
-    if not told:
+            codecs.setdefault((row.format, row.to_format, words), []).append(row.with_codec)
+    if not codecs:
         return None
     return Table(
         name="broker-convert-losses",
@@ -56,13 +63,13 @@ def losses(paths: Paths) -> Table | None:
             Column(name="lost, or why not"),
         ),
         rows=tuple(
-            (name, to, listed(list(dict.fromkeys(codecs))), words) for (name, to, words), codecs in told.items()
+            (name, to, listed(list(dict.fromkeys(names))), words) for (name, to, words), names in codecs.items()
         ),
     )
 
 
-def sentence(paths: Paths) -> str:
-    """The span of what conversions between the released formats and v3 cost a GiB, without a codec and with one."""
+def conversions_sentence(paths: Paths) -> str:
+    """Say what conversions between the released formats and v3 cost per GiB, without a codec and with one."""
     rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to_format} <= set(MAIN)]
     said = []
     for words, chosen in (
@@ -73,4 +80,23 @@ def sentence(paths: Paths) -> str:
             grown = span([growth(row) for row in chosen])
             cost = span([s_per_gib(row) for row in chosen], 1)
             said.append(f"{words} {cost} CPU seconds a GiB and makes {grown} times as many bytes")
-    return f"A conversion between v0, v1, v2 and v3 takes {'; '.join(said)}." if said else ""
+    return f"A conversion between {listed(list(MAIN))} takes {'; '.join(said)}." if said else ""
+
+
+def conversions_section(paths: Paths) -> Section | Missing:
+    title = "What does a conversion cost?"
+    operations = paths.within("convert")
+    if not operations:
+        return Missing(what=title, why="no conversion by a broker")
+    losses = losses_table(paths)
+    others = [name for name in operations if name != CONVERSION]
+    plain, packed = conversion_tables(paths)
+    return Section(
+        name="broker-convert",
+        short="Conversions",
+        title=title,
+        means=conversions_sentence(paths),
+        texts=path_texts(paths, operations),
+        tables=(*plain, *shown_tables(paths, others), *([losses] if losses else [])),
+        more=(*packed, *folded_tables(paths, others)),
+    )

@@ -1,42 +1,118 @@
-"""CPU along one axis: ratios to v2, and what they are in nanoseconds."""
+"""CPU time along one axis: ratios to v2, and what they are in nanoseconds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
+from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results, Slice
-from kfbench.report.render.tables import Table, listed
-from kfbench.report.topics import axis
+from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.render import plots
+from kfbench.report.render.tables import Interval, Table, listed, number
+from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.topics.axis import AxisEntry, axis_table
+
+ENTRIES: Final = (
+    AxisEntry("batch_size", "cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?"),
+    AxisEntry("value_bytes", "cpu-value-size", "CPU by value", "What does it cost in CPU, by value size?"),
+    AxisEntry("key_bytes", "cpu-key-size", "CPU by key", "What does it cost in CPU, by key size?"),
+    AxisEntry(
+        "timestamp_spread_ms",
+        "cpu-timestamp-spread",
+        "CPU by timestamps",
+        "What does it cost in CPU, by timestamp spread?",
+    ),
+)
+MOST_LEVELS: Final = 6  # in a picture; the tables have them all
 
 
-def along(results: Results, name: str) -> Slice | None:
-    """CPU rows without a codec along one axis, both operations, with ratios."""
+def cpu_section(results: Results, entry: AxisEntry) -> Section | Missing:
+    part = cpu_slice(results, entry.axis) if entry.axis in results.axes and not results.cpu.empty else None
+    if part is None:
+        why = f"no CPU times without a codec at two levels of one axis: {AXES[entry.axis].name}"
+        return Missing(what=entry.title, why=why)
+    timed = set(part.rows["operation"])
+    operations = [operation for operation in OPERATIONS if operation in timed]
+    figures = [ratios_figure(results, part, operations, entry.name)]
+    return Section(
+        name=entry.name,
+        short=entry.short,
+        title=entry.title,
+        means=cpu_sentence(results, part),
+        texts=Texts(rows=part.rows),
+        figures=drawn(figures),
+        tables=tuple(table for operation in operations for table in cpu_tables(part, operation, entry.name)),
+        missing=not_drawn(figures),
+    )
+
+
+def cpu_slice(results: Results, axis: str) -> Slice | None:
+    """Return CPU rows without a codec along one axis, all operations, with ratios."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
-    part = results.along(rows, name)
-    return None if part is None else Slice(axis=name, rows=results.with_ratios(part.rows), fixed=part.fixed)
+    part = results.along(rows, axis)
+    return None if part is None else replace(part, rows=results.with_ratios(part.rows))
 
 
-def tables(part: Slice, operation: str, name: str) -> list[Table]:
-    """Ratios to v2; and ns a record."""
-    one = Slice(axis=part.axis, rows=part.rows[part.rows["operation"] == operation], fixed=part.fixed)
-    others = Slice(axis=part.axis, rows=one.rows[one.rows["format"] != BASE_FORMAT], fixed=part.fixed)
-    title = operation.capitalize()
-    caption = f"{title}, CPU time relative to {BASE_FORMAT}"
-    absolute = f"{title}, ns of CPU time a record"
+def cpu_tables(part: Slice, operation: str, name: str) -> list[Table]:
+    """Return the ratios to v2, and ns per record."""
+    one = _of_operation(part, operation)
+    others = replace(one, rows=one.rows[one.rows["format"] != BASE_FORMAT])
+    caption = f"{operation.capitalize()}, CPU time relative to {BASE_FORMAT}"
+    ns_caption = f"{operation.capitalize()}, ns of CPU time a record"
     return [
-        axis.table(others, "ratio", name=f"{name}-{operation}", caption=caption, digits=3),
-        axis.table(one, "ns_per_record", name=f"{name}-{operation}-ns", caption=absolute, digits=1),
+        axis_table(others, "ratio", name=f"{name}-{operation}", caption=caption, digits=3),
+        axis_table(one, "ns_per_record", name=f"{name}-{operation}-ns", caption=ns_caption, digits=1),
     ]
 
 
-def sentence(results: Results, part: Slice) -> str:
-    said = []
+def _of_operation(part: Slice, operation: str) -> Slice:
+    return replace(part, rows=part.rows[part.rows["operation"] == operation])
+
+
+def cpu_sentence(results: Results, part: Slice) -> str:
+    spans = []
     for operation in OPERATIONS:
-        rows = part.rows[(part.rows["operation"] == operation) & (part.rows["format"] == "v3")]
-        ratios = [r for r in rows["ratio"] if r is not None]
-        if ratios:
-            medians = [r.median for r in ratios]
-            said.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU time of {BASE_FORMAT} to {operation}")
-    text = f"v3 takes {listed(said)}" if said else "This run times no v3"
+        rows = _of_operation(part, operation).rows
+        medians = [ratio.median for ratio in rows.loc[rows["format"] == NEW, "ratio"] if ratio is not None]
+        if medians:
+            spans.append(f"{min(medians):.2f} to {max(medians):.2f} times the CPU time of {BASE_FORMAT} to {operation}")
+    text = f"{NEW} takes {listed(spans)}" if spans else f"This run times no {NEW}"
     if results.noise:
         low, high = results.noise
         text += f"; over the cells of the grid {BASE_FORMAT} against itself reads {low:.2f} to {high:.2f}"
     return text + "."
+
+
+def ratios_figure(results: Results, part: Slice, operations: Sequence[str], name: str) -> Figure | Missing:
+    levels = plots.thinned(sorted(part.rows[part.axis].unique()), most=MOST_LEVELS)
+    panels = {operation: _ratio_rows(_of_operation(part, operation), levels) for operation in operations}
+    panels = {operation: frame for operation, frame in panels.items() if len(frame)}
+    if not panels:
+        return Missing(
+            what=f"CPU time over {AXES[part.axis].label}", why=f"no {BASE_FORMAT} timed beside another format"
+        )
+    return Figure(
+        name=name,
+        svg=plots.ratios(panels, f"CPU time relative to {BASE_FORMAT}", results.noise),
+        alt=f"CPU time relative to {BASE_FORMAT}. {cpu_sentence(results, part)}",
+        caption=f"Rows: {AXES[part.axis].label}. Bars: 95 % interval of the paired ratio; "
+        f"shaded: what {BASE_FORMAT} against itself shows ({part.setting}).",
+        numbers={operation: f"{name}-{operation}" for operation in panels},
+    )
+
+
+def _ratio_rows(part: Slice, levels: Sequence[float]) -> pd.DataFrame:
+    """Return one row a level and format, v2 left out: label, format, median, low, high."""
+    formats = set(pictured(part.pivot("ratio")).columns) - {BASE_FORMAT}
+    rows = part.rows[part.rows["format"].isin(formats) & part.rows[part.axis].isin(levels)]
+    rows = rows.sort_values(part.axis, kind="stable")
+    bars = [
+        (number(level(part.axis, at)), name, ratio.median, ratio.low, ratio.high)
+        for at, name, ratio in zip(rows[part.axis], rows["format"], rows["ratio"], strict=True)
+        if isinstance(ratio, Interval)
+    ]
+    return pd.DataFrame(bars, columns=["label", "format", "median", "low", "high"])

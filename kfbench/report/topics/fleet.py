@@ -9,10 +9,12 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.migration.bills import Traffic
 from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
+from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import in_order
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Table, number
-from kfbench.report.topics.workloads import NONE, Named
+from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 from kfbench.workloads.catalogue import DEFAULT
 
 NEW: Final = "v3"
@@ -199,7 +201,7 @@ def growth_table(fleet: Fleet) -> Table:
     )
 
 
-def sentence(fleet: Fleet) -> str:
+def fleet_sentence(fleet: Fleet) -> str:
     """What v3 saves over the workloads, and what the model took."""
     said = []
     if fleet.compared:
@@ -243,3 +245,36 @@ def _scaled(size_bytes: float) -> float:
 
 def _messages() -> str:
     return f"{MESSAGES_A_DAY:,}"
+
+
+def fleet_section(results: Results) -> Section | Missing:
+    title = "What does it say of a fleet?"
+    model = Fleet(results)
+    if not model.workloads:
+        return Missing(what=title, why="no rows of the size model; the profile fleet has them")
+    figures = [growth_figure(model)]
+    saved = saved_table(model)
+    return Section(
+        name="fleet",
+        short="Fleet",
+        title=title,
+        means=fleet_sentence(model),
+        texts=Texts(rows=model.rows, of="any"),
+        figures=drawn(figures),
+        tables=(*([saved] if saved else []), day_table(model)),
+        more=(cost_table(model), *([growth_table(model)] if drawn(figures) else [])),
+        missing=not_drawn(figures),
+    )
+
+
+def growth_figure(model: Fleet) -> Figure | Missing:
+    if len(model.growth) < 2:
+        return Missing(what="CPU seconds of the size model over records", why="no workload was sized in several cells")
+    last = ", ".join(f"{name} {seconds:.1f}" for name, seconds in model.growth.ffill().iloc[-1].items())
+    return Figure(
+        name="fleet",
+        svg=plots.growth(model.growth),
+        alt=f"CPU seconds that the size model took, over records, one line a workload. At the end: {last}",
+        caption="A line parallel to the dotted ones is a cost linear in records; a cell ends at each dot.",
+        numbers=growth_table(model).name,
+    )

@@ -1,5 +1,7 @@
-"""The metadata floor of the named workloads beside what formats take: how much of v2's overhead lies above a lean
-header of 29 bytes and a count a batch and the entropy of the columns, and how much of that the others save."""
+"""The metadata floor of the named workloads: how much of v2's overhead lies above it, and how much of that others save.
+
+The floor is a lean header of 29 bytes and a count per batch, and the entropy of the columns.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,18 +12,22 @@ import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES
+from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results
+from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
 from kfbench.report.render.tables import Column, Table, listed, number
-from kfbench.report.topics.workloads import NONE, Named
 from kfbench.workloads.catalogue import DEFAULT
 
-OTHERS: Final = ("v3", "v3-headers-first")
+OTHERS: Final = (NEW, HEADERS_FIRST)
+NO_FLOORS: Final = "no floors; runs from before they were measured have none"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """One workload or variant, without a codec; bytes of metadata a record: the floor, what of it is the header, and
-    `of` each format."""
+    """Bytes of metadata per record of one workload or variant, without a codec.
+
+    floor: the metadata floor. header: what of it is the batch header. of: each format.
+    """
 
     label: str
     is_variant: bool
@@ -36,25 +42,25 @@ class Gap:
         return 1 - self.floor / self.of[BASE_FORMAT]
 
     def saved(self, name: str) -> float | None:
-        """The share of what v2 takes above the floor that the format does not; None where it was not measured."""
+        """Return the share that the format saves of what v2 takes above the floor; None where it was not measured."""
         return (self.of[BASE_FORMAT] - self.of[name]) / (self.of[BASE_FORMAT] - self.floor) if name in self.of else None
 
 
-def parts(floors: pd.DataFrame) -> str:
-    """What a floor is made of, with the bytes of the headers of these."""
-    sizes = [number(size, 0) for size in sorted({*(headers(floors) / floors["batches"]).round()})]
+def floor_parts(floors: pd.DataFrame) -> str:
+    """Say what a floor is made of, with the header bytes of these floors."""
+    sizes = [number(size, 0) for size in sorted({*(header_bytes(floors) / floors["batches"]).round()})]
     words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
     return f"a lean header of {words} bytes a batch and the entropy of the columns of lengths, times and offsets"
 
 
-def headers(floors: pd.DataFrame) -> pd.DataFrame:
-    """What of each floor is the headers of its batches, in bytes: a series beside these rows."""
+def header_bytes(floors: pd.DataFrame) -> pd.Series:
+    """Return the bytes of batch headers in each of these floors."""
     return floors["field_bytes"].map(lambda fields: json.loads(fields)["batch_header"]).astype(float)
 
 
 def gaps(results: Results, named: Named) -> list[Gap]:
-    """Of the named workloads that have a floor and v2, in the order of the other tables."""
-    floors = results.floors.assign(header_per_record=headers(results.floors) / results.floors["records"])
+    """Return those of the named workloads that have a floor and v2, in the order of the other tables."""
+    floors = results.floors.assign(header_per_record=header_bytes(results.floors) / results.floors["records"])
     floors = floors.set_index("cell_id")
     overheads: dict[tuple[str, str], dict[str, float]] = {}
     cells: dict[tuple[str, str], str] = {}
@@ -82,8 +88,8 @@ def gaps(results: Results, named: Named) -> list[Gap]:
     return found
 
 
-def table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
-    """One row a workload, or the variants; None where none has a floor."""
+def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
+    """Return one row a workload, or a variant; None where none has a floor."""
     found = [each for each in every if each.is_variant == variants]
     if not found:
         return None
@@ -120,8 +126,8 @@ def table(every: Sequence[Gap], *, variants: bool = False) -> Table | None:
     )
 
 
-def sentence(every: Sequence[Gap]) -> str:
-    """How much of v2's overhead is above the floor, and how much of that others save; empty without floors."""
+def floors_sentence(every: Sequence[Gap]) -> str:
+    """Say how much of v2's overhead is above the floor, and how much of that others save; empty without floors."""
     found = [each for each in every if not each.is_variant]
     if not found:
         return ""

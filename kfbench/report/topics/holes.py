@@ -1,4 +1,4 @@
-"""What compaction leaves of batches when it takes records out of them: headers that fewer records share."""
+"""Holes: after compaction fewer records share the header of their batch."""
 
 from typing import Final
 
@@ -15,10 +15,10 @@ HOLES: Final = (1, 2, 10, 100)  # one record of so many stays
 DAY_MS: Final = 86_400_000
 
 
-def table(paths: Paths) -> Table | None:
-    """What is left of batches of 100 records when a part of them goes, in bytes a survivor beyond key and value.
+def holes_table(paths: Paths) -> Table | None:
+    """Return what is left of batches of 100 records when a part of them goes, in bytes per record beyond key and value.
 
-    Reckoned from the formats, not measured: the bytes that compaction writes without a codec.
+    Computed from the formats, not measured: the bytes that compaction writes without a codec.
     """
     if not any(operation.startswith("compact") for operation in paths.operations):
         return None

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kfbench.formats import BASE_FORMAT
+from kfbench.report.data.results import Results
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
+from kfbench.report.section import Missing, Section
+from kfbench.report.topics import peers
+from kfbench.report.topics.control import NO_TIMES
 from kfbench.report.topics.peers import JAVA, OTHERS, OURS, WORDS, Peers, span
 
 Word = Literal["agree", "differ", "undecided"]
@@ -51,7 +55,7 @@ def pairs(found: Peers) -> list[Pair]:
     ]
 
 
-def sentence(found: Peers, every: Sequence[Pair]) -> str:
+def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
     """every: `pairs` of them. Nothing where Kafka's Java was not there."""
     if not every:
         return ""
@@ -75,7 +79,7 @@ def sentence(found: Peers, every: Sequence[Pair]) -> str:
     return " ".join(said)
 
 
-def table(found: Peers, every: Sequence[Pair]) -> Table | None:
+def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
     """every: `pairs` of them. None where Kafka's Java was not there."""
     by_cell: dict[tuple[str, int, int], dict[str, Pair]] = {}
     for pair in every:
@@ -103,3 +107,20 @@ def table(found: Peers, every: Sequence[Pair]) -> Table | None:
 
 def _worded(of_cell: Mapping[str, Pair], word: Word) -> list[str]:
     return [name for name in OTHERS if of_cell[name].word == word]
+
+
+def peers_section(results: Results) -> Section | Missing:
+    title = "What do other implementations take, and do they agree on which format is dearer?"
+    found = None if results.cpu.empty else peers.load()
+    if found is None:
+        return Missing(what=title, why=NO_TIMES if results.cpu.empty else "no times of peers are stored")
+    hosts = sorted(results.cpu["host"].dropna().unique())
+    of_java = pairs(found)
+    answers = peers.noise_sentence(found), peers.peers_sentence(found), java_sentence(found, of_java)
+    return Section(
+        name="cpu-peers",
+        short="Peers",
+        title=title,
+        means=" ".join(filter(None, answers)),
+        tables=tuple(filter(None, (peers.peers_table(found, hosts), java_table(found, of_java)))),
+    )

@@ -19,6 +19,7 @@ from kfbench.migration.plans import Operation, Plan
 from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.report.section import Missing, Section
 from kfbench.report.topics.proposals import Claim, Found
 
 TRAFFIC: Final = Traffic()
@@ -71,7 +72,7 @@ def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Oper
     return {operation: Cost(source_bytes=size_bytes, target_bytes=size_bytes, cpu_ns=cpu_ns, span_ns=(low, high))}
 
 
-def phases(paths: Paths, plan: Plan) -> Table | None:
+def phases_table(paths: Paths, plan: Plan) -> Table | None:
     """Load and bill of each phase at the default shares, for each codec, in the cell nearest to the reference."""
     body: list[tuple[Cell, ...]] = []
     for row in _cells(paths):
@@ -116,7 +117,7 @@ def phases(paths: Paths, plan: Plan) -> Table | None:
     )
 
 
-def assumed() -> str:
+def assumptions() -> str:
     """The shares and prices behind the tables, which nobody measured."""
     shares = asdict(TRAFFIC)
     prices = asdict(PRICES)
@@ -136,7 +137,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def actions(plan: Plan) -> Table:
+def actions_table(plan: Plan) -> Table:
     """What runs in each phase for old and new clients, on records that are written in it; without a codec."""
     rows = []
     for phase in plan.phases:
@@ -186,7 +187,7 @@ def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
     return found
 
 
-def break_even(paths: Paths, plan: Plan) -> Table | None:
+def break_even_table(paths: Paths, plan: Plan) -> Table | None:
     """The share of old consumers up to which storage and network save more than down-conversion costs."""
     found = break_evens(paths, plan)
     if all(isinstance(each, str) for _, each in found):
@@ -232,7 +233,7 @@ def _rough(percent: float) -> str:
     return number(percent, 0 if percent >= 10 else 1)
 
 
-def sentence(paths: Paths) -> str:
+def migration_sentence(paths: Paths) -> str:
     """The span of the break-even shares of each plan."""
     said = []
     for plan in plans.PLANS.values():
@@ -273,14 +274,22 @@ LAST_WORD: Final = Claim(
 )
 
 
-def tables(paths: Paths) -> tuple[list[Table], list[Table]]:
-    """Of each plan that the run has costs for: its break-even and its phases; and what it runs, to fold away."""
-    if not paths.one_host:
-        return [], []
+def migration_section(paths: Paths) -> Section | Missing:
+    """Show, of each plan that the run has costs for, its break-even and phases; fold away what it runs."""
+    title = "What does a migration cost, and when does it pay?"
     shown, folded = [], []
-    for plan in plans.PLANS.values():
-        found = [table for table in (break_even(paths, plan), phases(paths, plan)) if table is not None]
-        if found:
-            shown += found
-            folded.append(actions(plan))
-    return shown, folded
+    for plan in plans.PLANS.values() if paths.one_host else ():
+        tables = [table for table in (break_even_table(paths, plan), phases_table(paths, plan)) if table is not None]
+        shown += tables
+        folded += [actions_table(plan)] if tables else []
+    if not shown:
+        return Missing(what=title, why="no append and conversion of a broker that make up a migration")
+    return Section(
+        name="broker-migrate",
+        short="Migration",
+        title=title,
+        means=migration_sentence(paths),
+        prose=(assumptions(),),
+        tables=tuple(shown),
+        more=tuple(folded),
+    )

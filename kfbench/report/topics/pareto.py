@@ -13,8 +13,10 @@ from kfbench.report.data.axes import setting
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
 from kfbench.report.render.words import batch_words
+from kfbench.report.section import Figure, Missing, Section
 
 Place = Literal["front", "beaten", "lossy"]
 SAID: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
@@ -138,7 +140,7 @@ def _is_less(one: Interval, other: Interval, noise: tuple[float, float] | None) 
     return one.high < other.low and one.median / other.median < (noise[0] if noise else 1.0)
 
 
-def table(found: Sequence[Front]) -> Table | None:
+def pareto_table(found: Sequence[Front]) -> Table | None:
     """One row a format and batch size; both operations."""
     if not found:
         return None
@@ -178,7 +180,7 @@ def table(found: Sequence[Front]) -> Table | None:
     )
 
 
-def pictured(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
+def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
     """Title -> format, lost, bytes, median, low, high, front, beyond: what the figure shows. Beyond its edges lies what
     takes more bytes than v2 and, its interval above 1, more CPU time."""
     return {
@@ -198,7 +200,7 @@ def pictured(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
     }
 
 
-def sentence(found: Sequence[Front]) -> str:
+def pareto_sentence(found: Sequence[Front]) -> str:
     """Who is on each front, where v2 and v3 stand, and who is not compared."""
     said: list[str] = []
     lossy: dict[str, str] = {}
@@ -219,3 +221,33 @@ def sentence(found: Sequence[Front]) -> str:
         have = "has" if len(unable) == 1 else "have"
         text += f" {listed(in_order(unable))} {have} no room for all that {BASE_FORMAT} has: the table says for what."
     return f"{text} Not compared: {'; '.join(lossy[name] for name in in_order(lossy))}." if lossy else text
+
+
+def pareto_section(results: Results) -> Section | Missing:
+    title = "What do bytes cost in CPU?"
+    found = fronts(results)
+    table = pareto_table(found)
+    if table is None:
+        return Missing(what=title, why="no CPU times and bytes without a codec in one cell, v2 among them")
+    figure = Figure(
+        name="pareto",
+        svg=plots.pareto(
+            pareto_panels(found),
+            f"all bytes relative to {BASE_FORMAT}",
+            f"CPU relative to {BASE_FORMAT}",
+            results.noise,
+        ),
+        alt=f"Bytes and CPU time of each format relative to {BASE_FORMAT}. {pareto_sentence(found)}",
+        caption=f"Down and to the left is better; dotted: the front. {RULE} Hollow: loses something, and is not "
+        "compared. Grey: named beside it; what is behind the front and would be grey is in the table alone. Bars: 95 % "
+        f"interval; shaded: what {BASE_FORMAT} against itself shows.",
+        numbers=table.name,
+    )
+    return Section(
+        name="pareto",
+        short="CPU against bytes",
+        title=title,
+        means=pareto_sentence(found),
+        figures=(figure,),
+        tables=(table,),
+    )

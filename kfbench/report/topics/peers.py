@@ -161,7 +161,7 @@ def noise_sentence(found: Peers) -> str:
     return f"Noisy: {'; '.join(found.noise)}. Take the times of other implementations with that in mind."
 
 
-def sentence(found: Peers) -> str:
+def peers_sentence(found: Peers) -> str:
     """How many times our CPU time the others take for BASE_FORMAT."""
     said = []
     for operation in WORDS:
@@ -179,7 +179,7 @@ def span(medians: Sequence[float]) -> str:
     return f"{min(medians):.2f} to {max(medians):.2f}"
 
 
-def table(found: Peers, hosts: list[str]) -> Table:
+def peers_table(found: Peers, hosts: list[str]) -> Table:
     """hosts: those of the run beside which it is printed."""
     others = [peer for peer in found.versions if peer != OURS]
     body: list[tuple[Cell, ...]] = []

@@ -1,4 +1,4 @@
-"""What reading offsets and times from the prefix of a batch saves, and what it gives up."""
+"""The prefix of a batch: what reading offsets and times from it saves, and what it gives up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.render.words import percent
+from kfbench.report.section import Missing, Section, Texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,3 +150,18 @@ def _read(times: Sequence[PrefixTimes]) -> list[Interval]:
 def _span(ratios: Sequence[Interval], digits: int = 2) -> str:
     medians = [ratio.median for ratio in ratios]
     return f"{min(medians):.{digits}f} to {max(medians):.{digits}f}"
+
+
+def prefix_section(results: Results) -> Section | Missing:
+    title = "What does reading offsets and times from the prefix save, and what does it give up?"
+    times = prefix_times(results)
+    if not times:
+        return Missing(what=title, why="no prefix was timed beside its whole")
+    return Section(
+        name="prefix",
+        short="Prefix",
+        title=title,
+        means=prefix_sentence(times),
+        texts=Texts(rows=results.grid_arms("prefix")),
+        tables=(*prefix_tables(results, times), lost_table()),
+    )

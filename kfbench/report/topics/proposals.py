@@ -21,6 +21,7 @@ from kfbench.report.data.paths import (
 )
 from kfbench.report.data.shown_formats import MAIN
 from kfbench.report.render.tables import Table, number, plain_columns
+from kfbench.report.section import Missing, Section
 
 BY_CONSTRUCTION: Final = "by construction"
 
@@ -367,7 +368,7 @@ CLAIMS: Final = (
 )
 
 
-def table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
+def proposals_table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
     """What the proposals say of a broker, beside what this run's rows say of it, over all its cells."""
     body = []
     for claim in (*CLAIMS, *more):
@@ -390,7 +391,7 @@ def table(paths: Paths, more: Sequence[Claim] = ()) -> Table | None:
     )
 
 
-def sentence(found: Table) -> str:
+def proposals_sentence(found: Table) -> str:
     verdicts = [str(row[3]) for row in found.rows]
     right, wrong = sum(each.startswith("yes") for each in verdicts), verdicts.count("NO")
     built = sum(each.endswith(BY_CONSTRUCTION) for each in verdicts)
@@ -398,4 +399,19 @@ def sentence(found: Table) -> str:
         f"Of {len(verdicts)} claims {right} hold in every workload and codec of this run"
         + (f" ({built} of them {BY_CONSTRUCTION})" if built else "")
         + f", {wrong} in none and {len(verdicts) - right - wrong} in some."
+    )
+
+
+def proposals_section(paths: Paths, more: Sequence[Claim] = ()) -> Section | Missing:
+    title = "Are the proposals right about the broker?"
+    table = proposals_table(paths, more)
+    if table is None:
+        return Missing(what=title, why="no path of a broker that a proposal speaks of")
+    return Section(
+        name="broker-claims",
+        short="Proposals",
+        title=title,
+        means=proposals_sentence(table),
+        tables=(table,),
+        wrap=True,
     )

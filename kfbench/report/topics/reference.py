@@ -1,44 +1,118 @@
-"""Every format at the reference point: overhead by batch size, and all bytes and CPU against v2."""
+"""The reference point: the first picture and lead sentence, and what a record costs by batch size."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.arms import ties
+from kfbench.report.data.arms import lost_of, ties
 from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE
-from kfbench.report.data.results import Results, as_cell
+from kfbench.report.data.results import Results, Slice, as_cell
+from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.render.words import batch_words, percent
+from kfbench.report.section import Figure, Missing, Section, Texts
+from kfbench.report.topics.axis import (
+    axis_table,
+    ends_words,
+    overhead_sentence,
+    relative_table,
+)
+from kfbench.report.topics.floors import floor_parts
+
+NO_BATCH_SIZES: Final = "no bytes without a codec at two batch sizes"
 
 
-def table(results: Results) -> Table | None:
-    """One row a format: overhead at a few batch sizes; all bytes, encode and decode CPU relative to v2."""
+def batch_size_section(results: Results) -> Section | Missing:
+    title = "What does a record cost, by batch size?"
+    part = results.over_batch_size
+    formats = reference_table(results)
+    if part is None or formats is None:
+        return Missing(what=title, why=NO_BATCH_SIZES)
+    caption = "Overhead, bytes a record, uncompressed"
+    ratio_caption = f"All bytes, payload too, relative to {BASE_FORMAT}"
+    return Section(
+        name="batch-size",
+        short="Batch size",
+        title=title,
+        means=overhead_sentence(part),
+        texts=Texts(rows=part.rows),
+        tables=(
+            formats,
+            axis_table(part, "overhead_per_record", name="overhead", caption=caption, floor=_floor(results, part)),
+            relative_table(part, "size_per_record", name="ratio", caption=ratio_caption),
+        ),
+    )
+
+
+def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missing:
+    """Draw the picture of the first screen. formats: those of its table; the usual ones where it has none."""
+    part = results.over_batch_size
+    if part is None:
+        return Missing(what="Overhead over batch size", why=NO_BATCH_SIZES)
+    every = part.pivot("overhead_per_record")
+    frame = every[[name for name in every.columns if name in formats]] if formats else pictured(every)
+    floor = _floor(results, part)
+    if floor is None:
+        below, ends = "The metadata floor is not drawn: this run has none at these points.", ends_words(frame)
+    else:
+        below = f"Floor: {floor_parts(_floors(results, part))}{_beneath(frame, floor, part.rows)}."
+        ends = f"{ends_words(frame)}; {ends_words(floor.to_frame('the floor'))}"
+    return Figure(
+        name="overhead",
+        svg=plots.overhead(frame, floor=floor),
+        alt=f"Overhead in bytes a record over batch size, one line a format: {ends}",
+        caption=f"Overhead: bytes a record beyond keys, values and headers, uncompressed ({part.setting}). "
+        f"Both axes are logarithmic. {below}",
+        numbers="overhead",
+    )
+
+
+def _floors(results: Results, part: Slice) -> pd.DataFrame:
+    return results.floors[results.floors["cell_id"].isin(part.rows["cell_id"])]
+
+
+def _floor(results: Results, part: Slice) -> pd.Series | None:
+    """The metadata floor over the levels of a slice; None where it has fewer than two."""
+    rows, cells = _floors(results, part), part.rows.drop_duplicates("cell_id").set_index("cell_id")[part.axis]
+    floor = pd.Series(rows["overhead_per_record"].to_numpy(), index=rows["cell_id"].map(cells)).sort_index()
+    return floor.astype(float) if len(floor) > 1 else None
+
+
+def _beneath(frame: pd.DataFrame, floor: pd.Series, rows: pd.DataFrame) -> str:
+    """Name the lines that cross the floor, and what those formats lose of these records."""
+    words = []
+    for name in frame:
+        below = [batch_words(size) for size in floor.index if frame.at[size, name] < floor[size]]
+        losses = rows[rows["format"] == name]["losses"]
+        lost = list(dict.fromkeys(what for of_row in losses for what in lost_of(of_row)))
+        if below:
+            words.append(f"{name}{f' (without {listed(lost)})' if lost else ''} at {listed(below)}")
+    return f"; the header's size is a choice, and below it lies {listed(words)}" if words else ""
+
+
+def reference_table(results: Results) -> Table | None:
+    """Return one row a format: overhead at a few batch sizes; all bytes, encode and decode CPU relative to v2."""
     part = results.over_batch_size
     if part is None:
         return None
     overhead = part.pivot("overhead_per_record")
-    batches = [size for size in HEADLINE_BATCHES if size in overhead.index] or list(
-        overhead.index[:: max(1, len(overhead) // 4)]
-    )
+    every_fourth = list(overhead.index[:: max(1, len(overhead) // 4)])
+    batches = [size for size in HEADLINE_BATCHES if size in overhead.index] or every_fourth
     sizes = part.pivot("size_per_record")
     at = REFERENCE["batch_size"] if REFERENCE["batch_size"] in sizes.index else sizes.index[-1]
     cpu = headline_cpu(results)
     rows = []
     for name in overhead.columns:
         ratio = sizes.at[at, name] / sizes.at[at, BASE_FORMAT] if BASE_FORMAT in sizes else None
-        rows.append(
-            (
-                name,
-                *(as_cell(overhead.at[size, name]) for size in batches),
-                as_cell(ratio),
-                *(
-                    1.0 if name == BASE_FORMAT and (op, BASE_FORMAT) in cpu else cpu.get((op, name))
-                    for op in OPERATIONS
-                ),
-            )
-        )
+        times = [
+            1.0 if name == BASE_FORMAT and (operation, name) in cpu else cpu.get((operation, name))
+            for operation in OPERATIONS
+        ]
+        rows.append((name, *(as_cell(overhead.at[size, name]) for size in batches), as_cell(ratio), *times))
     return Table(
         name="reference",
         caption=f"Overhead in bytes a record by batch size; ratios to {BASE_FORMAT} at {batch_words(at)} "
@@ -47,15 +121,14 @@ def table(results: Results) -> Table | None:
             Column(name="format", swatch=True),
             *(Column(name=f"batch of {number(int(size))}", unit="bytes", digits=1) for size in batches),
             Column(name="all bytes", unit=f"× {BASE_FORMAT}", digits=3),
-            Column(name="encode CPU", unit=f"× {BASE_FORMAT}"),
-            Column(name="decode CPU", unit=f"× {BASE_FORMAT}"),
+            *(Column(name=f"{operation} CPU", unit=f"× {BASE_FORMAT}") for operation in OPERATIONS),
         ),
         rows=tuple(rows),
     )
 
 
 def headline_cpu(results: Results) -> dict[tuple[str, str], Interval | None]:
-    """(operation, format) -> ratio to v2 in the one CPU cell nearest to the reference, without a codec."""
+    """Return (operation, format) -> ratio to v2 in the CPU cell nearest to the reference, without a codec."""
     rows = results.with_ratios(_headline_rows(results))
     return {(row.operation, row.format): row.ratio for row in rows.itertuples()}
 
@@ -64,38 +137,31 @@ def _headline_rows(results: Results) -> pd.DataFrame:
     return results.nearest(results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")])
 
 
-def sentence(results: Results, apart: Sequence[str] = ()) -> str:
-    """apart: research formats that were measured, and have a section of their own."""
+def lead_sentence(results: Results, research: Sequence[str] = ()) -> str:
+    """Compare v3 with v2. research: the research formats that were measured and have a section of their own."""
     part = results.over_batch_size
     if part is None:
         return "This run holds no byte counts without a codec over the batch sizes of the grid."
     overhead = part.pivot("overhead_per_record")
-    if not {BASE_FORMAT, "v3"} <= set(overhead.columns):
-        return f"This run compares {listed(list(overhead.columns))}{f' and {listed(apart)}' if apart else ''}."
+    if not {BASE_FORMAT, NEW} <= set(overhead.columns):
+        return f"This run compares {listed(list(overhead.columns))}{f' and {listed(research)}' if research else ''}."
     first, last = overhead.index[0], overhead.index[-1]
-    v2, v3 = overhead[BASE_FORMAT], overhead["v3"]
+    base, new = overhead[BASE_FORMAT], overhead[NEW]
     sizes = part.pivot("size_per_record")
-    share = 1 - sizes["v3"] / sizes[BASE_FORMAT]
+    share = 1 - sizes[NEW] / sizes[BASE_FORMAT]
     text = (
-        f"Compared with {BASE_FORMAT}, v3 saves {_amount(v2[first] - v3[first])} of {v2[first]:.1f} overhead bytes a "
-        "record "
-        f"at {batch_words(first)} and {_amount(v2[last] - v3[last])} of {v2[last]:.1f} at {batch_words(last)}: "
-        f"{percent(share[first])} and {percent(share[last])} of all bytes"
+        f"Compared with {BASE_FORMAT}, {NEW} saves {number(base[first] - new[first], 1)} of {base[first]:.1f} overhead "
+        f"bytes a record at {batch_words(first)} and {number(base[last] - new[last], 1)} of {base[last]:.1f} at "
+        f"{batch_words(last)}: {percent(share[first])} and {percent(share[last])} of all bytes"
     )
     cpu = headline_cpu(results)
-    said = [f"{op} {_against(cpu[op, 'v3'], results.noise)}" for op in OPERATIONS if cpu.get((op, "v3")) is not None]
-    if not said:
+    ratios = [f"{op} {_ratio_words(ratio, results.noise)}" for op in OPERATIONS if (ratio := cpu.get((op, NEW)))]
+    if not ratios:
         return f"{text}."
     at = batch_words(_headline_rows(results)["batch_size"].iloc[0])
-    return f"{text}; CPU against {BASE_FORMAT} at {at}: {listed(said)}."
+    return f"{text}; CPU against {BASE_FORMAT} at {at}: {listed(ratios)}."
 
 
-def _amount(value: float) -> str:
-    return f"{value:.1f}" if value >= 0 else f"−{-value:.1f}"
-
-
-def _against(ratio: Interval | None, noise: tuple[float, float] | None) -> str:
-    if ratio is None:
-        return "not measured"
+def _ratio_words(ratio: Interval, noise: tuple[float, float] | None) -> str:
     tie = "; a tie" if ties(ratio, noise) else ""
     return f"{ratio.median:.2f}× ({ratio.low:.2f}–{ratio.high:.2f}{tie})"

@@ -16,14 +16,16 @@ from typing import Final, TypeAlias
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.report.data.arms import CPU_DIGITS, middle_95, ties
 from kfbench.report.data.capability import is_our_own, lacking, limits
+from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, Named, Sizes, as_they_stand
 from kfbench.report.data.paths import Paths, span
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, RESEARCH, in_order
 from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
 from kfbench.report.render.words import codecs_of
+from kfbench.report.section import Missing, Section
 from kfbench.report.topics.class_times import TIMED, ClassTime, Times
 from kfbench.report.topics.failures import reason
-from kfbench.report.topics.workloads import NONE, TIE, Named, Sizes, as_they_stand, without
+from kfbench.report.topics.workloads import without
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
@@ -252,7 +254,7 @@ def _mean(name: str, found: Sequence[Sizes]) -> Sizes | None:
     )
 
 
-def table(verdicts: Verdicts) -> Table | None:
+def verdict_table(verdicts: Verdicts) -> Table | None:
     """One row a class: who is the smallest, and bytes of each format. None without named workloads."""
     if not verdicts.classes:
         return None
@@ -288,7 +290,7 @@ def table(verdicts: Verdicts) -> Table | None:
     )
 
 
-def cpu_table(verdicts: Verdicts) -> Table | None:
+def costs_table(verdicts: Verdicts) -> Table | None:
     """One row a class and winner without a codec: what it costs, timed so. None where no other format than v2 wins."""
     rows = [(each, name) for each in verdicts.classes for name in each.smaller(NONE)]
     if not rows:
@@ -503,7 +505,7 @@ def classes_table(verdicts: Verdicts) -> Table:
     )
 
 
-def sentence(verdicts: Verdicts) -> str:
+def verdict_sentence(verdicts: Verdicts) -> str:
     """Over all workloads: how far v3 is from v2, and where v0 or v1 takes fewer bytes."""
     said = []
     for codec in verdicts.codecs:
@@ -578,3 +580,16 @@ def _lower(name: str) -> str:
 
 def _words(codec: str) -> str:
     return "no codec" if codec == NONE else codec
+
+
+def classes_section(verdicts: Verdicts) -> Section | Missing:
+    if not verdicts.classes:
+        return Missing(what="Which format for which class of workload?", why=NO_WORKLOADS)
+    return Section(
+        name="classes",
+        short="Classes",
+        title="What stands behind the verdict?",
+        means=" ".join(filter(None, (cpu_sentence(verdicts), cost_sentence(verdicts)))),
+        prose=(READING,),
+        tables=(classes_table(verdicts), detail_table(verdicts)),
+    )

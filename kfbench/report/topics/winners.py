@@ -14,11 +14,13 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.arms import lost_of
 from kfbench.report.data.axes import AXES, level, setting
 from kfbench.report.data.capability import limits
+from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
+from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 from kfbench.report.render.words import batch_words, codecs_of
-from kfbench.report.topics.workloads import BEST_KNOWN, NONE, TIE, smaller_than_all
+from kfbench.report.section import Figure, Missing, Section, Texts
 
 DOWN, ACROSS = "batch_size", "value_bytes"
 
@@ -121,7 +123,7 @@ def _map(codec: str, rows: pd.DataFrame, fixed: Mapping[str, Any]) -> Map:
     return Map(codec=codec, rows=rows, fixed=fixed, formats=tuple(formats), lost=lost, wins=tuple(wins))
 
 
-def pictured(found: Map) -> pd.DataFrame:
+def map_cells(found: Map) -> pd.DataFrame:
     """What the figure shows: a row a cell."""
     return pd.DataFrame(
         [
@@ -136,7 +138,7 @@ def _winner(win: Win) -> str:
     return "" if win.is_tie else win.winners[0]
 
 
-def table(found: Map) -> Table:
+def map_table(found: Map) -> Table:
     """The map in words: one row a batch size, one column a value size."""
     values = found.value_sizes
     return Table(
@@ -208,7 +210,7 @@ def _words(found: Map, batch_size: int, value_bytes: int) -> Cell:
     return None if win is None else Ranked(win.words, 0.0 if win.is_tie else -win.saving)
 
 
-def sentence(found: list[Map]) -> str:
+def maps_sentence(found: list[Map]) -> str:
     """Who wins in how many cells, how much at most, how many are ties, and who takes less at a loss."""
     said = []
     for each in found:
@@ -232,3 +234,36 @@ def sentence(found: list[Map]) -> str:
 
 def _value_words(size: int) -> str:
     return "null values" if size == -1 else f"{number(size)} byte values"
+
+
+def maps_section(results: Results) -> Section | Missing:
+    title = "Which of v0 to v3 wins where batches and values change together?"
+    found = maps(results)
+    if not found:
+        return Missing(what=title, why=f"no {BASE_FORMAT} beside another format over batch size and value size at once")
+    packed = [each for each in found if each.codec != NONE]
+    no_codec = Missing(what=f"{title} Under {BEST_KNOWN}", why=f"no such bytes under {BEST_KNOWN}")
+    return Section(
+        name="break-even-map",
+        short="Break-even maps",
+        title=title,
+        means=maps_sentence(found),
+        texts=Texts(rows=packed[0].rows) if packed else None,
+        figures=tuple(map(map_figure, found)),
+        tables=tuple(map(map_table, found)),
+        more=tuple(map(ratio_table, found)),
+        missing=() if packed else (no_codec,),
+    )
+
+
+def map_figure(found: Map) -> Figure:
+    name = map_table(found).name
+    return Figure(
+        name=name,
+        svg=plots.winners(map_cells(found), AXES[ACROSS].label, AXES[DOWN].label),
+        alt=f"A map of batch size and value size with the smallest format in each cell. {maps_sentence([found])}",
+        caption=f"Of {listed(found.formats)} the smallest that loses nothing and what it saves of the bytes of "
+        f"{BASE_FORMAT}, payload too ({found.setting}). The stronger the colour, the more; grey: {BASE_FORMAT} takes "
+        "at most 1 % more.",
+        numbers=name,
+    )

@@ -5,199 +5,34 @@ control batches or delete horizons was left out by rule; what else it loses (tim
 is said beside it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS
-from kfbench.report.data.arms import COLD, Arm, arms_of, first_of_blocks, middle_95, one_per_arm, paired
+from kfbench.report.data.arms import first_of_blocks
+from kfbench.report.data.axes import GRID
 from kfbench.report.data.capability import limits
+from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, Named, Sizes, codec_words
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.report.render import plots
+from kfbench.report.render.tables import Cell, Column, Table, listed, number
 from kfbench.report.render.words import codecs_of
+from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.report.topics import floors
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
 SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of CPU time"
-TIE: Final = 0.01  # sizes within one percent of each other are a tie
-NONE, BEST_KNOWN = "none", "zstd"  # the codecs of open tables, of the verdict and of the figure
-TIE_WITH_BASE: Final = f"tie with {BASE_FORMAT}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """One workload or variant under one codec. of: format -> bytes a record; lost: format -> what it could not keep."""
-
-    workload: str
-    variant: str
-    with_codec: str
-    records_a_batch: float
-    of: Mapping[str, float]
-    lost: Mapping[str, tuple[str, ...]]
-
-    @property
-    def label(self) -> str:
-        return self.workload if self.variant == DEFAULT else f"{self.workload}/{self.variant}"
-
-    def ratio(self, name: str) -> float | None:
-        """Bytes against v2's; None where one of them was not measured."""
-        return self.of[name] / self.of[BASE_FORMAT] if {name, BASE_FORMAT} <= self.of.keys() else None
-
-    @property
-    def smallest(self) -> list[str]:
-        """The smallest format and those that tie with it."""
-        return _smallest(self.of)
-
-    @property
-    def whole(self) -> dict[str, float]:
-        """The formats that lose nothing."""
-        return {name: size for name, size in self.of.items() if not self.lost[name]}
-
-    @property
-    def smallest_whole(self) -> list[str]:
-        """The smallest of these, and those that tie with it."""
-        return _smallest(self.whole)
-
-    @property
-    def winners(self) -> tuple[str, ...]:
-        """Of the formats that lose nothing the smallest and those that tie with it; v2 alone where it is one of them.
-        Empty unless v2 and another one of them have sizes: nothing was compared."""
-        if BASE_FORMAT not in self.whole or len(self.whole) < 2:
-            return ()
-        return (BASE_FORMAT,) if BASE_FORMAT in self.smallest_whole else tuple(self.smallest_whole)
-
-    @property
-    def is_tie(self) -> bool:
-        """v2 is among the smallest, and not alone."""
-        return self.winners == (BASE_FORMAT,) and len(self.smallest_whole) > 1
-
-    @property
-    def at_a_loss(self) -> list[str]:
-        """The formats that lose something and take fewer bytes than any that loses nothing, by more than TIE."""
-        return smaller_than_all(self.whole, {name: size for name, size in self.of.items() if self.lost[name]})
-
-    @property
-    def winner(self) -> str:
-        """The smallest in words, with what it loses; all formats alike is a tie."""
-        if len(self.smallest) == len(self.of) > 1:
-            return "tie"
-        lost = list(dict.fromkeys(what for name in self.smallest for what in self.lost[name]))
-        return listed(self.smallest) + (f", without {listed(lost)}" if lost else "")
-
-    @property
-    def whole_winner(self) -> str:
-        return "tie" if len(self.smallest_whole) == len(self.whole) > 1 else listed(self.smallest_whole)
-
-
-def smaller_than_all(whole: Mapping[str, float], others: Mapping[str, float]) -> list[str]:
-    least = min(whole.values(), default=0.0)
-    return [name for name, size in others.items() if size * (1 + TIE) < least]
-
-
-def _smallest(sizes: Mapping[str, float]) -> list[str]:
-    least = min(sizes.values(), default=0.0)
-    return [name for name, size in sizes.items() if size <= least * (1 + TIE)]
-
-
-class Named:
-    """The rows of one run that are not of the grid: bytes and CPU. seeds: the most that a cell has."""
-
-    def __init__(self, results: Results) -> None:
-        rows = results.all[(results.all["workload"] != "grid") & results.all["kind"].isin(["bytes", "cpu"])]
-        rows = rows[rows["cache"] != COLD]
-        rows = rows[rows["status"] == "ok"]
-        self.seeds = int(rows.groupby("cell_id")["seed"].nunique().max()) if len(rows) else 0
-        self.arms = arms_of(one_per_arm(rows))
-
-    @cached_property
-    def sizes(self) -> list[Sizes]:
-        """By workload, variant and codec, none first."""
-        cells: dict[tuple[str, str, str], dict[str, Arm]] = {}
-        for arm in self.arms:
-            if arm.kind == "bytes":
-                cells.setdefault((arm.workload, arm.variant, arm.with_codec), {})[arm.format] = arm
-        found = []
-        for (workload, variant, codec), by in cells.items():
-            shown = by.get(BASE_FORMAT) or next(iter(by.values()))
-            found.append(
-                Sizes(
-                    workload=workload,
-                    variant=variant,
-                    with_codec=codec,
-                    records_a_batch=shown.records / shown.batches,
-                    of={name: by[name].size_bytes / by[name].records for name in in_order(by)},
-                    lost={name: arm.lost for name, arm in by.items()},
-                )
-            )
-        return sorted(found, key=lambda each: (each.with_codec != NONE, each.with_codec, _place(each)))
-
-    @cached_property
-    def codecs(self) -> list[str]:
-        return list(dict.fromkeys(each.with_codec for each in self.sizes))
-
-    @cached_property
-    def shown_codecs(self) -> list[str]:
-        """Those of the verdict and the figure: none, and zstd at each level measured."""
-        return [codec for codec in self.codecs if codec.partition(" ")[0] in (NONE, BEST_KNOWN)] or self.codecs[:1]
-
-    def under(self, codec: str, *, variants: bool = False) -> list[Sizes]:
-        """Each workload as it stands, or the variants."""
-        return [each for each in self.sizes if each.with_codec == codec and (each.variant != DEFAULT) == variants]
-
-    @cached_property
-    def cpu(self) -> dict[tuple[str, str, str], Interval]:
-        """(workload, operation, format) -> CPU time against v2 without a codec, round by round."""
-        return {(where, operation, name): ratio for where, operation, name, arm, ratio in self._timed if arm != "aa"}
-
-    @cached_property
-    def again(self) -> dict[tuple[str, str], Interval]:
-        """(workload, operation) -> v2 against itself, without a codec, round by round."""
-        return {(where, operation): ratio for where, operation, _, arm, ratio in self._timed if arm == "aa"}
-
-    @cached_property
-    def noise(self) -> tuple[float, float] | None:
-        """What v2 reads against itself: the middle 95 %."""
-        return middle_95([ratio.median for ratio in self.again.values()])
-
-    @cached_property
-    def _timed(self) -> list[tuple[str, str, str, str, Interval]]:
-        """(workload, operation, format, arm, ratio) of every arm but v2's own that has as many rounds as v2."""
-        timed = [arm for arm in self.arms if arm.kind == "cpu" and arm.codec == NONE]
-        timed.sort(key=lambda arm: (arm.workload, arm.variant, arm.operation, arm.format, arm.arm))
-        bases = {(arm.label, arm.operation): arm for arm in timed if (arm.format, arm.arm) == (BASE_FORMAT, "measure")}
-        return [
-            (arm.label, arm.operation, arm.format, arm.arm, paired(arm, base))
-            for arm in timed
-            if (base := bases.get((arm.label, arm.operation))) is not None
-            and arm is not base
-            and len(arm.cpu_ns) == len(base.cpu_ns)
-        ]
-
-
-def as_they_stand(rows: pd.DataFrame) -> pd.DataFrame:
-    """Which rows are of workloads in the caches: neither of the grid nor of a variant."""
-    return (
-        (rows["workload"] != "grid")
-        & (rows["variant"].isna() | (rows["variant"] == DEFAULT))
-        & ~(rows["cache"] == COLD)
-    )
-
-
-def _place(each: Sizes) -> tuple[str, int, str]:
-    """Variants in the order of their file; those that it no longer has come last."""
-    known = CATALOGUE[each.workload].variants if each.workload in CATALOGUE else ()
-    return each.workload, known.index(each.variant) if each.variant in known else len(known), each.variant
 
 
 # --- Tables
 
 
-def verdict(named: Named) -> Table:
+def smallest_table(named: Named) -> Table:
     """One row a workload: its question, and which format answers it with the fewest bytes. What loses nothing has a
     column of its own where that is another format."""
     by = {codec: {each.workload: each for each in named.under(codec)} for codec in named.shown_codecs}
@@ -236,11 +71,7 @@ def verdict(named: Named) -> Table:
     )
 
 
-def codec_words(with_codec: str) -> str:
-    return "no codec" if with_codec == NONE else with_codec
-
-
-def table_name(codec: str, suffix: str = "") -> str:
+def size_table_name(codec: str, suffix: str = "") -> str:
     """The table of bytes by workload under one codec."""
     return f"workloads{suffix}-{codec}".replace(" ", "-")
 
@@ -262,7 +93,7 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
     others = [name for name in formats if name != BASE_FORMAT]
     what = "Variants" if suffix else "Workloads"
     return Table(
-        name=table_name(codec, suffix),
+        name=size_table_name(codec, suffix),
         caption=f"{what}: bytes a record, payload too, and relative to {BASE_FORMAT} ({codec_words(codec)})",
         columns=(
             Column(name="workload"),
@@ -345,7 +176,7 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
 # --- Sentences and the figure
 
 
-def sentence(named: Named, new: str = "v3") -> str:
+def workloads_sentence(named: Named, new: str = "v3") -> str:
     """For whom v3 is smaller than v2, by how much, and what it costs in CPU; which other formats win."""
     said = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
     spans = []
@@ -392,7 +223,7 @@ def without(found: Sequence[Sizes], name: str) -> str:
     return f"{name}, without {listed(list(dict.fromkeys(what for each in found for what in each.lost[name])))}"
 
 
-def pictured(named: Named) -> dict[str, pd.DataFrame]:
+def bytes_panels(named: Named) -> dict[str, pd.DataFrame]:
     """Of each codec of the verdict: label, format, median (bytes against v2), the workloads that gain most first."""
     panels = {}
     first = {each.workload: each.ratio("v3") or 1.0 for each in named.under(named.shown_codecs[0])}
@@ -407,3 +238,46 @@ def pictured(named: Named) -> dict[str, pd.DataFrame]:
         if dots:
             panels[codec_words(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])
     return panels
+
+
+# --- Section
+
+
+def workloads_section(results: Results, named: Named) -> Section | Missing:
+    title = "Which format wins for whom?"
+    if not named.sizes:
+        return Missing(what=title, why=NO_WORKLOADS)
+    figures = [bytes_figure(named)]
+    shown, folded = size_tables(named)
+    gaps = floors.gaps(results, named)
+    floor_table, variants = floors.floors_table(gaps), floors.floors_table(gaps, variants=True)
+    stored = results.all[(results.all["workload"] != GRID) & results.all["kind"].isin(["bytes", "cpu"])]
+    no_floors = () if floor_table else (Missing(what="Metadata floor of the workloads", why=floors.NO_FLOORS),)
+    return Section(
+        name="workloads",
+        short="Workloads",
+        title=title,
+        means=" ".join(filter(None, (workloads_sentence(named), floors.floors_sentence(gaps)))),
+        texts=Texts(rows=stored, of="any"),
+        figures=drawn(figures),
+        tables=tuple(filter(None, (smallest_table(named), *shown, floor_table, cpu_table(named)))),
+        more=tuple(filter(None, (*folded, variants, seed_table(results)))),
+        wrap=True,
+        missing=(*not_drawn(figures), *no_floors),
+    )
+
+
+def bytes_figure(named: Named) -> Figure | Missing:
+    panels = bytes_panels(named)
+    if not panels:
+        return Missing(what="Bytes of each workload by format", why=f"no {BASE_FORMAT} beside another format")
+    return Figure(
+        name="workloads",
+        svg=plots.paths(panels, f"bytes relative to {BASE_FORMAT}, same codec", row_height=0.3),
+        alt=f"Bytes of each workload by format, relative to {BASE_FORMAT}. {workloads_sentence(named)}",
+        caption=f"Left of 1× a format takes fewer bytes than {BASE_FORMAT} with the same codec. v0 and v1 have no dot "
+        "where they cannot carry the records or have no such codec.",
+        numbers={
+            panel: size_table_name(codec) for codec in named.shown_codecs if (panel := codec_words(codec)) in panels
+        },
+    )

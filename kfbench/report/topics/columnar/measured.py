@@ -20,11 +20,11 @@ from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import COLD, Arm, arms_of, middle_95, one_per_arm, paired, ties
 from kfbench.report.data.axes import AXES, GRID, level
+from kfbench.report.data.named import BEST_KNOWN, NONE
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, RESEARCH, in_order
 from kfbench.report.render.tables import Interval, number
 from kfbench.report.render.words import batch_words
-from kfbench.report.topics.workloads import BEST_KNOWN, NONE
 
 (NAME,) = RESEARCH
 RIVALS: Final = (BASE_FORMAT, NEW, HEADERS_FIRST)

@@ -11,6 +11,7 @@ from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import CPU_DIGITS
 from kfbench.report.data.axes import GRID
+from kfbench.report.data.named import NONE, codec_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
 from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
 from kfbench.report.topics.columnar.measured import (
@@ -27,7 +28,6 @@ from kfbench.report.topics.columnar.measured import (
     is_pictured,
     mean_ratio,
 )
-from kfbench.report.topics.workloads import NONE, codec_words
 
 TO_BASE: Final = f"× {BASE_FORMAT}"
 # Printed beside its times, because a saving that gives up checks is no plain one.

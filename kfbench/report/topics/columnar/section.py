@@ -6,14 +6,13 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import OPERATIONS, READINGS
 from kfbench.report.data.results import Results
 from kfbench.report.render import plots
-from kfbench.report.sections.prose import Prose
-from kfbench.report.sections.section import Figure, Missing, Section
+from kfbench.report.section import Figure, Missing, Section, Texts
 from kfbench.report.topics.columnar import sentences, tables
 from kfbench.report.topics.columnar.measured import NAME, Columnar, batches_words
 
 
-def of_columnar(results: Results, prose: Prose) -> Section | Missing:
-    title = "columnar: how near to the floor can a format come?"
+def columnar_section(results: Results) -> Section | Missing:
+    title = f"{NAME}: how near to the floor can a format come?"
     columnar = Columnar(results)
     if not columnar.sizes and not columnar.times:
         rows = results.every[results.every["format"] == NAME]
@@ -33,15 +32,15 @@ def of_columnar(results: Results, prose: Prose) -> Section | Missing:
     ]
     shown = (tables.metadata_table(columnar), *sizes[:1], tables.means_table(columnar))
     return Section(
-        name="columnar",
-        short="columnar",
+        name=NAME,
+        short=NAME,
         title=title,
         means=sentences.answer(columnar),
         prose=tuple(filter(None, (sentences.LAYOUT, sentences.metadata_sentence(columnar)))),
         figures=tuple(figures),
         tables=(*filter(None, shown), *times.values(), tables.losses_table(columnar)),
         more=tuple(sizes[1:]),
-        blocks=prose.blocks_of(columnar.own_rows),
+        texts=Texts(rows=columnar.own_rows, of="any", titled=True),
     )
 
 
