@@ -25,12 +25,12 @@ a length; of more:
 | 3 | low bits 0 delta, 1 patched, 2 both, 3 rice, 4 rice delta: `width u8, [first], base, packed, [high bits]` | |
 | 3 | low bits 5: `width u8, base, d u8, packed d, packed indexes` | base + value d_i |
 
-Bits 0-5 are the width, 63 a word of 64. `kernels.columnar.columns` has the rest, `choosing` beside it what an encoder
-takes, `record_headers` the headers by position or by record, and docs/columnar.md all in full, with what each choice is
-worth.
+Bits 0-5 are the width, 63 a word of 64. In `kernels.formats.columnar`, `columns` has the rest, `choosing` the encoder's
+choice, and the `header_*` modules the headers by position or by record. docs/columnar.md has all in full, with what
+each choice is worth.
 
 The encoder takes the smallest kind (rice where it is smaller by an eighth), so that the same records always are the
-same bytes. A broker sets the append time in place in the header's maximum: create times were relative to that, and are
+same bytes. A broker overwrites the header's maximum with the append time: create times were relative to that, and are
 -1 unless extension 2 is there.
 """
 
@@ -51,7 +51,18 @@ from kfbench.formats.base.format import shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import SealedFormat, fits
-from kfbench.kernels.formats.columnar import batch_header, choosing, columns, fetching, reading, record_headers, writing
+from kfbench.kernels.formats.columnar import (
+    batch_header,
+    choosing,
+    columns,
+    describing,
+    fetching,
+    header_forms,
+    header_values,
+    header_writing,
+    reading,
+    writing,
+)
 from kfbench.records import Records, Shapes
 
 CAPABILITIES: Final = Capabilities(
@@ -68,8 +79,8 @@ NO_HEADER_ROOM: Final = NO_SIZES, NO_SIZES, np.zeros(0, np.uint8), NO_SIZES, *2 
 
 
 def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
-    """Room that the kernels which write work in, as `kernels.columnar.record_headers` has it."""
-    # More than the largest batch has, which would take a pass to find: pages that nobody touches cost nothing.
+    """Return the arrays of a `header_values.Scratch`."""
+    # Room for all records: finding the largest batch would take a pass, and untouched pages are free.
     most, highs = int(bounds[-1] - bounds[0]), np.empty(choosing.BUCKETS, np.int64)
     if not shapes.has_headers:
         return np.empty(most + columns.GROUP, np.int64), highs, *NO_HEADER_ROOM
@@ -79,11 +90,11 @@ def _scratch(shapes: Shapes, bounds: Int64) -> tuple[NDArray[Any], ...]:
         np.empty(most + columns.GROUP, np.int64),
         highs,
         np.empty(most + columns.GROUP, np.int64),
-        np.empty(record_headers.KNOWN, np.int64),
+        np.empty(header_values.KNOWN, np.int64),
         np.empty(longest, np.uint8),
         np.empty(longest + 1, np.int64),
-        np.empty(shapes.header_bytes + record_headers.SLACK, np.uint8),
-        np.empty(shapes.header_bytes + record_headers.SLACK, np.uint8),
+        np.empty(shapes.header_bytes + header_forms.SLACK, np.uint8),
+        np.empty(shapes.header_bytes + header_forms.SLACK, np.uint8),
     )
 
 
@@ -103,7 +114,7 @@ class ColumnarFormat(SealedFormat):
         return (
             batches * writing.MAX_BATCH_OVERHEAD
             + len(shapes) * writing.MAX_RECORD_OVERHEAD
-            + shapes.header_count * record_headers.MAX_OVERHEAD
+            + shapes.header_count * header_forms.MAX_OVERHEAD
             + shapes.payload_bytes
         )
 
@@ -172,7 +183,7 @@ class ColumnarFormat(SealedFormat):
         return DecodedTimes(timestamps[:records], offsets[:records], bounds)
 
     def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """One BATCH row per sound batch. Canonical is what this encoder writes, so write it and compare."""
+        """Return one BATCH row per sound batch. A batch is canonical if this encoder writes the same bytes."""
         assert isinstance(read, ColumnarReading)
         rows = read.rows(records, bounds)
         log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=read.index.created, rows=lambda: rows)
@@ -181,9 +192,9 @@ class ColumnarFormat(SealedFormat):
         positions, bodies = np.empty(len(bounds), np.int64), np.empty(len(rows), np.int64)
         try:
             fits(*self._encode(source, bounds, fields, 0, made, positions, bodies))
-        except InvalidRecords:  # an encoder would write nothing like it
+        except InvalidRecords:  # the encoder refuses these records: no batch is canonical
             return rows
-        reading.same_prefixes(
+        describing.same_prefixes(
             read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, made, positions,
             bodies, rows,
         )  # fmt: skip
@@ -191,13 +202,13 @@ class ColumnarFormat(SealedFormat):
 
 
 def _header_sizes(records: Records | Shapes, bounds: Int64, scratch: tuple[NDArray[Any], ...]) -> Int64:
-    """int64[3 * batches] as `record_headers.sizes` fills it, of no batch where there are no headers."""
+    """Return int64[3 * batches] as `header_writing.sizes` fills it, empty if there are no headers."""
     if isinstance(records, Shapes) or not records.shapes.has_headers:
         return NO_SIZES
     sizes = np.empty(3 * (len(bounds) - 1), np.int64)
-    most = len(scratch[0]) * (record_headers.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
-    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # what a template's mask takes, its values would
-    record_headers.sizes(records.columns, bounds, scratch, room, sizes)
+    most = len(scratch[0]) * (header_forms.MAX_OVERHEAD + writing.MAX_RECORD_OVERHEAD) + writing.MAX_BATCH_OVERHEAD
+    room = np.empty(most + records.shapes.header_bytes, np.uint8)  # a template's mask takes less than its values
+    header_writing.sizes(records.columns, bounds, scratch, room, sizes)
     return sizes
 
 

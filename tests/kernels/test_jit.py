@@ -37,7 +37,15 @@ from kfbench.kernels.formats import (
     scan,
     shared_headers,
 )
-from kfbench.kernels.formats.columnar import fetching, reading, record_headers, writing
+from kfbench.kernels.formats.columnar import (
+    describing,
+    fetching,
+    header_placing,
+    header_reading,
+    header_writing,
+    reading,
+    writing,
+)
 from kfbench.kernels.jit import _CacheFiles
 from kfbench.kernels.wire import copy_and_crc, crc, frames, sealing, varint
 from kfbench.kernels.workload import draws, kinds, linger, partition, periods, strata, templates, waits
@@ -51,7 +59,8 @@ pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT 
 MODULES = (
     append, batch, batch_description, batch_parts, control, crc, draws, enriched, frames, header_fields,
     headers_first, last_keys, kinds, kip98, legacy, copy_and_crc, linger, mirroring, partition, periods, rows, scan,
-    sealing, shared_headers, strata, templates, waits, fetching, reading, record_headers, writing,
+    sealing, shared_headers, strata, templates, waits, describing, fetching,
+    header_placing, header_reading, header_writing, reading, writing,
 )  # fmt: skip
 
 
@@ -161,7 +170,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
         "rows.encode", "headers_first.encode", "batch.index", "rows.sizes", "legacy.encode", "legacy.index",
         "enriched.encode", "enriched.index", "kip98.encode", "kip98.count", "kip98.index",
         "columnar.writing.encode", "columnar.reading.index", "columnar.fetching.fetch",
-        "columnar.record_headers.sizes", "columnar.record_headers.index",
+        "columnar.header_writing.sizes", "columnar.header_reading.index",
         "templates.fill", "templates.natural", "linger.linger",
     ):  # fmt: skip
         assert "NRT_incref" not in assembly(found[name]), name

@@ -12,7 +12,14 @@ from kfbench.codecs import Allowance, codec_of
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Index, header_room
 from kfbench.formats.base.reading import Reading
-from kfbench.kernels.formats.columnar import columns, reading, record_headers
+from kfbench.kernels.formats.columnar import (
+    columns,
+    describing,
+    header_forms,
+    header_placing,
+    header_reading,
+    reading,
+)
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 
@@ -108,7 +115,7 @@ class ColumnarReading(Reading):
 
     @property
     def starts(self) -> Int64:  # type: ignore[override]
-        """Where the plain payload of each batch begins in `source`."""
+        """Return where the plain payload of each batch begins in `source`, int64[batches]."""
         return self.bodies if self.plain_starts is None else self.plain_starts
 
     def read_metadata(self) -> None:
@@ -127,9 +134,9 @@ class ColumnarReading(Reading):
             limits, headers = self.allowance.limits, int(self.header_bounds[self.bounds[-1]])
             # Room for all headers at once: finding the largest batch would take longer, and untouched pages are free.
             values = np.empty(max(len(self.scratch), headers + columns.GROUP), np.int64)
-            room = values, np.empty(2 * record_headers.MOST_VALUES, np.int64)
+            room = values, np.empty(2 * header_forms.MOST_VALUES, np.int64)
             self.headers, self.bodies = header_room(headers), self.header_columns.copy()
-            self.out_bytes, self.most_digits, self.header_bytes_left = record_headers.index(
+            self.out_bytes, self.most_digits, self.header_bytes_left = header_reading.index(
                 self.data, self.positions, self.bounds, self.header_bounds, self.header_columns, self.totals,
                 limits.field_bytes, self.allowance.log_header_bytes, room, self.damage.state, self.codecs, self.bodies,
                 self.header_totals, self.template_bytes, tuple(self.headers),
@@ -147,10 +154,10 @@ class ColumnarReading(Reading):
         if size := self.out_bytes:  # values made from templates: those of the whole log go into one buffer
             if self.damage:  # damaged batches may claim more than there is room for
                 size = int((self.header_totals + self.template_bytes)[self.damage.state == status.SOUND].sum())
-            out = np.empty(size + record_headers.SLACK, np.uint8)
-            digits = np.empty(min(self.most_digits, size) + record_headers.SLACK, np.uint8)
+            out = np.empty(size + header_forms.SLACK, np.uint8)
+            digits = np.empty(min(self.most_digits, size) + header_forms.SLACK, np.uint8)
             self.header_data = out[:size]
-        record_headers.place(
+        header_placing.place(
             self.data, self.source, self.starts, self.ends, self.bounds, self.header_bounds, self.header_columns,
             self.totals, self.template_bytes, digits, self.damage.state, tuple(self.headers), out,
         )  # fmt: skip
@@ -159,9 +166,9 @@ class ColumnarReading(Reading):
         return self.index.records(self.source, self.header_bounds, self.headers, self.header_data)
 
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:  # noqa: ARG002
-        """One BATCH row per sound batch. `canonical` is left to the format, which knows its encoder."""
+        """Return one BATCH row per sound batch. The format fills `canonical`, as it knows its encoder."""
         rows = np.zeros(len(self.sound), BATCH)
-        reading.describe(
+        describing.describe(
             self.data, self.positions, self.starts, self.ends, bounds, self.index.created, self.sound, rows
         )
         return rows

@@ -272,8 +272,8 @@ def find_settable(data, positions, append, now_ms, latest_ms, found):
         header = columnar.read_header(data, at, end)
         held, has_anchor = header.max_time, header.extensions & columnar.HAS_ANCHOR != 0
         _, wanted = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
-        can_set = columnar_fields.fits(wanted) and not columnar_fields.is_wide(data, at, end, header.attributes)
-        found[b] = held == wanted or (can_set and (append or has_anchor))
+        is_wide = columnar.is_wide(wanted) or columnar_fields.has_wide_maximum(data, at, end, header.attributes)
+        found[b] = held == wanted or (not is_wide and (append or has_anchor))
         if not append and not has_anchor and header.attributes & APPEND and header.attributes & columnar.AGES:
             found[b] = False
 
@@ -379,7 +379,7 @@ def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms
             put_i64(data, start, max_time)
             written += 8
         elif held != max_time and kind == COLUMNAR:
-            columnar_fields.put_max_time(data, at, max_time)
+            columnar.put_max_time(data, at, max_time)
             written += TIMESTAMP_BITS // 8
         elif held != max_time:
             put_varint(data, start, max_time - base_time)

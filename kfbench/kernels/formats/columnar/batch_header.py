@@ -1,4 +1,4 @@
-"""The columnar batch header: what it holds, as it is written and read. `layouts.COLUMNAR_HEADER` has its fixed part."""
+"""The columnar batch header, written and read. `layouts.COLUMNAR_HEADER` has its fixed part."""
 
 from typing import NamedTuple
 
@@ -39,13 +39,29 @@ NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.U
 ONE = np.uint64(1)
 
 
+class Outline(NamedTuple):
+    """The values of a batch header that follow from its records, int64 each but `has_holes`."""
+
+    count: int
+    base_offset: int
+    last_delta: int
+    base_time: int
+    default_base_time: int  # a reader's, where no extension has the base timestamp
+    max_time: int
+    latest: int  # create time
+    greatest_age: int
+    sum_of_ages: int
+    has_holes: bool  # an offset, or the last one of the batch, is not where it would be without holes
+    is_too_far: bool  # an offset delta, or the number of records, is beyond an int32
+
+
 @leaf
 def outline(timestamps, offsets, first, end, row):
-    """(base offset, last offset delta, base time, its default, max time, latest create time, greatest and sum of ages,
-    whether an offset is not where it would be without holes, bits beyond 32 where a delta has any)."""
+    """Return the Outline of the records from `first` up to `end`, with the fields that `row` sets."""
     base_offset, last_offset = row.base_offset, row.last_offset
     base_time, max_time = row.base_timestamp_ms, row.max_timestamp_ms
     default, latest = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP)
+    count = np.int64(end - first)
     if base_offset == UNSET:
         base_offset = offsets[first] if first < end else np.int64(0)
     if last_offset == UNSET:
@@ -54,7 +70,6 @@ def outline(timestamps, offsets, first, end, row):
     earliest, strays, far, sum_of_times = latest, np.int64(0), last_delta + 2**31, np.int64(0)
     if first < end:
         default = timestamps[first]
-        count = np.int64(end - first)
         latest, earliest, sum_of_times, strays = span_of(timestamps, offsets, first, count, base_offset)
         far |= count - 1 + 2**31
         if strays:  # else no delta is larger than that
@@ -67,30 +82,31 @@ def outline(timestamps, offsets, first, end, row):
         base_time = default
     if max_time == UNSET:
         max_time = row.append_time_ms if row.timestamp_type else latest
-    has_holes = strays != 0 or first == end
-    ages = latest - earliest, latest * np.int64(end - first) - sum_of_times
-    return base_offset, last_delta, base_time, default, max_time, latest, ages, has_holes, far >> 32
+    return Outline(
+        count, base_offset, last_delta, base_time, default, max_time, latest, latest - earliest,
+        latest * count - sum_of_times, strays != 0 or first == end, far >> 32 != 0,
+    )  # fmt: skip
 
 
 @leaf
 def is_wide(time_ms):
-    """Whether 48 bits are too few."""
+    """Return whether a time needs more than the header's 48 bits."""
     return (time_ms << UNUSED_BITS) >> UNUSED_BITS != time_ms
 
 
 @leaf
-def is_anchored(row, count, max_time, latest, ages):
-    """Whether create times count from a time of their own. Under append time they do if any is known."""
+def is_anchored(row, batch):
+    """Return whether create times count from an anchor. Under append time they do if any of them is known."""
     if row.timestamp_type:
-        return count > 0 and (latest != NO_TIMESTAMP or ages[0] != 0)
-    return count > 0 and latest != max_time
+        return batch.count > 0 and (batch.latest != NO_TIMESTAMP or batch.greatest_age != 0)
+    return batch.count > 0 and batch.latest != batch.max_time
 
 
 @leaf
-def extensions_of(row, count, base_time, default, max_time, latest, ages):
-    """How many a batch has."""
-    number = (np.int64(1) if base_time != default else np.int64(0)) + (1 if row.delete_horizon_ms >= 0 else 0)
-    return number + (1 if is_anchored(row, count, max_time, latest, ages) else 0) + (1 if is_wide(max_time) else 0)
+def count_extensions(row, batch):
+    number = np.int64(1) if batch.base_time != batch.default_base_time else np.int64(0)
+    number += 1 if row.delete_horizon_ms >= 0 else 0
+    return number + (1 if is_anchored(row, batch) else 0) + (1 if is_wide(batch.max_time) else 0)
 
 
 @leaf
@@ -99,10 +115,10 @@ def has_producer(row):
 
 
 @leaf
-def header_bytes(row, count, last_delta, has_holes, extensions):
-    size = HEADER + uvarint_bytes(np.uint64(count)) + (PRODUCER_BYTES if has_producer(row) else 0)
-    if has_holes:
-        size += uvarint_bytes(delta_code(last_delta, True))
+def header_bytes(row, batch, extensions):
+    size = HEADER + uvarint_bytes(np.uint64(batch.count)) + (PRODUCER_BYTES if has_producer(row) else 0)
+    if batch.has_holes:
+        size += uvarint_bytes(delta_code(batch.last_delta, True))
     return size + (1 + EXTENSION_BYTES * extensions if extensions else 0)
 
 
@@ -115,37 +131,41 @@ def _put_extension(out, at, tag, value):
 
 
 @leaf
-def put_header(out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, ages, has_holes,
-                extensions):  # fmt: skip
-    """Everything but length, checksum and attributes; gives where the columns begin."""
-    put_i64(out, at, base_offset)
+def put_header(out, at, row, batch, extensions):
+    """Write a batch header but for length, checksum and attributes. Return where the columns begin."""
+    put_i64(out, at, batch.base_offset)
     put_i32(out, at + EPOCH, row.partition_leader_epoch)
     put_u8(out, at + MAGIC, np.uint8(THIS_MAGIC))
-    wide = is_wide(max_time)
-    field = np.int64(0) if wide else max_time
-    put_i16(out, at + MAX_TIME, np.int16(field >> 32))
-    put_i32(out, at + MAX_TIME + 2, np.int32(((field & 0xFFFFFFFF) ^ 2**31) - 2**31))
+    has_wide_time = is_wide(batch.max_time)
+    put_max_time(out, at, np.int64(0) if has_wide_time else batch.max_time)
     at += HEADER
     if has_producer(row):
         put_i64(out, at, row.producer_id)
         put_i16(out, at + PRODUCER_EPOCH_AT, row.producer_epoch)
         put_i32(out, at + SEQUENCE_AT, row.base_sequence)
         at += PRODUCER_BYTES
-    at = put_uvarint(out, at, np.uint64(count))
-    if has_holes:
-        at = put_uvarint(out, at, delta_code(last_delta, True))
+    at = put_uvarint(out, at, np.uint64(batch.count))
+    if batch.has_holes:
+        at = put_uvarint(out, at, delta_code(batch.last_delta, True))
     if extensions:
         put_u8(out, at, np.uint8(extensions))
         at += 1
-        if base_time != default:
-            at = _put_extension(out, at, BASE_TAG, base_time)
+        if batch.base_time != batch.default_base_time:
+            at = _put_extension(out, at, BASE_TAG, batch.base_time)
         if row.delete_horizon_ms >= 0:
             at = _put_extension(out, at, HORIZON_TAG, row.delete_horizon_ms)
-        if is_anchored(row, count, max_time, latest, ages):
-            at = _put_extension(out, at, ANCHOR_TAG, latest)
-        if wide:
-            at = _put_extension(out, at, WIDE_TAG, max_time)
+        if is_anchored(row, batch):
+            at = _put_extension(out, at, ANCHOR_TAG, batch.latest)
+        if has_wide_time:
+            at = _put_extension(out, at, WIDE_TAG, batch.max_time)
     return at
+
+
+@leaf
+def put_max_time(out, at, time_ms):
+    """Write the maximum timestamp, which fits 48 bits, of the batch at `at`."""
+    put_i16(out, at + MAX_TIME, np.int16(time_ms >> 32))
+    put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # its low half
 
 
 @leaf
@@ -153,8 +173,20 @@ def crc_holds(data, at, end):
     return get_u32(data, at + CRC) == np.uint32(crc32c(data, at + ATTRIBUTES, end))
 
 
+class Extensions(NamedTuple):
+    """The extensions of a batch header, int64 each. A time that no extension has is its default."""
+
+    state: int
+    base_time: int  # HAS_BASE
+    horizon: int  # HAS_HORIZON
+    anchor: int
+    max_time: int
+    tags: int  # one bit per tag: HAS_BASE and others
+    position: int  # behind the extensions
+
+
 class Header(NamedTuple):
-    """What a batch header says, int64 each."""
+    """A batch header as it was read, int64 each."""
 
     state: int
     attributes: int
@@ -164,23 +196,24 @@ class Header(NamedTuple):
     horizon: int  # HAS_HORIZON
     max_time: int
     anchor: int
-    extensions: int  # one bit a tag: HAS_BASE and others
+    extensions: int  # one bit per tag: HAS_BASE and others
     body: int  # where the columns begin
 
 
 @part
 def _read_extensions(data, p, end, max_time):
-    """(state, base time, delete horizon, anchor, max time, bits of the tags that are there, next position)."""
+    """Return the Extensions at p. max_time: the header's own."""
     base_time, horizon, anchor, found = np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
     number, p = get_uvarint(data, p, end)
-    state, last = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
+    state, last_tag = status.SOUND if number else status.EXTENSIONS, np.int64(-1)
     for _ in range(number):
         tag, p = get_uvarint(data, p, end)
         size, p = get_uvarint(data, p, end)
-        if p > end or size > end - p or tag <= last or tag > BY_ROWS_TAG or size != (0 if tag == BY_ROWS_TAG else 8):
+        due = 0 if tag == BY_ROWS_TAG else 8
+        if p > end or size > end - p or tag <= last_tag or tag > BY_ROWS_TAG or size != due:
             state = status.EXTENSIONS
             break
-        last = tag
+        last_tag = tag
         found |= np.int64(1) << tag
         if tag == BY_ROWS_TAG:
             continue
@@ -196,12 +229,12 @@ def _read_extensions(data, p, end, max_time):
             max_time = value
     if not found & HAS_ANCHOR:
         anchor = max_time
-    return state, base_time, horizon, anchor, max_time, found, p
+    return Extensions(np.int64(state), base_time, horizon, anchor, max_time, found, np.int64(p))
 
 
 @leaf
 def read_header(data, at, end):
-    """The Header of a batch of HEADER bytes at least."""
+    """Return the Header of a batch of at least HEADER bytes."""
     bits = np.int64(get_i16(data, at + ATTRIBUTES)) & 0xFFFF
     max_time = np.int64(get_i16(data, at + MAX_TIME)) << 32 | np.int64(get_u32(data, at + MAX_TIME + 2))
     p = at + HEADER + (PRODUCER_BYTES if bits & PRODUCER else 0)
@@ -209,16 +242,15 @@ def read_header(data, at, end):
     last_delta = count - 1
     if bits & OFFSETS:
         last_delta, p = get_delta(data, p, end, True)
-    state, base_time, horizon, anchor, found = (
-        status.SOUND, np.int64(NO_TIMESTAMP), np.int64(NO_TIMESTAMP), max_time, np.int64(0)
-    )  # fmt: skip
+    none, state = np.int64(NO_TIMESTAMP), np.int64(status.SOUND)
+    base_time, horizon, anchor, tags = none, none, max_time, np.int64(0)
     if bits & EXTENSIONS:
-        state, base_time, horizon, anchor, max_time, found, p = _read_extensions(data, p, end, max_time)
-        if found & HAS_HORIZON and found & HAS_BASE:
-            state = status.EXTENSIONS
+        state, base_time, horizon, anchor, max_time, tags, p = _read_extensions(data, p, end, max_time)
+        if tags & HAS_HORIZON and tags & HAS_BASE:
+            state = np.int64(status.EXTENSIONS)
     if p > end:
         state = status.BATCH_HEADER
-    elif (found & HAS_HORIZON != 0) != (bits & HORIZON != 0):
+    elif (tags & HAS_HORIZON != 0) != (bits & HORIZON != 0):
         state = status.EXTENSIONS
     elif bits & CODEC_MASK > LAST_CODEC:
         state = status.CODEC
@@ -229,4 +261,4 @@ def read_header(data, at, end):
         state = status.ATTRIBUTES
     elif count == 0 and bits & (COLUMN_BITS | OFFSETS) != OFFSETS:
         state = status.EMPTY_BATCH
-    return Header(np.int64(state), bits, count, last_delta, base_time, horizon, max_time, anchor, found, np.int64(p))
+    return Header(np.int64(state), bits, count, last_delta, base_time, horizon, max_time, anchor, tags, np.int64(p))

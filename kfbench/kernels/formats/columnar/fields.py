@@ -1,4 +1,4 @@
-"""Fields that a broker sets in a columnar batch where they stand; a reader has found its header sound."""
+"""Fields of a columnar batch that a broker reads, or overwrites in place. A reader has found the header sound."""
 
 import numpy as np
 
@@ -6,7 +6,6 @@ from kfbench.kernels.formats.columnar.batch_header import (
     EXTENSIONS,
     HEADER,
     HORIZON_TAG,
-    MAX_TIME,
     OFFSETS,
     PRODUCER,
     PRODUCER_BYTES,
@@ -17,27 +16,14 @@ from kfbench.kernels.formats.columnar.batch_header import (
 from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.intrinsics import get_i32, get_i64, get_u8, put_i16, put_i32, put_i64, put_u8
 from kfbench.kernels.wire.varint import get_uvarint
-from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, TIMESTAMP_BITS
+from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 
-BEYOND = 1 << TIMESTAMP_BITS - 1  # the first time that the header's own field cannot hold
 ABSENT = 0  # no extension begins there
 
 
 @leaf
-def fits(time_ms):
-    """Whether the header's own field can hold a time."""
-    return -BEYOND <= time_ms < BEYOND
-
-
-@leaf
-def put_max_time(out, at, time_ms):
-    put_i16(out, at + MAX_TIME, np.int16(time_ms >> 32))
-    put_i32(out, at + MAX_TIME + 2, np.int32(((time_ms & 0xFFFFFFFF) ^ 2**31) - 2**31))  # its low half
-
-
-@leaf
 def producer(data, at, bits):
-    """(id, base sequence), as a batch without producer state has them too."""
+    """Return the producer ID and the base sequence; -1 and -1 of a batch without producer state."""
     if bits & PRODUCER == 0:
         return np.int64(NO_PRODUCER_ID), np.int64(NO_SEQUENCE)
     return get_i64(data, at + HEADER), np.int64(get_i32(data, at + HEADER + SEQUENCE_AT))
@@ -53,7 +39,7 @@ def forget_producer(out, at, bits):
 
 @leaf
 def _extension_at(data, at, end, bits, wanted):
-    """Where an extension begins, its tag that is; ABSENT."""
+    """Return where an extension begins with its tag, or ABSENT."""
     if bits & EXTENSIONS == 0:
         return np.int64(ABSENT)
     p = at + HEADER + (PRODUCER_BYTES if bits & PRODUCER else 0)
@@ -72,14 +58,14 @@ def _extension_at(data, at, end, bits, wanted):
 
 
 @leaf
-def is_wide(data, at, end, bits):
-    """Whether an extension has the maximum timestamp, and the header's own field is not read."""
+def has_wide_maximum(data, at, end, bits):
+    """Return whether an extension has the maximum timestamp, so that the header's own field is not read."""
     return _extension_at(data, at, end, bits, WIDE_TAG) != ABSENT
 
 
 @leaf
 def horizon_to_base_time(out, at, end, bits):
-    """Makes a base timestamp of the delete horizon: in v2 they are one field, and what is left when its bit goes."""
+    """Turn the delete horizon into a base timestamp. In v2 they are one field, which stays when the bit is cleared."""
     here = _extension_at(out, at, end, bits, HORIZON_TAG)
     if here != ABSENT:
-        put_u8(out, here, np.uint8(get_u8(out, here) & 0x80))  # tag 1 becomes tag 0, however long its varint is
+        put_u8(out, here, np.uint8(get_u8(out, here) & 0x80))  # tag 1 becomes 0; its varint keeps its length

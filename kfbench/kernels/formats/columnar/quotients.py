@@ -1,7 +1,10 @@
-"""Streams of quotients: for each value as many zeros as it says and a one, from the lowest bit of each byte on.
+"""Streams of quotients: each is as many zeros as its value and a one, from the lowest bit of each byte on.
 
-What is above the low bits of columns of kinds rice and rice delta (docs/columnar.md): Golomb 1966, Rice 1979.
+Columns of kinds rice and rice delta have the bits above the packed ones in such a stream (docs/columnar.md): Golomb
+1966, Rice 1979.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +21,13 @@ HALVES = (32, 16, 8, 4, 2, 1)
 
 @leaf
 def quotient_bytes(n, total):
-    """Of n quotients that add up to `total`."""
+    """Return the bytes of n quotients that add up to `total`."""
     return (n + total + 7) >> 3
 
 
 @leaf
 def put(out, at, x, n, shift):
-    """Writes x[:n] >> shift; gives the next position."""
+    """Write the quotients x[:n] >> shift. Return the next position."""
     word, fill = U0, U0
     for i in range(U0, np.uint64(n), LANES):
         number = min(np.int64(LANES), n - np.int64(i))
@@ -48,7 +51,7 @@ def _put_one(out, at, word, fill, quotient):
 
 @leaf
 def _word(data, at, end):
-    """The 8 bytes at `at` < end, zeros in place of those that lie behind the data, at the least."""
+    """Return the 8 bytes at `at` < end, with zeros for those behind the end of `data`."""
     if at + 8 <= len(data):
         return load_le64(data, at)
     word = U0
@@ -58,8 +61,8 @@ def _word(data, at, end):
 
 
 @leaf
-def _ended(data, p, bit, end):
-    """(state, next position) of a stream at p whose last one is bit number `bit`."""
+def _check_end(data, p, bit, end):
+    """Return the state and the end of a stream at p whose last one is bit number `bit`."""
     at = p + (bit >> 3)
     if at >= end:
         return status.COLUMN, at
@@ -68,9 +71,10 @@ def _ended(data, p, bit, end):
 
 @leaf
 def add(data, p, end, n, shift, sign, x, first):
-    """Adds to x[first:first + n] the quotients of the stream at p, `shift` bits higher and times `sign`.
+    """Add to x[first:first + n] the quotients of the stream at p, `shift` bits higher and times `sign`.
 
-    (state, next position)."""
+    Return the state and the next position.
+    """
     i, stop, at, last = first, first + np.uint64(n), p, np.int64(-1)
     while at < end:
         word = _word(data, at, end)
@@ -80,18 +84,18 @@ def add(data, p, end, n, shift, sign, x, first):
             x[i] += sign * ((bit - last - 1) << np.int64(shift))
             i, last, word = i + U1, bit, word & (word - U1)
         if i == stop:
-            return _ended(data, p, last, end)
+            return _check_end(data, p, last, end)
         at += 8
     return status.COLUMN, at
 
 
 def _fast_place_of(word, k):
-    """The number of the bit that is one number k of a word, from 0 on."""
+    """Return the bit number of one number k, from 0 on, in a word."""
     return trailing_zeros(deposit(U1 << np.uint64(k), word))
 
 
 def _portable_place_of(word, k):
-    """As `_fast_place_of`."""
+    """Return the same without PDEP."""
     place = U0
     for half in HALVES:
         step = np.uint64(half)
@@ -104,9 +108,19 @@ def _portable_place_of(word, k):
 _place_of = leaf(_fast_place_of if FAST_DEPOSIT else _portable_place_of)
 
 
+class QuotientAround(NamedTuple):
+    """One quotient of a stream and what lies around it, int64 each."""
+
+    state: int
+    position: int  # the next one
+    own: int  # quotient i, if i < n
+    before: int  # sum of the quotients before it
+    total: int  # sum of all
+
+
 @leaf
 def around(data, p, end, n, i):
-    """(state, next position, quotient i if i < n, sum of those before it, of all n) of the stream at p."""
+    """Return the QuotientAround of quotient i in the stream of n quotients at p."""
     before = own = np.int64(-1)  # the ones of value i - 1, and of value i
     at, seen = p, np.int64(0)
     while at < end:
@@ -118,15 +132,16 @@ def around(data, p, end, n, i):
             own = here + _place_of(word, i - seen)
         if seen + number >= n:
             last = here + _place_of(word, n - 1 - seen)
-            state, at = _ended(data, p, last, end)
-            return state, at, own - before - 1, before + 1 - i, last + 1 - n
+            state, at = _check_end(data, p, last, end)
+            return QuotientAround(np.int64(state), np.int64(at), own - before - 1, before + 1 - i, last + 1 - n)
         at, seen = at + 8, seen + number
-    return status.COLUMN, at, np.int64(0), np.int64(0), np.int64(0)
+    none = np.int64(0)
+    return QuotientAround(np.int64(status.COLUMN), np.int64(at), none, none, none)
 
 
 @leaf
 def next_one(data, p, end, bit):
-    """The number of the first one from number `bit` on of the stream at p, which has it."""
+    """Return the bit number of the first one at `bit` or behind it. The stream at p has one."""
     at = p + (bit >> 3)
     word = _word(data, at, end) >> np.uint64(bit & 7)
     while word == U0:

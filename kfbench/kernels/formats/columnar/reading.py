@@ -1,62 +1,56 @@
-"""Columnar batches read, all of them: headers, columns, and where the payload of each record is."""
+"""Columnar batches read: headers, columns, and where the payload of each record lies."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from kfbench.kernels.formats import control
 from kfbench.kernels.formats.columnar import columns as packed
-from kfbench.kernels.formats.columnar import record_headers
 from kfbench.kernels.formats.columnar.batch_header import (
     AGES,
     APPEND,
-    ATTRIBUTES,
     BY_ROWS,
     CODEC_MASK,
     CONTROL,
-    CRC,
-    EPOCH,
     HAS_ANCHOR,
-    HAS_BASE,
-    HAS_HORIZON,
     HEADER,
     HEADERS,
     KEYS,
     MAGIC,
-    MAX_TIME,
     NO_TIMESTAMP,
     NULL,
     NULL_KEYS,
     NULL_VALUES,
     OFFSETS,
-    ONE,
-    PRODUCER,
-    PRODUCER_EPOCH_AT,
-    SEQUENCE_AT,
     THIS_MAGIC,
-    TRANSACTIONAL,
     VALUES,
     crc_holds,
     read_header,
 )
 from kfbench.kernels.formats.columnar.columns import ALL_ALIKE, read_length
-from kfbench.kernels.formats.shared_headers import same_bytes
+from kfbench.kernels.formats.columnar.header_counts import read_header_counts
 from kfbench.kernels.jit import kernel, leaf
-from kfbench.kernels.simd.intrinsics import get_i8, get_i16, get_i32, get_i64, get_u8, get_u32
+from kfbench.kernels.simd.intrinsics import get_i8, get_i64, get_u8
 from kfbench.kernels.simd.simd_int64 import put_line, put_starts
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import ask_ahead
-from kfbench.kernels.wire.sealing import INT32_MAX, LENGTH
-from kfbench.kernels.wire.sequence import last_sequence
-from kfbench.kernels.wire.varint import get_uvarint, get_varlong
-
-BY_RECORD, BY_POSITION = record_headers.BY_RECORD, record_headers.BY_POSITION
+from kfbench.kernels.wire.sealing import INT32_MAX
+from kfbench.kernels.wire.varint import get_varlong
 
 
 @kernel
 def survey(data, positions, most_records, most_in_all, check_crcs, counts, state):
-    """Reads each batch header; checks the CRC, if at all, where it is damaged or claims more records than it has bytes.
+    """Read each batch header.
 
-    positions int64[batches + 1]. Fills counts int64 and state int8 (see `status`). Gives (records that are claimed, the
-    largest batch's, whether any batch has log append time, has headers).
+    Return the number of records that batches claim, that of the largest batch, whether any batch has log append time,
+    and whether any has headers.
+
+    Args:
+        data uint8[], positions int64[batches + 1]: the log, and its batches
+        most_records, most_in_all: records allowed per batch, and in all
+        check_crcs: whether to check the CRC of batches that are damaged or claim more records than they have bytes
+        counts int64[batches]: filled with the number of records
+        state int8[batches]: filled, see `status`
     """
     records, largest, append, headers = np.int64(0), np.int64(0), False, False
     for b in range(len(state)):
@@ -89,10 +83,77 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
     return records, largest, append, headers
 
 
+class RecordColumns(NamedTuple):
+    """Columns that are filled in, one item per record, with room for GROUP more."""
+
+    timestamps: np.ndarray  # int64[]: a consumer's; `created` where no batch has log append time
+    created: np.ndarray  # int64[]: the producer's
+    offsets: np.ndarray  # int64[]
+    key_lengths: np.ndarray  # int32[], -1 of a null
+    key_starts: np.ndarray  # int64[]
+    value_lengths: np.ndarray  # int32[], -1 of a null
+    value_starts: np.ndarray  # int64[]
+
+
+class ReadColumns(NamedTuple):
+    """The columns of one batch as they were read, int64 each."""
+
+    state: int
+    position: int  # behind the columns; of one record it may lie behind the end of the batch
+    key_bytes: int
+    value_bytes: int
+
+
 @leaf
-def _read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
-    """Reads a column of n >= 2 lengths into lengths[to:to + n]; (state, next position, their sum)."""
-    if not nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
+    """Read ages and offsets of n >= 1 records into rows r and up. Return the state and the next position.
+
+    Args:
+        data uint8[], p, end: the log, the position of the columns in it, the end of the batch
+        n: number of records
+        header: the batch's Header
+        base_offset: of the batch
+        created int64[], offsets int64[]: filled; times are the producer's
+        r: the first row
+    """
+    bits, none, to = header.attributes, np.int64(0), np.uint64(r)
+    if n == 1:
+        age, delta = none, none
+        if bits & AGES:
+            age, p = get_varlong(data, p, end)
+        if bits & OFFSETS:
+            delta, p = get_varlong(data, p, end)
+        created[to], offsets[to] = header.anchor - age, base_offset + delta
+        return status.COLUMN_OFFSET if (delta + 2**31) >> 32 else status.SOUND, p
+    if bits & AGES:
+        state, p = packed.read(data, p, end, n, header.anchor, np.int64(-1), created, r)
+        if state != status.SOUND:
+            return state, p
+    else:
+        put_line(created, to, n, header.anchor, none)
+    if not bits & OFFSETS:
+        put_line(offsets, to, n, base_offset, np.int64(1))
+        return status.SOUND, p
+    state, p = packed.read(data, p, end, n, none, np.int64(1), offsets, r)
+    if state != status.SOUND:
+        return state, p
+    far = none
+    for i in range(to, to + np.uint64(n)):
+        far |= offsets[i] + 2**31
+        offsets[i] += base_offset
+    return status.COLUMN_OFFSET if far >> 32 else status.SOUND, p
+
+
+@leaf
+def _read_lengths(data, p, end, n, has_column, has_nulls, most_bytes, x, lengths, to):
+    """Read the lengths of n >= 2 records into lengths[to:to + n]: nulls if there is no column.
+
+    Return the state, the next position and the bytes of all. The other parameters are those of `columns.read_lengths`.
+    """
+    if not has_column:
+        put_line(lengths, to, n, np.int64(NULL), np.int64(0))
+        return status.SOUND, p, np.int64(0)
+    if not has_nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
         length, p = get_varlong(data, p + 1, end)
         if p > end:
             return status.COLUMN, p, length
@@ -102,88 +163,52 @@ def _read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to):
             return status.LIMIT_FIELD, p, length
         put_line(lengths, to, n, length, np.int64(0))
         return status.SOUND, p, length * n
-    return packed.read_lengths(data, p, end, n, nulls, most_bytes, x, lengths, to)
+    return packed.read_lengths(data, p, end, n, has_nulls, most_bytes, x, lengths, to)
 
 
 @leaf
-def _read_times(data, p, end, n, bits, base_offset, anchor, created, offsets, r):
-    """Reads ages and offsets of n >= 1 records into rows r and up; (state, next position).
+def _read_columns(data, end, n, header, base_offset, most_bytes, x, columns, r):
+    """Read ages, offsets and lengths of n >= 1 records. Return ReadColumns.
 
-    Of one record, the position may be behind the end. Times are the producer's.
+    Args:
+        data uint8[], end: the log, and the end of the batch in it
+        n: number of records
+        header, base_offset: of the batch
+        most_bytes: greatest length allowed
+        x int64[n + GROUP]: scratch
+        columns: RecordColumns, filled from row r on
     """
-    none, to = np.int64(0), np.uint64(r)
-    if n == 1:
-        age, delta = none, none
-        if bits & AGES:
-            age, p = get_varlong(data, p, end)
-        if bits & OFFSETS:
-            delta, p = get_varlong(data, p, end)
-        created[to], offsets[to] = anchor - age, base_offset + delta
-        return status.COLUMN_OFFSET if (delta + 2**31) >> 32 else status.SOUND, p
-    if bits & AGES:
-        state, p = packed.read(data, p, end, n, anchor, np.int64(-1), created, r)
-        if state != status.SOUND:
-            return state, p
-    else:
-        put_line(created, to, n, anchor, none)
-    if bits & OFFSETS:
-        state, p = packed.read(data, p, end, n, none, np.int64(1), offsets, r)
-        if state != status.SOUND:
-            return state, p
-        far = none
-        for i in range(to, to + np.uint64(n)):
-            far |= offsets[i] + 2**31
-            offsets[i] += base_offset
-        if far >> 32:
-            return status.COLUMN_OFFSET, p
-    else:
-        put_line(offsets, to, n, base_offset, np.int64(1))
-    return status.SOUND, p
-
-
-@leaf
-def _read_columns(data, p, end, n, bits, base_offset, anchor, most_bytes, x, columns, r):
-    """Reads ages, offsets and lengths of n >= 1 records into rows r and up.
-
-    (state, next position, key bytes, value bytes). Times are the producer's, in `created`.
-    """
-    _, created, offsets, key_lengths, _, value_lengths, _ = columns
-    none, to = np.int64(0), np.uint64(r)
-    state, p = _read_times(data, p, end, n, bits, base_offset, anchor, created, offsets, r)
+    bits, none, to = header.attributes, np.int64(0), np.uint64(r)
+    state, p = _read_times(data, header.body, end, n, header, base_offset, columns.created, columns.offsets, r)
     if state != status.SOUND:
-        return state, p, none, none
+        return ReadColumns(np.int64(state), np.int64(p), none, none)
     if n == 1:
         state, p, key_length = read_length(data, p, end, bits & KEYS != 0, most_bytes)
         if state != status.SOUND:
-            return state, p, none, none
+            return ReadColumns(np.int64(state), np.int64(p), none, none)
         state, p, value_length = read_length(data, p, end, bits & VALUES != 0, most_bytes)
-        key_lengths[to], value_lengths[to] = key_length, value_length
+        columns.key_lengths[to], columns.value_lengths[to] = key_length, value_length
         if p > end:
             state = status.COLUMN
-        return state, p, max(key_length, 0), max(value_length, 0)
-    key_bytes = value_bytes = none
-    if bits & KEYS:
-        state, p, key_bytes = _read_lengths(data, p, end, n, bits & NULL_KEYS != 0, most_bytes, x, key_lengths, to)
-        if state != status.SOUND:
-            return state, p, none, none
-    else:
-        put_line(key_lengths, to, n, np.int64(NULL), none)
-    if bits & VALUES:
-        state, p, value_bytes = _read_lengths(
-            data, p, end, n, bits & NULL_VALUES != 0, most_bytes, x, value_lengths, to
-        )
-        if state != status.SOUND:
-            return state, p, none, none
-    else:
-        put_line(value_lengths, to, n, np.int64(NULL), none)
-    return status.SOUND, p, key_bytes, value_bytes
+        return ReadColumns(np.int64(state), np.int64(p), max(key_length, 0), max(value_length, 0))
+    state, p, key_bytes = _read_lengths(
+        data, p, end, n, bits & KEYS != 0, bits & NULL_KEYS != 0, most_bytes, x, columns.key_lengths, to
+    )
+    if state != status.SOUND:
+        return ReadColumns(np.int64(state), np.int64(p), none, none)
+    state, p, value_bytes = _read_lengths(
+        data, p, end, n, bits & VALUES != 0, bits & NULL_VALUES != 0, most_bytes, x, columns.value_lengths, to
+    )
+    return ReadColumns(np.int64(state), np.int64(p), key_bytes, value_bytes)
 
 
 @leaf
 def _place(columns, r, n, at, key_bytes, by_rows):
-    """Fills the starts of n records whose payload begins at `at`."""
-    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
-    if by_rows or n == 1:  # of one it is the same, and a vector would wait for lengths that have just been stored
+    """Fill the starts of n records whose payload begins at `at`."""
+    key_lengths, key_starts = columns.key_lengths, columns.key_starts
+    value_lengths, value_starts = columns.value_lengths, columns.value_starts
+    # Of one record it is the same, and a vector would wait for the lengths that have just been stored.
+    if by_rows or n == 1:
         for i in range(np.uint64(r), np.uint64(r + n)):
             value_at = at + max(np.int64(key_lengths[i]), 0)
             key_starts[i], value_starts[i] = at, value_at
@@ -197,69 +222,56 @@ def _place(columns, r, n, at, key_bytes, by_rows):
 
 
 @leaf
-def _read_header_counts(data, p, end, n, most_headers, x, header_bounds, r):
-    """Fills header_bounds[r + 1:r + n + 1]; (state, next position)."""
-    to, before = np.uint64(r), header_bounds[r]
-    mode = np.int64(0)
-    if n > 1:
-        if p >= end:
-            return status.HEADER_COLUMNS, p
-        mode = np.int64(get_u8(data, p))
-        p += 1
-    if n == 1 or mode == BY_POSITION:
-        number, p = get_uvarint(data, p, end)
-        if p > end or number == 0:
-            return status.HEADER_COLUMNS, p
-        if number > most_headers or number * n > most_headers:
-            return status.LIMIT_HEADERS, p
-        put_line(header_bounds, to + ONE, n, before + number, number)
-        return status.SOUND, p
-    if mode != BY_RECORD:
-        return status.HEADER_COLUMNS, p
-    state, p = packed.read(data, p, end, n, np.int64(0), np.int64(1), x, 0)
-    if state != status.SOUND:
-        return state, p
-    total = np.int64(0)
-    for i in range(np.uint64(n)):
-        if x[i] < 0 or x[i] > INT32_MAX:
-            return status.COLUMN_LENGTH, p
-        total += x[i]
-        header_bounds[to + i + ONE] = before + total
-    if total == 0:
-        return status.HEADER_COLUMNS, p
-    return status.LIMIT_HEADERS if total > most_headers else status.SOUND, p
+def _are_controls_sound(source, columns, r, n):
+    for i in range(np.uint64(r), np.uint64(r + n)):
+        if not control.is_sound(
+            source, columns.key_starts[i], np.int64(columns.key_lengths[i]), source, columns.value_starts[i],
+            np.int64(columns.value_lengths[i]),
+        ):  # fmt: skip
+            return False
+    return True
 
 
 @leaf
-def _controls_hold(source, columns, r, n):
-    _, _, _, key_lengths, key_starts, value_lengths, value_starts = columns
-    for i in range(np.uint64(r), np.uint64(r + n)):
-        if not control.is_sound(
-            source, key_starts[i], np.int64(key_lengths[i]), source, value_starts[i], np.int64(value_lengths[i])
-        ):
-            return False
-    return True
+def _set_times(columns, header, r, n, two_clocks):
+    """Fill the times that readers see of n records from row r on, from their create times."""
+    if header.attributes & APPEND:
+        put_line(columns.timestamps, np.uint64(r), n, header.max_time, np.int64(0))
+        if not header.extensions & HAS_ANCHOR:  # the broker has overwritten the time that ages count from
+            put_line(columns.created, np.uint64(r), n, np.int64(NO_TIMESTAMP), np.int64(0))
+    elif two_clocks:
+        for i in range(np.uint64(r), np.uint64(r + n)):
+            columns.timestamps[i] = columns.created[i]
 
 
 @kernel
 def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload, x, state, columns, header_bounds,
           bodies, totals, codecs, bounds):  # fmt: skip
-    """Reads the columns of each sound batch; no byte of payload is moved, and a codec's is not looked at.
+    """Read the columns of each sound batch. Return the number of bytes that were read.
 
-    counts as `survey` filled them; limits: (bytes a field, headers a batch, headers in all). two_clocks: timestamps and
-    created are two arrays. x int64[the largest batch's records] is scratch; it, the columns and header_bounds have room
-    for GROUP more. with_payload: starts of keys and values too, where the payload is plain and no header is there;
-    `place` fills the others. columns: as in `formats._index`. Fills header_bounds int64[records + 1] (given empty where
-    no batch has headers), bodies int64 (where the payload begins, or the header columns), totals int64 (bytes of keys
-    and values), codecs int8 (0 where nothing is to be decompressed) and bounds int64[batches + 1]. A batch that breaks
-    a promise gets its state and no record. Gives the bytes that were read.
+    No byte of payload is moved, and a compressed payload is not looked at. A batch that breaks a promise gets its state
+    and no record.
+
+    Args:
+        data uint8[], positions int64[batches + 1]: the log, and its batches
+        counts int64[batches]: as `survey` filled them
+        limits: bytes per field, headers per batch, headers in all
+        check_crcs: whether to check checksums
+        two_clocks: whether timestamps and created are two arrays
+        with_payload: whether to find keys and values too, where the payload is plain and has no headers
+        x int64[records of the largest batch + GROUP]: scratch
+        state int8[batches]
+        columns: the arrays of RecordColumns, filled
+        header_bounds int64[records + 1 + GROUP]: filled; empty if no batch has headers
+        bodies int64[batches]: filled with where the payload begins, or the header columns
+        totals int64[batches]: filled with the bytes of keys and values
+        codecs int8[batches]: filled with 0 where nothing is to be decompressed
+        bounds int64[batches + 1]: filled with the bounds of each batch's records
     """
-    most_bytes, most_headers, most_headers_in_all = limits
-    timestamps, created = columns[:2]
+    rows = RecordColumns(*columns)
     r, plain_bytes = np.int64(0), np.int64(0)
     bounds[0] = 0
-    any_headers = len(header_bounds) > 0
-    if any_headers:
+    if len(header_bounds):
         header_bounds[0] = 0
     for b in range(len(state)):
         bounds[b + 1] = r
@@ -271,43 +283,27 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
             state[b] = status.CRC
             continue
         header = read_header(data, at, end)
-        bits, p = header.attributes, header.body
-        problem, key_bytes, value_bytes = status.SOUND, np.int64(0), np.int64(0)
-        if count:  # then, if it is sound, header columns or payload
-            problem, p, key_bytes, value_bytes = _read_columns(
-                data, p, end, count, bits, get_i64(data, at), header.anchor, most_bytes, x, columns, r
-            )
-        body = p
+        bits = header.attributes
+        found = ReadColumns(np.int64(status.SOUND), header.body, np.int64(0), np.int64(0))
+        if count:
+            found = _read_columns(data, end, count, header, get_i64(data, at), limits[0], x, rows, r)
+        problem, p = found.state, found.position
         if problem == status.SOUND:
-            if bits & HEADERS and not any_headers:  # no room for them: these bytes were others when they were surveyed
-                problem = status.HEADER_COLUMNS
-            elif bits & HEADERS:
-                most = min(most_headers, most_headers_in_all - header_bounds[r])
-                problem, p = _read_header_counts(data, p, end, count, most, x, header_bounds, r)
-                if problem == status.LIMIT_HEADERS and most < most_headers:
-                    problem = status.LIMIT_LOG_HEADERS
-            elif any_headers:
-                put_line(header_bounds, np.uint64(r) + ONE, count, header_bounds[r], np.int64(0))
+            problem, p = read_header_counts(data, p, end, count, bits, limits, x, header_bounds, r)
         if problem == status.SOUND:
             if p < end and count:
                 codecs[b] = bits & CODEC_MASK
             if codecs[b] == 0 and bits & HEADERS == 0:
-                if p + key_bytes + value_bytes != end:
+                if p + found.key_bytes + found.value_bytes != end:
                     problem = status.PAYLOAD
                 elif with_payload:
-                    _place(columns, r, count, p, key_bytes, header.extensions & BY_ROWS != 0)
-                    if bits & CONTROL and not _controls_hold(data, columns, r, count):
+                    _place(rows, r, count, p, found.key_bytes, header.extensions & BY_ROWS != 0)
+                    if bits & CONTROL and not _are_controls_sound(data, rows, r, count):
                         problem = status.CONTROL_RECORD
         state[b] = problem
         if problem == status.SOUND:
-            if bits & APPEND:
-                put_line(timestamps, np.uint64(r), count, header.max_time, np.int64(0))
-                if not header.extensions & HAS_ANCHOR:  # what the ages counted from is not there any more
-                    put_line(created, np.uint64(r), count, np.int64(NO_TIMESTAMP), np.int64(0))
-            elif two_clocks:
-                for i in range(np.uint64(r), np.uint64(r + count)):
-                    timestamps[i] = created[i]
-            bodies[b], totals[b] = body, key_bytes + value_bytes
+            _set_times(rows, header, r, count, two_clocks)
+            bodies[b], totals[b] = found.position, found.key_bytes + found.value_bytes
             plain_bytes += p - at
             r += count
             bounds[b + 1] = r
@@ -316,8 +312,12 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
 
 @kernel
 def times(data, positions, counts, state, timestamps, offsets, bounds):
-    """Reads offsets and a consumer's times of each sound batch, and nothing behind their columns; no checksum is
-    checked. Arguments as in `index`."""
+    """Read offsets and the times that readers see of each sound batch, and no other column. Check no checksum.
+
+    Args:
+        timestamps int64[records + GROUP], offsets int64[records + GROUP]: filled
+        data, positions, counts, state, bounds: as in `index`
+    """
     r = np.int64(0)
     bounds[0] = 0
     for b in range(len(state)):
@@ -327,9 +327,7 @@ def times(data, positions, counts, state, timestamps, offsets, bounds):
         ask_ahead(data, positions, b)
         at, end, count = positions[b], positions[b + 1], counts[b]
         header = read_header(data, at, end)
-        state[b], p = _read_times(
-            data, header.body, end, count, header.attributes, get_i64(data, at), header.anchor, timestamps, offsets, r
-        )
+        state[b], p = _read_times(data, header.body, end, count, header, get_i64(data, at), timestamps, offsets, r)
         if p > end:
             state[b] = status.COLUMN
         if state[b] == status.SOUND:
@@ -341,13 +339,15 @@ def times(data, positions, counts, state, timestamps, offsets, bounds):
 
 @kernel
 def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
-    """Finds the keys and values of the batches that `index` has left: source[starts[b]:ends[b]] is their plain payload.
+    """Find the keys and values of the batches that `index` has left. A batch that breaks a promise gets its state.
 
-    totals, header_totals int64: what lengths of keys and values, and of headers, add up to in each batch; columns with
-    the room that `index` had, for a batch's last group is written into the rows of the next one. A batch that breaks a
-    promise gets its state.
+    Args:
+        source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of batch b
+        totals, header_totals int64[batches]: bytes of keys and values, and of headers
+        columns: those of `index`; the last group of a batch is written into the rows of the next one
+        data, positions, bounds, state: as in `index`
     """
-    _, _, _, key_lengths, _, _, _ = columns
+    rows = RecordColumns(*columns)
     for b in range(len(state)):
         r, n = bounds[b], bounds[b + 1] - bounds[b]
         if n == 0 or state[b] != status.SOUND:
@@ -358,66 +358,7 @@ def place(data, positions, source, starts, ends, bounds, totals, header_totals, 
             continue
         key_bytes = np.int64(0)
         for i in range(np.uint64(r), np.uint64(r + n)):
-            key_bytes += max(np.int64(key_lengths[i]), 0)
-        _place(columns, r, n, starts[b], key_bytes, header.extensions & BY_ROWS != 0)
-        if header.attributes & CONTROL and not _controls_hold(source, columns, r, n):
+            key_bytes += max(np.int64(rows.key_lengths[i]), 0)
+        _place(rows, r, n, starts[b], key_bytes, header.extensions & BY_ROWS != 0)
+        if header.attributes & CONTROL and not _are_controls_sound(source, rows, r, n):
             state[b] = status.CONTROL_RECORD
-
-
-@kernel
-def describe(data, positions, starts, ends, bounds, created, sound, rows):
-    """Fills one BATCH row for each batch number in `sound`, but for `canonical`.
-
-    starts, ends: the plain payload of each batch; bounds int64[sound batches + 1]; the rest as in `index`, which has
-    checked it.
-    """
-    for i in range(len(sound)):
-        b = sound[i]
-        at, end = positions[b], positions[b + 1]
-        row = rows[i]
-        header = read_header(data, at, end)
-        bits, max_time, horizon, base_time = header.attributes, header.max_time, header.horizon, header.base_time
-        if header.extensions & HAS_HORIZON:
-            base_time = horizon
-        elif not header.extensions & HAS_BASE and header.count:
-            base_time = created[bounds[i]]
-        row.position, row.size_bytes, row.magic = at, end - at, THIS_MAGIC
-        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), get_i16(data, at + ATTRIBUTES), bits & CODEC_MASK
-        row.timestamp_type = 1 if bits & APPEND else 0
-        row.base_offset = get_i64(data, at)
-        row.last_offset = row.base_offset + header.last_delta
-        row.count, row.base_timestamp_ms, row.max_timestamp_ms = header.count, base_time, max_time
-        row.append_time_ms = max_time if bits & APPEND else np.int64(NO_TIMESTAMP)
-        row.partition_leader_epoch = get_i32(data, at + EPOCH)
-        first = np.int64(-1)
-        row.producer_id, row.producer_epoch = first, first
-        if bits & PRODUCER:
-            row.producer_id = get_i64(data, at + HEADER)
-            row.producer_epoch = get_i16(data, at + HEADER + PRODUCER_EPOCH_AT)
-            first = np.int64(get_i32(data, at + HEADER + SEQUENCE_AT))
-        row.base_sequence = first
-        row.last_sequence = last_sequence(first, header.last_delta)
-        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
-        row.delete_horizon_ms = horizon
-        row.records_size_bytes = ends[b] - starts[b]
-
-
-@kernel
-def same_prefixes(data, positions, bodies, source, starts, ends, sound, made, made_positions, made_bodies, rows):
-    """Sets `canonical` of each row: whether `made`, these batches written anew without a codec, is what was read.
-
-    source[starts[b]:ends[b]] is the plain payload of batch b; lengths and checksums are not compared.
-    """
-    for i in range(len(sound)):
-        b = sound[i]
-        at, other = positions[b], made_positions[i]
-        prefix, payload = made_bodies[i] - other, made_positions[i + 1] - made_bodies[i]
-        same = bodies[b] - at == prefix and ends[b] - starts[b] == payload
-        if same:
-            same = same_bytes(data, at, made, other, LENGTH)
-            same &= same_bytes(data, at + EPOCH, made, other + EPOCH, CRC - EPOCH)
-            bits, other_bits = get_i16(data, at + ATTRIBUTES), get_i16(made, other + ATTRIBUTES)
-            same &= (bits ^ other_bits) & ~CODEC_MASK == 0 and (rows[i].count > 0 or bits & CODEC_MASK == 0)
-            same &= same_bytes(data, at + MAX_TIME, made, other + MAX_TIME, prefix - MAX_TIME)
-            same &= same_bytes(source, starts[b], made, made_bodies[i], payload)
-        rows[i].canonical = same

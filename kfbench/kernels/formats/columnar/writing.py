@@ -1,10 +1,12 @@
 """Columnar batches written, or their bytes counted: columns of all records, then their keys, values and headers."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kfbench import layouts
 from kfbench.kernels.formats.batch_header import attributes_of
-from kfbench.kernels.formats.columnar import choosing, record_headers
+from kfbench.kernels.formats.columnar import choosing
 from kfbench.kernels.formats.columnar.batch_header import (
     AGES,
     ATTRIBUTES,
@@ -19,13 +21,23 @@ from kfbench.kernels.formats.columnar.batch_header import (
     PRODUCER,
     PRODUCER_BYTES,
     VALUES,
-    extensions_of,
+    count_extensions,
     has_producer,
     header_bytes,
     outline,
     put_header,
 )
-from kfbench.kernels.formats.columnar.choosing import CODES, FULL, LENGTHS
+from kfbench.kernels.formats.columnar.choosing import CODES, LENGTHS, Bounds
+from kfbench.kernels.formats.columnar.column_writing import (
+    FULL,
+    fill_lengths,
+    fill_placed_lengths,
+    write,
+    write_lengths,
+    write_values,
+)
+from kfbench.kernels.formats.columnar.header_values import Scratch
+from kfbench.kernels.formats.columnar.header_writing import HeaderSizes, headers_of, put_columns, put_payload
 from kfbench.kernels.jit import kernel, leaf, variant
 from kfbench.kernels.simd.intrinsics import put_i16
 from kfbench.kernels.simd.simd_int64 import take_ages
@@ -43,7 +55,7 @@ from kfbench.kernels.wire.sealing import (
 )
 from kfbench.kernels.wire.varint import put_bytes, put_uvarint, put_varint, uvarint_bytes, varint_bytes
 
-# No batch is larger than this and its payload: a column is never larger than its values over one base.
+# Bytes of a batch without its payload, at most: a column is never larger than its values above one base.
 MAX_COLUMN_OVERHEAD = 5 + 1 + 10
 MAX_BATCH_OVERHEAD = HEADER + PRODUCER_BYTES + 5 + 5 + 1 + 4 * EXTENSION_BYTES + 4 * MAX_COLUMN_OVERHEAD
 MAX_RECORD_OVERHEAD = 8 + 8 + 4 + 4 + 4
@@ -64,9 +76,36 @@ PARTS = (
     "header_key",
     "header_value",
 )
-SUMMED_FROM = 512  # bytes that are copied and summed at once: below that, the checksum had better have all it can
+SUMMED_FROM = 512  # bytes that are summed while they are copied; fewer are summed with the rest of the batch
 FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in layouts.COLUMNAR_HEADER.names])
 PRODUCER_PART = PARTS.index("batch_header.producer")
+
+
+class WrittenColumns(NamedTuple):
+    """The columns of one batch but for headers, as they were written. int64 each but for the last two."""
+
+    position: int  # behind them, FULL where there is no room
+    bits: int  # of the attributes
+    key_bytes: int
+    value_bytes: int
+    is_key_run: bool  # the keys lie one behind the other in the records' buffer
+    is_value_run: bool
+
+
+class WrittenLengths(NamedTuple):
+    """A column of lengths as it was written."""
+
+    position: int
+    bits: int
+    total_bytes: int
+    is_run: bool
+
+
+class Sum(NamedTuple):
+    """The checksum of a batch while its payload is copied."""
+
+    crc: int
+    position: int  # up to which it is summed, NEVER if a codec is still to come
 
 
 @leaf
@@ -76,24 +115,18 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 
 @leaf
-def _put_lengths(out, at, lengths, starts, first, n, bit, x, highs):
-    """Writes the column of the lengths of n >= 2 records, if any is not null.
-
-    (next position, bits, their sum, whether what they are of lies one behind the other)."""
-    is_run, nulls, least, total, low, high, code_total = choosing.fill_placed_lengths(x, lengths, starts, first, n)
-    if nulls == n:
-        return at, 0, total, is_run
-    if nulls:
-        bit |= bit << 1
-        if uvarint_bytes(np.uint64(least)) > len(out) - at:
-            return np.int64(FULL), bit, total, is_run
-        at = put_uvarint(out, at, np.uint64(least))
-    return choosing.write(out, at, x, n, low, high, code_total, CODES if nulls else LENGTHS, highs), bit, total, is_run
+def _put_lengths(out, at, lengths, starts, first, n, bit, x, plans):
+    """Write the column of the lengths of n >= 2 records, unless all are null. bit: of the attributes."""
+    is_run, found = fill_placed_lengths(x, lengths, starts, first, n)
+    if found.nulls == n:
+        return WrittenLengths(at, np.int64(0), found.total_bytes, is_run)
+    bits = np.int64(bit | bit << 1 if found.nulls else bit)
+    return WrittenLengths(write_lengths(out, at, x, n, found, plans), bits, found.total_bytes, is_run)
 
 
 @leaf
 def _put_length(out, at, length, bit):
-    """Of the only record; (next position, bits)."""
+    """Write the length of the only record. Return the next position, or FULL, and the attribute bits."""
     if length < 0:
         return at, 0
     if 5 > len(out) - at and uvarint_bytes(np.uint64(length)) > len(out) - at:
@@ -102,121 +135,141 @@ def _put_length(out, at, length, bit):
 
 
 @leaf
-def _put_columns(out, at, columns, first, n, base_offset, latest, ages, has_holes, x, highs):
-    """(next position or FULL, attribute bits, bytes of keys, of values, whether each lie one behind the other) of
-    n >= 1 records."""
-    timestamps, offsets, key_lengths, value_lengths = columns[:4]
-    oldest, total = ages
-    bits = (AGES if oldest else 0) | (OFFSETS if has_holes else 0)
-    if n == 1:
-        if has_holes:
-            delta = offsets[first] - base_offset
-            if varint_bytes(delta) > len(out) - at:
-                return np.int64(FULL), bits, np.int64(0), np.int64(0), True, True
-            at = put_varint(out, at, delta)
-        key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
+def _put_only_record(out, at, columns, first, batch):
+    """Write the columns of a batch of one record, whose age is 0. Return WrittenColumns."""
+    _, offsets, key_lengths, value_lengths = columns[:4]
+    key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
+    bits = np.int64(OFFSETS if batch.has_holes else 0)
+    if batch.has_holes:
+        delta = offsets[first] - batch.base_offset
+        at = put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
+    if at != FULL:
         at, bit = _put_length(out, at, key_length, KEYS)
         bits |= bit
-        if at != FULL:
-            at, bit = _put_length(out, at, value_length, VALUES)
-            bits |= bit
-        return at, bits, max(key_length, 0), max(value_length, 0), True, True
-    if oldest:
-        take_ages(x, timestamps, first, n, latest)
+    if at != FULL:
+        at, bit = _put_length(out, at, value_length, VALUES)
+        bits |= bit
+    return WrittenColumns(at, bits, max(key_length, 0), max(value_length, 0), True, True)
+
+
+@leaf
+def _put_columns(out, at, columns, first, batch, x, plans):
+    """Write the columns of n >= 1 records but for headers. Return WrittenColumns.
+
+    Args:
+        out uint8[], at: written from there on
+        columns: the columns of the records
+        first uint64: the first record
+        batch: the Outline of the batch
+        x int64[n + GROUP], plans int64[BUCKETS]: scratch
+    """
+    n = batch.count
+    if n == 1:
+        return _put_only_record(out, at, columns, first, batch)
+    bits = np.int64((AGES if batch.greatest_age else 0) | (OFFSETS if batch.has_holes else 0))
+    if batch.greatest_age:
+        take_ages(x, columns[0], first, n, batch.latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
-        at = (
-            choosing.write(out, at, x, n, np.int64(0), oldest, total, choosing.AGES, highs)
-            if oldest > 0
-            else choosing.write_all(out, at, x, n, choosing.AGES, highs)
-        )
-    if has_holes and at != FULL:
-        _fill_offsets(x, offsets, first, n, base_offset)
-        at = choosing.write_all(out, at, x, n, choosing.OFFSETS, highs)
-    key_bytes = value_bytes = np.int64(0)
-    key_run = value_run = True
+        if batch.greatest_age > 0:
+            bounds = Bounds(np.int64(0), batch.greatest_age, batch.sum_of_ages)
+            at = write(out, at, x, n, bounds, choosing.AGES, plans)
+        else:
+            at = write_values(out, at, x, n, choosing.AGES, plans)
+    if batch.has_holes and at != FULL:
+        _fill_offsets(x, columns[1], first, n, batch.base_offset)
+        at = write_values(out, at, x, n, choosing.OFFSETS, plans)
+    keys = values = WrittenLengths(at, np.int64(0), np.int64(0), True)
     if at != FULL:
-        at, bit, key_bytes, key_run = _put_lengths(out, at, key_lengths, columns[8], first, n, KEYS, x, highs)
-        bits |= bit
-    if at != FULL:
-        at, bit, value_bytes, value_run = _put_lengths(out, at, value_lengths, columns[10], first, n, VALUES, x, highs)
-        bits |= bit
-    return at, bits, key_bytes, value_bytes, key_run, value_run
+        keys = _put_lengths(out, at, columns[2], columns[8], first, n, KEYS, x, plans)
+    if keys.position != FULL:
+        values = _put_lengths(out, keys.position, columns[3], columns[10], first, n, VALUES, x, plans)
+    return WrittenColumns(
+        values.position if keys.position != FULL else np.int64(FULL), bits | keys.bits | values.bits,
+        keys.total_bytes, values.total_bytes, keys.is_run, values.is_run,
+    )  # fmt: skip
 
 
 @leaf
-def _put_run(out, at, data, start, total, crc, summed):
-    """Copies `total` bytes; (next position, and of the checksum what `crc32c_copy` says)."""
-    if total < SUMMED_FROM or summed == NEVER:
-        return put_bytes(out, at, data, start, total), crc, summed
-    crc, summed = crc32c_copy(crc, out, summed, at, data, start, total)
-    return at + total, crc, summed
+def _put_run(out, at, data, start, total, done):
+    """Copy `total` bytes. Return the next position and the Sum. done: the Sum so far."""
+    if total < SUMMED_FROM or done.position == NEVER:
+        return put_bytes(out, at, data, start, total), done
+    crc, position = crc32c_copy(done.crc, out, done.position, at, data, start, total)
+    return at + total, Sum(crc, position)
 
 
 @leaf
-def _put_all(out, at, data, starts, lengths, first, end, total, is_run, crc, summed):
-    """Copies items of `total` bytes one after another, all at once where they are a run.
+def _put_items(out, at, data, starts, lengths, first, end, total, is_run, done):
+    """Copy keys or values one after another. Return the next position and the Sum.
 
-    (next position, and of the checksum what `crc32c_copy` says)."""
+    Args:
+        out uint8[], at: written from there on
+        data uint8[], starts int64[], lengths int32[]: the items of all records, a null with -1
+        first, end uint64: the records of the batch
+        total: bytes of their items
+        is_run: whether they lie one behind the other
+        done: the Sum so far
+    """
     if total == 0:
-        return at, crc, summed
+        return at, done
     start = starts[first]
     # The first of a run may be a null, whose start may be anywhere.
     if is_run and start >= 0 and total <= len(data) - start:
-        return _put_run(out, at, data, start, total, crc, summed)
+        return _put_run(out, at, data, start, total, done)
     for i in range(first, end):
         at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
-    return at, crc, summed
+    return at, done
 
 
-WITH_HEADERS = False  # a variant's own
+WITH_HEADERS = False  # each variant of `_encode` has its own
 
 
 def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
-    """Writes batches one after another; with a codec their payload is still plain, and length and checksum unset.
+    """Write batches one after another. Return OK and 0, or why a batch cannot be written and its number.
 
-    scratch: as `record_headers` has it. Fills positions int64[batches + 1] and bodies int64[batches] (where the payload
-    begins). Gives (problem, batch): OK, or why that batch cannot be written.
+    With a codec, payloads are still plain, and length and checksum are not set.
+
+    Args:
+        columns: the columns of the records
+        bounds int64[batches + 1]: of the records of each batch
+        fields BATCH_FIELDS[batches or 1]
+        codec: its number, 0 for none
+        scratch: the arrays of a Scratch
+        out uint8[]: written
+        positions int64[batches + 1], bodies int64[batches]: filled with where batches and their payloads begin
     """
-    timestamps, offsets, key_lengths, value_lengths, header_bounds = columns[:5]
+    room, headers = Scratch(*scratch), headers_of(columns)
+    key_lengths, value_lengths = columns[2:4]
     keys, key_starts, values, value_starts = columns[7:11]
-    x, highs = scratch[:2]
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        count = np.int64(end - first)
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, default, max_time, latest, ages, has_holes, far = outline(
-            timestamps, offsets, first, end, row
-        )
-        if far:
+        batch = outline(columns[0], columns[1], first, end, row)
+        count = batch.count
+        if batch.is_too_far:
             return OFFSET_TOO_FAR, b
-        extensions = extensions_of(row, count, base_time, default, max_time, latest, ages)
-        if header_bytes(row, count, last_delta, has_holes, extensions) > len(out) - at:
+        extensions = count_extensions(row, batch)
+        if header_bytes(row, batch, extensions) > len(out) - at:
             return OUT_TOO_SMALL, b
         start = at
         positions[b] = start
-        at = put_header(
-            out, at, row, base_offset, count, last_delta, base_time, default, max_time, latest, ages, has_holes,
-            extensions,
-        )  # fmt: skip
-        bits = np.int64(OFFSETS if has_holes else 0)
-        key_bytes = value_bytes = total = staged_bytes = np.int64(0)
-        key_run = value_run = True
+        at = put_header(out, at, row, batch, extensions)
+        none = np.int64(0)
+        found = WrittenColumns(at, np.int64(OFFSETS if batch.has_holes else 0), none, none, True, True)
+        written = HeaderSizes(at, none, none, False)
+        bits = found.bits
         if count:
-            at, bits, key_bytes, value_bytes, key_run, value_run = _put_columns(
-                out, at, columns, first, count, base_offset, latest, ages, has_holes, x, highs
-            )
-            total = key_bytes + value_bytes
-            has_headers = WITH_HEADERS and header_bounds[first] != header_bounds[end]
-            if has_headers and at != FULL:
+            found = _put_columns(out, at, columns, first, batch, room.x, room.plans)
+            at, bits = found.position, found.bits
+            if WITH_HEADERS and headers.bounds[first] != headers.bounds[end] and at != FULL:
                 bits |= HEADERS
-                at, name_bytes, content_bytes, is_staged = record_headers.put_columns(
-                    out, at, columns, first, count, scratch
-                )
-                total += name_bytes + content_bytes
-                staged_bytes = name_bytes + content_bytes if is_staged else np.int64(0)
-            if at == FULL or total > len(out) - at:
-                return OUT_TOO_SMALL, b
+                written = put_columns(out, at, headers, first, count, room)
+                at = written.position
+        header_total = written.key_bytes + written.value_bytes
+        total = found.key_bytes + found.value_bytes + header_total
+        if at == FULL or total > len(out) - at:
+            return OUT_TOO_SMALL, b
         bits |= attributes_of(row, codec, 0, count)
         bits |= (PRODUCER if has_producer(row) else 0) | (EXTENSIONS if extensions else 0)
         put_i16(out, start + ATTRIBUTES, np.int16((bits ^ 0x8000) - 0x8000))  # an i16 of the same bits
@@ -224,17 +277,19 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
         sealed = codec == 0 or count == 0
-        crc, summed = CRC32C_START, start + ATTRIBUTES if sealed else NEVER
-        at, crc, summed = _put_all(out, at, keys, key_starts, key_lengths, first, end, key_bytes, key_run, crc, summed)
-        at, crc, summed = _put_all(
-            out, at, values, value_starts, value_lengths, first, end, value_bytes, value_run, crc, summed
+        done = Sum(CRC32C_START, start + ATTRIBUTES if sealed else NEVER)
+        at, done = _put_items(
+            out, at, keys, key_starts, key_lengths, first, end, found.key_bytes, found.is_key_run, done
         )
-        if WITH_HEADERS and staged_bytes:
-            at, crc, summed = _put_run(out, at, scratch[7], np.int64(0), staged_bytes, crc, summed)
+        at, done = _put_items(
+            out, at, values, value_starts, value_lengths, first, end, found.value_bytes, found.is_value_run, done
+        )
+        if WITH_HEADERS and written.is_staged:
+            at, done = _put_run(out, at, room.staged, none, header_total, done)
         elif WITH_HEADERS and bits & HEADERS:
-            at = record_headers.put_payload(out, at, columns, first, count)
+            at = put_payload(out, at, headers, first, count)
         if sealed:
-            seal(out, start, at, CRC, crc32c_finish(crc, out, summed, at))
+            seal(out, start, at, CRC, crc32c_finish(done.crc, out, done.position, at))
     positions[len(bounds) - 1] = at
     return OK, 0
 
@@ -244,66 +299,75 @@ encode_with_headers = variant(_encode, "encode_with_headers", WITH_HEADERS=True)
 
 
 @leaf
-def _lengths_bytes(lengths, first, n, x, highs):
-    """(bytes of the column, their sum) of n >= 1 records."""
+def _lengths_bytes(lengths, first, n, x, plans):
+    """Return the bytes of the column of n >= 1 lengths, and the bytes of their items."""
     if n == 1:
         length = np.int64(lengths[first])
         return uvarint_bytes(np.uint64(length)) if length >= 0 else np.int64(0), max(length, 0)
-    nulls, least, total, low, high, code_total = choosing.fill_lengths(x, lengths, first, ONE, n)
-    if nulls == n:
-        return np.int64(0), total
-    size = choosing.choose(x, n, low, high, code_total, CODES if nulls else LENGTHS, highs)[0]
-    return (uvarint_bytes(np.uint64(least)) if nulls else 0) + size, total
+    found = fill_lengths(x, lengths, first, ONE, n)
+    if found.nulls == n:
+        return np.int64(0), found.total_bytes
+    least_bytes = uvarint_bytes(np.uint64(found.least)) if found.nulls else np.int64(0)
+    plan = choosing.choose(x, n, found.bounds, CODES if found.nulls else LENGTHS, plans)
+    return least_bytes + plan.size_bytes, found.total_bytes
+
+
+@leaf
+def _times_bytes(columns, first, batch, x, plans):
+    """Return the bytes of the columns of ages and of offsets."""
+    n, ages, offsets = batch.count, np.int64(0), np.int64(0)
+    if n > 1 and batch.greatest_age:
+        take_ages(x, columns[0], first, n, batch.latest)
+        ages = choosing.size_of(x, n, choosing.AGES, plans)
+    if n > 1 and batch.has_holes:
+        _fill_offsets(x, columns[1], first, n, batch.base_offset)
+        offsets = choosing.size_of(x, n, choosing.OFFSETS, plans)
+    elif n and batch.has_holes:
+        offsets = varint_bytes(columns[1][first] - batch.base_offset)
+    return ages, offsets
 
 
 @kernel
-def sizes(columns, bounds, fields, header_sizes, x, highs, out, parts):
-    """The uncompressed bytes of each batch, int64[batches], without writing it; adds to parts int64[len(PARTS)].
+def sizes(columns, bounds, fields, header_sizes, x, plans, out, parts):
+    """Compute the uncompressed bytes of each batch without writing it.
 
-    header_sizes int64[3 * batches]: what the headers of each batch take (`record_headers.sizes`), or none.
+    Args:
+        columns: the columns of the shapes
+        bounds, fields: as in `_encode`
+        header_sizes int64[3 * batches]: as `header_writing.sizes` fills it, or empty
+        x int64[records of the largest batch + GROUP], plans int64[BUCKETS]: scratch
+        out int64[batches]: filled
+        parts int64[len(PARTS)]: the bytes of each part are added; or empty
     """
-    timestamps, offsets, key_lengths, value_lengths = columns[:4]
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
-        count = np.int64(end - first)
         row = fields[b if len(fields) > 1 else 0]
-        base_offset, last_delta, base_time, default, max_time, latest, ages_of, has_holes, _ = outline(
-            timestamps, offsets, first, end, row
-        )
-        extensions = extensions_of(row, count, base_time, default, max_time, latest, ages_of)
-        total = header_bytes(row, count, last_delta, has_holes, extensions)
-        ages = holes = keys = values = key_total = value_total = np.int64(0)
-        if count > 1 and ages_of[0]:
-            take_ages(x, timestamps, first, count, latest)
-            ages = choosing.size_of(x, count, choosing.AGES, highs)
-        if count > 1 and has_holes:
-            _fill_offsets(x, offsets, first, count, base_offset)
-            holes = choosing.size_of(x, count, choosing.OFFSETS, highs)
-        elif count and has_holes:
-            holes = varint_bytes(offsets[first] - base_offset)
-        if count:
-            keys, key_total = _lengths_bytes(key_lengths, first, count, x, highs)
-            values, value_total = _lengths_bytes(value_lengths, first, count, x, highs)
-        header_columns = header_keys = header_values = np.int64(0)
+        batch = outline(columns[0], columns[1], first, end, row)
+        extensions = count_extensions(row, batch)
+        ages, offsets = _times_bytes(columns, first, batch, x, plans)
+        keys = values = key_bytes = value_bytes = np.int64(0)
+        if batch.count:
+            keys, key_bytes = _lengths_bytes(columns[2], first, batch.count, x, plans)
+            values, value_bytes = _lengths_bytes(columns[3], first, batch.count, x, plans)
+        headers = header_keys = header_values = np.int64(0)
         if len(header_sizes):
-            header_columns, header_keys, header_values = (
-                header_sizes[3 * b],
-                header_sizes[3 * b + 1],
-                header_sizes[3 * b + 2],
-            )
+            headers, header_keys, header_values = (
+                header_sizes[3 * b], header_sizes[3 * b + 1], header_sizes[3 * b + 2]
+            )  # fmt: skip
         out[b] = (
-            total + ages + holes + keys + values + header_columns + key_total + value_total + header_keys
-            + header_values
+            header_bytes(row, batch, extensions) + ages + offsets + keys + values + headers + key_bytes + value_bytes
+            + header_keys + header_values
         )  # fmt: skip
-        if len(parts):
-            for k in range(len(FIXED_PART_BYTES)):
-                parts[k] += FIXED_PART_BYTES[k]
-            more = parts[PRODUCER_PART:]
-            more[0] += PRODUCER_BYTES if has_producer(row) else 0
-            more[1] += uvarint_bytes(np.uint64(count))
-            more[2] += uvarint_bytes(delta_code(last_delta, True)) if has_holes else 0
-            more[3] += 1 + EXTENSION_BYTES * extensions if extensions else 0
-            for k, size in enumerate(
-                (ages, holes, keys, values, header_columns, key_total, value_total, header_keys, header_values)
-            ):
-                more[4 + k] += size
+        if len(parts) == 0:
+            continue
+        for k in range(len(FIXED_PART_BYTES)):
+            parts[k] += FIXED_PART_BYTES[k]
+        rest = parts[PRODUCER_PART:]
+        rest[0] += PRODUCER_BYTES if has_producer(row) else 0
+        rest[1] += uvarint_bytes(np.uint64(batch.count))
+        rest[2] += uvarint_bytes(delta_code(batch.last_delta, True)) if batch.has_holes else 0
+        rest[3] += 1 + EXTENSION_BYTES * extensions if extensions else 0
+        for k, size in enumerate(
+            (ages, offsets, keys, values, headers, key_bytes, value_bytes, header_keys, header_values)
+        ):
+            rest[4 + k] += size

@@ -1,0 +1,270 @@
+"""Columns written, as `choosing` plans them. Columns of lengths too, in which a null is -1.
+
+Parameters of the functions here:
+
+    out uint8[]: what is written into, from `at` on; the next position is returned, or FULL where there is no room
+    x int64[]: the values, x[:n], with room for GROUP more; all of them are used up
+    n: number of values, at least 2
+    scratch int64[BUCKETS]
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kfbench.kernels.formats.columnar import quotients
+from kfbench.kernels.formats.columnar.choosing import (
+    AGES,
+    CODES,
+    LENGTHS,
+    OFFSETS,
+    U8,
+    Bounds,
+    bounds_of,
+    choose,
+    choose_even,
+    find_distinct,
+)
+from kfbench.kernels.formats.columnar.columns import (
+    BASED,
+    BITS,
+    DICTIONARY,
+    EXTENDED,
+    INT32_MAX,
+    MOST_BITS,
+    NULL,
+    PATCHED,
+    RICE,
+    RICE_DELTA,
+    SLOPED,
+    U0,
+    U1,
+    WORD,
+    WORD_CODE,
+    are_steps,
+    bits_of,
+    packed_bytes,
+)
+from kfbench.kernels.jit import leaf, part
+from kfbench.kernels.simd.bit_packing import join4, join8
+from kfbench.kernels.simd.bit_stream import flush, push
+from kfbench.kernels.simd.intrinsics import put_le64, put_u8, trailing_zeros
+from kfbench.kernels.simd.simd_int64 import gaps_of, lower, lower_steps, marks_of, take_lengths
+from kfbench.kernels.wire.varint import put_uvarint, put_varint, uvarint_bytes
+
+FULL = -1  # no position
+U2, U4, U64 = (np.uint64(value) for value in (2, 4, 64))
+
+
+class LengthColumn(NamedTuple):
+    """Lengths that were filled into x, or their codes where any is null. int64 each but `bounds`."""
+
+    nulls: int
+    least: int  # of those that are not null
+    total_bytes: int
+    bounds: Bounds  # of x
+
+
+@leaf
+def pack(out, at, x, n, width):
+    """Write the low `width` bits of x[:n]. Up to 16 bytes behind them are overwritten, where `out` has as many."""
+    bits = np.uint64(width)
+    mask = (U1 << bits) - U1
+    end = at + packed_bytes(n, width)
+    word, fill = U0, U0
+    if width == WORD:
+        for i in range(np.uint64(n)):
+            put_le64(out, at, np.uint64(x[i]))
+            at += 8
+    elif width and end + 16 > len(out):
+        for i in range(np.uint64(n)):
+            at, word, fill = push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        flush(out, at, word, fill)
+    elif width:
+        for i in range(np.uint64(n), np.uint64(n) + U8):
+            x[i] = 0
+        if width <= 8:  # eight values are `width` bytes
+            for i in range(U0, np.uint64(n), U8):
+                put_le64(out, at, join8(x, i, bits, mask))
+                at += width
+            return end
+        if width <= 14:  # eight values are less than two words
+            half = bits << U2
+            for i in range(U0, np.uint64(n), U8):
+                low, high = join4(x, i, bits, mask), join4(x, i + U4, bits, mask)
+                put_le64(out, at, low | high << half)
+                put_le64(out, at + 8, high >> (U64 - half))
+                at += width
+            return end
+        elif width <= 28:
+            for i in range(U0, np.uint64(n), U2):
+                pair = np.uint64(x[i]) & mask | (np.uint64(x[i + U1]) & mask) << bits
+                at, word, fill = push(out, at, word, fill, pair, bits << U1)
+        else:
+            for i in range(np.uint64(n)):
+                at, word, fill = push(out, at, word, fill, np.uint64(x[i]) & mask, bits)
+        put_le64(out, at, word)
+    return end
+
+
+@leaf
+def _put_dictionary(out, at, x, n, plan, known):
+    """Write the distinct values, and x[:n] as indexes of them."""
+    find_distinct(x, n, known)
+    for i in range(np.uint64(n)):
+        k = np.int64(0)
+        while known[np.uint64(k)] != x[i]:
+            k += 1
+        x[i] = k
+    lower(known, plan.number, plan.base, np.int64(0))
+    put_u8(out, at, np.uint8(plan.number))
+    at = pack(out, at + 1, known, plan.number, plan.width)
+    return pack(out, at, x, n, bits_of(np.uint64(plan.number - 1)))
+
+
+@leaf
+def _put_patches(out, at, x, n, width, number):
+    """Write the indexes of the residuals x[:n] wider than `width`, then their bits above it."""
+    shift, index_bits = np.uint64(width), np.uint64(bits_of(np.uint64(n - 1)))
+    at = put_uvarint(out, at, np.uint64(number))
+    word, fill = U0, U0
+    for i in range(U0, np.uint64(n), U64):
+        marks = marks_of(x, i, min(np.int64(U64), n - np.int64(i)), shift)
+        while marks:
+            at, word, fill = push(out, at, word, fill, i + np.uint64(trailing_zeros(marks)), index_bits)
+            marks &= marks - U1
+    at = flush(out, at, word, fill)
+    for i in range(U0, np.uint64(n), U64):
+        marks = marks_of(x, i, min(np.int64(U64), n - np.int64(i)), shift)
+        while marks:
+            at = put_uvarint(out, at, np.uint64(x[i + np.uint64(trailing_zeros(marks))]) >> shift)
+            marks &= marks - U1
+    return at
+
+
+@part
+def put(out, at, x, n, plan, sign, scratch):
+    """Write x[:n]; the plan's bytes fit. sign: -1 of ages, else 1."""
+    kind, width = plan.kind, plan.width
+    code = np.uint8(width if width <= MOST_BITS else WORD_CODE)
+    if kind < EXTENDED:
+        put_u8(out, at, np.uint8(np.int64(code) | kind << 6))
+        at += 1
+    else:
+        put_u8(out, at, np.uint8(EXTENDED << 6 | (kind - EXTENDED)))
+        put_u8(out, at + 1, code)
+        at += 2
+    m, is_delta = n, are_steps(kind)
+    if is_delta:
+        at = put_varint(out, at, plan.first)
+        m = n - 1
+    if kind != BITS:
+        at = put_varint(out, at, plan.base)
+    if kind == SLOPED:
+        at = put_varint(out, at, plan.slope)
+    if kind == DICTIONARY:
+        return _put_dictionary(out, at, x, n, plan, scratch)
+    if width == 0 and kind < PATCHED:  # nothing is packed
+        return at
+    if is_delta:
+        lower_steps(x, m, plan.base, sign)
+    elif kind != BITS:
+        lower(x, n, plan.base, plan.slope)
+    at = pack(out, at, x, m, width)
+    if kind == RICE or kind == RICE_DELTA:
+        return quotients.put(out, at, x, m, np.uint64(width))
+    return _put_patches(out, at, x, m, width, plan.number) if kind >= PATCHED else at
+
+
+@part
+def _write(out, at, x, n, bounds, nature, scratch):
+    plan = choose(x, n, bounds, nature, scratch)
+    if plan.size_bytes > len(out) - at:
+        return np.int64(FULL)
+    return put(out, at, x, n, plan, np.int64(-1 if nature == AGES else 1), scratch)
+
+
+@leaf
+def write(out, at, x, n, bounds, nature, scratch):
+    """Write x[:n] in its smallest form. bounds: its Bounds; nature: CODES, LENGTHS, OFFSETS or AGES."""
+    if nature >= OFFSETS or bounds.low != bounds.high:
+        return _write(out, at, x, n, bounds, nature, scratch)
+    plan = choose_even(bounds, n)  # all alike, as lengths often are: without a call
+    if plan.size_bytes > len(out) - at:
+        return np.int64(FULL)
+    put_u8(out, at, np.uint8(plan.kind << 6 | plan.width))
+    if plan.kind == BASED:
+        return put_varint(out, at + 1, plan.base)
+    return pack(out, at + 1, x, n, plan.width)
+
+
+@leaf
+def write_lengths(out, at, x, n, lengths, scratch):
+    """Write the column of x[:n], which `fill_lengths` filled: `lengths` is what it returned."""
+    if lengths.nulls:
+        if uvarint_bytes(np.uint64(lengths.least)) > len(out) - at:
+            return np.int64(FULL)
+        at = put_uvarint(out, at, np.uint64(lengths.least))
+    return write(out, at, x, n, lengths.bounds, CODES if lengths.nulls else LENGTHS, scratch)
+
+
+@leaf
+def write_values(out, at, x, n, nature, scratch):
+    """Write x[:n], whose Bounds are not known yet."""
+    return write(out, at, x, n, bounds_of(x, n), nature, scratch)
+
+
+@leaf
+def _all_null(n):
+    none = np.int64(0)
+    return LengthColumn(n, none, none, Bounds(none, none, none))
+
+
+@leaf
+def _take_codes(x, n, nulls, least, greatest, sum_of_lengths):
+    """Turn x[:n] from lengths, some of them null, into codes. Return the LengthColumn."""
+    shift = 1 - least
+    for i in range(np.uint64(n)):
+        x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
+    total_bytes = sum_of_lengths + nulls  # a null was added as -1
+    return LengthColumn(
+        nulls, least, total_bytes, Bounds(np.int64(0), greatest + shift, total_bytes + shift * (n - nulls))
+    )
+
+
+@leaf
+def fill_lengths(x, lengths, first, stride, n):
+    """Fill x[:n] with every `stride`th length from `first` on. Return the LengthColumn."""
+    length = np.int64(lengths[first])
+    least_any = greatest = length
+    total = np.int64(0)
+    for i in range(np.uint64(n)):
+        length = np.int64(lengths[first + i * stride])
+        x[i] = length
+        least_any, greatest, total = min(least_any, length), max(greatest, length), total + length
+    if least_any != NULL:
+        return LengthColumn(np.int64(0), least_any, total, Bounds(least_any, greatest, total))
+    if greatest == NULL:
+        for i in range(np.uint64(n)):
+            x[i] = 0
+        return _all_null(n)
+    nulls, least = np.int64(0), np.int64(INT32_MAX)
+    for i in range(np.uint64(n)):
+        nulls += x[i] == NULL
+        least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
+    return _take_codes(x, n, nulls, least, greatest, total)
+
+
+@leaf
+def fill_placed_lengths(x, lengths, starts, first, n):
+    """Fill x[:n] with the lengths from `first` on. Return whether items lie one behind the other, and the LengthColumn.
+
+    Where all lengths are null, x means nothing.
+    """
+    nulls, least, greatest, total = take_lengths(x, lengths, first, n)
+    if nulls == n:
+        return True, _all_null(n)
+    is_run = gaps_of(lengths, starts, first, n - 1) == 0
+    if nulls == 0:
+        return is_run, LengthColumn(nulls, least, total, Bounds(least, greatest, total))
+    return is_run, _take_codes(x, n, nulls, least, greatest, total)
