@@ -1,28 +1,28 @@
-# `make report` and `make test` need Python 3.11 or newer and nothing else: tools/setup.sh sets up the rest in .venv.
+# `make report` and `make test` need only Python 3.11 or newer: tools/setup.sh installs the rest into .venv.
 PROFILE ?= default
 PYTEST_ARGS ?=
 UV ?= uv
 PY = .venv/bin/python
-# Long files first, each on one worker: their fixtures are made once.
+# Each file runs on one worker, so that its fixtures are made once; long files first.
 TWO_WORKERS = $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme reference workloads results intervals lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme reference workloads results lock clean
 
 help:
-	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print where the report is"
+	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
 	@echo "make test       set up, compile the kernels, run the quick tests"
 	@echo "make check      run the linters, the type checker and the import contracts, then make test"
 	@echo "make lint       run ruff, mypy and the import contracts"
 	@echo "make matrix     run the combinations of formats, codecs and vectors that make test leaves out"
 	@echo "make portable   run the tests of kernels without the instructions that only some processors have"
-	@echo "make coverage   measure branch coverage of readers and writers, kernels as plain Python; fails below 95 %"
-	@echo "make faults     kill workers, executors and drivers of sweeps, fill their disks, run them on a cluster of processes"
-	@echo "make fuzz       10 million damaged batches and 200,000 coverage-guided inputs on all cores; writes docs/fuzzing.md"
-	@echo "make oracle     run the tests that ask Apache Kafka's own classes (needs a JDK, Maven and its registry)"
-	@echo "make golden     write datasets/golden again with Kafka's own classes"
+	@echo "make coverage   measure branch coverage of readers and writers, with kernels as plain Python; fails below 95 %"
+	@echo "make faults     kill workers, executors and drivers of sweeps; fill their disks; run sweeps on a cluster of processes"
+	@echo "make fuzz       read 10 million damaged batches and 200,000 coverage-guided inputs; writes docs/fuzzing.md"
+	@echo "make oracle     compare with Apache Kafka's own classes (needs a JDK, Maven and its registry)"
+	@echo "make golden     write datasets/golden with Kafka's own classes"
 	@echo "make peers      time other implementations beside ours (those that are installed); writes datasets/peers/cpu.json"
 	@echo "make bench      run every asv benchmark once (a smoke test, not a measurement)"
 	@echo "make history    write asv's site of the committed results"
@@ -30,10 +30,9 @@ help:
 	@echo "make notebooks  run the notebooks on the newest published report and store their outputs"
 	@echo "make readme     put the newest published table and picture into README.md"
 	@echo "make reference  write docs/api.md from docstrings and docs/cli.md from the commands' help"
-	@echo "make workloads  write docs/workloads.md and its figures again from the catalogue"
-	@echo "make results    write the columns of a run into docs/results.md again"
-	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
-	@echo "make lock       resolve requirements.lock again (needs uv)"
+	@echo "make workloads  write docs/workloads.md and its figures from datasets/workloads"
+	@echo "make results    write the columns of a run into docs/results.md"
+	@echo "make lock       resolve the packages of requirements.lock (needs uv)"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
 setup:
@@ -63,7 +62,7 @@ matrix: kernels
 portable: setup
 	KFBENCH_PORTABLE=1 $(TWO_WORKERS) tests/kernels -m "not ($(NOT_QUICK))" $(PYTEST_ARGS)
 
-# Compiled kernels show no branches: NUMBA_DISABLE_JIT is Numba's own switch. Each part has to reach the figure.
+# Coverage sees no branches of compiled kernels, so Numba is switched off. Each part must reach the percentage.
 coverage: setup
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest tests/broker tests/formats tests/kernels tests/log tests/measure/test_prefix.py \
 	    tests/test_batches.py tests/test_codecs.py tests/test_golden.py tests/test_limits.py tests/test_records.py \
@@ -110,10 +109,7 @@ workloads: setup
 results: setup
 	$(PY) tools/results_page.py
 
-intervals: setup
-	$(PY) tools/intervals_page.py
-
-# Universal: one lock for every platform and Python from 3.11; pip checks the hashes.
+# One lock for every platform and Python from 3.11 on. pip checks the hashes.
 lock:
 	$(UV) pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-emit-find-links --no-annotate --no-header -o requirements.lock

@@ -650,7 +650,7 @@ def test_verify_says_what_it_checked(kfbench: Run, tmp_path: Path, two_cells: Pa
     text = kfbench("verify", two_cells, "--golden", golden)
     assert (text.status, text.err) == (0, "")
     assert "golden vectors of Apache Kafka's own classes: 1" in text.out
-    assert "cells of the profile two: 2, with 2,054 records (at most 1,024 a cell, or one batch)" in text.out
+    assert "cells of the profile two: 2, with 2,054 records (at most 1,024 per cell, or one batch)" in text.out
     assert "v3" in text.out
     assert text.out.endswith("22 checks: 22 hold, 0 failed\n")
     found = json.loads(kfbench("verify", two_cells, "--golden", golden, "--json").out)

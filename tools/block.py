@@ -1,4 +1,4 @@
-"""What a tool writes into a page: a block between two markers, in a page that is else written by hand."""
+"""A block between two markers that a tool writes into a page; the rest of the page is written by hand."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from textwrap import indent
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """name: of what it holds; by: what writes it, for whoever is about to edit it."""
+    """A block. name: its content; by: the command that writes it, for the reader of the marker."""
 
     page: Path
     name: str
@@ -23,7 +23,7 @@ class Block:
         return f"<!-- end of {self.name} -->"
 
     def spliced(self, page: str, text: str) -> str:
-        """The page's text with this one between the markers, as far in as they are. SystemExit: they are not there."""
+        """Return the page with this text between the markers, indented as they are. Raises SystemExit without them."""
         marked = re.compile(rf"^( *){re.escape(self.begin)}\n.*?{re.escape(self.end)}", re.DOTALL | re.MULTILINE)
         found, count = marked.subn(lambda at: indent(f"{self.begin}\n{text}\n{self.end}", at[1]), page)
         if count != 1:

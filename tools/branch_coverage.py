@@ -1,6 +1,6 @@
-"""What share of the branches each part of kfbench the last coverage run took; status 1 where one is below LEAST.
+"""Print the share of branches that the last coverage run took in each part of kfbench. Status 1: one is below LEAST.
 
-`coverage report --fail-under` holds statements and branches together against the figure.
+`coverage report --fail-under` would count statements and branches together.
 """
 
 import json
@@ -13,7 +13,7 @@ LEAST = 95.0
 
 
 def shares(report: dict[str, dict[str, dict[str, dict[str, int]]]]) -> dict[str, float]:
-    """Percent of branches taken by part, from `coverage json`."""
+    """Return the percentage of branches taken in each part, from `coverage json`."""
     found = {}
     for part in PARTS:
         summaries = [each["summary"] for path, each in report["files"].items() if fnmatch(path, part)]

@@ -1,4 +1,4 @@
-"""One Apache Kafka broker, in KRaft mode or with ZooKeeper: started on loopback, and stopped cleanly."""
+"""An Apache Kafka broker on loopback, in KRaft mode or with ZooKeeper, stopped cleanly at the end."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from tools.loopback import answers, free_port, wait_for
 
 RECORDED = Path(__file__).parents[1] / "datasets" / "recorded"
 POM, KAFKA_VERSION = RECORDED / "pom.xml", "3.9.1"
-# Writes v0 and v1 where a topic asks for them.
+# This version writes v0 and v1 if the topic is configured so.
 OLDER_POM, OLDER_KAFKA_VERSION = RECORDED / "pom-2.8.xml", "2.8.2"
 CLUSTER_ID = "kfbenchRecordedLogs000"
 SEGMENT = "00000000000000000000.log"
@@ -20,6 +20,8 @@ WAIT_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Broker:
+    """A running broker. logs: the folder of its logs."""
+
     port: int
     logs: Path
 
@@ -28,13 +30,13 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def segment(self, topic: str, partition: int = 0) -> Path:
-        """The first segment of a partition: all of it, as these settings never roll by age."""
+        """Return the first segment of a partition, which is all of it: these settings never roll by age."""
         return self.logs / f"{topic}-{partition}" / SEGMENT
 
 
 @contextmanager
 def running(jars: Path, folder: Path) -> Iterator[Broker]:
-    """A broker in KRaft mode that keeps its files in `folder`, its logs in `folder`/logs."""
+    """Run a broker in KRaft mode with its files in `folder` and its logs in `folder`/logs."""
     port, controller_port, logs = free_port(), free_port(), folder / "logs"
     properties = _written(folder / "server.properties", _settings(logs, port, controller_port))
     options = ["--cluster-id", CLUSTER_ID, "--config", str(properties)]
@@ -46,7 +48,7 @@ def running(jars: Path, folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
-    """As `running`, for OLDER_POM's jars: a broker and its ZooKeeper."""
+    """Run a broker from the jars of OLDER_POM, with its ZooKeeper. Folders are as in `running`."""
     port, zookeeper_port, logs = free_port(), free_port(), folder / "logs"
     zookeeper = _written(folder / "zookeeper.properties", _zookeeper_settings(folder / "zookeeper", zookeeper_port))
     properties = _written(folder / "server.properties", _older_settings(logs, port, zookeeper_port))
@@ -60,7 +62,7 @@ def running_older(jars: Path, folder: Path) -> Iterator[Broker]:
 
 @contextmanager
 def _serving(name: str, command: list[str], folder: Path, port: int) -> Iterator[None]:
-    """A server that writes what it says to `folder`/NAME.out: from when its port answers, until it has ended."""
+    """Run a server, with its output in `folder`/NAME.out. It is ready when its port answers."""
     output = folder / f"{name}.out"
     with output.open("wb") as stream:
         process = subprocess.Popen(command, env=jvm.environment(), stdout=stream, stderr=subprocess.STDOUT)
@@ -121,8 +123,8 @@ def _zookeeper_settings(data: Path, port: int) -> list[str]:
 def _log_settings(logs: Path) -> list[str]:
     return [
         f"log.dirs={logs}",
-        # The records carry fixed times of the past: by default their segments would be deleted at once, and
-        # a marker that the broker stamps with today's time would start a new segment.
+        # The records have fixed times in the past. By default their segments would be deleted at once, and a marker
+        # with today's time would start a new segment.
         "log.retention.ms=-1",
         f"log.roll.ms={2**63 - 1}",
         "log.cleaner.backoff.ms=500",

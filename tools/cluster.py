@@ -1,6 +1,6 @@
-"""A standalone Spark cluster on loopback: a master and workers from PySpark's own jars, each a process.
+"""A standalone Spark cluster on loopback: a master and workers from PySpark's own jars, a process each.
 
-python -m tools.cluster [--workers 2] [--cores 1]       # prints its URL, runs until it is interrupted
+python -m tools.cluster [--workers 2] [--cores 1]       # prints its URL and runs until it is interrupted
 """
 
 import argparse
@@ -29,7 +29,7 @@ NAMED = ["unshare", "--map-root-user", "--uts", "sh", "-c", 'hostname "$0" && ex
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """workers: the process of each; folder: its work folders, and what its processes say (NAME.out)."""
+    """A running cluster. workers: their processes; folder: their work folders and outputs (NAME.out)."""
 
     url: str
     folder: Path
@@ -38,10 +38,10 @@ class Cluster:
 
 @contextmanager
 def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 1024) -> Iterator[Cluster]:
-    """From when every worker is registered, until all these processes have ended, executors included.
+    """Run a cluster whose workers are registered. At the end all its processes end, executors included.
 
-    Each worker has an address of its own, and so is a host of its own to Spark; where `hosts_can_be_named` it has a
-    name of its own, too (worker-0, worker-1, ...), and is one to kfbench.
+    Each worker has its own address, so it is a host to Spark. Where `hosts_can_be_named`, it also has its own host name
+    (worker-0, worker-1, ...), so it is a host to kfbench, too.
     """
     home = java_home()
     if home is None:
@@ -59,17 +59,19 @@ def running(folder: Path, workers: int = 2, cores: int = 1, memory_mb: int = 102
             own = folder / f"worker-{i}"
             room = ["--cores", str(cores), "--memory", f"{memory_mb}m", "--work-dir", str(own)]
             host = f"127.0.0.{i + 1}"
-            apart = {"SPARK_LOCAL_DIRS": str(own / "local"), "SPARK_LOCAL_IP": host}
+            own_address = {"SPARK_LOCAL_DIRS": str(own / "local"), "SPARK_LOCAL_IP": host}
             command = [WORKER, "--host", host, *quiet, *room, cluster.url]
-            cluster.workers.append(stack.enter_context(_process(folder, own.name, command, shared | apart, named)))
-        said = folder / "master.out"
-        wait_for("its workers", lambda: said.read_text().count("Registering worker") >= workers, WAIT_S)
+            cluster.workers.append(
+                stack.enter_context(_process(folder, own.name, command, shared | own_address, named))
+            )
+        output = folder / "master.out"
+        wait_for("its workers", lambda: output.read_text().count("Registering worker") >= workers, WAIT_S)
         yield cluster
 
 
 @cache
 def hosts_can_be_named() -> bool:
-    """Whether a process may have a host name of its own (a UTS namespace of Linux, in a user namespace: no root)."""
+    """Return True if a process can have its own host name (a Linux UTS namespace in a user namespace, without root)."""
     try:
         return subprocess.run([*NAMED, "true", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
     except OSError:
@@ -80,8 +82,10 @@ def hosts_can_be_named() -> bool:
 def _process(
     folder: Path, name: str, arguments: list[str], more: Mapping[str, str], named: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process group of its own, as a worker's executors are in the worker's; all of it ends here. named: its host has
-    its name."""
+    """Run a process in its own process group, and end the group, which includes a worker's executors.
+
+    named: give the process the host name `name`.
+    """
     command = [str(SPARK_HOME / "bin" / "spark-class"), *arguments]
     with (folder / f"{name}.out").open("wb") as out:
         process = subprocess.Popen(
@@ -98,12 +102,12 @@ def _process(
         _signal(process, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(10)
-        _signal(process, signal.SIGKILL)  # executors that their worker has left behind
+        _signal(process, signal.SIGKILL)  # executors that their worker left running
         process.wait()
 
 
 def end_on_sigterm() -> None:
-    """As an interrupt does: contexts are left, and the processes that they hold end. A second one is not heard."""
+    """Exit on SIGTERM as on an interrupt, so that contexts end their processes. A second SIGTERM is ignored."""
 
     def end(number: int, _: object) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)
@@ -120,12 +124,12 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cores", type=int, default=1, help="of each worker")
-    asked = parser.parse_args()
+    parser.add_argument("--cores", type=int, default=1, help="cores of each worker")
+    options = parser.parse_args()
     end_on_sigterm()
     with (
         tempfile.TemporaryDirectory(prefix="kfbench-cluster-") as folder,
-        running(Path(folder), asked.workers, asked.cores) as cluster,
+        running(Path(folder), options.workers, options.cores) as cluster,
     ):
         print(cluster.url, flush=True)
         try:

@@ -1,6 +1,6 @@
 """Compile the kernels that a profile's cells and `kfbench what-if` need, once, on all cores.
 
-usage: compile_kernels.py [PROFILE]     default unless given
+usage: compile_kernels.py [PROFILE]     default: the profile "default"
 """
 
 import sys

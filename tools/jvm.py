@@ -1,7 +1,7 @@
-"""Jars of a pom and Java sources of ours: fetched by Maven, compiled by javac, both kept in a cache folder.
+"""Jars that Maven fetches for a pom, and classes that javac compiles, both kept in a cache folder.
 
-A folder of the cache is complete or absent: it is filled under another name first, so that two processes may fill it
-at once. Its name ends in a hash of what it was made from.
+A folder of the cache is complete or absent: it is filled under another name first, so two processes may fill it at
+once. Its name ends in a hash of its sources.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kfbench.sweep.host.java import UTF8_LOCALE
 
@@ -22,49 +23,55 @@ OUT_OF_REACH = ("Could not transfer", "No plugin found for prefix", "Unknown hos
 
 
 class ToolError(Exception):
-    """No jars or no classes: one line that says why."""
+    """There are no jars or no classes; one line with the reason."""
 
 
 class UnreachableError(ToolError):
-    """Maven did not get at the registry."""
+    """Maven could not reach the registry."""
 
 
 def fetched(pom: Path) -> Path:
-    """The folder with the jars that `pom` names and theirs. Raises ToolError, of which UnreachableError is one."""
+    """Return the folder of the pom's jars and their dependencies. Raises ToolError or its child UnreachableError."""
 
     def fill(folder: Path) -> None:
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
         command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), *goal]
-        status, said = _run(command)
+        status, output = _run(command)
         if status:
-            kind = UnreachableError if any(words in said for words in OUT_OF_REACH) else ToolError
-            first, *_ = said.splitlines() or [f"mvn says nothing and ends with status {status}"]
+            kind = UnreachableError if any(words in output for words in OUT_OF_REACH) else ToolError
+            first, *_ = output.splitlines() or [f"mvn ends with status {status} and prints nothing"]
             raise kind(f"{pom}: {first}")
 
     return _kept("jars", [pom], "", fill)
 
 
 def compiled(sources: Sequence[Path], jars: Path) -> Path:
-    """The folder with the classes of `sources`. Raises ToolError."""
+    """Return the folder with the classes of `sources`. Raises ToolError."""
 
     def fill(folder: Path) -> None:
         options = ["--release", str(RELEASE), "-Xlint:all,-classfile,-processing", "-Werror"]
-        status, said = _run(["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, sources)])
+        status, output = _run(["javac", "-cp", f"{jars}/*", *options, "-d", str(folder), *map(str, sources)])
         if status:
-            raise ToolError(f"javac ends with status {status}: {said}")
+            raise ToolError(f"javac ends with status {status}: {output}")
 
     return _kept("classes", sources, jars.name, fill)
 
 
-def _run(command: Sequence[str]) -> tuple[int, str]:
-    """(status, all that it said)"""
+class _Ended(NamedTuple):
+    """An ended command."""
+
+    status: int
+    output: str
+
+
+def _run(command: Sequence[str]) -> _Ended:
     try:
         done = subprocess.run(
             command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
         )
     except FileNotFoundError:
         raise ToolError(f"{command[0]}: not on PATH") from None
-    return done.returncode, re.sub(ESCAPES, "", done.stdout).strip()
+    return _Ended(done.returncode, re.sub(ESCAPES, "", done.stdout).strip())
 
 
 def java(*arguments: str | Path, class_path: Sequence[Path | str]) -> list[str]:

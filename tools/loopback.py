@@ -1,4 +1,4 @@
-"""Servers on loopback: a port that is free, and waiting until one answers."""
+"""Servers on loopback: a free port, and the wait for an answer."""
 
 import socket
 import time
@@ -19,7 +19,7 @@ def answers(port: int) -> bool:
 
 
 def wait_for(what: str, holds: Callable[[], bool], most_s: float) -> None:
-    """Raises TimeoutError after most_s."""
+    """Wait until `holds` returns True. Raises TimeoutError after most_s."""
     deadline = time.monotonic() + most_s
     while not holds():
         if time.monotonic() > deadline:

@@ -14,7 +14,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def executed(source: Path, folder: Path) -> nbformat.NotebookNode:
-    """The notebook of a .py, run with `folder` as its working directory. Raises CellExecutionError."""
+    """Run the notebook of a .py in the working directory `folder`. Raises CellExecutionError."""
     notebook: nbformat.NotebookNode = jupytext.read(source)
     NotebookClient(
         notebook, timeout=120, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(folder)}}
@@ -28,13 +28,15 @@ def executed(source: Path, folder: Path) -> nbformat.NotebookNode:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="notebooks to run (default: all)")
-    parser.add_argument("--folder", type=Path, default=NOTEBOOKS, help="run there, beside reports/ and datasets/")
-    parser.add_argument("--out", type=Path, default=NOTEBOOKS, help="where the .ipynb go")
-    asked = parser.parse_args()
+    parser.add_argument(
+        "--folder", type=Path, default=NOTEBOOKS, help="working directory, beside reports/ and datasets/"
+    )
+    parser.add_argument("--out", type=Path, default=NOTEBOOKS, help="folder of the .ipynb files")
+    options = parser.parse_args()
     for source in sorted(NOTEBOOKS.glob("*.py")):
-        if not asked.names or source.stem in asked.names:
-            text: str = nbformat.writes(executed(source, asked.folder))  # type: ignore[no-untyped-call]
-            (asked.out / f"{source.stem}.ipynb").write_text(text + "\n", encoding="utf-8")
+        if not options.names or source.stem in options.names:
+            text: str = nbformat.writes(executed(source, options.folder))  # type: ignore[no-untyped-call]
+            (options.out / f"{source.stem}.ipynb").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

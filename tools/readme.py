@@ -1,6 +1,6 @@
-"""Puts the head of a published report, its table and its picture, into README.md between two markers.
+"""Write the head of a published report, its table and its picture, into README.md between two markers.
 
-usage: readme.py [REPORT]     the newest published one of the default profile unless given
+usage: readme.py [REPORT]     default: the newest published report of the default profile
 """
 
 import re
@@ -16,7 +16,7 @@ BLOCK = re.compile(BEGIN.format(report=r"(?P<report>\S*)") + r"\n(?P<text>.*?)" 
 
 
 def head(report: Path, root: Path) -> str:
-    """What the report says before its first section, with its links made relative to `root`."""
+    """Return the report's text before its first section, with links relative to `root`."""
     _, _, rest = (report / "README.md").read_text(encoding="utf-8").partition("\n# ")
     text = rest.partition("\n")[2].partition("\n## ")[0].strip()
     there = report.relative_to(root).as_posix()
@@ -24,7 +24,7 @@ def head(report: Path, root: Path) -> str:
 
 
 def spliced(readme: str, report: Path, root: Path) -> str:
-    """README.md's text with that report's head between the markers."""
+    """Return README.md's text with the report's head between the markers."""
     block = f"{BEGIN.format(report=report.relative_to(root).as_posix())}\n{head(report, root)}\n{END}"
     if not BLOCK.search(readme):
         raise SystemExit("README.md: the markers of the report are gone")

@@ -1,8 +1,8 @@
-"""Writes the columns of a run into docs/results.md, between two markers, from kfbench/measure/schema.py.
+"""Write the columns of a run into docs/results.md, between two markers, from kfbench/measure/schema.py.
 
 usage: results_page.py
 
-tests/tools/test_results_page.py says when the page is stale, and runs what it shows.
+tests/tools/test_results_page.py fails when the page is stale, and runs its examples.
 """
 
 from pathlib import Path

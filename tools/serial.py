@@ -1,9 +1,9 @@
-"""Ratios from Spark held against a serial run: `python -m tools.serial [PROFILE] [--out FOLDER]`, in minutes.
+"""Compare ratios from Spark with those of a serial run: `python -m tools.serial [PROFILE] [--out FOLDER]`, in minutes.
 
-The CPU cells of a profile, measured by Spark's workers as a sweep does, then one after the other in this process, with
-neither Spark nor a JVM about. Both runs are kept under FOLDER/runs for `kfbench compare`. Printed is by how much a
-format's ratio to v2 differs, the median cell; exit status: 0 v3's differ by TARGET at most where caches are warm, 3 by
-more or there are none, 1 one of the runs failed.
+Spark's workers measure the CPU cells of a profile, as in a sweep. Then this process measures them one after another,
+without Spark or a JVM. Both runs stay under FOLDER/runs for `kfbench compare`. The output is the difference of each
+format's ratio to v2 in the median cell. Exit status: 0 if v3's ratios on warm caches differ by TARGET at most, 3 if
+they differ by more or there are none, 1 if a run failed.
 """
 
 import argparse
@@ -35,10 +35,7 @@ COMPARED: Final = "v3"
 
 
 def serial(profile: Profile, out: Path, typed: str) -> Run:
-    """The profile's run without Spark. It takes turns with others who measure, as a sweep's tasks do.
-
-    Raises RunError, HostLockHeld, HostLockUnusable.
-    """
+    """Run the profile without Spark, under the host lock. Raises RunError, HostLockHeld, HostLockUnusable."""
     console = Console(stderr=True)
     facts, own = sweep_facts(profile, "none: one process", typed, CELL_BUDGET_S), host_facts()
     with create_run(out, facts) as writer, counting(console) as progress:
@@ -55,7 +52,7 @@ def here(calls: Sequence[Call[Task, Measured]], _: int) -> Iterator[tuple[Task, 
 
 
 def is_met(found: Agreement) -> bool:
-    """Whether anything was compared, and is within TARGET. Cold cells are shown: they are few, of one call a sample."""
+    """Return True if ratios were compared and are within TARGET. Cold cells do not count: they are few and noisy."""
     groups = [group for group in found.judged if group.format == COMPARED and group.operation in OPERATIONS]
     return bool(groups) and all(group.median_difference <= TARGET for group in groups)
 
@@ -64,12 +61,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("profile", nargs="?", default="default")
     parser.add_argument("--out", type=Path, default=Path("reports"))
-    asked = parser.parse_args()
+    options = parser.parse_args()
     typed = command(["python", "-m", "tools.serial", *sys.argv[1:]])
     try:
-        profile = filtered(load_profile(asked.profile), ["kind=cpu"])
-        by_spark = open_run(run_sweep(profile, asked.out, RunOptions(command=typed)))
-        found = agreement(by_spark.table, (one := serial(profile, asked.out, typed)).table, TARGET)
+        profile = filtered(load_profile(options.profile), ["kind=cpu"])
+        by_spark = open_run(run_sweep(profile, options.out, RunOptions(command=typed)))
+        found = agreement(by_spark.table, (one := serial(profile, options.out, typed)).table, TARGET)
     except KfbenchError as error:
         print(f"serial: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Brings .venv to what requirements.lock names, with kfbench itself installed in place. `make` runs it before everything;
-# copies of the lock and of pyproject.toml inside .venv tell a finished set-up from an interrupted one.
+# Install the packages of requirements.lock into .venv, and kfbench itself in place. `make` runs this before everything.
+# Copies of the lock and of pyproject.toml in .venv show that a set-up has finished.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -53,16 +53,16 @@ if ! cmp -s requirements.lock .venv/kfbench.lock; then
     sed -n '/^setuptools==/,/[^\\]$/p' requirements.lock > .venv/kfbench.setuptools
     install --require-hashes --no-deps -r .venv/kfbench.setuptools &&
         install --require-hashes --no-deps --no-build-isolation --use-pep517 -r requirements.lock ||
-        fail "the locked packages could not be installed; pip says why above"
+        fail "the locked packages could not be installed; see pip's message above"
     cp requirements.lock .venv/kfbench.lock
 fi
 
-# The path is part of the stamp: an editable install points at the place where it was made.
+# The path is part of the copy, because an editable install points at its folder.
 if ! { pwd && cat pyproject.toml; } | cmp -s - .venv/kfbench.project; then
     install --no-deps --no-build-isolation --editable . ||
-        fail "kfbench itself could not be installed; pip says why above"
-    # Relative to site-packages. Under LC_ALL=C, Python 3.11 and 3.12 do not start with a .pth file that is not ASCII, and
-    # the path of this checkout may not be.
+        fail "kfbench itself could not be installed; see pip's message above"
+    # A path relative to site-packages: under LC_ALL=C, Python 3.11 and 3.12 do not start with a .pth file that is not
+    # ASCII, and the path of this checkout may not be ASCII.
     for pth in .venv/lib/python3*/site-packages/_editable_impl_kfbench.pth; do
         [ -f "$pth" ] || fail "the editable installation of kfbench has no $pth"
         echo ../../../.. > "$pth"

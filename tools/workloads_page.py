@@ -1,9 +1,8 @@
-"""Write docs/workloads.md and its figures: the question of each workload of the catalogue, and its records in numbers.
+"""Write docs/workloads.md and its figures: the question of each workload of the catalogue and figures of its records.
 
 usage: workloads_page.py
 
-All of it follows from datasets/workloads and one block of each generator with seed 0. A test fails when the page is
-stale.
+The page follows from datasets/workloads and one block of each workload with seed 0. A test fails when it is stale.
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""Measurement: formats and records in, rows of the result table out. Nothing here knows a workload."""
+"""Measurement: from formats and records to rows of the result table. It is independent of workloads."""

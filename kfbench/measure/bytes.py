@@ -1,4 +1,4 @@
-"""Bytes: exact, the same on every host and in every order. `size` counts without a codec, `encode` with one."""
+"""Measured sizes: exact, and the same on every host and in every order."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -48,10 +48,14 @@ def compare(
 ) -> "pd.DataFrame":
     """Return the size of the records in each format: one row per format and codec.
 
-    formats: names; None: all. codecs: names, or (name, level). batch_size: records per batch, or int64 boundaries.
-    Columns: format, codec, level, records, batches, size_bytes, payload_bytes, overhead_bytes (size - payload;
-    <NA> under a codec), ratio_to_v2 (same codec and level), losses (what the format could not carry, and how
-    many). A format that has no such codec gets <NA>, unless it was asked for by name: IllegalCombination.
+    Columns: format, codec, level, records, batches, size_bytes, payload_bytes, overhead_bytes (size - payload; <NA>
+    under a codec), ratio_to_v2 (same codec and level), losses (JSON: counts of what the format cannot carry). A format
+    without the codec gets <NA>. Raises IllegalCombination if the caller named that format.
+
+    Args:
+        formats: names; None: all.
+        codecs: names, or (name, level).
+        batch_size: records per batch, or boundaries int64[batches + 1].
     """
     import pandas as pd
 
@@ -61,11 +65,11 @@ def compare(
         if name not in FORMATS:
             raise IllegalCombination(f"no format {name!r} (formats: {', '.join(FORMATS)})")
     rows: list[Row] = []
-    for each in codecs:
-        codec, asked_level = (each, None) if isinstance(each, str) else each
+    for codec_and_level in codecs:
+        codec, wanted_level = (codec_and_level, None) if isinstance(codec_and_level, str) else codec_and_level
         if codec not in CODECS:
             raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
-        level = CODECS[codec].check_level(asked_level)
+        level = CODECS[codec].check_level(wanted_level)
         source = EncodeInput(records=records, bounds=bounds, codec=codec, level=level)
         sizes: dict[str, Row] = {}
         for name in dict.fromkeys((BASE_FORMAT, *names)):

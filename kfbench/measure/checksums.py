@@ -1,7 +1,7 @@
-"""A second witness for checksums: each batch's, computed by code that is not ours.
+"""A second witness for checksums: code that is not ours computes each batch's.
 
-Readers and writers of kfbench share one checksum kernel, so an error in it would go unseen: they would agree on a wrong
-number. Here the crc32c package computes CRC-32C, and Python's own binascii CRC-32.
+Readers and writers of kfbench share one checksum kernel, so they would agree on a wrong number. Here the crc32c package
+computes CRC-32C, and Python's binascii CRC-32.
 """
 
 from binascii import crc32
@@ -20,11 +20,13 @@ WITNESSES: Final[dict[str, tuple[str, Callable[[memoryview], int]]]] = {
 
 
 def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
-    """Return what differs in the first whole entry whose stored checksum is not the witness's; None if all agree.
+    """Return the difference in the first whole entry whose stored checksum the witness does not confirm, or None.
 
-    fmt: the format of all entries. Unless given, the magic byte of each names it (`BY_MAGIC`). Unknown magics are left
-    out, and so are formats without a checksum. An entry is a batch; in v0, v1 and enriched a message, which may be a
-    wrapper around others.
+    Unknown magics and formats without a checksum are not checked. An entry is a batch; in v0, v1 and enriched it is a
+    message, which may be a wrapper around others.
+
+    Args:
+        fmt: the format of all entries; None: the magic byte of each names it (`BY_MAGIC`).
     """
     data = as_bytes("data", data)
     entries = Entries.of(data)

@@ -1,9 +1,8 @@
-"""CPU on cold data: calls go round through more memory than the caches hold, so that each waits for its data.
+"""CPU time on cold data: calls rotate through more memory than the caches hold, so each waits for its data.
 
-Between two calls that meet the same memory, calls of all arms have gone through TIMES the last-level cache. A sample is
-one call: with more of them an arm would come round before the others have pushed its data out. Three things do not go
-round: the memory that a call allocates for itself (positions, columns of a decoded log), a codec's state, and the
-fields of batches.
+Between two calls on the same memory, the calls of all arms have used TIMES the last-level cache. A sample is one call:
+an arm with more calls would reach its first memory again before the others have evicted it. Three things do not rotate:
+memory that a call allocates (positions, columns of a decoded log), a codec's state, and the fields of batches.
 """
 
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Rotating:
-    """Arms that share a round of `rotated_bytes`. They are for one call per sample."""
+    """Arms that rotate through `rotated_bytes` together. Each sample must be one call."""
 
     arms: list[Arm]
     rotated_bytes: int
@@ -41,13 +40,15 @@ class Rotating:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
+    """Records, and the buffer that they are encoded into."""
+
     records: Records
     bounds: Int64
     out: Bytes
 
 
 class _Ring(Generic[T]):
-    """Places that calls take in turn."""
+    """Places that calls use in turn."""
 
     def __init__(self, places: Sequence[T]) -> None:
         self.places = places
@@ -79,8 +80,8 @@ def prepare_cold(
     free_bytes = psutil.virtual_memory().available
     if least_bytes > free_bytes // 2:
         raise MissingTool(
-            f"cold caches need {least_bytes >> 20} MiB of memory, and this host has {free_bytes >> 20} MiB left, of "
-            "which half may go: free some, or measure resident caches alone"
+            f"cold caches need {least_bytes >> 20} MiB, and may use half of the {free_bytes >> 20} MiB that are free: "
+            "free some memory, or measure resident caches only"
         )
     if operation == "decode":
         return _decoding(formats, logs, least_bytes)
@@ -88,7 +89,7 @@ def prepare_cold(
 
 
 def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeInput, least_bytes: int) -> Rotating:
-    """Let all arms take from one ring, of copies of the records and of buffers that they are written into."""
+    """Return arms that encode in turn from copies of the records into buffers of their own. All arms share them."""
     records, bounds = source.records.packed(), source.bounds
     codec, level, batch_fields = source.codec, source.level, source.batch_fields
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
@@ -115,15 +116,15 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
 
 def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _Place:
     place = _Place(records=records.copied(), bounds=bounds.copy(), out=np.empty(room, np.uint8))
-    place.out[:written_bytes] = 0  # its pages are there before anything is timed
+    place.out[:written_bytes] = 0  # allocate its pages before anything is timed
     _ = place.records.columns
     return place
 
 
 def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:
-    """Give each arm copies of its own log. In each lap of one buffer they lie behind those of the arms before it.
+    """Return arms that decode copies of their own log in turn.
 
-    No arm has a better place, and all do a lap in the same number of rounds.
+    One buffer has many laps, and each lap a copy for every arm. So no arm has a better place, and all rotate in step.
     """
     starts = np.zeros(len(logs) + 1, np.int64)
     np.cumsum([-(-len(log) // _LINE_BYTES) * _LINE_BYTES for log in logs], out=starts[1:])

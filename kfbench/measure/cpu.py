@@ -1,8 +1,8 @@
 """CPU timing: thread time beside wall time, all formats of a cell interleaved, raw samples kept.
 
-Every round calls each arm once in a fresh random order. Drift of clock, neighbours and caches then hits all arms
-alike. A mere rotation would keep each arm's predecessor, whose data are warm. One arm is the base once more (A/A): it
-must read 1.0, and shows how far the others can be trusted.
+Every round calls each arm once in a new random order. So drift of clock, neighbours and caches affects all arms alike.
+A fixed rotation would keep each arm's predecessor, whose data are warm. One arm is the base again (A/A). Its ratio must
+be 1.0, and its error shows how far the others can be trusted.
 """
 
 import gc
@@ -29,7 +29,7 @@ MOST_WARM_UP_CALLS: Final = 30
 MOST_WARM_UP_NS: Final = 200_000_000
 STILL_FASTER: Final = 0.02
 MAX_INNER_LOOPS: Final = 10_000
-ONE_CALL: Final = 1  # a sample_ns
+ONE_CALL: Final = 1  # as sample_ns: each sample is one call
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 2_000
 
@@ -45,7 +45,7 @@ class Samples:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One timed call.
+    """A timed call with its preparation and check.
 
     Args:
         before: prepares a sample, and is not timed.
@@ -58,7 +58,7 @@ class Arm:
 
 
 class CallTimes(NamedTuple):
-    """Times of some calls: of this thread's CPU, and by the clock."""
+    """CPU time of this thread, and wall time, of some calls."""
 
     cpu_ns: int
     wall_ns: int
@@ -86,12 +86,12 @@ def _still_faster(times_ns: Sequence[int]) -> bool:
 def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
     """Time every arm `rounds` times and return its samples, in the order of `arms`. Arms are warm already.
 
-    One more round comes first and does not count: arms warm up one after another, and meet each other's data only here.
+    The first round is not counted: arms warmed up one after another, and here they evict each other's data.
 
     Args:
-        base: number of the arm whose call is repeated until a sample takes `sample_ns`. The others repeat as often.
-        sample_ns: with ONE_CALL each sample is one call, right after its arm's `before`: a call may change its input.
-        seed: of the order of the arms in each round.
+        base: the index of the arm whose samples take `sample_ns`. The others make as many calls per sample.
+        sample_ns: ONE_CALL: each sample is one call after its arm's `before`, because a call may change its input.
+        seed: seeds the order of the arms in each round.
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
     random = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def timed(call: Callable[[], object], inner_loops: int) -> CallTimes:
 
 
 def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
-    """Return the number of calls that take sample_ns. It is the same for all arms, so that samples compare directly."""
+    """Return the number of calls that take sample_ns. All arms use it, so that samples compare directly."""
     if sample_ns == ONE_CALL:
         return 1
     once_ns = min(timed(call, 1).wall_ns for _ in range(5))
@@ -124,7 +124,7 @@ def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep collections out of the samples. There is none before either: it takes longer than all the samples."""
+    """Turn collections off. None is forced before, because it would take longer than all samples."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -143,11 +143,11 @@ class PairedRatio(NamedTuple):
 
 
 def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> PairedRatio:
-    """Return arm / base, taken round by round.
+    """Return the ratio arm / base, taken round by round.
 
-    Pairs cancel what a round has in common, which the ratio of two medians does not. The interval is the percentile
-    bootstrap's, as scipy.stats.bootstrap resamples it. With an odd number of rounds it is known without a resample;
-    the seed counts for an even number.
+    Pairing cancels what a round's samples have in common; the ratio of two medians does not. The interval is the
+    percentile bootstrap of scipy.stats.bootstrap. An odd number of rounds needs no resampling, so `seed` matters only
+    for an even number.
     """
     ratios = np.sort(np.asarray(arm_ns, np.float64) / np.asarray(base_ns, np.float64))
     if len(ratios) % 2:
@@ -160,10 +160,10 @@ def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> Paired
 
 @lru_cache(maxsize=64)
 def _ranks(rounds: int) -> tuple[int, int]:
-    """Return the two positions among sorted values where the bootstrap interval of their median ends.
+    """Return the two positions in sorted values where the bootstrap interval of their median ends.
 
-    The median of a resample is at most the k-th value when more than half of the resample is. Each of its values is
-    with a chance of k / rounds.
+    A resample's median is at most the k-th value if more than half of its values are. Each value is with probability
+    k / rounds.
     """
     from scipy.special import bdtrc  # 0.1 s, which a worker does not need
 

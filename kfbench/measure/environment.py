@@ -1,4 +1,4 @@
-"""What a measurement depends on beside the code: host, interpreter, libraries, codecs, git revision, load."""
+"""The environment of a measurement: host, interpreter, libraries, codecs, git revision, load."""
 
 import hashlib
 import os
@@ -19,27 +19,24 @@ from kfbench.kernels import FAST_CRC, WIDE_CRC
 PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
 )  # fmt: skip
-LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # of these, those that a result depends on
-HARDWARE: Final = ("machine", "cpu", "cpu_model", "cores", "cache")  # tell one machine of a name from another
+LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # results depend on these
+HARDWARE: Final = ("machine", "cpu", "cpu_model", "cores", "cache")  # tell two machines of one name apart
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
 def host(name: str | None = None) -> str:
-    """The same on one host and different on two; reports are published, and the host's name is nobody's business.
-
-    name: of another host than this.
-    """
+    """Return a hash of the host's name, because reports are published. name: another host's."""
     name = socket.gethostname() if name is None else name
     return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
 def kernel() -> str:
-    """Linux 6.18: its name and two numbers, for the rest of a release tells whose build it is."""
+    """Return the kernel's name and two numbers, such as Linux 6.18. The rest of a release identifies its builder."""
     return f"{platform.system()} {'.'.join(re.findall(r'[0-9]+', platform.release())[:2])}".strip()
 
 
 def environment() -> dict[str, Any]:
-    """JSON-ready facts. What cannot be found out here is None: unknown is not the same as zero."""
+    """Return the facts for JSON. None: the fact cannot be found here."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "host": host(),
@@ -61,12 +58,12 @@ def environment() -> dict[str, Any]:
 
 
 def libraries(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of what a result depends on, of an environment. The codecs' are its `codecs`."""
+    """Return the versions that results depend on, except for the codecs'. facts: of `environment`."""
     return {"python": facts["python"]} | {name: facts["packages"].get(name) for name in LIBRARIES}
 
 
 def git_revision() -> str | None:
-    """The commit that this code is, with `-dirty` when its tracked files differ; None outside a checkout."""
+    """Return the commit of this code, with `-dirty` if tracked files differ; None outside a checkout."""
     folder = Path(__file__).parent
     try:
         done = subprocess.run(
@@ -97,7 +94,7 @@ def _text(path: Path) -> str | None:
 
 
 def cores() -> int | None:
-    """Cores that this process may use: a container's may be fewer than the machine's."""
+    """Return the number of cores that this process may use. A container may have fewer than the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
@@ -111,22 +108,22 @@ def _caches() -> dict[str, str]:
 
 
 def last_level_cache_bytes() -> int | None:
-    """The largest cache that a core has, which it may share with others; None where the system does not say."""
+    """Return the size of the largest cache of a core, which others may share; None where the system does not tell."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     sizes = [size for size in _caches().values() if size[:-1].isdigit() and size[-1] in units]
     return max((int(size[:-1]) * units[size[-1]] for size in sizes), default=None)
 
 
 def cpu_model() -> str | None:
-    """Family and model: a virtual machine may call several generations of processors by one name."""
-    said = _first_processor()
-    numbers = [f"{name.split()[-1]} {said[name]}" for name in ("cpu family", "model") if name in said]
+    """Return family and model. A virtual machine may give several generations of processors one name."""
+    processor = _first_processor()
+    numbers = [f"{name.split()[-1]} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     return ", ".join(numbers) or None
 
 
 def _first_processor() -> dict[str, str]:
-    said = (_text(Path("/proc/cpuinfo")) or "").partition("\n\n")[0]
-    lines = (line.partition(":") for line in said.splitlines())
+    text = (_text(Path("/proc/cpuinfo")) or "").partition("\n\n")[0]
+    lines = (line.partition(":") for line in text.splitlines())
     return {name.strip(): value.strip() for name, _, value in lines}
 
 
@@ -134,7 +131,7 @@ def _first_processor() -> dict[str, str]:
 def _cpu_name() -> str | None:
     if name := _first_processor().get("model name"):
         return name
-    from cpuinfo import get_cpu_info  # a second and a subprocess: only where there is no /proc
+    from cpuinfo import get_cpu_info  # takes a second and a subprocess, so only where there is no /proc
 
     name = get_cpu_info().get("brand_raw")
     return str(name) if name else None

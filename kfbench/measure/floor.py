@@ -1,36 +1,43 @@
-"""The metadata floor: a lean batch header, and the entropy of the columns of lengths, times and offsets.
+"""The metadata floor: a lean batch header plus the entropy of the columns of lengths, times and offsets.
 
-Metadata is all but keys, values, header keys and header values. The floor has two parts.
+Metadata is everything except keys, values, header keys and header values. The floor has two parts.
 
-The header of each batch, as lean as we know to make it: 29 bytes (base offset 8, length 4, leader epoch 4, magic 1, CRC
-4, attributes 2, latest timestamp 6), 14 with a producer id, epoch or sequence, the record count as a uvarint, the last
-offset delta as one where offsets have holes, 6 for each time beside the latest (append time, delete horizon, a base or
-maximum that no record has), and a caller's tagged fields.
+1. The header of each batch, as lean as we can make it: 29 bytes (base offset 8, length 4, leader epoch 4, magic 1, CRC
+4, attributes 2, latest timestamp 6). A producer id, epoch or sequence adds 14 bytes. The record count is a uvarint. So
+is the last offset delta, where offsets have holes. Each further time adds 6 bytes: append time, delete horizon, or a
+base or maximum that no record has. Tagged fields of the caller add their own bytes.
 
-The zero-order entropy of each column: the sum of -log2(share of the symbol in its column) over all symbols, with shares
-of the whole sample. One model a column for all batches and no record's neighbours looked at, but for what a symbol is:
+2. The zero-order entropy of each column: the sum of -log2(share of the symbol in its column) over all symbols, with
+shares of the whole sample. There is one model per column for all batches. A model looks at no neighbouring records,
+except through its symbols:
 
-    timestamp_delta       the one of these that takes the fewest bits: ages, latest - timestamp, of all records; deltas
-                          to the batch's base timestamp, as v2 and v3 store them, of all but a first record that is the
-                          base; deltas to the record before, of all but the first of each batch; or, of the records
-                          between the first and the last of a batch, the distance from the line through these two, with
-                          their spread as one symbol a batch. Each gives the timestamps back, given the latest: a base
-                          that the header does not have is the latest less the largest delta, or less 0
-    offset_delta          offsets left out before the record: since the record before, or the base offset
+    timestamp_delta       the cheapest of four:
+                          ages: latest - timestamp, of all records;
+                          deltas to the batch's base timestamp, as in v2 and v3, except for a first record that is the
+                          base;
+                          deltas to the record before, except for the first record of each batch;
+                          distances from the line through a batch's first and last record, of the records between them,
+                          plus the spread of these two as one symbol per batch.
+                          Each gives the timestamps back from the latest. A base that the header does not have is the
+                          latest minus the largest delta, or minus 0.
+    offset_delta          offsets left out since the record before, or since the base offset
     key_length            null is a symbol
-    value_length          likewise
-    header_count          of a record
-    header_key_length     a model for each position in the record
-    header_value_length   likewise
+    value_length          null is a symbol
+    header_count          one symbol per record
+    header_key_length     one model per position in the record
+    header_value_length   one model per position in the record
 
-By Gibbs' inequality no code that gives each symbol of a column a length of its own takes less on these symbols. No
-column of v2 and v3 does: their offset deltas, the only symbols that are others, are no shorter than the holes. What the
-model itself takes is not counted, and the shares are those of the sample: a smaller one has a lower floor, and the
-source it was drawn from a higher one, by about (symbols - 1) / (2 ln 2) bits a column (Miller and Madow 1955) where
-symbols are few beside the records. That correction is left out: with it, this would be an estimate of the source, and
-no limit for the sample. A format that looks further than at one symbol may take less: one that finds better symbols,
-adapts to each batch, codes columns together, or stores headers once that records share. So may one that leaves
-something out, as v0 does with times, or one whose header is leaner than ours, which is a choice and no entropy.
+By Gibbs' inequality no code that gives each symbol of a column its own length takes less on these symbols. No column of
+v2 and v3 does. Their offset deltas are other symbols than the holes, but no shorter.
+
+Two things are not counted. The model itself is free. And shares come from the sample: a smaller sample has a lower
+floor, and its source a higher one, by about (symbols - 1) / (2 ln 2) bits per column (Miller and Madow 1955) where
+symbols are few beside the records. With that correction the floor would be an estimate for the source, and no limit for
+the sample.
+
+A format may take less if it uses more than one symbol: better symbols, a model per batch, columns coded together, or
+headers that records share and that are stored once. It may also leave something out, as v0 does with times, or have a
+leaner header: ours is a choice, not an entropy.
 """
 
 from collections.abc import Mapping
@@ -47,18 +54,18 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, NO_T
 from kfbench.measure.schema import counts_text
 from kfbench.records import Shapes
 
-FLOOR: Final = "floor"  # what stands for a format in its rows
+FLOOR: Final = "floor"  # in the column `format`
 HEADER_BYTES: Final = 29
 PRODUCER_BYTES: Final = 14
 TIME_BYTES: Final = 6
-_NO_DOUBT_BITS: Final = 1e-6  # what sums of logarithms may be off by: whole bytes are the same on every host
+_NO_DOUBT_BITS: Final = 1e-6  # error of the sums of logarithms: whole bytes are the same on every host
 _UVARINT_STEPS: Final = np.array([1 << bits for bits in range(7, 64, 7)], np.uint64)
-_DENSE: Final = 4  # a range of symbols so many times their number is counted, a wider one sorted
+_DENSE: Final = 4  # symbols are counted by array if their range is below this multiple of their number, else sorted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """header_bytes: of all batches; bits: column -> of all records; payload: what it stands beside, in bytes."""
+    """A floor. header_bytes: of all batches. bits: entropy by column. payload: bytes by payload field."""
 
     records: int
     batches: int
@@ -68,7 +75,7 @@ class Floor:
 
     @cached_property
     def field_bytes(self) -> dict[str, int]:
-        """Bytes by column, header and payload; those of a column are rounded down, as befits a limit."""
+        """Bytes by column, header and payload. A column's bytes are rounded down, because the floor is a limit."""
         columns = {name: int((bits + _NO_DOUBT_BITS) // 8) for name, bits in self.bits.items()}
         return {"batch_header": self.header_bytes, **columns, **self.payload}
 
@@ -82,7 +89,7 @@ class Floor:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Of one row (schema.py)."""
+        """The columns of its stored row."""
         return {
             "records": self.records,
             "batches": self.batches,
@@ -94,7 +101,10 @@ class Floor:
 
 
 def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) -> Floor:
-    """Of these records in these batches (bounds int64[batches + 1]). Takes the memory of some ten columns."""
+    """Return the floor of these records in these batches. It needs memory for about ten columns.
+
+    bounds: int64[batches + 1].
+    """
     fields = batch_fields.over(len(bounds) - 1)
     sizes = np.diff(bounds)
     held = sizes > 0
@@ -136,7 +146,7 @@ def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) 
 
 
 def _of_held(values: Int64, held: NDArray[np.bool_], otherwise: Int64 | int = 0) -> Int64:
-    """What batches with records have, and what the others do: int64[batches]."""
+    """Return int64[batches]: `values` of the batches with records, `otherwise` of the empty ones."""
     found = np.broadcast_to(np.asarray(otherwise, np.int64), len(held)).copy()
     found[held] = values
     return found
@@ -149,7 +159,7 @@ def _set_or(given: Int64, derived: Int64) -> Int64:
 def _fields_bytes(
     shapes: Shapes, fields: NDArray[np.void], held: NDArray[np.bool_], first: Int64, latest_ms: Int64
 ) -> Int64:
-    """What the header has beside what is always there, but for its counts; int64[batches], or one for all."""
+    """Return the bytes of optional header fields, without counts: int64[batches], or one for all batches."""
     base_ms, max_ms, horizon_ms = (
         fields[f"{name}_ms"] for name in ("base_timestamp", "max_timestamp", "delete_horizon")
     )
@@ -171,7 +181,7 @@ def _fields_bytes(
 def _last_offset_bytes(
     shapes: Shapes, bounds: Int64, fields: NDArray[np.void], base_offsets: Int64, gaps: Int64
 ) -> Int64:
-    """int64[batches]: none where offsets have no holes."""
+    """Return the bytes of the last offset delta, int64[batches]; 0 where offsets have no holes."""
     sizes, ends = np.diff(bounds), bounds[1:]
     held = sizes > 0
     last_offsets = _set_or(fields["last_offset"], _of_held(shapes.offsets[ends[held] - 1], held, base_offsets))
@@ -186,7 +196,10 @@ def _uvarint_bytes(values: Int64) -> Int64:
 
 
 def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: Int64, sizes: Int64) -> float:
-    """All but timestamps_ms: of each batch that has records. Differences beyond int64 wrap round, and still tell."""
+    """Return the bits of the timestamps. Differences beyond int64 wrap around, and can still be undone.
+
+    timestamps_ms: int64[records]. The other arrays have one item per batch with records.
+    """
     by_age = _bits(np.repeat(latest_ms, sizes) - timestamps_ms)
     number = np.arange(len(timestamps_ms)) - np.repeat(first, sizes)
     to_base = timestamps_ms - np.repeat(base_ms, sizes)
@@ -202,7 +215,7 @@ def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: In
 
 
 def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
-    """The entropy of both together less that of the positions, which the header counts tell."""
+    """Return the joint entropy minus that of the positions, which follow from the header counts."""
     if not len(lengths):
         return 0.0
     both = positions * (int(lengths.max()) + 2) + (lengths + np.int64(1))
@@ -210,13 +223,13 @@ def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
 
 
 def _bits(symbols: NDArray[Any]) -> float:
-    """Zero-order entropy of these symbols, times their number."""
+    """Return the zero-order entropy of these symbols, times their number."""
     counts = _counts(symbols)
     return float(np.sum(counts * np.log2(len(symbols) / counts)))
 
 
 def _counts(symbols: NDArray[Any]) -> Int64:
-    """How often each symbol is there, in their order."""
+    """Count each symbol, in the order of the symbols."""
     if not len(symbols):
         return np.zeros(0, np.int64)
     least = symbols.min()

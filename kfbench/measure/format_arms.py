@@ -17,11 +17,10 @@ ROOM_PER_ITEM: Final = 128
 
 
 def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operation, source: EncodeInput) -> list[Arm]:
-    """Return an arm for each of the formats; one format may be there twice.
+    """Return an arm for each format; one format may appear twice. logs: the verified bytes in each format.
 
-    logs: the bytes that each format makes of the source, verified by the caller.
-    All arms work in one buffer. Where each has its own, the buffer's place in the caches stays the same in every
-    round, and an A/A arm reads a few percent off.
+    All arms share one buffer. With a buffer each, its place in the caches would be the same in every round, and an A/A
+    arm would be a few percent off.
     """
     buffer = np.empty(output_room(logs, source.records, source.bounds), np.uint8)
     make_arm = _MAKE_ARM[operation]

@@ -1,4 +1,4 @@
-"""The host lock: one process at a time measures CPU time on a host, whichever sweep, session or executor it is of.
+"""The host lock: one process at a time measures CPU time on a host, in any sweep, session or executor.
 
 A sweep waits for the lock, shows who holds it, and gives up after 30 minutes.
 """
@@ -73,8 +73,8 @@ def _holder(lock: int) -> str:
         lines = _LOCKS.read_text().splitlines()
     except OSError:
         lines = []
-    # 1: FLOCK ADVISORY WRITE pid major:minor:inode start end; the line of a waiter has an arrow, the pid of a process
-    # of another container is 0.
+    # A line: `1: FLOCK ADVISORY WRITE pid major:minor:inode start end`. A waiter's line has an arrow. The pid of a
+    # process in another container is 0.
     locks = (line.split() for line in lines)
     pid = next((words[4] for words in locks if words[1] == "FLOCK" and words[5].endswith(inode)), "0")
     return f"process {pid}" if pid != "0" else "another process"

@@ -1,8 +1,7 @@
 """Noise: what other processes did on the host during a measurement, and whether a run's CPU times can be trusted.
 
-`host_counters` and `counted_since` tell how much CPU others took while a cell was timed, `yardstick_ns` how fast the
-host was just before. `checks` holds these, and the samples themselves, against limits. A run that misses a limit is
-noisy.
+`host_counters` and `counted_since` measure the CPU time of others while a cell is timed. `yardstick_ns` measures the
+host's speed just before. `checks` compares these and the samples with limits. A run that misses a limit is noisy.
 """
 
 import hashlib
@@ -56,7 +55,7 @@ def host_counters() -> HostCounters:
 
 
 def counted_since(before: HostCounters) -> dict[str, int | None]:
-    """Return the columns of the result table. others_cpu_ns may be one tick below zero: its sums are right."""
+    """Return the counted columns of the result table. others_cpu_ns may be one tick (10 ms) below zero."""
     now = host_counters()
     own_ns = now.own_cpu_ns - before.own_cpu_ns
     stolen = None if now.stolen_ns is None or before.stolen_ns is None else now.stolen_ns - before.stolen_ns
@@ -79,7 +78,7 @@ def yardstick_ns() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check of a run's noise.
+    """A check of a run's noise.
 
     Args:
         seen: the value that was measured.

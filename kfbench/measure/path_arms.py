@@ -1,7 +1,7 @@
-"""Broker paths, timed: one path on the log of every format, interleaved, with the bytes it read, wrote and lost.
+"""Timed broker paths: one path on the log of every format, interleaved, with the bytes that it read, wrote and lost.
 
-The result of a path is verified before it is timed, and compared with that once more afterwards. Counters are the
-path's own (`Work`). Memory is measured by tracemalloc in one call that is not timed.
+The result of a path is verified before it is timed, and compared with a later result afterwards. The path counts its
+own work (`Work`). tracemalloc measures memory in one call that is not timed.
 """
 
 import tracemalloc
@@ -14,7 +14,7 @@ import numpy as np
 from kfbench.arrays import Bytes, read_only
 from kfbench.broker import Work
 from kfbench.formats import BASE_FORMAT, Entries, Format
-from kfbench.measure.cpu import Arm, Samples, measure, warm_up
+from kfbench.measure.cpu import ONE_CALL, Arm, Samples, measure, warm_up
 from kfbench.measure.encode_input import EncodeInput
 from kfbench.measure.path_tasks import PathInput, Result, Task
 from kfbench.measure.paths import PATHS, Path
@@ -27,7 +27,7 @@ BYTE_COUNTERS: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "re
 
 @dataclass(kw_only=True)
 class PathArm:
-    """One arm: columns of the result table, and its times, or the error that left it without."""
+    """An arm: its columns of the result table, and its times or its error."""
 
     format: str
     arm: str = "measure"
@@ -49,48 +49,49 @@ def measure_path(
     """Measure a path on the records in each format, and its base once more (A/A). A format that fails is left out."""
     path = PATHS[name]
     source = replace(source, records=path.records(source.records, source.bounds, seed))
-    found, logs = [PathArm(format=fmt.name) for fmt in formats], {}
-    for each, fmt in zip(found, formats, strict=True):
+    arms_of_path, logs = [PathArm(format=fmt.name) for fmt in formats], {}
+    for path_arm, fmt in zip(arms_of_path, formats, strict=True):
         try:
             log = source.encode(fmt)
             verify_records(fmt, source.records, source.bounds, source.batch_fields, log)
             logs[fmt.name] = log
         except Exception as error:
-            each.error = error
-    # One buffer for all, as in cpu.prepare: where each arm has its own, an A/A reads a few percent off.
+            path_arm.error = error
+    # All arms share one buffer, as in format_arms.prepare: with one each, an A/A arm would be a few percent off.
     buffer = np.empty(max((len(log.data) for log in logs.values()), default=0), np.uint8)
     arms: dict[str, Arm] = {}
-    for each, fmt in zip(found, formats, strict=True):
+    for path_arm, fmt in zip(arms_of_path, formats, strict=True):
         if fmt.name not in logs:
             continue
         log = logs[fmt.name]
         given = PathInput(fmt=fmt, to=to, log=replace(log, data=buffer[: len(log.data)]), source=source)
         try:
-            arms[fmt.name], each.columns = _prepare(path, given, log.data)
+            arms[fmt.name], path_arm.columns = _prepare(path, given, log.data)
         except Exception as error:
-            each.error = error
-    timed = [each for each in found if each.format in arms]
+            path_arm.error = error
+    timed = [path_arm for path_arm in arms_of_path if path_arm.format in arms]
     if timed:
-        base = next((each for each in timed if each.format == BASE_FORMAT), timed[0])
-        again = replace(base, arm="aa")
-        _time([*timed, again], arms, timed.index(base), rounds, 1 if path.changes_input else sample_ns, seed)
-        found = [*found, again]
-    return found
+        base = next((path_arm for path_arm in timed if path_arm.format == BASE_FORMAT), timed[0])
+        second_base = replace(base, arm="aa")
+        sample_ns = ONE_CALL if path.changes_input else sample_ns
+        _time([*timed, second_base], arms, timed.index(base), rounds, sample_ns, seed)
+        arms_of_path.append(second_base)
+    return arms_of_path
 
 
 def _time(timed: Sequence[PathArm], arms: Mapping[str, Arm], base: int, rounds: int, sample_ns: int, seed: int) -> None:
-    samples = measure([arms[each.format] for each in timed], base, rounds, sample_ns, seed)
-    for each, times in zip(timed, samples, strict=True):
+    samples = measure([arms[path_arm.format] for path_arm in timed], base, rounds, sample_ns, seed)
+    for path_arm, times in zip(timed, samples, strict=True):
         try:
-            arms[each.format].verify()
+            arms[path_arm.format].verify()
         except Exception as error:
-            each.error = error
+            path_arm.error = error
         else:
-            each.samples = times
+            path_arm.samples = times
 
 
 def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
-    """Return the arm, warm, and the columns that one call fills. Raises Unverified."""
+    """Return the warm arm, and the columns that one call fills. Raises Unverified."""
     task = path.task(given)
     view = given.log.data
 
@@ -124,7 +125,7 @@ def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str
 
 
 def _work_columns(work: Work, source: Bytes) -> dict[str, Any]:
-    if not work.batches:  # the path looked at none, so it counted none of those that it handed on
+    if not work.batches:  # the path passed all batches on without looking, so it counted none
         work = replace(work, untouched=len(Entries.of(read_only(source)).magics))
     return (
         {"batches": work.batches, "losses": counts_text(work.losses)}
@@ -148,5 +149,5 @@ def _extra_bytes(call: Callable[[], Result], source: Bytes) -> int:
     finally:
         tracemalloc.stop()
     arrays = [value for value in vars(result).values() if isinstance(value, np.ndarray)]
-    made = sum(array.nbytes for array in arrays if not np.may_share_memory(array, source))
-    return max(peak - made, 0)
+    result_bytes = sum(array.nbytes for array in arrays if not np.may_share_memory(array, source))
+    return max(peak - result_bytes, 0)

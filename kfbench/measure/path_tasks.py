@@ -1,6 +1,6 @@
 """The work of each broker path on one log, and the check of its result.
 
-A check raises Unverified unless the path gave exactly the records, offsets and times that it has to give.
+A check raises Unverified unless the path gave exactly the right records, offsets and times.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from kfbench.measure.verify import Unverified, carried, verify_log
 from kfbench.records import Records
 
 BASE_OFFSET: Final = 1_000_000  # of appended records
-APPEND_DELAY_MS: Final = 100  # the broker's clock after the newest record: more than a one-byte delta holds
+APPEND_DELAY_MS: Final = 100  # from the newest record to the broker's clock: more than a one-byte delta holds
 PARTITIONS: Final = 4  # of a mirror's target, where it has to look for keys
 SEGMENTS: Final = 4  # of a log that expires
 MERGE_BYTES: Final = 16_384  # keys and values of a merged batch: batch.size by default
@@ -73,7 +73,7 @@ class PathInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One path on one log. check: raises Unverified for a wrong result of call; data: the bytes of a result, if any."""
+    """A path on a log. check: raises Unverified for a wrong result of `call`; data: the bytes of a result, if any."""
 
     call: Callable[[], Result]
     check: Callable[[Any], None]
@@ -183,7 +183,9 @@ def seek_offset_task(given: PathInput) -> Task:
     def check(found: Found) -> None:
         there = _batch_at(given, found).offsets
         if not np.any(there == target):
-            raise Unverified(f"{given.fmt.name}: offset {target} is not in the batch that was found, {there} are")
+            raise Unverified(
+                f"{given.fmt.name}: offset {target} is not in the batch that was found; its offsets are {there}"
+            )
 
     return Task(call=lambda: _existing(seek_offset(given.log, target, fmt=given.fmt)), check=check, data=_no_data)
 
@@ -241,16 +243,16 @@ def expire_task(given: PathInput, by: By) -> Task:
         given.verify_output(data, records.part(first, len(records)))
         if result.deleted_segments != old_segments or not first_kept <= first <= first_young:
             raise Unverified(
-                f"{name}: {old_segments} segments were to go, {result.deleted_segments} did; it begins with record "
-                f"{first}, its first young one is {first_young}"
+                f"{name}: {result.deleted_segments} segments were deleted, not {old_segments}; the log begins with "
+                f"record {first}, and its first young record is {first_young}"
             )
         if by == "segment" and first != first_kept:
-            raise Unverified(f"{name}: a part of a segment went")
+            raise Unverified(f"{name}: a part of a segment was deleted")
         if by == "head" and old_segments < SEGMENTS:
             batch = int(np.searchsorted(bounds, first_young, side="right")) - 1
             head_bytes = int(log.positions[batch] - log.positions[batches[old_segments]])
             # The index has an entry for each INTERVAL_BYTES, at the end of the batch that reaches across.
             if head_bytes - result.head_bytes > INTERVAL_BYTES + int(np.diff(log.positions).max()):
-                raise Unverified(f"{name}: {head_bytes} bytes are old at the head, {result.head_bytes} of them went")
+                raise Unverified(f"{name}: {head_bytes} bytes at the head are old, {result.head_bytes} were deleted")
 
     return Task(call=lambda: expire(segments, before_ms, by, fmt=given.fmt), check=check, data=data_left)

@@ -44,7 +44,7 @@ def _reused_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa
 
 
 def _ascending_times(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
-    """Begin each batch a second after the end of the one before: enriched has no finer time."""
+    """Begin each batch a second after the one before ends: enriched stores whole seconds."""
     times_ms = records.timestamps_ms
     if not len(times_ms):
         return records
@@ -77,17 +77,17 @@ def _no_timestamps(fmt: Format, shapes: Shapes) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """One broker path.
+    """A broker path.
 
     Args:
         title: the path as the report names it.
         section: the section of the report that shows it.
         task: makes the work on one log, and the check of its result.
-        records: makes the records that are encoded from those of the workload and its batches, with a seed.
-        missing: says why a format with such records has no such path; None where it has.
+        records: makes the records to encode from the workload's records, their batch bounds and a seed.
+        missing: returns why a format with such records lacks the path; None if it has the path.
         converts: the path writes another format.
-        changes_input: a second call finds other bytes than the first, so each sample is one call.
-        is_per_call: figures are per call and not per record, because a call looks one thing up or hands bytes on.
+        changes_input: a call changes its input, so each sample is one call.
+        is_per_call: figures are per call and not per record, because a call finds one record or passes bytes on.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Prefix reading: offsets and times of a compressed batch whose headers come first, against decompressing all of it.
 
-The batch's CRC covers the compressed bytes and is checked either way. What a reader of the prefix gives up is LOST.
+The batch's CRC covers the compressed bytes and is checked in both cases. LOST lists the checks that a reader of the
+prefix gives up.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,27 +16,30 @@ from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.verify import Unverified, verify_metadata
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
-# Each operation on the prefix, and the one on the whole that it stands against, in the same rounds: the codec alone,
-# and the format's reader, CRC included.
+# Each operation on the prefix, with its counterpart on the whole payload: the codec alone, and the format's reader with
+# its CRC check.
 WHOLE: Final = {"decompress-prefix": "decompress", "decode-metadata": "decode"}
-AA: Final = "decompress"  # is timed twice
+AA: Final = "decompress"  # timed twice
 ARMS: Final = 5
 
 LOST: Final[Mapping[str, str]] = {
-    "undecodable payload": "compressed bytes behind the prefix that the codec refuses, or that are missing",
-    "codec checksum": "the codec's own checksum, where its stream has one: it stands at the end",
-    "payload size": "keys, values and headers that are shorter or longer together than their lengths say",
-    "size limit": "a payload that decompresses past the limit; it is not decompressed, so it does no harm either",
+    "undecodable payload": "compressed bytes after the prefix that the codec refuses, or that are missing",
+    "codec checksum": "the codec's own checksum, where its stream has one: it is at the end",
+    "payload size": "keys, values and headers whose total size differs from their lengths",
+    "size limit": "a payload that decompresses past the limit; it is not decompressed, so it does no harm",
     "control records": "control records that no reader may act on: their key and value are payload",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One operation on all batches of a log. Byte counts are of what the codec covers, over all batches.
+    """A timed operation on all batches of a log. Byte counts are sums over all batches, without batch headers.
 
-    plain_bytes: made, in blocks where the codec has them, from compressed_bytes. metadata_bytes: what offsets and
-    times need of them. arm: measure, or aa.
+    Args:
+        arm: measure, or aa.
+        compressed_bytes: the bytes that were read.
+        plain_bytes: the bytes that were decompressed from them, in whole blocks where the codec has blocks.
+        metadata_bytes: the plain bytes that offsets, times and lengths need.
     """
 
     operation: str
@@ -53,7 +57,7 @@ def has_prefix(fmt: Format) -> bool:
 def measure_prefixes(
     fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int, seed: int
 ) -> list[Measured]:
-    """Raises Unverified where the prefix says something else than the whole."""
+    """Verify and time the reading of prefixes. Raises Unverified where a prefix differs from the whole."""
     codec = CODECS[codec_name]
     payloads = fmt.compressed_bodies(log)
     wanted = [_wanted_bytes(codec, payload) for payload in payloads]
@@ -105,7 +109,7 @@ def _wanted_bytes(codec: Codec, payload: memoryview) -> int:
 
 
 def _read(stream: Stream, size: int) -> bytes:
-    """As a reader has to: it learns from the first bytes how many it wants."""
+    """Read so many bytes as a reader does: the first bytes tell how many are needed."""
     head = stream.read(MOST_BYTES)
     return head[:size] + stream.read(size - len(head))
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-# A reader refuses a run of another version, and one that lacks a column: it is older than this list.
+# A reader refuses a run of another version, and an older one that lacks a column.
 SCHEMA_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column of the result table. unit: empty where it has none; is_axis: it holds an axis of the workload."""
+    """A column of the result table. unit: empty if it has none; is_axis: it holds an axis of the workload."""
 
     name: str
     type: pa.DataType
@@ -49,7 +49,7 @@ def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRow:
-    """One stored row. A null is None; so is a column that was not read."""
+    """A stored row. None: a null, or a column that was not read."""
 
     kind: str = _key(_TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model or floor")
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
@@ -212,11 +212,11 @@ Row = dict[str, Any]  # some columns of a row that is being made; `table` checks
 
 def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Return rows as a table of SCHEMA. Raises KeyError for an unknown column."""
-    made = list(rows)
-    for row in made:
+    rows = list(rows)
+    for row in rows:
         if unknown := row.keys() - set(SCHEMA.names):
             raise KeyError(f"no column {', '.join(sorted(unknown))}")
-    return pa.Table.from_pylist(made, schema=SCHEMA)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 def stored_rows(rows: pa.Table) -> list[StoredRow]:

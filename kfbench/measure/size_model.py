@@ -1,8 +1,7 @@
-"""The size model: what formats make of records of which nothing is there but their shapes.
+"""The size model: sizes in each format, computed from the shapes of records without their payload.
 
-Sizes without a codec follow from lengths, times and offsets (law 1 of `formats._format`), so that a thousand million
-records need no byte of payload. They come block by block; what is kept of a block are sums, which add up over blocks,
-cells and hosts.
+Sizes without a codec follow from lengths, times and offsets (law 1 of `formats.base.format`). So 1,000,000,000 records
+need no byte of payload. They come block by block. Only sums are kept, which add up over blocks, cells and hosts.
 """
 
 import resource
@@ -22,7 +21,7 @@ from kfbench.records import Records, Shapes
 
 @dataclass(kw_only=True)
 class Modelled:
-    """What one format makes of all blocks that it was given. cpu_ns, wall_ns: of `size` alone."""
+    """The size of all blocks in one format so far. cpu_ns, wall_ns: time of `size` only."""
 
     fmt: Format
     batches: int = 0
@@ -44,7 +43,7 @@ class Modelled:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Of one row (schema.py)."""
+        """The columns of its stored row."""
         return {
             "batches": self.batches,
             "size_bytes": self.size_bytes,
@@ -58,12 +57,12 @@ class Modelled:
 
 
 def verify_model(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> None:
-    """The sizes of these records are those of the bytes that the format writes, and reads again. Raises Unverified."""
+    """Raise Unverified unless the computed sizes equal the encoded bytes, which decode to the same records."""
     log = fmt.encode(records, bounds, batch_fields=batch_fields, lossy=True)
     verify_records(fmt, records, bounds, batch_fields, log)
     verify_size(fmt, records, bounds, batch_fields, log)
 
 
 def resident_bytes() -> int:
-    """The most memory that this process has held so far (getrusage(2): KiB, and bytes on macOS)."""
+    """Return the peak memory of this process so far (getrusage(2): KiB, and bytes on macOS)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,4 +1,4 @@
-"""Output is verified before it is counted or timed; what fails becomes an error row, never a number."""
+"""Verification of output before it is counted or timed. A failure becomes an error row, never a number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class Unverified(KfbenchError):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """One check of one thing. subject: the vector or cell; problem: where it fails and what differs, empty if sound."""
+    """The outcome of a check. subject: the vector or cell; problem: place and difference, empty if it passes."""
 
     check: str
     format: str
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
-    """size == len(encode) for every batch of an uncompressed log. Raises Unverified."""
+    """Raise Unverified unless size == len(encode) for every batch of an uncompressed log."""
     sizes, written = fmt.size(records, bounds, batch_fields), np.diff(log.positions)
     if (batch := _first(sizes != written)) is not None:
         raise Unverified(
@@ -47,8 +47,7 @@ def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: Batc
 
 
 def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, log: EncodedLog) -> None:
-    """breakdown adds up to the bytes of an uncompressed log, and its keys and values to the payload's. Raises
-    Unverified."""
+    """Raise Unverified unless `parts` add up to the uncompressed log, and its keys and values to the payload."""
     if (total := sum(parts.values())) != log.positions[-1]:
         raise Unverified(f"{fmt.name}: breakdown adds up to {total} bytes, encode wrote {log.positions[-1]}")
     if negative := [name for name, part in parts.items() if part < 0]:
@@ -59,7 +58,7 @@ def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, lo
 
 
 def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shapes: Shapes) -> None:
-    """Raises Unverified unless offsets, times and lengths by themselves are those of the decoded records."""
+    """Raise Unverified unless the metadata reader's offsets, times and lengths equal those of the decoded records."""
     lengths = () if isinstance(metadata, DecodedTimes) else ("key_lengths", "value_lengths")
     for name in ("offsets", "timestamps_ms", *lengths):
         if not np.array_equal(getattr(metadata, name), getattr(shapes, name)):
@@ -67,9 +66,9 @@ def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shape
 
 
 def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
-    """decode(encode(x)) == x, but for what the format cannot carry; a second witness computes the same checksums.
+    """Raise Unverified unless decode(encode(x)) == x, except for what the format cannot carry.
 
-    Raises Unverified.
+    A second witness must compute the same checksums.
     """
     if wrong := wrong_checksum(log.data, fmt):
         raise Unverified(f"{fmt.name}: {wrong}")
@@ -84,9 +83,9 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
         _verify_column(fmt, name, one, other)
     if expected != found:
         raise Unverified(f"{fmt.name}: payload differs after encode and decode{_payload_difference(expected, found)}")
-    if fmt.magic >= 2:  # since v2 a record keeps its producer's timestamp beside the append time
+    if fmt.magic >= 2:  # v2 and later keep the producer's timestamp beside the append time
         _verify_column(fmt, "create_timestamps_ms", records.timestamps_ms, back.create_timestamps_ms)
-    if len(back) == len(bounds) - 1:  # plain messages of v0 and v1 know no batches
+    if len(back) == len(bounds) - 1:  # plain messages of v0 and v1 have no batches
         rows = batch_fields.over(len(bounds) - 1)
         for name in sorted(batch_fields.set_fields & fmt.capabilities.batch_fields & _READ_AS_WRITTEN):
             if (batch := _first(rows[name] != back.batch_rows[name])) is not None:
@@ -97,9 +96,9 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
 
 
 def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
-    """The bytes are a whole log of exactly these records, offsets included; a second witness computes its checksums.
+    """Raise Unverified unless the bytes are a whole log of exactly these records, offsets included.
 
-    Raises Unverified, which `what` opens.
+    A second witness must compute the same checksums. what: the beginning of the message.
     """
     if wrong := wrong_checksum(data, fmt):
         raise Unverified(f"{what}: {wrong}")
@@ -107,13 +106,12 @@ def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
     found = log.records
     if log.trailing_bytes or len(found) != len(expected):
         raise Unverified(
-            f"{what}: {len(expected)} records were to come out, {len(found)} did, and {log.trailing_bytes} bytes of a "
-            "batch"
+            f"{what}: {len(found)} records came out, not {len(expected)}, and {log.trailing_bytes} bytes of a batch"
         )
     for name in ("offsets", "timestamps_ms"):
         one, other = getattr(expected.shapes, name), getattr(found.shapes, name)
         if (at := _first(one != other)) is not None:
-            raise Unverified(f"{what}: {name}: record {at} was to have {one[at]}, has {other[at]}")
+            raise Unverified(f"{what}: {name}: record {at} has {other[at]}, not {one[at]}")
     if found != expected:
         raise Unverified(f"{what}: keys, values or headers differ{_payload_difference(expected, found)}")
 
@@ -151,7 +149,7 @@ def _payload_difference(expected: Records, found: Records) -> str:
 
 
 def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> Records:
-    """The records as a reader gets them from this format: what it cannot carry is gone."""
+    """Return the records as a reader of this format gets them, without what it cannot carry."""
     can = fmt.capabilities
     timestamps_ms = records.timestamps_ms
     if not can.timestamps:

@@ -21,7 +21,7 @@ SAME: Final = {
     "filter": "the filter",
     "cell_budget_s": "the time budget of a cell",
     "kfbench": "kfbench",
-    "code": "the code of kfbench",  # not its revision: a page of documentation changes that one, too
+    "code": "the code of kfbench",  # not its revision, which a change of documentation changes, too
     "libraries": "the libraries",
     "codecs": "the codecs' libraries",
 }

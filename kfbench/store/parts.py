@@ -33,7 +33,7 @@ def read_parts(parts: Sequence[Path]) -> pa.Table:
 
 
 def sound_rows(run: Path) -> pa.Table:
-    """Return the rows of an unfinished run that `resume_run` would find. Nothing is touched."""
+    """Return the rows of an unfinished run that `resume_run` would keep. Nothing is changed."""
     return sound_parts(run).rows
 
 
@@ -59,11 +59,11 @@ def set_damaged_aside(run: Path) -> SoundParts:
 
 
 def _read(part: Path) -> pa.Table:
-    """Read one part. Raises RunError for other columns than ours, and for values that are not as they were written."""
+    """Read one part. Raises RunError for columns other than ours and for damaged values."""
     try:
         _check_columns(part, pq.read_schema(part))
         return pq.read_table(part, schema=SCHEMA, page_checksum_verification=True)
-    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a name that is no text any more
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: a damaged name
         raise RunError(f"{part}: cannot be read: {' '.join(str(error).split())}") from None
 
 

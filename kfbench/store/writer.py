@@ -20,7 +20,7 @@ from kfbench.store.manifest import COMPLETE, MANIFEST, RUNNING, check_resumable,
 from kfbench.store.parts import MEASUREMENTS, PART, PASSING, set_damaged_aside
 from kfbench.store.run import Run
 
-LOCK: Final = "lock"  # held by the process that writes the run; the kernel frees it when that process dies
+LOCK: Final = "lock"  # the process that writes the run holds it; the kernel frees it when that process dies
 
 
 class RunWriter:
@@ -106,7 +106,7 @@ class RunWriter:
 
     @contextmanager
     def _writing(self, path: Path) -> Iterator[Path]:
-        """Give a file beside the wanted one, and then put it in its place."""
+        """Give a file beside the wanted one, and then rename it."""
         beside = path.with_suffix(".tmp")
         try:
             yield beside
@@ -119,9 +119,9 @@ class RunWriter:
 
 
 def check_place(out: Path) -> None:
-    """Raise RunError where it is plain that no run can be written under `out`. Nothing is touched.
+    """Raise RunError where no run can be written under `out`. Nothing is changed.
 
-    `create_run` finds the other obstacles, when everything else is there.
+    This early check is incomplete: `create_run` may still fail.
     """
     place = runs = out / "runs"
     while not place.exists() and place != place.parent:
@@ -173,7 +173,7 @@ def resume_run(path: str | Path, facts: Mapping[str, Any], again: Mapping[str, A
         raise RunError(f"{path / LOCK}: cannot be opened: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        manifest = check_resumable(path, facts)  # it may have been completed since
+        manifest = check_resumable(path, facts)  # another process may have completed it
         rows, damaged = set_damaged_aside(path)
         manifest["resumed"] = [*manifest.get("resumed", []), {"at": _now(), **again}]
         _write_manifest(path, manifest)

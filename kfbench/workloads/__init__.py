@@ -1,4 +1,4 @@
-"""Workloads by name. Each module in this folder is a family of them and defines `WORKLOADS`; folders have the parts."""
+"""Workloads by name. Each module in this folder is a family and defines `WORKLOADS`; the folders have its parts."""
 
 from collections.abc import Mapping
 from importlib import import_module

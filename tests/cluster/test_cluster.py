@@ -121,7 +121,7 @@ def test_times_are_of_one_host_which_may_lose_its_executor(cluster: Cluster) -> 
             running.stay_on(asked)
             wait_for("one executor", lambda: len(executors(cluster)) == 1, 60)
             assert {running.run(call, asked) for call in calls[:4]} == {asked}
-        running._ask_for(2)  # as Spark does on its own: the other host's executor comes in the place of a lost one
+        running._request(2)  # as Spark does on its own: the other host's executor comes in the place of a lost one
         wait_for("two executors", lambda: running.slots() == 2, 60)
         before = {each.pid for each in executors(cluster)}
         kill_executors(cluster)
@@ -194,7 +194,7 @@ def test_an_executor_of_other_code_measures_nothing_whenever_it_comes(cluster: C
             file.write("# another line\n")
         kill_executors(cluster)
         for asks in (lambda: running.run((where, 0)), running.prepare):
-            with pytest.raises(SweepFailed, match=r"host-\w+ would not measure the same: its kfbench is of") as caught:
+            with pytest.raises(SweepFailed, match=r"host-\w+ would not measure the same: its kfbench has") as caught:
                 asks()
             assert "kfbench pack" in str(caught.value) and "\n" not in str(caught.value)
 

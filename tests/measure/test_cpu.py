@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap
+from scipy.stats import binom, bootstrap
 
 from kfbench.arrays import Bytes
 from kfbench.formats import FORMATS, Format
@@ -248,6 +248,14 @@ def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
         for end, scipys in zip(ends, found, strict=True):
             at = int(np.searchsorted(ratios, end))
             assert ratios[max(at - 1, 0)] <= scipys <= ratios[min(at + 1, rounds - 1)]
+
+
+@pytest.mark.parametrize(("rounds", "low", "high", "percent"), [(9, 2, 8, 96.1), (19, 6, 14, 93.6), (67, 26, 42, 95.0)])
+def test_the_ends_are_the_ranks_of_the_methodology(rounds: int, low: int, high: int, percent: float) -> None:
+    """docs/methodology.md names these ranks and the chance that the true median lies between them (binomial)."""
+    assert paired_ratio(np.arange(1, rounds + 1), np.ones(rounds)) == ((rounds + 1) // 2, low, high)
+    held = binom.cdf(high - 1, rounds, 0.5) - binom.cdf(low - 1, rounds, 0.5)
+    assert round(100 * float(held), 1) == percent
 
 
 def test_an_even_number_of_rounds_is_resampled_as_scipy_does() -> None:

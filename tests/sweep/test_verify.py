@@ -106,7 +106,7 @@ def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -
     sizes = {batch: batch * -(-RECORDS_A_CELL // batch) for batch in (1, 300, 2000)}  # whole batches
     assert found.records == 2 * sum(sizes.values()) + 3 * sizes[300]
     assert any(cell.records > 2000 for cell in profile.cells)
-    assert f"at most {RECORDS_A_CELL:,} a cell" in list(found.tallies)[1]
+    assert f"at most {RECORDS_A_CELL:,} per cell" in list(found.tallies)[1]
     assert found.to_dict()["profile"]["most_records_a_cell"] == RECORDS_A_CELL
 
 

@@ -35,7 +35,7 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("script", "kind", "said"),
     [
-        ("exit 1", jvm.ToolError, "mvn says nothing and ends with status 1"),
+        ("exit 1", jvm.ToolError, "mvn ends with status 1 and prints nothing"),
         ("echo; echo The POM is no POM; echo more; exit 1", jvm.ToolError, "The POM is no POM"),
         ("echo Could not transfer artifact; exit 1", jvm.UnreachableError, "Could not transfer artifact"),
         (None, jvm.ToolError, "mvn: not on PATH"),

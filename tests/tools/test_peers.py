@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from kfbench.formats import FORMATS as OURS
+from kfbench.measure.cpu import CallTimes
 from kfbench.measure.host_lock import HostLockHeld, host_lock
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers import __main__ as command
 from tools.peers import aiokafka, discover, kafka_python, kfbench, limit
-from tools.peers.base.arm import Absent, Arm, Differs, Peer, Task, Times, logs
+from tools.peers.base.arm import Absent, Arm, Differs, Peer, Task, logs
 from tools.peers.base.host_lock import holding_host
 from tools.peers.base.measuring import NO_FASTER, cells, measured, task, warm_up
 from tools.peers.base.python_client import PythonClient, starting, without_epochs
@@ -174,7 +175,7 @@ def test_who_waits_for_a_turn_says_for_whom_and_not_for_ever() -> None:
 
 def test_warm_up_ends_when_nothing_gets_faster_or_time_is_up() -> None:
     times = iter([1000, 500, 495, *[490] * 10 * NO_FASTER])
-    arm = Arm(peer="p", format="v2", operation="encode", sample=lambda _: Times(next(times), 0))
+    arm = Arm(peer="p", format="v2", operation="encode", sample=lambda _: CallTimes(next(times), 0))
     assert warm_up([arm], 0.0, 60.0) == 2 + NO_FASTER
     assert warm_up([arm], 0.0, 0.0) == 0
 

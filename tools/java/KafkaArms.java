@@ -22,20 +22,23 @@ import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 /**
- * Kafka's own writer and reader, a sample at a time, so that another process can interleave them with its own arms. The
- * thread's own CPU time is counted: neither the compiler's nor the collector's.
+ * Time Kafka's own writer and reader, one sample per request, so that another process can interleave them with its own
+ * arms. Only the thread's own CPU time counts, without the compiler's and the collector's.
  *
- * First it says what it is: two strings, the JVM with its options and collectors, and Kafka's version. Then it answers
- * requests, big-endian, to the end of its input. R, records, records a batch, and for each record long offset, long
- * timestamp, key and value, each with its length before it, -1: null: for each magic the log, the records that are read of
- * it in the same form, each of the two with its length before it, and the long that the timed read makes of them. S,
- * operation (0 write, 1 read), magic, int calls: long CPU ns, long wall ns.
+ * The output begins with two strings: the JVM with its options and collectors, and Kafka's version. Then each request of the
+ * input gets an answer, to the end of the input. All numbers are big-endian; an int length comes before each key, value and
+ * log, and a length of -1 means null.
+ *
+ * Request R: int records, int records per batch, then for each record long offset, long timestamp, key and value. Answer, for
+ * each magic: the log, the records read from it in the same form, and a long, the result of the timed read.
+ *
+ * Request S: operation (0 write, 1 read), magic, int calls. Answer: long CPU ns, long wall ns.
  */
 final class KafkaArms {
     private static final byte[] MAGICS = {0, 1, 2};
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    private static long sink; // what was read goes somewhere, so that reading cannot be left out
+    private static long sink; // keeps the compiler from removing the read
 
     private record Entry(long offset, long timestamp, byte[] key, byte[] value) { }
 
@@ -67,7 +70,7 @@ final class KafkaArms {
             return ByteBuffer.wrap(log);
         }
 
-        /** As a producer writes: a builder a batch, keys and values as arrays, all magics into one buffer. */
+        /** Write as a producer does: one builder per batch, keys and values as arrays, all magics into one buffer. */
         void write(byte magic) {
             buffer.clear();
             ByteBufferOutputStream stream = new ByteBufferOutputStream(buffer);
@@ -86,7 +89,7 @@ final class KafkaArms {
             if (stream.buffer() != buffer) throw new IllegalStateException("the buffer was too small");
         }
 
-        /** As a consumer reads: the checksum, then every record's offset, time and lengths; their sum. */
+        /** Read as a consumer does: the checksum, then every record's offset, time and lengths. Return their sum. */
         long read(byte magic) {
             long sum = 0;
             for (RecordBatch batch : batches(magic)) {
@@ -96,7 +99,7 @@ final class KafkaArms {
             return sum;
         }
 
-        /** The records of a log, in the form that a request has them. */
+        /** Return the records of a log in the form of a request. */
         byte[] records(byte magic) throws IOException {
             ByteArrayOutputStream found = new ByteArrayOutputStream();
             DataOutputStream out = new DataOutputStream(found);

@@ -1,7 +1,7 @@
-"""Other implementations of Kafka's formats beside ours, on the same records in the same rounds: `make peers`.
+"""Other implementations of Kafka's formats, timed beside ours on the same records in the same rounds: `make peers`.
 
-Each module in this folder is a peer. It defines `start`, a context manager that gives a `base.arm.Peer` and raises
-`Absent` where this machine lacks it. A new file is found by itself.
+Each module in this folder is a peer. It defines `start`, a context manager that yields a `base.arm.Peer`, and raises
+`Absent` where this machine lacks the peer. New files are found automatically.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from kfbench.report.topics.peers import LIMIT, OURS
 from tools.peers.base.arm import Start
 
-FIRST = (OURS, LIMIT)  # the first columns of tables
+FIRST = (OURS, LIMIT)  # these columns of a table come first
 
 
 def discover() -> Mapping[str, Start]:

@@ -1,8 +1,8 @@
 """Time other implementations beside ours: `make peers`, or `python -m tools.peers [--rounds N] [--out FILE]`.
 
-All peers that this machine has, and the limit: a copy of the finished batches and their checksums. Each must write our
-bytes of the same records and read them back, or nothing is kept. Every sample goes into datasets/peers/cpu.json, with
-the host's facts; a report shows it and names the host.
+This times all peers that this machine has, and the limit: a copy of finished batches and their checksums. Each peer
+must write our bytes for the same records and read them back; otherwise nothing is stored. Every sample goes into
+datasets/peers/cpu.json with the facts of the host. A report shows the samples and the host.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make peers", description="Other implementations timed beside ours")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=FILE)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     terminal = Console(stderr=True)
 
     def say(line: str) -> None:
@@ -54,7 +54,7 @@ def main() -> None:
         try:
             for i, cell in enumerate(track(cells(), "peers", console=terminal, disable=not terminal.is_terminal)):
                 with holding_host(say):
-                    found.append((cell, measured(peers, task(cell), asked.rounds, seed=i)))
+                    found.append((cell, measured(peers, task(cell), options.rounds, seed=i)))
         except (Differs, jvm.ToolError, HostLockHeld, HostLockUnusable) as error:
             raise SystemExit(f"make peers: {error}") from None
     facts = {
@@ -63,10 +63,10 @@ def main() -> None:
         "machines": {peer.name: peer.machine for peer in peers if peer.machine},
         "environment": environment(),
     }
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(text(facts, found), encoding="utf-8")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(text(facts, found), encoding="utf-8")
     Console(width=None if sys.stdout.isatty() else 120).print(shown(found))
-    say(f"every sample: {asked.out}")
+    say(f"every sample: {options.out}")
 
 
 def text(facts: dict[str, Any], found: list[tuple[Cell, list[Timed]]]) -> str:

@@ -1,4 +1,4 @@
-"""Apache Kafka's own writer and reader, in a JVM that answers a sample at a time (tools/java/KafkaArms.java)."""
+"""Apache Kafka's own writer and reader, in a JVM that answers one sample at a time (tools/java/KafkaArms.java)."""
 
 import struct
 import subprocess
@@ -10,11 +10,11 @@ from typing import IO, Final, NamedTuple
 import numpy as np
 
 from kfbench.layouts import NULL_LENGTH
-from kfbench.measure.cpu import OPERATIONS
+from kfbench.measure.cpu import OPERATIONS, CallTimes
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS, JAVA
 from tools import jvm
-from tools.peers.base.arm import Absent, Arm, Differs, Task, Times
+from tools.peers.base.arm import Absent, Arm, Differs, Task
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SOURCES: Final = (ROOT / "tools" / "java" / "KafkaArms.java",)
@@ -30,6 +30,8 @@ class Written(NamedTuple):
 
 
 class Java:
+    """The peer in a JVM. It is asked and answers through pipes."""
+
     name = JAVA
     warm_up_s = (2.0, 8.0)  # the JVM compiles meanwhile
 
@@ -44,12 +46,12 @@ class Java:
             verify(name, written, task)
         for name in FORMATS:
             for operation in OPERATIONS:
-                asked = struct.pack(">cbb", b"S", OPERATIONS.index(operation), FORMATS.index(name))
+                request = struct.pack(">cbb", b"S", OPERATIONS.index(operation), FORMATS.index(name))
                 yield Arm(
                     peer=self.name,
                     format=name,
                     operation=operation,
-                    sample=lambda calls, asked=asked: self._sample(asked, calls),  # type: ignore[misc]
+                    sample=lambda calls, request=request: self._sample(request, calls),  # type: ignore[misc]
                 )
 
     def written(self, task: Task) -> dict[str, Written]:
@@ -57,16 +59,16 @@ class Java:
         self._ask(b"R" + struct.pack(">ii", len(task.records), task.batch_size) + entries(task.records))
         return {name: Written(self._sized(), self._sized(), *self._longs(1)) for name in FORMATS}
 
-    def _sample(self, asked: bytes, calls: int) -> Times:
-        self._ask(asked + struct.pack(">i", calls))
-        return Times(*self._longs(2))
+    def _sample(self, request: bytes, calls: int) -> CallTimes:
+        self._ask(request + struct.pack(">i", calls))
+        return CallTimes(*self._longs(2))
 
     def _ask(self, request: bytes) -> None:
         try:
             self._requests.write(request)
             self._requests.flush()
         except BrokenPipeError:
-            raise jvm.ToolError(f"{JAVA} has ended: it takes no request") from None
+            raise jvm.ToolError(f"{JAVA} has ended: it accepts no request") from None
 
     def _answer(self, size_bytes: int) -> bytes:
         found = self._answers.read(size_bytes)
@@ -134,5 +136,5 @@ def _process(command: Sequence[str]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         try:
             yield process.stdin, process.stdout
         finally:
-            with suppress(BrokenPipeError):  # of a request that nobody took
+            with suppress(BrokenPipeError):  # an unread request
                 process.stdin.close()

@@ -1,4 +1,4 @@
-"""kfbench itself: encodes into a reused buffer, decodes to columns."""
+"""kfbench itself: encode into a reused buffer, decode to columns."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +13,8 @@ from tools.peers.base.arm import Arm, Differs, Task, sampling
 
 
 class Kfbench:
+    """Our own formats as a peer."""
+
     name = OURS
     version = __version__
     machine: str | None = None

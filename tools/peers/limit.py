@@ -1,4 +1,4 @@
-"""The limit of every implementation: a copy of the finished batches and their checksums, no more."""
+"""The limit of every implementation: only a copy of the finished batches and their checksums."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

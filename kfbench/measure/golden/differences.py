@@ -47,7 +47,7 @@ _SEQUENCES: Final = 1 << 31  # they start again at 0 after the largest int32
 
 
 class FieldValues(NamedTuple):
-    """One field, under Kafka's name, with the value that Kafka reads and the value that we read."""
+    """A field, under Kafka's name, with the value that Kafka reads and the value that we read."""
 
     name: str
     kafkas: Any

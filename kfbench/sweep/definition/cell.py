@@ -65,8 +65,8 @@ class Cell:
 
     def only(self, grids: Mapping[str, tuple[str, ...]]) -> "Cell":
         """Return the cell for some of its blocks and formats."""
-        asked = {name for formats in grids.values() for name in formats}
-        return replace(self, grids=dict(grids), formats=tuple(name for name in self.formats if name in asked))
+        wanted = {name for formats in grids.values() for name in formats}
+        return replace(self, grids=dict(grids), formats=tuple(name for name in self.formats if name in wanted))
 
     def merged(self, other: "Cell") -> "Cell":
         """Return the cell with the blocks and formats of another one that has the same key."""

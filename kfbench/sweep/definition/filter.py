@@ -1,4 +1,4 @@
-"""Which cells of a profile are wanted: COLUMN=VALUE[,VALUE...], or != < <= > >=, as users write it."""
+"""Filters of a profile's cells, as users write them: COLUMN=VALUE[,VALUE...], or != < <= > >=."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from kfbench.sweep.definition.cell import Cell
 from kfbench.sweep.definition.profile import Profile
 
 NULL: Final = "null"
-# Columns of a cell that are no axes. An axis of the same name is the same thing.
+# Columns of a cell that are not axes of its workload.
 COLUMNS: Final[dict[str, Callable[[Cell], Any]]] = {
     "kind": lambda cell: cell.kind,
     "workload": lambda cell: cell.workload.name,
@@ -27,7 +27,7 @@ _FILTER: Final = re.compile(r"\s*([a-z_]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DO
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """One of them. text: as it was given."""
+    """A filter. text: the filter as the user wrote it."""
 
     column: str
     sign: str
@@ -36,7 +36,7 @@ class Filter:
 
     @classmethod
     def parse(cls, text: str) -> "Filter":
-        """Raises InvalidConfig for what is no filter."""
+        """Parse one filter. Raises InvalidConfig."""
         found = _FILTER.fullmatch(text)
         values = tuple(value.strip() for value in found[3].split(",")) if found else ()
         if not found or not all(values):
@@ -46,7 +46,7 @@ class Filter:
         return cls(column=found[1], sign=found[2], values=values, text=text)
 
     def matches(self, value: Any) -> bool:
-        """Of one value of the column. None matches `null` alone."""
+        """Return True if a value of the column passes. None matches only `null`."""
         if self.sign in _ORDERS:
             given = _number(self.values[0])
             return (
@@ -56,10 +56,10 @@ class Filter:
 
 
 def filtered(profile: Profile, filters: Sequence[str]) -> Profile:
-    """The profile with the cells, and the blocks, for which all the filters hold. A part is not for publishing.
+    """Return the profile with only the cells and blocks that pass all filters. It is not for publishing.
 
-    A cell of several blocks stays for those that are wanted, with the formats that they ask for. One whose workload has
-    no such axis goes. Raises InvalidConfig for a column that no cell has, and where nothing is left.
+    A cell of several blocks stays in the blocks that pass, with the formats that they measure. A cell whose workload
+    lacks the axis is dropped. Raises InvalidConfig for a column that no cell has, and where no cell is left.
     """
     wanted = [Filter.parse(text) for text in filters]
     axes = dict.fromkeys(axis for cell in profile.cells for axis in cell.axes)
@@ -104,7 +104,7 @@ def _same(column: str, value: Any, wanted: str) -> bool:
 
 
 def _is_null(column: str, value: Any) -> bool:
-    """A length of -1 is null, as it is in a profile."""
+    """Return True for null. A length of -1 is null, too, as in a profile."""
     return value is None or (column.endswith("_bytes") and value == -1)
 
 

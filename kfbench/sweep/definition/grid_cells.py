@@ -28,7 +28,7 @@ def cells_of_grid(where: str, grid: Grid, file: SweepFile) -> Iterator[Cell]:
 
 
 class _Block:
-    """One block, checked, with the settings of its file where it has none."""
+    """A checked block. Settings that it lacks come from its file."""
 
     def __init__(self, where: str, grid: Grid, file: SweepFile) -> None:
         self.where = where
@@ -53,7 +53,7 @@ class _Block:
                 continue
             if kind == floor_kind:
                 extent = batches.take(self._amount("floor", "none"))
-                yield self._asked(replace(cell, kind="floor", **extent._asdict()), (FLOOR,))
+                yield self._in_block(replace(cell, kind="floor", **extent._asdict()), (FLOOR,))
             if kind == "floor":
                 continue
             if self.grid.illegal == "refuse":
@@ -63,7 +63,7 @@ class _Block:
             else:
                 yield from self._measured_cells(cell, batches, amounts)
 
-    def _asked(self, cell: Cell, formats: Sequence[str]) -> Cell:
+    def _in_block(self, cell: Cell, formats: Sequence[str]) -> Cell:
         """Return the cell in these formats, under the name of this block."""
         return replace(cell, formats=tuple(formats), grids={self.grid.name: tuple(formats)})
 
@@ -91,7 +91,7 @@ class _Block:
         except InvalidConfig as error:
             raise InvalidConfig(f"{self.where}: model.records: {workload_label(point)}: {error}") from None
         for start, records in _slices(point, self.model):
-            yield self._asked(replace(cell, start=start, records=records), self.grid.formats)
+            yield self._in_block(replace(cell, start=start, records=records), self.grid.formats)
 
     def _measured_cells(self, cell: Cell, batches: FirstBatches, amounts: Mapping[str, Amount]) -> Iterator[Cell]:
         if cell.kind != "bytes":
@@ -105,7 +105,7 @@ class _Block:
         for (codec, level), (path, to) in product(self.codecs, self.paths if cell.kind == "broker" else _NO_PATH):
             extent = batches.take(amounts[codec])
             made = replace(cell, codec=codec, level=level, path=path, to=to, **extent._asdict())
-            yield self._asked(made, [name for name in self.grid.formats if name != to])
+            yield self._in_block(made, [name for name in self.grid.formats if name != to])
 
 
 class Slice(NamedTuple):
@@ -130,7 +130,7 @@ def _slices(point: Workload, settings: ModelSettings) -> Iterator[Slice]:
 
 
 def _bare_cell(kind: Kind, point: Workload, own_seed: int) -> Cell:
-    """Return a cell that has its identity alone. The same records have the same seed, whatever their batch size."""
+    """Return a cell with only its identity. The seed does not depend on the batch size: the records stay the same."""
     canonical = _canonical(point)
     same_records = _canonical(replace(point, batch_size=None)) if isinstance(point, NamedWorkload) else canonical
     return Cell(

@@ -6,7 +6,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.paths import PATHS
 from kfbench.workloads import Sample
 
-# Without these header fields a log is another one to its readers. Other fields may be lost, and are counted.
+# A log without these header fields means something else to readers. Losses of other fields are counted.
 NEEDED: Final = {
     "is_transactional": "transactions",
     "is_control": "control batches",

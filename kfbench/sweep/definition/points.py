@@ -18,7 +18,8 @@ from kfbench.workloads.catalogue import NamedWorkload
 def points(where: str, grid: Grid) -> Iterator[Workload]:
     """Return the workloads of a block. Raises InvalidConfig.
 
-    Points that do not exist are left out: a spread with one record per batch, or a null value that is to turn null.
+    Points that do not exist are left out: a timestamp spread with one record per batch, or a null share of values that
+    are null already.
     """
     bases: list[Workload] = [*named_workloads(where, grid)] if grid.workloads else [WORKLOADS[grid.workload]]
     known = axes_of(bases[0])

@@ -18,8 +18,8 @@ class Profile:
     """A sweep, checked.
 
     Args:
-        text: the TOML as it was read, then the text that it extends.
-        filter: the filters that its cells were chosen by, as they were given.
+        text: its TOML, then the TOML that it extends.
+        filter: the filters that chose its cells, as the user wrote them.
         publish: its reports are for publishing.
     """
 

@@ -1,14 +1,14 @@
-"""The TOML file of a sweep: what it may say, and one laid over another.
+"""The TOML file of a sweep: its tables and keys, and the merge of a file with the one that it extends.
 
-A sweep may extend another one: what it says is laid over what that one says, block by block. Formats, axes, codecs and
-workloads are names here; other modules of this folder know what they stand for.
+Files merge block by block. Formats, axes, codecs and workloads are plain names here; other modules of this folder look
+them up.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -21,7 +21,7 @@ Kind = Literal["bytes", "cpu", "metadata", "lookup", "record", "prefix", "broker
 Cache = Literal["resident", "cold"]
 Illegal = Literal["refuse", "skip"]
 
-# msgspec's words for what is wrong, and its names of types in people's.
+# Patterns of msgspec's error messages, and plain words for its names of types.
 _WRONG_TYPE: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
 _KEY: Final = re.compile(r"Object (missing required|contains unknown) field `(.+?)`")
 _KINDS: Final = {
@@ -47,17 +47,18 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class BytesSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How much each bytes cell encodes, and its floor is of: whole batches of about `records` records, `payload_bytes`
-    at most."""
+    """The size of a bytes cell and of its floor: whole batches, about `records` records, at most `payload_bytes`."""
 
     records: int = 2_048
     payload_bytes: int = 1 << 18
 
 
 class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How each timed cell, CPU to broker, is timed: its working set (smaller under a codec, which is so much slower),
-    rounds, and the least time that one sample takes. cache: of CPU cells alone; "cold" has them wait for memory, one
-    call a sample."""
+    """The size and timing of a timed cell (kinds cpu to broker).
+
+    codec_payload_bytes: the payload under a codec, which is slower. sample_us: the least time of one sample. cache: for
+    CPU cells only; "cold" makes each call wait for memory, with one call per sample.
+    """
 
     records: int = 8_192
     payload_bytes: int = 1 << 20
@@ -68,20 +69,27 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
 
 
 class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """How many records of each workload the size model runs over, and how many of them a cell has at most."""
+    """The records of each workload in the size model, and the most records of one of its cells."""
 
     records: int = 1_000_000_000
     cell_records: int = 1 << 25
 
 
 class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """One [[grid]] block: the product of its axes, codecs and levels, for each of its formats.
+    """A [[grid]] block: the product of its axes, codecs and levels, in each of its formats.
 
-    workloads: of the catalogue, in place of workload: "NAME" is its default, "NAME/VARIANT" a variant, and both may be
-    patterns ("*" each default, "*/*" all that there is); batch_size is their one axis, and without it batches are their
-    own. bytes, cpu, model and seeds: in place of the file's; every cell once with each seed. paths and to: of broker
-    cells alone; `to` are the formats that a path converts to, if it converts. illegal: what to do where a format cannot
-    have a cell (zstd or headers in v0 and v1): "refuse" the sweep, or "skip" the cell, which leaves a row that says so.
+    Args:
+        axes: the levels of each axis. Named workloads have one axis, batch_size; without it they keep their own
+            batches.
+        workload: a family of workloads, used unless `workloads` is given.
+        workloads: workloads of the catalogue: "NAME" is the default, "NAME/VARIANT" a variant. Both may be patterns:
+            "*" is every default, "*/*" every variant.
+        bytes, cpu, model: replace the settings of the file.
+        seeds: replace the seed of the file. Each cell is measured once per seed.
+        paths: the broker paths of broker cells.
+        to: the formats that converting paths write.
+        illegal: the reaction to a cell that a format cannot have (zstd or headers in v0 and v1): "refuse" the sweep, or
+            "skip" the cell, which stores a row with the reason.
     """
 
     name: str
@@ -103,7 +111,7 @@ class Grid(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A sweep. publish: its reports are for publishing, and go where published ones are (docs/publish.md)."""
+    """A sweep. publish: its reports are for publishing, and go into the folder of published ones (docs/publish.md)."""
 
     title: str
     analysis: str
@@ -116,11 +124,11 @@ class SweepFile(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen
     model: ModelSettings = ModelSettings()
 
 
-class _Over(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A file that extends another one: a profile by name, or a path beside its own that ends in .toml.
+class _Extension(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
+    """A file that extends another one: a profile by name, or a path relative to this file that ends in .toml.
 
-    Its words take the place of the other's, its sections key by key. A block of a name that the other has is laid over
-    that block, key by key; other blocks follow. `publish` is never the other's: each file says it for itself.
+    Its texts replace the other's; its sections replace them key by key. A block with the name of one of the other's
+    blocks changes that block key by key. Other blocks are added. `publish` is never inherited.
     """
 
     extends: str
@@ -135,9 +143,16 @@ class _Over(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=Tru
     model: dict[str, Any] = {}
 
 
-def read(name_or_path: str | Path) -> tuple[Path, SweepFile, str]:
-    """The sweep of that name (datasets/sweeps/) or at a path: where it is, what it says over what it extends, and its
-    text before the other's. Raises InvalidConfig."""
+class ReadSweep(NamedTuple):
+    """A sweep file, merged with the files that it extends. text: its TOML, then theirs."""
+
+    path: Path
+    file: SweepFile
+    text: str
+
+
+def read(name_or_path: str | Path) -> ReadSweep:
+    """Read the sweep of that name (datasets/sweeps/) or at a path. Raises InvalidConfig."""
     path = _find(name_or_path)
     tables, text = _tables(path)
     try:
@@ -147,11 +162,18 @@ def read(name_or_path: str | Path) -> tuple[Path, SweepFile, str]:
     check_settings(f"{path}: $", file, ("bytes", "cpu", "broker", "model"))
     if file.seed < 0:
         raise InvalidConfig(f"{path}: $.seed: {file.seed} is negative")
-    return path, file, text
+    return ReadSweep(path, file, text)
 
 
-def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any], str]:
-    """What a file says, laid over what it extends, and its text before the other's. Raises InvalidConfig."""
+class _Tables(NamedTuple):
+    """The tables of a file, merged with those that it extends, and their texts."""
+
+    tables: dict[str, Any]
+    text: str
+
+
+def _tables(path: Path, extending: tuple[Path, ...] = ()) -> _Tables:
+    """Read a file and those that it extends. extending: the files that led here. Raises InvalidConfig."""
     try:
         text = path.read_text(encoding="utf-8")
         tables: dict[str, Any] = msgspec.toml.decode(text)
@@ -162,11 +184,11 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any
     except msgspec.DecodeError as error:
         raise InvalidConfig(f"{path}: {error}") from None
     if "extends" not in tables:
-        return tables, text
+        return _Tables(tables, text)
     if path.resolve() in extending:
         raise InvalidConfig(f"{path}: extends: itself, by way of {' and '.join(each.name for each in extending)}")
     try:
-        own = msgspec.convert(tables, _Over)
+        own = msgspec.convert(tables, _Extension)
     except msgspec.ValidationError as error:
         raise InvalidConfig(_refusal(path, tables, error)) from None
     names = [block.get("name") for block in own.grid]
@@ -179,24 +201,26 @@ def _tables(path: Path, extending: tuple[Path, ...] = ()) -> tuple[dict[str, Any
         other = path.parent / own.extends if own.extends.endswith(".toml") else _find(own.extends)
     except InvalidConfig as error:
         raise InvalidConfig(f"{path}: extends: {error}") from None
-    below, text_below = _tables(other, (*extending, path.resolve()))
+    base, base_text = _tables(other, (*extending, path.resolve()))
     try:
-        msgspec.convert(below, SweepFile)
+        msgspec.convert(base, SweepFile)
     except msgspec.ValidationError as error:
-        raise InvalidConfig(_refusal(other, below, error)) from None
-    return _laid_over(below, own), f"{text}\n# {other.name}, which {path.name} extends:\n{text_below}"
+        raise InvalidConfig(_refusal(other, base, error)) from None
+    return _Tables(_merged(base, own), f"{text}\n# {other.name}, which {path.name} extends:\n{base_text}")
 
 
 def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationError) -> str:
-    """Which key is wrong, and what is wanted there. msgspec says it in Python's words, ` - at ` and a place in which a
-    key of the user's own is `...`."""
-    said, _, place = str(error).partition(" - at ")
+    """Return the wrong key and the wanted value, in plain words.
+
+    A message of msgspec is `PROBLEM - at PLACE`. In PLACE a key that the user chose is `...`.
+    """
+    problem, _, place = str(error).partition(" - at ")
     keys = re.findall(r"[^.\[\]`$]+|\.\.\.", place)
-    wrong_type, key = _WRONG_TYPE.fullmatch(said), _KEY.fullmatch(said)
+    wrong_type, key = _WRONG_TYPE.fullmatch(problem), _KEY.fullmatch(problem)
     keys, value = _found(tables, keys, wrong_type[2] if wrong_type else None) or (keys, None)
     where = f"$.{keys[0]}" if keys else "$"
     if keys[:1] == ["grid"] and len(keys) > 1:
-        name = _of(tables["grid"][int(keys[1])], "name")
+        name = _item(tables["grid"][int(keys[1])], "name")
         where, keys = f"grid{f' {name!r}' if isinstance(name, str) else ''} ($.grid[{keys[1]}])", keys[1:]
     where = f"{path}: {where}" + f": {'.'.join(keys[1:])}" * (len(keys) > 1)
     if wrong_type:
@@ -205,12 +229,12 @@ def _refusal(path: Path, tables: Mapping[str, Any], error: msgspec.ValidationErr
     if key:
         return f"{where}: {key[2]}: {'missing' if key[1] == 'missing required' else 'unknown key'}"
     if choices := next((choices for name, choices in _CHOICES.items() if name in keys), None):
-        return f"{where}: {said.removeprefix('Invalid enum value ')} is not one of {', '.join(choices)}"
-    return f"{where}: {said}"
+        return f"{where}: {problem.removeprefix('Invalid enum value ')} is not one of {', '.join(choices)}"
+    return f"{where}: {problem}"
 
 
 def check_level(where: str, default: Any, level: Any) -> None:
-    """Raises InvalidConfig for a level of another type than its axis has by default (None: a whole number)."""
+    """Raise InvalidConfig for a level of another type than the axis's default has (None: a whole number)."""
     wanted = int if default is None else type(default)
     if type(level) is not wanted and not (wanted is float and type(level) is int):
         raise InvalidConfig(f"{where}: {_TYPES[_KINDS[wanted]]} is wanted, not {_given(level)}")
@@ -222,31 +246,31 @@ def _given(value: Any) -> str:
 
 
 def _found(value: Any, keys: Sequence[str], kind: str | None) -> tuple[list[str], Any] | None:
-    """The keys with their names, and what is there; None: nothing of that kind."""
+    """Follow the keys to a value of that kind. Return the keys with their names and the value, or None."""
     if not keys:
         is_it = kind is None or _KINDS.get(type(value)) == kind
         return ([], value) if is_it else None
     for name in value if keys[0] == "..." and isinstance(value, dict) else keys[:1]:
-        if found := _found(_of(value, name), keys[1:], kind):
+        if found := _found(_item(value, name), keys[1:], kind):
             return [name, *found[0]], found[1]
     return None
 
 
-def _of(value: Any, key: str) -> Any:
+def _item(value: Any, key: str) -> Any:
     if isinstance(value, list):
         return value[int(key)]
     return value.get(key) if isinstance(value, dict) else None
 
 
-def _laid_over(below: Mapping[str, Any], own: _Over) -> dict[str, Any]:
-    found = {**below, "publish": own.publish}
+def _merged(base: Mapping[str, Any], own: _Extension) -> dict[str, Any]:
+    found = {**base, "publish": own.publish}
     for name in ("title", "analysis", "seed"):
-        if (words := getattr(own, name)) is not msgspec.UNSET:
-            found[name] = words
+        if (value := getattr(own, name)) is not msgspec.UNSET:
+            found[name] = value
     for name in ("bytes", "cpu", "broker", "model"):
         if section := getattr(own, name):
             found[name] = {**found.get(name, {}), **section}
-    blocks = {block["name"]: block for block in below["grid"]}
+    blocks = {block["name"]: block for block in base["grid"]}
     for block in own.grid:
         blocks[block["name"]] = {**blocks.get(block["name"], {}), **block}
     found["grid"] = list(blocks.values())
@@ -265,7 +289,7 @@ def _find(name_or_path: str | Path) -> Path:
 
 
 def check_settings(where: str, given: SweepFile | Grid, sections: Sequence[str]) -> None:
-    """Raises InvalidConfig for a number of theirs below 1."""
+    """Raise InvalidConfig for a number below 1 in these sections."""
     for section in sections:
         settings = getattr(given, section)
         for key in settings.__struct_fields__ if settings else ():

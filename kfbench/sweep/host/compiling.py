@@ -1,7 +1,7 @@
-"""Compile kernels before anything is measured: on all cores, where cells would do it one after another.
+"""Compile kernels before anything is measured, on all cores.
 
-The first call of a kernel compiles it for the whole machine. That takes up to some seconds, and it would count for a
-cell that has a time limit. Kernels that are in the cache are loaded, in about a second for all.
+The first call of a kernel compiles it for the whole machine. That takes up to some seconds, which would count against
+the time limit of a cell. Loading all kernels from the cache takes about a second.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from kfbench.workloads.catalogue import NamedWorkload
 
 BATCH_RECORDS = 5
 RECORDS = 20
-CODECS: Final = ("none", "gzip")  # which codec it is makes no difference to kernels
+CODECS: Final = ("none", "gzip")  # all codecs use the same kernels
 # Broker paths that share kernels: each group is compiled by one process.
 PATH_GROUPS: Final = (("append", "append-time", "mirror", "mirror-through", "mirror-look"), ())
 
@@ -50,7 +50,7 @@ PathsOfFormats = tuple[tuple[str, Names], ...]
 
 
 class Wanted(NamedTuple):
-    """A format, whether cells have records with headers, and how they read it beside decoding all."""
+    """A format to compile. operations: the partial readers that cells time."""
 
     format: str
     with_headers: bool
@@ -61,10 +61,10 @@ Call = tuple[Callable[[Any], None], Any]
 
 
 def compilations(cells: Sequence[Cell]) -> list[Call]:
-    """Return functions and their argument, to be called in this order by as many processes as there are cores.
+    """Return calls that compile all kernels of the cells, to be run in this order by one process per core.
 
-    Formats share kernels with their kind, paths with formats, and named workloads those that fill templates. Two calls
-    that want the same kernel at the same time would both compile it.
+    Two processes that call the same kernel at the same time would both compile it. So formats of one kind are in one
+    call, because they share kernels; so are paths that share kernels, and the templates of named workloads.
     """
     formats: dict[str, None] = {}
     paths: dict[str, dict[str, None]] = defaultdict(dict)
@@ -103,7 +103,7 @@ def _has_headers(cell: Cell) -> bool:
 
 
 def by_family(names: Iterable[str]) -> list[Names]:
-    """Formats by their kind, the longest to compile first."""
+    """Group formats by their kind, the slowest to compile first."""
     families: dict[type, list[str]] = defaultdict(list)
     for name in names:
         families[type(FORMATS[name])].append(name)
@@ -128,9 +128,9 @@ def _mark_of(calls: Sequence[Call]) -> Path:
 
 
 def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tuple[Call, bool]]:
-    """Run the calls in processes, one to each core, and give each when it ended and whether it ended well.
+    """Run the calls in processes, one per core. Yield each call when it has ended, and True if it succeeded.
 
-    A call that fails is not shown: the command that follows compiles what is missing, and says what is wrong.
+    A failure is not shown: the command that follows compiles the missing kernels and reports the error.
     """
     context = get_context("spawn")
     waiting = list(reversed(calls))
@@ -156,8 +156,8 @@ def compile_in_processes(calls: Sequence[Call], console: Console) -> Iterator[tu
 
 
 def _start(process: SpawnProcess) -> None:
-    """Start a process that ignores Ctrl-C from its first moment on: its parent ends it."""
-    if threading.current_thread() is not threading.main_thread():  # nobody else may set what a signal does
+    """Start a process that ignores Ctrl-C from its start. Its parent ends it."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         process.start()
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -167,9 +167,9 @@ def _start(process: SpawnProcess) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(function: Callable[[Any], None], what: Any) -> None:
+def _run(function: Callable[[Any], None], argument: Any) -> None:
     try:
-        function(what)
+        function(argument)
     except Exception:
         sys.exit(1)
 
@@ -177,7 +177,7 @@ def _run(function: Callable[[Any], None], what: Any) -> None:
 def compile_formats(formats: tuple[Wanted, ...]) -> None:
     """Compile formats of a kind, with a codec and without."""
     sample = sample_records()
-    # An error is not shown: the cell that meets it has a row for it.
+    # Errors are not shown here: the cell that meets one stores a row for it.
     for wanted, codec in product(formats, CODECS):
         fmt = FORMATS[wanted.format]
         plain, full = (
@@ -229,7 +229,7 @@ def sample_records() -> SampleRecords:
 
 
 def compile_for_cells(cells: Sequence[Cell], console: Console) -> None:
-    """Compile what these cells need on all cores, unless this was done before."""
+    """Compile the kernels of these cells on all cores, unless this was done before."""
     calls = compilations(cells)
     if not are_compiled(calls):
         ended_well = [is_done for _, is_done in compile_in_processes(calls, console)]

@@ -25,7 +25,7 @@ UTF8_LOCALE: Final = {"LC_ALL": "C.UTF-8"}  # under LC_ALL=C a JVM cannot open a
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """home: what JAVA_HOME must be for Spark; version: as Java says it; source: where it was found."""
+    """A Java. home: the JAVA_HOME for Spark; version: as Java prints it; source: where it was found."""
 
     home: Path
     version: str
@@ -33,19 +33,15 @@ class Java:
 
 
 def java_home(environ: Mapping[str, str] | None = None) -> Path | None:
-    """A JAVA_HOME that Spark can use, or None. environ: os.environ unless given."""
+    """Return a JAVA_HOME that Spark can use, or None. environ: os.environ unless given."""
     java = find_java(environ)
     return java.home if java else None
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java | None:
-    """The first Java of at least version 17 that starts; None when there is none."""
+    """Return the first Java that starts and has version 17 or newer; None if there is none."""
     environ = os.environ if environ is None else environ
-    for source, program in _candidates(environ):
-        found = _probe(program, source)
-        if found is not None:
-            return found
-    return None
+    return next((java for source, program in _candidates(environ) if (java := _probe(program, source))), None)
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
@@ -72,7 +68,7 @@ def _probe(program: Path, source: str) -> Java | None:
 
 
 def _properties(program: Path, *options: str) -> dict[str, str] | None:
-    # java.home instead of the program's folder: on PATH stand links, wrappers and shims.
+    # Not the program's folder: programs on PATH may be links, wrappers or shims.
     command = [str(program), *options, "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(
@@ -86,9 +82,9 @@ def _properties(program: Path, *options: str) -> dict[str, str] | None:
 
 
 def _shim(home: Path) -> Path:
-    """A JAVA_HOME whose java is `home`'s without the vector module; made once, kept in the environment."""
+    """Return a JAVA_HOME whose java calls that of `home` without the vector module. It is made once."""
     script = f"""#!/bin/sh
-# Written by kfbench: this Java has no module {VECTOR}, which Spark asks for and can do without.
+# Written by kfbench: this Java has no module {VECTOR}, which Spark asks for but does not need.
 for argument do
     shift
     [ "$argument" = "--add-modules={VECTOR}" ] || set -- "$@" "$argument"
@@ -112,4 +108,4 @@ def _write_program(path: Path, script: str) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(script)
     Path(file.name).chmod(0o755)
-    Path(file.name).replace(path)  # a process that starts Java meanwhile sees the old one or the new one
+    Path(file.name).replace(path)  # in one step, because another process may be starting it

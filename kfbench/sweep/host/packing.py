@@ -1,15 +1,15 @@
-"""What an executor needs to measure, as one archive: Python, its packages, kfbench and the datasets that it ships.
+"""The archive of an executor's environment: Python, its packages, kfbench and its datasets.
 
     bin/python          a script that starts the interpreter beside it
     lib/pythonX.Y       the standard library; lib/ also has libpython where the interpreter is built that way
-    packages/           the packages that kfbench needs, but those that the driver alone needs
+    packages/           the packages that kfbench needs on an executor
     code/kfbench        kfbench itself, datasets included
 
-Spark's executors have a PySpark of their own, of Spark's version. Shared libraries of the system are not in it: hosts
-have to run on the same architecture, with a C library and an OpenSSL no older than here.
+Spark gives its executors a PySpark of its own version. The archive has no shared libraries of the system: hosts need
+the same architecture, and a C library and an OpenSSL that are not older than here.
 
-Numba files compiled kernels under the path of their source. An executor unpacks the archive into a folder that is new
-each time, so the script first copies kfbench to a place that stays; else every executor would compile for minutes.
+Numba files compiled kernels under the path of their source, and an executor unpacks the archive into a new folder each
+time. So the script first copies kfbench to a lasting folder. Otherwise every executor would compile for minutes.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from kfbench.shipped import DATASETS
 
 DRIVER_ONLY: Final = frozenset({"jinja2", "matplotlib", "typer"})
 SHIPPED: Final = ("golden", "sweeps", "workloads")
-_NO_RESULT: Final = (  # decided by these: what tells it, and the text of sweeps, which a run has with it
+_NO_RESULT: Final = (  # no result depends on these; a run stores the text of its sweep
     "code/kfbench/report/",
     "code/kfbench/cli/",
     "code/kfbench/doctor.py",
@@ -45,7 +45,7 @@ _CACHE: Final = "__pycache__"
 ENDING: Final = ".tar.gz"
 _LEVEL: Final = 1  # a third of the time of 6 for a tenth more bytes
 
-# mv -T: where another executor was quicker, its copy stays. Only a folder of one's own is run from.
+# mv -T: if another executor was faster, its copy stays. Code is run only from a folder that this user owns.
 _START: Final = """\
 #!/bin/sh
 # Written by kfbench pack.
@@ -62,7 +62,7 @@ for cache in "$KFBENCH_CACHE_DIR" "$XDG_CACHE_HOME" "${{HOME:+$HOME/.cache}}" "$
     fi
     if [ -O "$kept" ]; then
         code=$kept
-        touch "$kept" 2>/dev/null  # it is used: what nobody uses is dropped (kfbench.sweep.host.prune_cache)
+        touch "$kept" 2>/dev/null  # mark it as used: unused copies are deleted (kfbench.sweep.host.prune_cache)
         break
     fi
 done
@@ -73,11 +73,13 @@ exec "$here/bin/{interpreter}" "$@"
 
 
 class CannotPack(KfbenchError):
-    """This Python has no list of its files, or not the usual places for them."""
+    """The files of this Python or of a package cannot be found."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
+    """The archive that was written."""
+
     path: Path
     size_bytes: int
     files: int
@@ -90,9 +92,9 @@ Tracked = Callable[[Sequence[Any], str], Iterable[Any]]
 
 
 def pack(path: Path, tracked: Tracked | None = None) -> Packed:
-    """Write the archive, whole or not at all. tracked: gives the items, and shows how far it has come.
+    """Write the archive, in whole or not at all. tracked: yields the items and shows the progress.
 
-    Raises MissingExtra (an archive is of no use without Spark), CannotPack, OSError.
+    Raises MissingExtra (only Spark uses an archive), CannotPack, OSError.
     """
     require_extra("sweep")
     if not path.name.endswith(ENDING):
@@ -107,13 +109,13 @@ def pack(path: Path, tracked: Tracked | None = None) -> Packed:
             entry.size, entry.mode = len(start), 0o755
             archive.addfile(entry, io.BytesIO(start))
             for name, file in listed:
-                archive.add(file.resolve(), name, recursive=False, filter=_of_nobody)
+                archive.add(file.resolve(), name, recursive=False, filter=_without_owner)
         beside.replace(path)
     return Packed(path=path, size_bytes=path.stat().st_size, files=len(files) + 1)
 
 
 def code_digest() -> str:
-    """Of what decides a result in kfbench and its datasets: equal code has the same, wherever it lies."""
+    """Return a digest of the code and data that results depend on. It is the same in every folder."""
     digest = hashlib.blake2b(digest_size=8)
     for name, file in sorted(_code().items()):
         if file.suffix in (".py", ".toml") and not name.startswith(_NO_RESULT):
@@ -122,19 +124,19 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry
 
 
 def _interpreter() -> Path:
-    """The real one, not a link of a virtual environment."""
+    """Return the path of the interpreter itself, not of a link in a virtual environment."""
     return Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
 
 
 def _python() -> dict[str, Path]:
-    """The interpreter, its library and its modules."""
+    """Return the interpreter, its library and its modules, by their names in the archive."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     library = Path(sysconfig.get_path("stdlib"))
     if not (library / "os.py").is_file():
@@ -151,7 +153,7 @@ def _python() -> dict[str, Path]:
 
 
 def _packages() -> dict[str, Path]:
-    """The files of every package that kfbench needs, and of those that these need."""
+    """Return the files of all packages that kfbench needs, directly or not, by their names in the archive."""
     found: dict[str, Path] = {}
     for each in _needed("kfbench"):
         if each.files is None:
@@ -166,7 +168,7 @@ def _packages() -> dict[str, Path]:
 
 
 def _needed(root: str) -> Iterator[Distribution]:
-    """The installed ones: what another platform needs is not."""
+    """Yield the installed packages that a package needs. Those for another platform are not installed."""
     wanted, seen = [root], set(DRIVER_ONLY)
     while wanted:
         name = wanted.pop()
@@ -183,7 +185,7 @@ def _needed(root: str) -> Iterator[Distribution]:
 
 
 def _code() -> dict[str, Path]:
-    """kfbench as a wheel has it."""
+    """Return the files of kfbench that a wheel has, by their names in the archive."""
     package = Path(kfbench.__file__).parent
     found = {f"code/kfbench/{file.relative_to(package)}": file for file in _files(package, (_CACHE,))}
     for part in SHIPPED:
@@ -191,7 +193,7 @@ def _code() -> dict[str, Path]:
         found |= {f"code/kfbench/datasets/{file.relative_to(DATASETS)}": file for file in files}
     about = distribution("kfbench")
     for file in about.files or ():
-        if file.name in ("METADATA", "WHEEL"):  # it says its version; direct_url.json would say where it lay
+        if file.name in ("METADATA", "WHEEL"):  # for its version; direct_url.json would name a folder of this machine
             found[f"packages/{file}"] = Path(str(about.locate_file(file)))
     return found
 

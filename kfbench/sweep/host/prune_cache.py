@@ -1,5 +1,4 @@
-"""What other states of the code have left in the cache: a folder of compiled kernels each, and code that an executor
-unpacked (`packing`)."""
+"""Pruning of the cache: folders of compiled kernels and of unpacked code that other versions of the code left there."""
 
 import os
 import time
@@ -10,25 +9,25 @@ from typing import Final
 
 from kfbench.sweep.host.packing import code_digest
 
-NEWEST: Final = 4  # of other states: one goes back and forth between branches
+NEWEST: Final = 4  # folders that stay at any age: developers switch between branches
 UNUSED_S: Final = 30 * 86_400.0
 
 
 def others() -> list[Path]:
-    """Folders of other states than this one, the last used first."""
+    """Return the folders of other versions of the code, the last used first."""
     from kfbench.kernels import CACHE_FOLDER
 
     root = CACHE_FOLDER.parent
-    # A driver's executors may run beside it from what they unpacked of the same code.
+    # Executors on this host may run from an unpacked copy of the same code.
     ours = {CACHE_FOLDER, root / f"code-{code_digest()}", Path(__file__).parents[3]}
     found = {*root.glob("kernels-*"), *root.glob("code-*")} - ours
     return sorted(found, key=_used, reverse=True)
 
 
 def prune() -> None:
-    """Drop all but the NEWEST that were not used for UNUSED_S, and note that ours are.
+    """Delete folders that were not used for UNUSED_S, except for the NEWEST, and mark ours as used.
 
-    Whoever still runs one has its kernels in memory, and compiles again what it never called.
+    A process that still runs such code has its kernels in memory, and compiles others again.
     """
     from kfbench.kernels import CACHE_FOLDER
 
@@ -41,8 +40,8 @@ def prune() -> None:
 
 
 def _used(folder: Path) -> float:
-    """When a sweep last began with it, or an executor's Python, or something was compiled into it."""
+    """Return the time of last use: a sweep or an executor started with it, or a kernel was compiled into it."""
     times = [0.0]
-    with suppress(OSError):  # somebody else prunes
+    with suppress(OSError):  # another process prunes, too
         times += [each.stat().st_mtime for each in (folder, *folder.iterdir())]
     return max(times)

@@ -1,7 +1,7 @@
-"""One cell: its records in each of its formats, as rows of the result table.
+"""Measure one cell: its records in each of its formats, as rows of the result table.
 
-A format that fails has a row with its error. Its words are the same on every host, because rows are
-published and compared.
+A format that fails has a row with its error. The error's text is the same on every host, because rows are published and
+compared.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Estimates: about how long a cell takes, in seconds, with kernels compiled.
 
 The constants were fitted to the times of cells in one run, and for other levels to a sample of the cells of `full`. A
-test holds the estimates against the stages of a newer run.
+test compares the estimates with the stages of a newer run.
 """
 
 from typing import Final

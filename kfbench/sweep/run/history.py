@@ -1,7 +1,7 @@
 """The sessions of a run: it may be interrupted and resumed, on another day and by another cluster.
 
-Hosts that a session meets are in the manifest before their rows are stored, because it may be killed. A stage is there
-when it ends, or is interrupted by what can be heard: one that was killed in it has left its rows alone.
+A session may be killed at any time. So the facts of a host are in the manifest before its rows are stored. The facts of
+a stage follow when it ends or is interrupted; a session that was killed in a stage leaves only its rows.
 """
 
 from collections.abc import Mapping
@@ -19,17 +19,18 @@ from kfbench.store import Run, RunWriter, sound_rows
 from kfbench.sweep.definition.profile import Profile
 from kfbench.sweep.run.plan import left
 
-# What times depend on of a host's facts; its libraries are those of the run.
+# The facts of a host that times depend on, besides its libraries.
 MACHINE: Final = (*HARDWARE, "governor", "system", "kernel_features")
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
 
 class History:
-    """Of the run that is being written. met: the hosts of this session, which may become more.
+    """The history of a run that is being written.
 
-    hosts: facts of all that measured or might have; of one that has timed cells, what it was then, though this session
-    met another machine of its name. stages: of all sessions; now: of this one.
+    Args:
+        met: the facts of the hosts of this session; there may be more later.
+        now: the stages of this session.
     """
 
     def __init__(self, writer: RunWriter, met: Hosts) -> None:
@@ -39,17 +40,19 @@ class History:
         self._met = met
         before = writer.manifest.get("host_facts", {})
         self._hosts_before = before
-        self._timed = {name: before[name] for name in _that_timed(writer.found) if name in before}
+        self._timed = {name: before[name] for name in _timing_hosts(writer.found) if name in before}
         self._stages_before = writer.manifest.get("stages", [])
         self._noted: set[str] = set()
         self._note_hosts()
 
     @property
     def hosts(self) -> dict[str, Mapping[str, Any]]:
+        """The facts of all hosts. A host that has timed cells keeps its facts from then."""
         return {**self._hosts_before, **self._met, **self._timed}
 
     @property
     def stages(self) -> list[dict[str, Any]]:
+        """The stages of all sessions."""
         return [*self._stages_before, *self.now]
 
     @property
@@ -57,17 +60,17 @@ class History:
         return self._writer.counts["error"]
 
     def add_rows(self, rows: pa.Table, *, passing: bool = False) -> None:
-        """As RunWriter.add; what their host is, is on disk before they are. Raises RunError."""
+        """Store rows (see RunWriter.add) after the facts of their hosts. Raises RunError."""
         self._note_hosts()
         self._writer.add(rows, passing=passing)
 
     def add_stage(self, facts: Mapping[str, Any]) -> None:
         self.now.append({"session": self.session, **facts})
-        with suppress(RunError):  # a disk that is full is what interrupted it, and the next rows or the end say so
+        with suppress(RunError):  # a full disk may have interrupted the stage; the next write reports it
             self._writer.note({"stages": self.stages})
 
     def complete(self, cells: int) -> Run:
-        """End the run of so many cells, with what is known of all its sessions. Raises RunError."""
+        """End the run with the facts of all its sessions. cells: the cells of its profile. Raises RunError."""
         statuses = {status: self._writer.counts[status] for status in ("ok", "skipped", "error")}
         facts = {
             "counts": {"cells": cells, **statuses},
@@ -85,12 +88,16 @@ class History:
 
 
 def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: Hosts) -> str | None:
-    """The host that has timed cells of an interrupted run, where some are left to time; None: any may.
+    """Return the host that must time the rest of an interrupted run; None: any host may.
 
-    found: its rows; before: the facts of its hosts; here: of those that there are now. Raises RunError where the host
-    is not there or is another machine now: times of two share no table.
+    Args:
+        found: the rows of the run.
+        before: the facts of its hosts, from its manifest.
+        here: the facts of the present hosts.
+
+    Raises RunError where that host is missing or is another machine now: times of two machines share no table.
     """
-    hosts = _that_timed(found)
+    hosts = _timing_hosts(found)
     if not hosts or not any(cell.kind in TIMED_KINDS for cell in left(profile.cells, found)):
         return None
     host: str = hosts[0]
@@ -110,6 +117,6 @@ def timed_on(run: Path, found: pa.Table, profile: Profile, before: Hosts, here: 
     return host
 
 
-def _that_timed(found: pa.Table) -> list[str]:
+def _timing_hosts(found: pa.Table) -> list[str]:
     timed = pc.and_(pc.equal(found["status"], "ok"), pc.is_in(found["kind"], pa.array(TIMED_KINDS)))
     return sorted(set(found.filter(timed)["host"].to_pylist()))

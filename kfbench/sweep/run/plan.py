@@ -1,6 +1,6 @@
-"""What a sweep will do: its cells as stages of tasks, by what they are estimated to take, and what is left out of them.
+"""The plan of a sweep: its cells as stages of tasks, grouped by their estimated time.
 
-A stage of bytes runs on all cores; one that measures time runs a task at a time.
+A stage of bytes runs on all cores. A stage that measures time runs one task at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,22 +16,29 @@ from kfbench.sweep.definition.sweep_file import Kind
 from kfbench.sweep.run.estimate import estimate_s
 
 TASK_S: Final = 3.0  # long enough to hide the 0.2 s of planning, short enough to keep all cores busy to the end
-LEAST_TASK_S: Final = 0.5  # of little work: what keeps all cores busy is more than the 0.1 s of a job
+LEAST_TASK_S: Final = 0.5  # for small sweeps: a job alone takes 0.1 s
 TASKS_A_CORE: Final = 4
-ALONE_TASK_S: Final = 8.0  # one at a time nothing hides the planning
+ALONE_TASK_S: Final = 8.0  # nothing hides the planning of a task that runs alone
 CELL_BUDGET_S: Final = 120.0
 START_S: Final = 9.0  # Spark's JVM and its workers, each with kernels to load
 PARALLEL: Final = frozenset({"bytes", "model"})
 KINDS: Final[tuple[Kind, ...]] = tuple(sorted(get_args(Kind), key=lambda kind: kind not in PARALLEL))
-WITH: Final[Mapping[Kind, Kind]] = {"floor": "bytes"}  # so quick that a stage of their own would be mostly engine
+WITH: Final[Mapping[Kind, Kind]] = {
+    "floor": "bytes"
+}  # in another kind's stage: a stage of these alone would be mostly overhead
 
 Task = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """Cells of a kind. tasks: the longest first; split: cells that were above the budget as they are, and are measured
-    format by format; skipped: cells that are not measured, and why."""
+    """The cells of one kind.
+
+    Args:
+        tasks: the longest first.
+        split: cells that were above the budget, and are measured format by format.
+        skipped: cells that are not measured, and why.
+    """
 
     kind: Kind
     tasks: tuple[Task, ...]
@@ -47,7 +54,7 @@ class Stage:
         return sum(map(len, self.tasks))
 
     def seconds(self, cores: int = 1) -> float:
-        """About how long its tasks take, without the engine: each is given to the core that is free first."""
+        """Estimate the seconds of all tasks, without overhead. Each goes to the core that is free first."""
         ends = [0.0] * (cores if self.parallel else 1)
         heapify(ends)
         for task in self.tasks:
@@ -55,7 +62,7 @@ class Stage:
         return max(ends)
 
     def to_dict(self, cores: int) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the stage for JSON."""
         return {
             "kind": self.kind,
             "cells": self.cells,
@@ -69,8 +76,10 @@ class Stage:
 
 
 def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int = 1) -> tuple[Stage, ...]:
-    """The stages of these cells, bytes first; a kind without cells has none. Little work is cut finer, for all cores to
-    have some."""
+    """Return the stages of these cells, bytes first; a kind without cells has none.
+
+    Tasks of a small sweep are shorter, so that all cores have work.
+    """
     stages = []
     for kind in KINDS:
         kept: list[Cell] = []
@@ -98,7 +107,7 @@ def planned(cells: Sequence[Cell], budget_s: float = CELL_BUDGET_S, cores: int =
 
 
 def packed(cells: Sequence[Cell], most_s: float) -> tuple[Task, ...]:
-    """Neighbouring cells together, which share their records, about most_s of work a task; the longest first."""
+    """Group neighbouring cells, which share records, into tasks of about most_s. Return the longest task first."""
     tasks: list[list[Cell]] = []
     spent = most_s
     for cell in cells:
@@ -116,18 +125,18 @@ def task_s(task: Sequence[Cell]) -> float:
 
 
 def left(cells: Sequence[Cell], found: pa.Table) -> tuple[Cell, ...]:
-    """What is to be measured of the cells when these rows are there.
+    """Return the cells, or their formats, that have no rows yet. found: the rows of the run.
 
-    A cell's rows are stored together, but for one that was split: of it, the formats that are not there.
+    Most cells are stored whole. A bytes cell may have been split, so only its missing formats are left.
     """
     rows = stored_rows(found.select([*IDENTITY, "records"]))
-    there = {(key_of(row), row.grid, row.format) for row in rows}
+    stored = {(key_of(row), row.grid, row.format) for row in rows}
     kept = []
     for cell in cells:
         missing = {
             grid: lacking
             for grid, formats in cell.grids.items()
-            if (lacking := tuple(name for name in formats if (cell.key, grid, name) not in there))
+            if (lacking := tuple(name for name in formats if (cell.key, grid, name) not in stored))
         }
         if missing:
             kept.append(cell.only(missing) if cell.kind == "bytes" else cell)

@@ -1,4 +1,4 @@
-"""What a manifest says of where a sweep ran and what was typed: it is published, and names no host and no home."""
+"""Command lines and masters as a manifest stores them. It is published, so they name no host and no home folder."""
 
 import shlex
 from collections.abc import Iterable
@@ -11,13 +11,15 @@ _FILE: Final = "file:"
 
 
 def command(words: Iterable[str]) -> str:
-    """A command line as `published` says each word of it."""
+    """Return a command line with each word as `published` gives it."""
     return shlex.join(map(published, words))
 
 
 def published(argument: str) -> str:
-    """One argument: a path that is absolute, of a home or of a folder above as its last part; a URL without its
-    hosts. What else is relative stays: it names nothing but what is below the folder of work."""
+    """Return an argument without private parts.
+
+    A path that leaves the working folder (absolute, `~` or `..`) becomes its last part. A URL loses its hosts.
+    """
     option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
     path = Path(value.removeprefix(_FILE))
     leaves = path.is_absolute() or ".." in path.parts or (path.parts[:1] and path.parts[0].startswith("~"))
@@ -29,8 +31,10 @@ def _last(path: Path) -> str:
 
 
 def without_hosts(url: str) -> str:
-    """The URL of a master or of several, spark://HOST:PORT,HOST:PORT, each host as `host` calls it. What else the text
-    holds stays; one that is no URL is itself."""
+    """Return a URL, such as spark://HOST:PORT,HOST:PORT, with each host as its hash (`environment.host`).
+
+    Other text stays as it is.
+    """
     before, mark, rest = url.rpartition("://")
     hosts, slash, path = rest.partition("/")
     if not mark:

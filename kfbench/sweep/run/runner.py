@@ -1,4 +1,4 @@
-"""The runner: cells as Spark tasks, on this machine's cores or on a cluster, with the same code for both.
+"""Run a sweep: cells as Spark tasks, on this machine's cores or on a cluster, with the same code for both.
 
 Recipes travel, not data. A cell's seed comes from its axes, so partitioning, retries and the master cannot change a
 result. The driver stores the rows of each task as they come, in whole or not at all. Bytes are counted on all cores.
@@ -39,7 +39,7 @@ from kfbench.sweep.spark.tasks import attempted, done
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a sweep runs.
+    """Options of a sweep's run.
 
     Args:
         master: a Spark master; None: all cores of this machine.
@@ -70,9 +70,9 @@ def run_sweep(profile: Profile, out: Path, options: RunOptions = _DEFAULTS, cons
     facts = sweep_facts(profile, master, options.command, options.budget_s)
     before: Mapping[str, Any] = {}
     if resume:
-        before = check_resumable(resume, facts).get("host_facts", {})  # at once: Spark takes seconds to start
+        before = check_resumable(resume, facts).get("host_facts", {})  # before Spark starts, which takes seconds
     else:
-        check_place(out)  # before Spark is started for nothing
+        check_place(out)  # before Spark starts, which takes seconds
     with ExitStack() as stack:
         spark = stack.enter_context(session(master, archive=options.archive))
         executors = Executors(spark, master)
@@ -151,7 +151,7 @@ def _resumed(run: Path, facts: Mapping[str, Any], console: Console) -> RunWriter
 
 @contextmanager
 def _showing_how_to_resume(run: Path, console: Console) -> Iterator[None]:
-    """Show the option that resumes the run when a user interrupts it."""
+    """Show the option that resumes the run if a user interrupts it."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Measuring one stage: its tasks, run by workers, and their rows, stored as they come."""
+"""Measure one stage: workers run its tasks, and their rows are stored as they arrive."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from kfbench.sweep.run.task import LEAST_LIMIT_S, PATIENCE_S, Measured, measure_
 from kfbench.sweep.spark.executors import Call
 from kfbench.sweep.spark.tasks import Lost
 
-AHEAD: Final = 1  # tasks that Spark has beyond its cores: when a core is free, the next one is planned
+AHEAD: Final = 1  # tasks that Spark plans while all cores are busy
 
-# Runs calls, so many at a time, and gives each task with its result as it is finished.
+# Runs calls, this number at a time, and yields each task with its result when it finishes.
 Attempt = Callable[[Sequence[Call[Task, Measured]], int], Iterator[tuple[Task, Measured | Lost]]]
 
 
@@ -36,9 +36,9 @@ class _Clock:
 def measure_stage(
     stage: Stage, slots: int, attempt: Attempt, history: History, progress: Progress, lock_wait: HostLockWait
 ) -> None:
-    """Store the rows of the stage's cells, and the times of the stage, even where it is interrupted.
+    """Store the rows of the stage's cells, and the times of the stage even if it is interrupted.
 
-    A task that no worker survives is tried again cell by cell, and the cell that is the cause becomes an error row.
+    A task that is lost in every worker is tried again cell by cell. The cell that is lost again gets an error row.
     Raises what attempt and HostLockWait raise, and RunError.
     """
     bar = progress.add_task(stage.kind, total=stage.cells, unit="cells", failed="0 failed rows")

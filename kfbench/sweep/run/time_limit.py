@@ -1,4 +1,4 @@
-"""A time limit on what may never come back: first an exception, then the end of the process."""
+"""A time limit for code that may never return: first an exception, then the end of the process."""
 
 import faulthandler
 import os
@@ -9,21 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-AGAIN_S: Final = 1.0  # an exception that falls into a finalizer is lost: then the next one
+AGAIN_S: Final = 1.0  # an exception inside a finalizer is lost, so another follows
 ENDS_AFTER: Final = 2  # limits
 
 
 class TookTooLong(BaseException):
-    """Not an Exception: what is limited may have handlers for those, and go on."""
+    """The limit has passed. It is no Exception, because the limited code may catch those and go on."""
 
 
 @contextmanager
 def time_limit(limit_s: float) -> Iterator[None]:
-    """Raises TookTooLong in its body after limit_s; ends the process after twice that.
+    """Raise TookTooLong in the body after limit_s, and end the process after twice that time.
 
-    Compiled code hears no signal and holds the interpreter's lock, so that no Python thread could end the process:
-    faulthandler's watchdog needs neither. Only where the main thread calls; another has no limit, for Python has no
-    signals there.
+    Compiled code handles no signals and holds the interpreter's lock, so no Python thread could end the process.
+    faulthandler's watchdog can. Python handles signals only in the main thread: in other threads there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

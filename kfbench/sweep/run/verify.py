@@ -1,9 +1,9 @@
-"""The formats' promises, checked on vectors of Apache Kafka's own classes and on every cell of a profile.
+"""Check the formats' promises on golden vectors of Apache Kafka's own classes and on every cell of a profile.
 
-A cell is checked on its own records, batch plan and header fields, in each of its formats, under its codec and level:
-what was encoded decodes to the same records and fields; and, without a codec, `size` is what was written for every
-batch, and `breakdown` adds up to it. A promise does not need many records to break, so a cell gives its first
-RECORDS_A_CELL, in whole batches, one batch at least.
+A cell is checked with its own records, batches and header fields, in each of its formats, under its codec and level.
+Encoded records decode to the same records and fields. Without a codec, `size` is the written size of every batch, and
+`breakdown` adds up to it. A few records suffice, so a cell gives its first RECORDS_A_CELL, in whole batches, at least
+one.
 """
 
 from collections import Counter
@@ -28,19 +28,19 @@ from kfbench.workloads import Sample
 
 RECORDS_A_CELL: Final = 1_024
 CHECKS: Final = {
-    "size": "size is what encode wrote, for every batch",
+    "size": "size is the number of bytes that encode wrote, for every batch",
     "breakdown": "breakdown adds up to those bytes, its keys and values to the payload",
-    "round trip": "decode gives back the records and header fields that encode was given, but for what the format "
-    "cannot carry; the checksum of every batch is the one that a second witness (crc32c, binascii) computes",
+    "round trip": "decode returns the encoded records and header fields, except for what the format cannot carry; "
+    "a second witness (crc32c, binascii) computes the same checksum for every batch",
 } | {name: "the round trip under that codec" for name in CODECS if name != "none"}
 
 T = TypeVar("T")
-Track = Callable[[Sequence[T], str], Iterable[T]]  # shows how far along the items a loop is
+Track = Callable[[Sequence[T], str], Iterable[T]]  # yields the items and shows the progress
 
 
 @dataclass(kw_only=True)
 class Tally:
-    """What was checked: how often each check held, by format; where it did not; what a format cannot have."""
+    """The results of checks: passes by format, failures, and cells that a format cannot have."""
 
     checks: Mapping[str, str]  # name -> meaning
     held: Counter[tuple[str, str]] = field(default_factory=Counter)  # (format, check)
@@ -48,7 +48,7 @@ class Tally:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome | str) -> None:
-        """A mere name: a format that cannot have what was to be checked."""
+        """Count an outcome. A mere name is a format that cannot have the cell."""
         if isinstance(outcome, str):
             self.skipped[outcome] += 1
         elif outcome.problem:
@@ -62,7 +62,7 @@ class Tally:
 
     @property
     def legend(self) -> list[str]:
-        """What the checks mean; those of one meaning on one line."""
+        """The meaning of the checks; checks of one meaning share a line."""
         names: dict[str, list[str]] = {}
         for check, meaning in self.checks.items():
             names.setdefault(meaning, []).append(check)
@@ -72,7 +72,7 @@ class Tally:
         return {"checks": dict(self.checks), "formats": self.rows()}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One a format: how often each check held (None: there was nothing to check), failures, cells left out."""
+        """Return one row per format: passes of each check (None: nothing to check), failures, cells left out."""
         failed = Counter(outcome.format for outcome in self.failures)
         done = {check for _, check in self.held} | {outcome.check for outcome in self.failures}
         checks = [check for check in self.checks if check in done]
@@ -104,11 +104,11 @@ class Verification:
 
     @property
     def tallies(self) -> dict[str, Tally]:
-        """By what was gone through."""
+        """The two tallies, by their title."""
         return {
             f"golden vectors of Apache Kafka's own classes: {self.vectors:,} ({self.golden_folder})": self.golden,
             f"cells of the profile {self.profile}: {self.cells:,}, with {self.records:,} records "
-            f"(at most {RECORDS_A_CELL:,} a cell, or one batch)": self.sweep,
+            f"(at most {RECORDS_A_CELL:,} per cell, or one batch)": self.sweep,
         }
 
     @property
@@ -136,33 +136,34 @@ def _quietly(items: Sequence[T], what: str) -> Iterable[T]:  # noqa: ARG001
 
 
 def verify(profile: Profile, golden: Path = GOLDEN, track: Track[Any] = _quietly) -> Verification:
-    """Checks every vector in the folder and every cell of the profile. Raises InvalidConfig (no such folder)."""
-    of_golden, of_cells, records = Tally(checks=GOLDEN_CHECKS), Tally(checks=CHECKS), 0
+    """Check every vector in the folder and every cell of the profile. Raises InvalidConfig (no such folder)."""
+    golden_tally, sweep_tally, records = Tally(checks=GOLDEN_CHECKS), Tally(checks=CHECKS), 0
     entries = vectors(golden)
     for entry in track(entries, "golden vectors"):
         for outcome in check_vector(golden, entry):
-            of_golden.add(outcome)
+            golden_tally.add(outcome)
     cells = _distinct(profile.cells)
     plain: set[tuple[str, str]] = set()
     for cell in track(cells, f"cells of {profile.name}"):
         records += cell.records
         for found in _check_cell(cell, plain):
-            of_cells.add(found)
+            sweep_tally.add(found)
     return Verification(
         profile=profile.name,
         golden_folder=str(golden),
         vectors=len(entries),
         cells=len(cells),
         records=records,
-        golden=of_golden,
-        sweep=of_cells,
+        golden=golden_tally,
+        sweep=sweep_tally,
     )
 
 
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
-    """Bytes and CPU cells of one workload, codec and level are one here; cut to RECORDS_A_CELL. Cells of the size model
-    are left out: each checks itself when it is run, on no more payload than it has to make; and floors, which are of no
-    format."""
+    """Merge cells of one workload, codec and level, and cut them to RECORDS_A_CELL.
+
+    Cells of the size model are left out, because each checks itself when it runs. So are floors, which have no format.
+    """
     found: dict[tuple[object, ...], Cell] = {}
     for cell in cells:
         if cell.kind in ("model", "floor"):
@@ -176,7 +177,10 @@ def _distinct(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | str]:
-    """A format's name: it cannot have such a cell. plain: cells and formats that were checked without a codec."""
+    """Yield outcomes, or the name of a format that cannot have the cell.
+
+    plain: the cells and formats that were checked without a codec; this adds to them.
+    """
     sample = cell.workload.generate(records=cell.records, seed=cell.seed)
     for name in cell.formats:
         if illegal(name, sample, cell.codec):
@@ -191,7 +195,7 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
 def _promises(
     fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """(check, what raises if it does not hold)."""
+    """Yield the name of each check with a function that raises if it fails."""
     records, given = sample.records, (sample.records, sample.bounds, sample.batch_fields)
 
     def encode(codec: str = "none", level: int | None = None) -> EncodedLog:
@@ -212,6 +216,6 @@ def _broken(promise: Callable[[], None]) -> str:
         promise()
     except Unverified as error:
         return str(error)
-    except Exception as error:  # what falls over has not held, and the rest is still wanted
+    except Exception as error:  # a crash is a failed check, and the others go on
         return " ".join(f"{type(error).__name__}: {error}".split("\n"))
     return ""

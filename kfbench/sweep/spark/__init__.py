@@ -1,6 +1,6 @@
-"""Everything that knows Spark. Recipes and results travel by pickle and Arrow.
+"""Sessions, executors and tasks of Spark. Recipes and results travel by pickle and Arrow.
 
-Importing it without the extra `sweep` raises MissingExtra, in place of an error about a module.
+Importing this package without the extra `sweep` raises MissingExtra.
 """
 
 from kfbench.extras import require_extra

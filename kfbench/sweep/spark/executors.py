@@ -1,4 +1,4 @@
-"""The executors of a session: what their hosts are, whether they run this code, and one host to measure CPU on."""
+"""The executors of a session: the facts of their hosts, the check of their code, and the one host that times CPU."""
 
 import math
 import pickle
@@ -26,11 +26,13 @@ Facts = Mapping[str, Any]
 
 
 class Executors:
-    """Runs functions on the executors of a session; of a cluster, only on those that are as the driver.
+    """Run functions on the executors of a session. On a cluster, executors must have the driver's code and libraries.
 
-    An executor may come at any time, in the place of a lost one: each process that runs Python says with its results
-    what it is, and looks before it runs anything. hosts: what is known of those that were met, by what `host` calls
-    them; on local[N] the one that asks.
+    Spark may replace a lost executor at any time. So each Python process checks itself before it runs anything, and
+    returns the facts of its host with its results.
+
+    Args:
+        hosts: the facts of all hosts met so far, by the name that `environment.host` gives. On local[N]: this host.
     """
 
     def __init__(self, spark: SparkSession, master: str) -> None:
@@ -40,44 +42,44 @@ class Executors:
         self.terms = terms_of(own) if self.is_cluster else None
         self.hosts: dict[str, Facts] = {} if self.is_cluster else {own["host"]: own}
         self._hosts_by_address: dict[str, str] = {}
-        self._at_first = len(self._there())
+        self._count_at_first = len(self._present())
 
     def slots(self) -> int:
-        """Tasks that run at a time, on all executors that are there."""
+        """Return the number of tasks that run at a time, on all present executors."""
         return slots(self.spark)
 
     def prepare(self, calls: Sequence[Call[Any, Any]] = ()) -> None:
-        """Meet every host of a cluster, where the calls run once on each: what compiles kernels, say.
+        """Run the calls once on every host of a cluster (to compile kernels, say), and collect the hosts' facts.
 
-        A host shares them out among its slots, all hosts at the same time. Raises SweepFailed: also for a host whose
-        kfbench or libraries are not the driver's, and would give other bytes or times.
+        All hosts work at the same time, and each divides the calls among its slots. Raises SweepFailed, also for a host
+        whose kfbench or libraries differ from the driver's, because its bytes or times would differ.
         """
         if not self.is_cluster:
             return
         count = self.slots()
-        each = self.spark.sparkContext.parallelize(range(count), count).barrier()
-        prepared = partial(_prepared, self.terms, pickle.dumps(list(calls)))
+        barrier = self.spark.sparkContext.parallelize(range(count), count).barrier()
+        prepare_slot = partial(_prepare_slot, self.terms, pickle.dumps(list(calls)))
         try:
-            told = awaited(self.spark, partial(collected, each.mapPartitions(prepared), count))
+            slots_ready = awaited(self.spark, partial(collected, barrier.mapPartitions(prepare_slot), count))
         except FAILURES as error:
             raise self._unable(error) from error
-        addresses = self._addresses(told[0][0])
-        for _, slot, facts in sorted(told, key=lambda each: str(each[-1]["host"])):
+        addresses = self._addresses(slots_ready[0][0])
+        for _, slot, facts in sorted(slots_ready, key=lambda ready: str(ready[-1]["host"])):
             self._meet(facts)
             self._hosts_by_address[addresses[slot]] = facts["host"]
 
     def run(self, call: Call[T, R], on: str | None = None) -> R:
-        """The function of one argument, as one Spark task. on: the only host that may run it.
+        """Run a function with its argument as one Spark task, and return its result. on: the only host that may run it.
 
-        Raises one of FAILURES for what the function raises in every attempt; SweepFailed for an executor that is not
-        as the driver, and where the host is gone.
+        Raises one of FAILURES where the function fails in every attempt. Raises SweepFailed for an executor that
+        differs from the driver, and where the host is gone.
         """
-        # By RDD: the planner of data frames takes 5 s before its first job, and 0.2 s instead of 0.1 s before each.
+        # An RDD, because data frames plan for 5 s before the first job, and for 0.2 s instead of 0.1 s before others.
         recipe = pickle.dumps((self.terms, on, pickle.dumps(call)))
         until = math.inf
         while time.monotonic() < until:
             try:
-                (found,) = collected(self.spark.sparkContext.parallelize([recipe], 1).map(_called), 1)
+                (found,) = collected(self.spark.sparkContext.parallelize([recipe], 1).map(_run_recipe), 1)
             except FAILURES as error:
                 if self.is_cluster and _lacks_something(_reason(error)):
                     raise self._unable(error) from error
@@ -86,65 +88,65 @@ class Executors:
             if self.is_cluster:
                 self._meet(facts)
             if result is not None:
-                given: R = pickle.loads(result)
-                return given
+                value: R = pickle.loads(result)
+                return value
             until = min(until, time.monotonic() + session.EXECUTORS_S)
             if on is not None:
                 self.stay_on(on)
         raise SweepFailed(_gone(on))
 
     def stay_on(self, host: str) -> None:
-        """Give back all executors but those of the host: CPU times of two hosts share no table.
+        """Release all executors on other hosts, because CPU times of two hosts must not share a table.
 
-        Where it has lost its own, as many as there were at first are asked for again: it is Spark that chooses where.
-        Raises SweepFailed where the host gives none.
+        Where the host has lost its executors, request as many as there were at first: Spark chooses their hosts. Raises
+        SweepFailed where the host gets none.
         """
         if not self.is_cluster:
             return
-        asked_at = None
-        while host not in (there := self._there()).values():
-            if asked_at is None:
-                asked_at = time.monotonic()
-                self._ask_for(self._at_first)
-            elif time.monotonic() - asked_at > session.EXECUTORS_S:
+        requested_at = None
+        while host not in (present := self._present()).values():
+            if requested_at is None:
+                requested_at = time.monotonic()
+                self._request(self._count_at_first)
+            elif time.monotonic() - requested_at > session.EXECUTORS_S:
                 raise SweepFailed(_gone(host))
             time.sleep(0.1)
-        others = [executor for executor, its_host in there.items() if its_host != host]
+        others = [executor for executor, its_host in present.items() if its_host != host]
         if others:
             jvm: Any = self.spark.sparkContext._jvm
-            given_back = jvm.java.util.ArrayList()
+            released = jvm.java.util.ArrayList()
             for executor in others:
-                given_back.add(executor)
-            self._context.killExecutors(jvm.org.apache.spark.api.python.PythonUtils.toSeq(given_back))
-        if others or asked_at is not None:
-            self._ask_for(len(there) - len(others))  # Spark would not replace a lost one that was never asked for
+                released.add(executor)
+            self._context.killExecutors(jvm.org.apache.spark.api.python.PythonUtils.toSeq(released))
+        if others or requested_at is not None:
+            self._request(len(present) - len(others))  # Spark replaces lost executors only up to a requested number
 
     @property
     def _context(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
-    def _ask_for(self, total: int) -> None:
+    def _request(self, total: int) -> None:
         jvm: Any = self.spark.sparkContext._jvm
         nowhere = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(jvm.java.util.HashMap())
         self._context.requestTotalExecutors(total, 0, nowhere)
 
     def _addresses(self, stage: int) -> dict[int, str]:
-        """Where Spark ran the tasks of a stage: what it calls a host is not what the host calls itself."""
+        """Return the host of each task of a stage under Spark's name, which is not the host's own."""
         self._context.listenerBus().waitUntilEmpty()
         known = self._context.statusStore()
         found = known.taskList(stage, known.lastStageAttempt(stage).attemptId(), 1 << 20)
-        each = (found.apply(i) for i in range(found.size()))
-        return {task.index(): task.host() for task in each}
+        tasks = (found.apply(i) for i in range(found.size()))
+        return {task.index(): task.host() for task in tasks}
 
-    def _there(self) -> dict[str, str | None]:
-        """Executors that live, and the host of each; None: not met yet."""
+    def _present(self) -> dict[str, str | None]:
+        """Return the host of each live executor, by executor id; None: not met yet."""
         found = self._context.statusStore().executorList(True)
-        each = (found.apply(i) for i in range(found.size()))
-        addresses = {one.id(): one.hostPort().rpartition(":")[0] for one in each if one.id() != "driver"}
+        executors = (found.apply(i) for i in range(found.size()))
+        addresses = {one.id(): one.hostPort().rpartition(":")[0] for one in executors if one.id() != "driver"}
         return {executor: self._hosts_by_address.get(address) for executor, address in addresses.items()}
 
     def _meet(self, facts: Facts) -> None:
-        """Raises SweepFailed for one that is not as the driver."""
+        """Note the facts of a host. Raises SweepFailed where they differ from the driver's."""
         require(self.terms, facts)
         self.hosts.setdefault(facts["host"], facts)
 
@@ -155,27 +157,29 @@ class Executors:
 
 @cache
 def host_facts() -> Facts:
-    """What a result depends on, of the process that asks, as it was when it first asked."""
+    """Return the facts of this process that results depend on, as they were at the first call."""
     return environment() | {CODE: code_digest()}
 
 
 def terms_of(facts: Facts) -> dict[str, str | None]:
-    """What has to be the same wherever a sweep measures."""
+    """Return the facts that must be the same on all hosts of a sweep."""
     return {CODE: facts[CODE], **libraries(facts), **facts["codecs"]}
 
 
 def require(terms: Mapping[str, str | None] | None, facts: Facts) -> None:
-    """Raises SweepFailed for a host whose facts are not on these terms."""
+    """Raise SweepFailed for a host whose facts differ from these terms. terms: None on one machine."""
     if terms is not None and (differing := _differing(terms, facts)):
         raise SweepFailed(f"{facts['host']} would not measure the same: {differing}; {_MEND}")
 
 
-# What comes from and goes to an executor of other code is made of Python's own types until that is known.
-def _prepared(
+# Until an executor's code is checked, only builtin types travel to and from it.
+def _prepare_slot(
     terms: Mapping[str, str | None] | None, calls: bytes, _: Iterator[int]
 ) -> Iterator[tuple[int, int, Facts]]:
-    """What a slot runs: its share of its host's calls, unless it will be refused. Its stage, its number there, and
-    the facts."""
+    """Run one slot's share of its host's calls, unless the host will be refused.
+
+    Yield the stage, the number of the slot in it, and the host's facts.
+    """
     context = BarrierTaskContext.get()
     facts, me = host_facts(), context.partitionId()
     hosts = context.allGather(facts["host"])
@@ -186,8 +190,8 @@ def _prepared(
     yield context.stageId(), me, facts
 
 
-def _called(recipe: bytes) -> bytes:
-    """What every Spark task runs. No result: of a process that will be refused, or another host than the one asked."""
+def _run_recipe(recipe: bytes) -> bytes:
+    """Run a pickled recipe in a Spark task. The result is None on a host that is refused or is not the wanted one."""
     terms, on, call = pickle.loads(recipe)
     if terms is None:
         facts, runs = None, True
@@ -201,14 +205,14 @@ def _called(recipe: bytes) -> bytes:
 
 
 def _gone(host: str | None) -> str:
-    return f"{host} has no executor any more, and times of two hosts share no table: resume the run when it has"
+    return f"{host} has no executor any more, and times of two hosts share no table: resume the run when it has one"
 
 
 def _reason(error: Exception) -> str:
-    """What Python said where a task failed, which Spark quotes among its own words; else what Spark says."""
+    """Return the Python error of a failed task, which Spark quotes in its message; else Spark's own message."""
     quoted = str(error).partition("Traceback (most recent call last):")[2].splitlines()
-    said = (line for line in quoted if line and not line[0].isspace())
-    return next(said, None) or cause(error)
+    messages = (line for line in quoted if line and not line[0].isspace())
+    return next(messages, None) or cause(error)
 
 
 def _lacks_something(reason: str) -> bool:
@@ -216,10 +220,10 @@ def _lacks_something(reason: str) -> bool:
 
 
 def _differing(terms: Mapping[str, str | None], facts: Facts) -> str:
-    """What is not the same there, in words; empty where all is."""
+    """Return the differences between the facts and the terms, in words; empty if there are none."""
     there = terms_of(facts)
     if there[CODE] != terms[CODE]:
-        return "its kfbench is of other code than this one"
+        return "its kfbench has other code than this one"
     return ", ".join(
         f"{name} {there.get(name)} where this has {here}" for name, here in terms.items() if there.get(name) != here
     )

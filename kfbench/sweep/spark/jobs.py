@@ -1,7 +1,7 @@
-"""What a JVM is asked for in threads of their own, and given up when a signal comes.
+"""Spark jobs in threads of their own, cancelled when a signal arrives.
 
-Each thread has its connection to the JVM. A signal that comes while one waits for an answer would leave that to be read
-as the answer to the next question, and whoever asks it would wait for a job that nobody wants any more.
+Each thread has its own connection to the JVM. Suppose that a signal interrupts the main thread while it waits for an
+answer. The next request on the same connection would then read that old answer.
 """
 
 from collections.abc import Callable, Collection
@@ -14,20 +14,20 @@ from pyspark import RDD
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two: of a JVM that is gone
+FAILURES: Final = (PySparkException, Py4JError, ConnectionError, EOFError)  # the last two: the JVM is gone
 AGAIN_S: Final = 0.1
 
 R = TypeVar("R")
 
 
 def collected(rows: RDD[R], count: int) -> list[R]:
-    """All of so many rows. A JVM that dies while it sends them ends their stream, which PySpark takes for their end.
+    """Return the rows, `count` of them. Raises one of FAILURES.
 
-    Raises one of FAILURES.
+    A JVM that dies while it sends rows ends the stream, and PySpark takes this for the end of the rows.
     """
     try:
         found = rows.collect()
-    except UnboundLocalError as error:  # PySpark closes what it could not open, of a JVM that ended before it sent any
+    except UnboundLocalError as error:  # PySpark, where the JVM ended before it sent any row
         if isinstance(error.__context__, FAILURES):
             raise error.__context__ from None
         raise
@@ -37,20 +37,20 @@ def collected(rows: RDD[R], count: int) -> list[R]:
 
 
 def awaited(spark: SparkSession, job: Callable[[], R]) -> R:
-    """What the job gives, which raises what it raises. Where a signal comes first, its Spark jobs end."""
+    """Return the result of the job, or raise its error. A signal meanwhile ends its Spark jobs."""
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(job)
+        future = pool.submit(job)
         try:
-            return asked.result()
+            return future.result()
         finally:
-            cancel(spark, [asked])
+            cancel(spark, [future])
 
 
-def cancel(spark: SparkSession, asked: Collection[Future[Any]]) -> None:
-    """Those that run end without what they wanted, the others are never begun."""
-    for each in asked:
-        each.cancel()
+def cancel(spark: SparkSession, futures: Collection[Future[Any]]) -> None:
+    """End the jobs that run, and keep the others from starting."""
+    for future in futures:
+        future.cancel()
     with suppress(*FAILURES):
-        while running := [each for each in asked if each.running()]:
-            spark.sparkContext.cancelAllJobs()  # again: one of them may not have begun its job yet
+        while running := [future for future in futures if future.running()]:
+            spark.sparkContext.cancelAllJobs()  # repeatedly, because a running call may not have begun its job yet
             wait(running, AGAIN_S)

@@ -1,4 +1,4 @@
-"""Sessions: a JVM and Python workers that suit us, whatever the environment says, and silence from them."""
+"""Sessions of Spark: our settings for its JVM and Python workers, with their messages kept from the terminal."""
 
 import atexit
 import logging
@@ -26,11 +26,11 @@ TASK_ATTEMPTS: Final = 4
 JARS_FROM: Final = "spark.jars.packages"
 UNPACKED: Final = "kfbench"  # the folder of an archive, beside the executor
 EXECUTORS_S: Final = 120.0  # a cluster may have to start hosts first
-SETTLED_S: Final = 3.0  # nobody else comes: busy hosts start their executors seconds apart
-# JVMs only hand tasks out and on: their best compiler and a collector on all cores would run beside what is timed.
+SETTLED_S: Final = 3.0  # without a new executor: busy hosts start theirs seconds apart
+# JVMs only pass tasks on. Their second compiler and a parallel collector would disturb what is timed.
 QUICK: Final = "-XX:TieredStopAtLevel=1"
 LIGHT: Final = f"{QUICK} -XX:+UseSerialGC"
-ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write where it listens waits for ever, and so would we
+ROOM_BYTES: Final = 1 << 20  # a JVM that cannot write its socket file waits forever
 LOOPBACK: Final = "127.0.0.1"
 LOGGING: Final = """\
 status = error
@@ -45,26 +45,28 @@ appender.console.layout.pattern = %d %p %c: %m%n%ex
 
 
 class SweepFailed(KfbenchError):
-    """Spark itself failed; a cell that fails is a row, not this."""
+    """Spark itself failed. A cell that fails becomes a row instead."""
 
 
 @contextmanager
-def session(master: str, more: Mapping[str, str] | None = None, archive: Path | None = None) -> Iterator[SparkSession]:
-    """A session whose executors are there. archive: what `pack` wrote; Spark brings it to every executor of a cluster.
+def session(
+    master: str, extra_settings: Mapping[str, str] | None = None, archive: Path | None = None
+) -> Iterator[SparkSession]:
+    """Open a session and wait for its executors. archive: a file of `pack`, which Spark gives to every executor.
 
     Raises MissingTool, SweepFailed.
     """
     here = _on_this_machine(master)
     with tempfile.TemporaryDirectory(prefix="kfbench-spark-") as folder:
         _check_room(Path(folder))
-        settings_of_logs = Path(folder, "log4j2.properties")
-        settings_of_logs.write_text(LOGGING)
+        logging_file = Path(folder, "log4j2.properties")
+        logging_file.write_text(LOGGING)
         log = Path(folder, "spark.log")
         settings = {
             "spark.master": master,
             "spark.app.name": "kfbench",
-            "spark.driver.extraJavaOptions": f"{LIGHT} -Dlog4j2.configurationFile={settings_of_logs.as_uri()}",
-            "spark.executor.defaultJavaOptions": QUICK,  # and no collector, which a user's extraJavaOptions may name
+            "spark.driver.extraJavaOptions": f"{LIGHT} -Dlog4j2.configurationFile={logging_file.as_uri()}",
+            "spark.executor.defaultJavaOptions": QUICK,  # a user's extraJavaOptions may choose a collector
             "spark.python.unix.domain.socket.enabled": "true",
             "spark.speculation": "false",
             "spark.ui.enabled": "false",
@@ -73,11 +75,11 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
         }
         if here:
             settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-        if is_cluster(master):  # CPU is measured on one host, and none may come later that nobody has looked at
+        if is_cluster(master):  # CPU is timed on one host, and new hosts would be unchecked
             settings["spark.dynamicAllocation.enabled"] = "false"
         if archive is not None:
             settings["spark.archives"] = f"{archive.resolve().as_uri()}#{UNPACKED}"
-        settings |= more or {}
+        settings |= extra_settings or {}
         with _environ(master, archive is not None), _stderr_to(log):
             try:
                 builder = SparkSession.builder
@@ -95,37 +97,37 @@ def session(master: str, more: Mapping[str, str] | None = None, archive: Path | 
                     _await_executors(spark, master)
                 yield spark
             finally:
-                # In another thread, as all that may be long (see jobs): a signal may have come while this one asked.
-                # Errors are of a JVM that is gone: what it was doing has failed already.
+                # In another thread: a signal may have interrupted a request of this one (see jobs). An error means that
+                # the JVM is gone, and that its work has failed already.
                 with ThreadPoolExecutor(1) as pool, suppress(Py4JError, ConnectionError):
                     pool.submit(_end, spark, settings).result()
 
 
 def _end(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """The JVM stays, and its properties are the next session's defaults: what it was started with must not be there."""
+    """Stop a session. The JVM stays, so clear the properties that would be defaults of the next session."""
     for key in settings:
         spark.sparkContext._jvm.java.lang.System.clearProperty(key)  # type: ignore[union-attr]
     spark.stop()
 
 
 def is_cluster(master: str) -> bool:
-    """Whether executors are processes of their own: everything but local[N]."""
+    """Return True if executors are separate processes: for every master but local[N]."""
     return re.match(r"local(\[|$)", master) is None
 
 
 def slots(spark: SparkSession) -> int:
-    """Tasks that run at a time, on all executors that are there."""
+    """Return the number of tasks that run at a time, on all present executors."""
     context: Any = spark.sparkContext._jsc.sc()
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def _on_this_machine(master: str) -> bool:
-    """Whether drivers and executors meet on loopback."""
+    """Return True if drivers and executors connect on loopback."""
     return master.startswith("local") or re.match(r"spark://(127\.[\d.]+|localhost|\[::1\]):", master) is not None
 
 
 def _await_executors(spark: SparkSession, master: str) -> None:
-    """Until their number stands still. A cluster without room would have us wait for ever, and say nothing."""
+    """Wait until no executor is added any more. Raises SweepFailed if there is none after EXECUTORS_S."""
     context: Any = spark.sparkContext._jsc.sc()
     began = changed = time.monotonic()
     before = 0
@@ -146,19 +148,19 @@ def _await_executors(spark: SparkSession, master: str) -> None:
 
 
 def retrying(master: str) -> str:
-    """local[N] never tries a failed task again; local[N,4] does."""
+    """Return the master with retries of failed tasks: local[N] becomes local[N,4]."""
     found = re.fullmatch(r"local(?:\[\s*([0-9]+|\*)\s*\])?", master)
     return f"local[{found[1] or 1},{TASK_ATTEMPTS}]" if found else master
 
 
 def versions(spark: SparkSession) -> dict[str, str]:
-    """Of Spark, and of the Java that it runs on."""
+    """Return the versions of Spark and of its Java."""
     java = spark.sparkContext._jvm.System.getProperty("java.version")  # type: ignore[union-attr]
     return {"version": spark.version, "java": java}
 
 
 def cause(error: Exception) -> str:
-    """The line of a Java or Python traceback that says what happened."""
+    """Return the line of a Java or Python traceback that has the error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any(line.startswith("Traceback") for line in lines):
         return lines[-1]
@@ -168,8 +170,8 @@ def cause(error: Exception) -> str:
 
 @contextmanager
 def _quiet(spark: SparkSession) -> Iterator[None]:
-    """Nothing on stderr from Python's sides of a JVM that is gone: tracebacks, by log and by socketserver."""
-    nowhere = logging.NullHandler()  # while the root has a handler, nobody makes one that writes to stderr
+    """Silence the tracebacks that logging and socketserver print when the JVM is gone."""
+    nowhere = logging.NullHandler()  # with a handler at the root, none is added that writes to stderr
     logging.getLogger().addHandler(nowhere)
     updates: Any = spark.sparkContext._accumulatorServer
     updates.handle_error = lambda *_: None
@@ -189,15 +191,15 @@ def _check_room(folder: Path) -> None:
 
 
 def _reason(error: Exception, log: Path) -> str:
-    """What the JVM said last of what went wrong; its stack frames say nothing to a user."""
-    said = (line.strip() for line in log.read_text(errors="replace").splitlines())
-    lines = [line for line in said if ("rror" in line or "xception" in line) and not line.startswith("at ")]
-    return lines[-1] if lines else cause(error)
+    """Return the last error in the JVM's log, without stack frames."""
+    lines = (line.strip() for line in log.read_text(errors="replace").splitlines())
+    errors = [line for line in lines if ("rror" in line or "xception" in line) and not line.startswith("at ")]
+    return errors[-1] if errors else cause(error)
 
 
 @contextmanager
 def _environ(master: str, archive: bool) -> Iterator[None]:
-    """JAVA_HOME for the JVM, an interpreter that has kfbench for its Python workers; as before afterwards."""
+    """Set JAVA_HOME for the JVM and the interpreter for its Python workers. Restore the environment afterwards."""
     home = java_home()
     if home is None:
         raise MissingTool(
@@ -210,11 +212,11 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
         "SPARK_HOME": None,  # another Spark's JVM would not understand our PySpark
     }
     if _on_this_machine(master):
-        wanted |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}  # a host need not know its own name
+        wanted |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}  # the host's own name may not resolve
     if master.startswith("local-cluster"):
         wanted["SPARK_HOME"] = str(_own_spark_home())
     elif is_cluster(master) and (other := os.environ.get("SPARK_HOME")):
-        wanted["SPARK_CONF_DIR"] = os.environ.get("SPARK_CONF_DIR", f"{other}/conf")  # what it says of the cluster
+        wanted["SPARK_CONF_DIR"] = os.environ.get("SPARK_CONF_DIR", f"{other}/conf")  # the cluster's settings
     if archive:
         wanted["PYSPARK_PYTHON"] = f"./{UNPACKED}/bin/python"
     before = {name: os.environ.get(name) for name in wanted}
@@ -227,7 +229,7 @@ def _environ(master: str, archive: bool) -> Iterator[None]:
 
 @cache
 def _own_spark_home() -> Path:
-    """PySpark's, in a folder of ours: a local cluster keeps what its workers write in SPARK_HOME/work."""
+    """Return a folder of links to PySpark's files: the workers of a local cluster write to SPARK_HOME/work."""
     home = Path(tempfile.mkdtemp(prefix="kfbench-spark-home-"))
     atexit.register(rmtree, home, ignore_errors=True)
     for each in Path(pyspark.__file__).parent.iterdir():
@@ -245,7 +247,7 @@ def _set(variables: dict[str, str | None]) -> None:
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """The JVM inherits our stderr as it is when it starts, and writes warnings there that no setting turns off."""
+    """Send stderr to a file while the JVM starts. It inherits stderr, and no setting turns its warnings off."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("wb") as file:

@@ -1,6 +1,6 @@
-"""Functions and what to call them with, as Spark tasks.
+"""Calls of functions as Spark tasks.
 
-Each task is a job of its own: its result is there in whole or not at all, whatever became of the workers that tried it.
+Each task is a job of its own, so it gives its result in whole or not at all.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,7 +20,7 @@ from kfbench.sweep.spark.session import SweepFailed, cause, retrying, session
 T = TypeVar("T")
 R = TypeVar("R")
 
-LOSSES: Final = {  # by what Spark says of them
+LOSSES: Final = {  # by a part of Spark's message
     "ExecutorLostFailure": "its executor was lost",
     "Python worker exited": "its Python worker ended",
     "Traceback (most recent call last)": "it raised an error in its worker",
@@ -29,8 +29,11 @@ LOSSES: Final = {  # by what Spark says of them
 
 @dataclass(frozen=True)
 class Lost:
-    """A task that failed in every worker that tried it. reason: how, in words that are the same every time: Spark's own
-    are of hosts, tasks and attempts, and rows are published and compared."""
+    """A task that failed in every attempt.
+
+    reason: the kind of failure, without the hosts, tasks and attempts of Spark's message. Rows are published and
+    compared, so it must be the same every time.
+    """
 
     reason: str
 
@@ -43,16 +46,22 @@ def mapped(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> Iterator[R]:
-    """function(task) of every task, as they are finished: whoever needs an order has to find it in the results.
+    """Yield function(task) for every task, in the order that they finish.
 
-    Tasks, results and the function travel by pickle: a function of a module, or a partial of one. What it raises fails
-    the job after TASK_ATTEMPTS, so it returns what is wrong with its input. what: for the progress. archive: the
-    environment of a cluster's executors. Raises MissingTool, SweepFailed.
+    Tasks, results and the function travel by pickle. An error of the function fails the job after TASK_ATTEMPTS, so
+    problems of its input belong in its result.
+
+    Args:
+        function: a function of a module, or a partial of one.
+        what: the name of the tasks for the progress.
+        archive: the environment of a cluster's executors.
+
+    Raises MissingTool, SweepFailed.
     """
     console = console or Console(stderr=True)
-    asked = retrying(master or "local[*]")
-    with session(asked, archive=archive) as spark, counting(console) as progress:
-        executors = Executors(spark, asked)
+    master = retrying(master or "local[*]")
+    with session(master, archive=archive) as spark, counting(console) as progress:
+        executors = Executors(spark, master)
         executors.prepare()
         bar = progress.add_task(what, total=len(tasks), unit="tasks", failed="")
         calls = [(function, task) for task in tasks]
@@ -62,7 +71,7 @@ def mapped(
 
 
 def done(executors: Executors, calls: Sequence[Call[T, R]], workers: int) -> Iterator[tuple[T, R]]:
-    """Each task and its result as they are finished, `workers` at a time. Raises SweepFailed for one that is lost."""
+    """Yield each task and its result when it finishes, `workers` at a time. Raises SweepFailed for a lost task."""
     with closing(_finished(executors, calls, workers)) as finished:
         for task, future in finished:
             try:
@@ -75,10 +84,12 @@ def done(executors: Executors, calls: Sequence[Call[T, R]], workers: int) -> Ite
 def attempted(
     executors: Executors, calls: Sequence[Call[T, R]], workers: int, harmless: Call[T, R], on: str | None = None
 ) -> Iterator[tuple[T, R | Lost]]:
-    """As done, but a task may be lost, and the others go on. on: the only host that may run them.
+    """Yield each task and its result or its loss when it finishes, `workers` at a time.
 
-    harmless: a call that cannot fail. Where it does, too, it was not the task: Spark is gone or no worker can import
-    what it should run, and that is SweepFailed.
+    Args:
+        harmless: a call that cannot fail. If it fails after a lost task, the cause was not the task: Spark is gone, or
+            no worker can import the function. Then SweepFailed is raised.
+        on: the only host that may run the tasks.
     """
     with closing(_finished(executors, calls, workers, on)) as finished:
         for task, future in finished:
@@ -94,8 +105,8 @@ def attempted(
 
 
 def _loss(error: Exception) -> str:
-    said = str(error)
-    return next((words for mark, words in LOSSES.items() if mark in said), "its task failed")
+    message = str(error)
+    return next((reason for part, reason in LOSSES.items() if part in message), "its task failed")
 
 
 def _finished(
@@ -109,4 +120,4 @@ def _finished(
                 for each in wait(pending, return_when=FIRST_COMPLETED).done:
                     yield pending.pop(each), each
         finally:
-            cancel(executors.spark, pending)  # interrupted: the run stays unfinished, and says so
+            cancel(executors.spark, pending)  # after an interrupt

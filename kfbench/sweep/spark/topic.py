@@ -1,4 +1,4 @@
-"""Spark's Kafka source: a function applied to the rows of every partition, where they are read."""
+"""Spark's Kafka source: apply a function to the rows of every partition on the executor that reads them."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ RESULT: Final = "result"
 MOST_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 ADMIN_WAITS: Final = {"request.timeout.ms": "10000", "default.api.timeout.ms": "15000"}
 UNKNOWN_SIZE: Final = -1
-BATCH_BYTES: Final = 4 << 20  # of rows that a Python worker is given at a time
+BATCH_BYTES: Final = 4 << 20  # rows that a Python worker gets at a time
 
 R = TypeVar("R")
 
@@ -37,27 +37,31 @@ def topic_mapped(
     console: Console | None = None,
     archive: Path | None = None,
 ) -> list[R]:
-    """A function applied to the rows of every partition that Spark's Kafka source gives, also to none; in no order.
+    """Apply a function to the rows of every Spark partition, also of empty ones. Return the results in any order.
 
-    function_for: gives it, once it is told what each partition takes on the broker (bytes of its leader's log; -1
-    where the broker does not say, NO_LEADER where there is nobody to ask). connector: a folder with the source's jars,
-    or its Maven coordinates; None: Spark's own, of this version. archive: the environment of a
-    cluster's executors. Raises MissingTool, SweepFailed.
+    Args:
+        function_for: makes the function from the size of each Kafka partition: bytes of its leader's log, -1 where the
+            broker does not tell, NO_LEADER where the partition has no leader.
+        connector: a folder with the jars of the source, or its Maven coordinates; None: the source of this Spark
+            version.
+        archive: the environment of a cluster's executors.
+
+    Raises MissingTool, SweepFailed.
     """
     settings = connector_settings(connector) | {"spark.sql.session.timeZone": "UTC", MOST_BYTES: str(BATCH_BYTES)}
     console = console or Console(stderr=True)
-    asked = retrying(master or "local[*]")
-    with session(asked, settings, archive) as spark, counting(console) as progress:
-        executors = Executors(spark, asked)
+    master = retrying(master or "local[*]")
+    with session(master, settings, archive) as spark, counting(console) as progress:
+        executors = Executors(spark, master)
         executors.prepare()
         bar = progress.add_task("topic", total=1, unit="topics", failed="")
         try:
             sizes = awaited(spark, partial(_partition_sizes, spark, topic))
             function = function_for(sizes)
-            if NO_LEADER in sizes.values():  # Spark would wait for it
+            if NO_LEADER in sizes.values():  # Spark would wait for a leader
                 topic = topic.of(i for i, size in sizes.items() if size != NO_LEADER)
             rows = spark.read.format("kafka").options(**topic.source_options()).load()
-            mapped = rows.mapInArrow(partial(_fed, executors.terms, function), f"{RESULT} binary")
+            mapped = rows.mapInArrow(partial(_apply, executors.terms, function), f"{RESULT} binary")
             found = awaited(spark, mapped.toArrow)
         except FAILURES as error:
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: {cause(error)}") from error
@@ -66,7 +70,7 @@ def topic_mapped(
 
 
 def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
-    """Of all partitions that are read. Raises Py4JError for a topic or a broker that is not there."""
+    """Return the size of each partition that is read. Raises Py4JError for a missing topic or broker."""
     jvm: Any = spark._jvm
     properties, names, brokers = jvm.java.util.HashMap(), jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
     for name, value in {**ADMIN_WAITS, **topic.properties}.items():
@@ -82,7 +86,7 @@ def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
         sizes = dict.fromkeys(sorted(leaders) if topic.partitions is None else topic.partitions, UNKNOWN_SIZE)
         if absent := sizes.keys() - leaders.keys():
             raise SweepFailed(f"{topic.bootstrap}/{topic.name}: no partition {min(absent)}, or it has no leader")
-        with suppress(Py4JError):  # it may be forbidden: then nobody knows
+        with suppress(Py4JError):  # the user may not be allowed to ask
             folders = admin.describeLogDirs(brokers).allDescriptions().get()
             for partition in sizes:
                 key = jvm.org.apache.kafka.common.TopicPartition(topic.name, partition)
@@ -94,7 +98,7 @@ def _partition_sizes(spark: SparkSession, topic: Topic) -> dict[int, int]:
 
 
 def connector_settings(connector: str | None) -> dict[str, str]:
-    """Where Spark takes its Kafka source from. Raises MissingTool for a folder without jars."""
+    """Return the settings that name Spark's Kafka source. Raises MissingTool for a folder without jars."""
     if connector is None:
         connector = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
     elif Path(connector).is_dir():
@@ -107,12 +111,12 @@ def connector_settings(connector: str | None) -> dict[str, str]:
     return {JARS_FROM: connector}
 
 
-def _fed(
+def _apply(
     terms: Mapping[str, str | None] | None,
     function: Callable[[Iterable[pa.RecordBatch]], R],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """What a Spark task of `topic_mapped` runs."""
-    if terms is not None:  # an executor that came later
+    """Apply the function in a Spark task."""
+    if terms is not None:  # the executor may have replaced a checked one
         require(terms, host_facts())
     yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(function(batches))], pa.binary())], [RESULT])

@@ -1,4 +1,4 @@
-"""One block of 65,536 records of a named workload, without payload.
+"""A block of 65,536 records of a named workload, without payload.
 
 Times and batches run along records, so they are made for a whole block; a slice is cut from it (`sampling`).
 """

@@ -84,7 +84,7 @@ class Fixed(_Distribution, tag="fixed", frozen=True, kw_only=True):
 
 
 class Uniform(_Distribution, tag="uniform", frozen=True, kw_only=True):
-    """From low to high. Lengths: each of low, …, high is equally likely."""
+    """Uniform from low to high. Lengths: each of low, …, high is equally likely."""
 
     low: float
     high: float
@@ -203,7 +203,7 @@ class Empirical(_Continuous, tag="empirical", frozen=True, kw_only=True):
 
 
 class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
-    """One of `values`, by `weights` in any unit; without weights each is equally likely."""
+    """A choice of `values`, by `weights` in any unit; without weights each is equally likely."""
 
     values: tuple[float, ...]
     weights: tuple[float, ...] | None = None
@@ -220,7 +220,7 @@ class Choice(_Distribution, tag="choice", frozen=True, kw_only=True):
 
 
 class Mixture(_Distribution, tag="mixture", frozen=True, kw_only=True):
-    """One of `parts`, by `weights` in any unit: a discrete part and a tail, say."""
+    """A choice of `parts`, by `weights` in any unit: a discrete part and a tail, say."""
 
     weights: tuple[float, ...]
     parts: "tuple[Distribution, ...]"

@@ -1,1 +1,1 @@
-"""The parts that all peers share: what an arm is, the timing of arms, Python clients."""
+"""The parts that peers share: arms, their timing, the base of Python clients."""

@@ -3,20 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from kfbench.formats import FORMATS
 from kfbench.layouts import NO_TIMESTAMP
-from kfbench.measure.cpu import Operation, timed
+from kfbench.measure.cpu import CallTimes, Operation, timed
 from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS as KAFKA_FORMATS
-
-
-class Times(NamedTuple):
-    cpu_ns: int
-    wall_ns: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,20 +34,22 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A timed arm. sample: the time of so many calls in a row. again: BASE_FORMAT a second time (A/A)."""
+    """A timed arm. sample: times this number of calls in a row. again: BASE_FORMAT a second time (A/A)."""
 
     peer: str
     format: str
     operation: Operation
-    sample: Callable[[int], Times]
+    sample: Callable[[int], CallTimes]
     again: bool = False
 
 
 class Peer(Protocol):
-    """An implementation that is timed.
+    """A timed implementation.
 
-    version: of the implementation. machine: what runs it, with its options; None for this Python. warm_up_s: the least
-    and the most, for all arms of an operation together.
+    Args:
+        version: the version of the implementation.
+        machine: the JVM or other program that runs it, with its options; None for this Python.
+        warm_up_s: the least and the most seconds of warm-up, for all arms of an operation together.
     """
 
     name: str
@@ -63,7 +60,7 @@ class Peer(Protocol):
     def arms(self, task: Task) -> Iterator[Arm]:
         """Yield the arms of each format that Kafka writes, verified.
 
-        Raises Differs for bytes that are not ours (`task.logs`), or records that are not those written (`task.read`).
+        Raises Differs for bytes that differ from `task.logs`, or records that differ from `task.read`.
         """
         ...
 
@@ -79,9 +76,9 @@ class Differs(Exception):
 Start = Callable[[], AbstractContextManager[Peer]]
 
 
-def sampling(call: Callable[[], object]) -> Callable[[int], Times]:
+def sampling(call: Callable[[], object]) -> Callable[[int], CallTimes]:
     """Return the `sample` of a Python call."""
-    return lambda calls: Times(*timed(call, calls))
+    return lambda calls: timed(call, calls)
 
 
 def logs(records: Records, batch_size: int) -> dict[str, bytes]:

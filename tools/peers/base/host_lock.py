@@ -8,7 +8,7 @@ from kfbench.measure.host_lock import WAIT_S, HostLockHeld, host_lock, waiting_l
 
 @contextmanager
 def holding_host(say: Callable[[str], None], patience_s: float = WAIT_S) -> Iterator[None]:
-    """Hold the host lock; say who holds it meanwhile. Raises HostLockUnusable, or HostLockHeld after patience_s."""
+    """Hold the host lock; while waiting, show who holds it. Raises HostLockUnusable, and HostLockHeld in the end."""
     with ExitStack() as stack:
         try:
             stack.enter_context(host_lock(0))

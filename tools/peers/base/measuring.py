@@ -1,4 +1,4 @@
-"""All peers' arms of a cell and an operation in the same rounds, each round in a fresh random order."""
+"""Time all peers' arms of a cell and an operation in the same rounds, each round in a new random order."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -39,9 +39,9 @@ class Timed:
 
 @cache
 def cells() -> tuple[Cell, ...]:
-    """Return cells of the default profile's block of value sizes, for the formats that Kafka writes.
+    """Return cells of the default profile's block BLOCK, in the formats that Kafka writes.
 
-    So a report's own rows have the same payload.
+    So the rows of a report's own run have the same payload.
     """
     found = [
         replace(cell, formats=FORMATS, grids={BLOCK: FORMATS})

@@ -1,6 +1,6 @@
-"""Python clients that take one record per call, and give one back per step.
+"""The base of Python clients, which take one record per call and return one per step.
 
-Reading checks each batch's checksum, as their consumers do by default, and touches what a consumer needs.
+Reading checks each batch's checksum, as their consumers do by default, and accesses the fields that a consumer needs.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from kfbench.records import Records
 from kfbench.report.topics.peers import FORMATS
 from tools.peers.base.arm import Absent, Arm, Differs, Start, Task, sampling
 
-# A broker fills a v2 batch's leader epoch, no checksum covers it, and each client writes its own.
+# Clients write different leader epochs into v2 batches. The broker sets the field, and no checksum covers it.
 LENGTH_AT, EPOCH_AT, MAGIC_AT = (position(V2_HEADER, name) for name in ("length", "partition_leader_epoch", "magic"))
 NO_LIMIT_BYTES = 1 << 30
 NO_PRODUCER = (0, -1, -1, -1)  # transactional, producer id, epoch, base sequence
@@ -22,6 +22,8 @@ Row = tuple[int, int | None, bytes | None, bytes | None]
 
 
 class PythonClient:
+    """A peer with a builder of batches, a builder of messages and a reader."""
+
     machine: str | None = None
     warm_up_s = (0.0, 0.2)
 
@@ -86,7 +88,7 @@ class PythonClient:
 
 
 def rows_of(records: Records) -> list[Row]:
-    """Return the records as the clients read them: None where there is no time."""
+    """Return the records as the clients read them, with None for a missing time."""
     times = [None if time == NO_TIMESTAMP else time for time in records.timestamps_ms.tolist()]
     payload = [(records.key(i), records.value(i)) for i in range(len(records))]
     return [(offset, time, *pair) for offset, time, pair in zip(records.offsets.tolist(), times, payload, strict=True)]
@@ -110,7 +112,7 @@ def starting(name: str, *, batches: str, messages: str, reader: str) -> Start:
         try:
             parts = [each.rpartition(".") for each in (batches, messages, reader)]
             found = PythonClient(name, *(getattr(import_module(module), attribute) for module, _, attribute in parts))
-        except (ImportError, AttributeError) as error:  # a version that has them elsewhere
+        except (ImportError, AttributeError) as error:  # a version with other class names
             raise Absent(f"{error}; pip install 'kfbench[peers]'") from None
         yield found
 
