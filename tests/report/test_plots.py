@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from kfbench.report.render import look, plots
+from kfbench.report.render.plots import canvas, lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -145,9 +146,9 @@ def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
     drawn = [path.attrib["d"] for path in root.iter(f"{SVG}path")]
     places = [float(y) for d in drawn for y in re.findall(r"[ML] \S+ (\S+)", d)]
     assert places and max(places) <= height + 0.01
-    xs, ys = plots._down_to(pd.Series([10.0, 1.0, 0.01], index=[1.0, 10.0, 100.0]), 0.1)
+    xs, ys = lines.cut_at_edge(pd.Series([10.0, 1.0, 0.01], index=[1.0, 10.0, 100.0]), 0.1)
     assert xs == pytest.approx([1, 10, 10**1.5]) and ys == [10, 1, 0.1]
-    assert plots._down_to(floor(), 0.1)[1] == list(floor())
+    assert lines.cut_at_edge(floor(), 0.1)[1] == list(floor())
 
 
 def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
@@ -183,7 +184,7 @@ def test_a_front_is_steps_for_no_format_lies_between_two() -> None:
 
 
 def test_labels_that_would_touch_are_pushed_apart_in_order() -> None:
-    placed = plots._spread([0.5, 0.1, 0.5, 0.51], gap=0.06)
+    placed = canvas.spread_labels([0.5, 0.1, 0.5, 0.51], gap=0.06)
     assert all(b - a >= 0.06 - 1e-5 for a, b in zip(sorted(placed), sorted(placed)[1:], strict=False))
     assert placed[1] == min(placed)
     assert placed[3] == max(placed)
@@ -222,7 +223,7 @@ def test_a_row_that_a_panel_has_nothing_for_says_so() -> None:
 )
 @pytest.mark.parametrize("most", [4, 5, 6])
 def test_a_short_range_has_more_than_two_ticks(low: float, high: float, most: int) -> None:
-    ticks = plots._ratio_ticks(low, high, most)
+    ticks = canvas.ratio_ticks(low, high, most)
     assert 2 < len(ticks) <= most and 1 in ticks and all(low <= tick <= high for tick in ticks)
 
 

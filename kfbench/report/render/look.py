@@ -1,6 +1,6 @@
-"""How formats and their fields look in figures, and how a page takes a figure in.
+"""The colours and marks of formats and their fields in figures, and figures inside a page.
 
-One colour, one marker and one dash a format, everywhere. The colours keep a CIELAB distance of 25 from one another,
+A format has one colour, one marker and one dash everywhere. The colours keep a CIELAB distance of 25 from one another,
 for normal sight and under simulated protanopia, deuteranopia and tritanopia, and a contrast of 3:1 against their page
 (tests/report/test_look.py). The page replaces each by a CSS variable, so that dark mode can choose its own.
 """
@@ -18,7 +18,7 @@ INK, GRID, PAPER = "#1c1e21", "#d5d9de", "#fffffe"  # not #ffffff, so that the p
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How a format is drawn: colours on a light and on a dark page, marker and dash."""
+    """The look of a format: colours on a light and on a dark page, marker and dash."""
 
     light: str
     dark: str
@@ -41,7 +41,7 @@ STYLES: Mapping[str, Style] = MappingProxyType(
 LIMIT = Style(light=INK, dark="#e6e9ec", marker="|", dash="-")
 OTHER = Style(light="#6e737a", dark="#a2a8b0", marker="x", dash=(0, (3, 1, 1, 1, 1, 1)))
 
-# Field groups of the stacked bars: where the bytes go, in an order that tells neighbours apart in grey too.
+# Groups of fields in the stacked bars, in an order that keeps neighbours distinct in grey. Colours: light, dark page.
 GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "batch header": ("#10a37f", "#0abf82"),
@@ -55,19 +55,19 @@ GROUPS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 def style(name: str) -> Style:
-    """A format without a style of its own is drawn grey and named by its label."""
+    """Return the look of a format. One without a style of its own is grey and named by its label."""
     return LIMIT if name == FLOOR else STYLES.get(name, OTHER)
 
 
 def css_variables(formats: Sequence[str], dark: bool) -> str:
-    """`--k-v2:#0b45d0;...` for one page theme: of these formats, and of all whose colours a figure may use."""
+    """Return `--k-v2:#0b45d0;...` for a page theme: these formats, and all whose colours a figure may use."""
     shades = {slug(name): (style(name).dark if dark else style(name).light) for name in (*STYLES, *formats)}
     shades |= {slug(group): pair[dark] for group, pair in GROUPS.items()}
     return "".join(f"--{name}:{shade};" for name, shade in shades.items())
 
 
 def inline(svg: str, name: str, description: str) -> str:
-    """A figure for the page: no XML prologue, ids of its own, colours as CSS variables, alt text."""
+    """Return a figure for the page: no XML prologue, ids with the name, colours as CSS variables, alt text."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = body.replace("xlink:href", "href")

@@ -1,4 +1,4 @@
-"""One table, three ways to print it: terminal text, Markdown, HTML. Numbers become words here, nowhere else.
+"""A table and its text for a terminal, Markdown and HTML. Numbers become words here and nowhere else.
 
 No pandas and no matplotlib: `kfbench table` answers in well under two seconds.
 """
@@ -29,7 +29,7 @@ class Interval:
 
 
 class Ranked(str):
-    """Words that stand for a number, by which a column of them is sorted; None: after all others."""
+    """Words in place of a number. A column of them is sorted by `rank`; None: after all others."""
 
     rank: float | None
 
@@ -44,7 +44,7 @@ Cell: TypeAlias = str | int | float | bool | Interval | None
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column. digits: decimals of a float; swatch: the cells are format names and carry their colour."""
+    """A column. digits: decimals of a float. swatch: the cells are names of formats and show their colour."""
 
     name: str
     unit: str = ""
@@ -57,13 +57,13 @@ class Column:
 
 
 def plain_columns(*names: str) -> tuple[Column, ...]:
-    """Columns of words, which need no more than a name."""
+    """Return columns of words, which have a name only."""
     return tuple(Column(name=name) for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A caption, named columns (those that name a row lead), rows of cells in their order, notes printed beneath."""
+    """A caption, columns (those that name a row first), rows of cells, and notes printed beneath."""
 
     name: str
     caption: str
@@ -78,21 +78,21 @@ class Table:
 
     @cached_property
     def keys(self) -> int:
-        """How many leading columns name a row: the fewest that tell all rows apart, short of all columns; else 1."""
+        """The number of leading columns that name a row: the fewest with unique cells, but not all columns; else 1."""
         for count in range(1, len(self.columns)):
             if len({row[:count] for row in self.rows}) == len(self.rows):
                 return count
         return 1
 
     def to_text(self) -> str:
-        """Columns padded for a terminal, numbers to the right."""
+        """Return columns padded for a terminal, numbers to the right."""
         head = [column.label for column in self.columns]
         body = [[number(c, col.digits) for c, col in zip(row, self.columns, strict=True)] for row in self.rows]
         right = [i for i in range(len(head)) if self._is_numeric(i)]
         return "\n".join([self.caption, "", *text_table([head, *body], right, has_rule=True), *self.notes])
 
     def to_markdown(self) -> str:
-        """A pipe table under its caption in bold."""
+        """Return a pipe table under its caption in bold."""
         head = [markdown(column.label) for column in self.columns]
         rule = ["---:" if self._is_numeric(i) else "---" for i in range(len(head))]
         body = [
@@ -103,7 +103,7 @@ class Table:
         return "\n".join([f"**{markdown(self.caption)}**", "", *lines, *notes])
 
     def to_html(self, wrap: bool = False) -> str:
-        """A group that scrolls by itself, with a <table> whose cells carry the raw number in `data-v` to sort by.
+        """Return a <table> in a group that scrolls by itself. Cells have the raw number in `data-v` to sort by.
 
         wrap: the first column holds sentences.
         """
@@ -143,7 +143,7 @@ class Table:
         return any(not isinstance(row[index], str) and sort_key(row[index]) is not None for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for --json; an interval becomes {median, low, high}."""
+        """Return plain values for --json; an interval becomes {median, low, high}."""
         names = [column.label for column in self.columns]
         return {
             "name": self.name,
@@ -160,7 +160,7 @@ def _plain(cell: Cell) -> Any:
 
 
 def sort_key(cell: Cell) -> float | None:
-    """The number that a cell sorts by, or None when it is mere text or absent."""
+    """Return the number that a cell is sorted by; None for text and absent cells."""
     if isinstance(cell, Interval):
         return cell.median
     if isinstance(cell, Ranked):
@@ -171,7 +171,7 @@ def sort_key(cell: Cell) -> float | None:
 
 
 def number(cell: Cell, digits: int = 2) -> str:
-    """A cell in words: thousands separated, floats with `digits` decimals, absent as a dash."""
+    """Return a cell in words: thousands separated, floats with `digits` decimals, absent as a dash."""
     if cell is None:
         return ABSENT
     if isinstance(cell, Interval):
@@ -189,22 +189,22 @@ def number(cell: Cell, digits: int = 2) -> str:
 
 
 def slug(name: str) -> str:
-    """A format's name as a CSS variable: v3-header-only -> k-v3-header-only."""
+    """Return a format's name as a CSS variable: v3-header-only -> k-v3-header-only."""
     return "k-" + "".join(c if c.isalnum() or c == "-" else "-" for c in name)
 
 
 def prose(text: str) -> str:
-    """A paragraph of a sweep's author as HTML: what stands between backticks is code."""
+    """Return a paragraph as HTML: text between backticks is code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def markdown(text: str) -> str:
-    """Escapes what would break out of a pipe table's cell."""
+    """Escape characters that would end a cell of a pipe table."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 def listed(words: Sequence[str]) -> str:
-    """a, b and c"""
+    """Join words: a, b and c."""
     if len(words) < 2:
         return "".join(words)
     return ", ".join(words[:-1]) + " and " + words[-1]

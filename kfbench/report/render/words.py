@@ -1,7 +1,5 @@
 """Amounts and settings in the words of a report."""
 
-from typing import Any
-
 import pandas as pd
 
 from kfbench import text
@@ -13,14 +11,15 @@ def percent(share: float) -> str:
     return text.percent(share).replace("-", "−")
 
 
-def batch_words(size: Any) -> str:
+def batch_words(size: float) -> str:
+    """Return the number of records per batch in words."""
     return "one record a batch" if size == 1 else f"{number(int(size))} records a batch"
 
 
 def codecs_of(rows: pd.DataFrame) -> list[str]:
-    """Codec and level of each row in words."""
+    """Return the codec and level of each row in words."""
     return [codec_words(*each) for each in zip(rows["codec"], rows["level"], strict=True)]
 
 
-def codec_words(codec: str, codec_level: Any) -> str:
+def codec_words(codec: str, codec_level: float | None) -> str:
     return codec if pd.isna(codec_level) else f"{codec} {int(codec_level)}"

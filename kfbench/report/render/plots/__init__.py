@@ -1,0 +1,23 @@
+"""Figures as SVG text. The same numbers give the same bytes: fixed hash salt, no date, text kept as text."""
+
+from kfbench.report.render.plots.bars import group_of, histograms, stacked
+from kfbench.report.render.plots.canvas import thinned
+from kfbench.report.render.plots.dots import paths, ratios
+from kfbench.report.render.plots.lines import break_even, growth, overhead, steps
+from kfbench.report.render.plots.pareto import pareto
+from kfbench.report.render.plots.winner_map import winners
+
+__all__ = [
+    "break_even",
+    "group_of",
+    "growth",
+    "histograms",
+    "overhead",
+    "pareto",
+    "paths",
+    "ratios",
+    "stacked",
+    "steps",
+    "thinned",
+    "winners",
+]

@@ -1,0 +1,99 @@
+"""Bars: the fields of a format stacked, and histograms."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from kfbench.records import PAYLOAD
+from kfbench.report.render.look import GROUPS, INK, OTHER, PAPER
+from kfbench.report.render.plots.canvas import as_svg, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# The group of a field is the first whose word is in its name.
+GROUP_WORDS: Final = {
+    "batch_header": "batch header",
+    "timestamp": "timestamps",
+    "crc": "CRC",
+    "offset": "offsets",
+    "length": "lengths and counts",
+    "count": "lengths and counts",
+    "size": "lengths and counts",
+    "attributes": "attributes, magic",
+    "magic": "attributes, magic",
+}
+
+
+def group_of(field: str) -> str | None:
+    """Return the group of `look.GROUPS` that a field of a breakdown is drawn in; None for payload."""
+    if field in PAYLOAD:
+        return None
+    return next((group for word, group in GROUP_WORDS.items() if word in field), "lengths and counts")
+
+
+@as_svg
+def stacked(panels: Mapping[str, pd.DataFrame]) -> "Figure":
+    """Draw overhead bytes per record by group of fields: a bar per format, a panel per batch size.
+
+    panels: title -> a row per format, a column per group.
+    """
+    rows = max(len(frame) for frame in panels.values())
+    figure, all_axes = new_figure(5.9, 1.3 + 0.36 * rows, columns=len(panels), sharey=True)
+    for axes, (title, frame) in zip(all_axes, panels.items(), strict=True):
+        left = [0.0] * len(frame)
+        for group, (shade, _) in GROUPS.items():
+            if group not in frame:
+                continue
+            widths = frame[group].fillna(0).tolist()
+            axes.barh(
+                list(frame.index),
+                widths,
+                left=left,
+                color=shade,
+                height=0.66,
+                edgecolor=PAPER,
+                linewidth=0.8,
+                label=group,
+            )
+            left = [a + b for a, b in zip(left, widths, strict=True)]
+        for i, total in enumerate(left):
+            end = (total, i)
+            axes.annotate(f"{total:.1f}", end, xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.set_xlim(0, max(left) * 1.16)
+        axes.set_title(title)
+        axes.set_xlabel("bytes per record")
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+    all_axes[0].invert_yaxis()
+    handles, labels = all_axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9, handlelength=1.1)
+    return figure
+
+
+@as_svg
+def histograms(panels: Mapping[str, pd.DataFrame]) -> "Figure":
+    """Draw shares of classes side by side, a panel per title.
+
+    panels: "title (x label)" -> a row per class, a column per series, shares from 0 to 1. The first series is drawn as
+    bars, the others as lines of steps over them.
+    """
+    figure, all_axes = new_figure(9.2, 2.3, columns=len(panels))
+    for axes, (title_and_label, frame) in zip(all_axes, panels.items(), strict=True):
+        title, _, xlabel = title_and_label.partition(" (")
+        places = range(len(frame))
+        bars, *lines = frame.columns
+        axes.bar(places, frame[bars] * 100, width=0.86, color=OTHER.light, label=bars)
+        for name in lines:
+            axes.step(places, frame[name] * 100, where="mid", color=INK, linewidth=1.3, label=name)
+        axes.set_xticks(list(places), list(frame.index), fontsize=8, rotation=40 if len(frame) > 6 else 0)
+        axes.set_ylim(0, None)
+        axes.set_title(title)
+        axes.set_xlabel(xlabel.removesuffix(")"), fontsize=9)
+        axes.grid(axis="x", visible=False)
+        axes.tick_params(axis="x", length=0)
+        if lines:
+            axes.legend(fontsize=8, handlelength=1.1)
+    all_axes[0].set_ylabel("%", rotation=0, labelpad=8)
+    return figure

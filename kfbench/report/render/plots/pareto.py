@@ -1,0 +1,91 @@
+"""Bytes against CPU time, with the front of formats that no other beats in both."""
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from kfbench.report.data.shown_formats import in_order
+from kfbench.report.render.look import GRID, INK, STYLES, style
+from kfbench.report.render.plots.canvas import DOTTED, add_format_legend, as_svg, hide, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANEL_WIDTH: Final = 34  # characters
+
+
+@as_svg
+def pareto(
+    panels: Mapping[str, pd.DataFrame], xlabel: str, ylabel: str, noise: tuple[float, float] | None = None
+) -> "Figure":
+    """Draw two ratios of each format, with the interval of the second as a bar, and the front as a line of steps.
+
+    A format behind the front that has no mark of its own is left out.
+
+    panels: title -> frame with columns format, lost (in words; a format that loses something is hollow and named),
+    bytes, median, low, high, front, and beyond (named, not drawn). noise: the A/A band.
+    """
+    columns = min(2, len(panels))
+    lines = -(-len(panels) // columns)
+    figure, all_axes = new_figure(5.9, 0.7 + 2.6 * lines, columns=columns, rows=lines)
+    drawn: list[str] = []
+    for axes, (title, frame) in zip(all_axes, panels.items(), strict=False):
+        has_mark = frame["format"].isin([*STYLES]) | frame["front"] | (frame["lost"] != "")
+        shown = frame[~frame["beyond"] & has_mark]
+        drawn += shown["format"].tolist()
+        if noise is not None:
+            axes.axhspan(*noise, color=GRID, linewidth=0)
+        axes.axhline(1.0, color=INK, linewidth=0.7)
+        axes.axvline(1.0, color=INK, linewidth=0.7)
+        _draw_formats(axes, shown)
+        words = [*_names("more of both", frame[frame["beyond"]]), *_names("hollow", shown[shown["lost"] != ""])]
+        low, high = axes.get_ylim()
+        axes.set_ylim(low - 0.06 * (high - low), high + 0.1 * len(words) * (high - low))  # room for words
+        axes.annotate("\n".join(words), (0.03, 0.97), xycoords="axes fraction", va="top", fontsize=7.5)
+        _draw_front(axes, shown[shown["front"]].sort_values("bytes", kind="stable"))
+        axes.set_title(title)
+    hide(all_axes[len(panels) :])
+    figure.supxlabel(xlabel, fontsize=10)
+    figure.supylabel(ylabel, fontsize=10)
+    add_format_legend(figure, all_axes[0], [name for name in in_order(drawn) if name in STYLES])
+    return figure
+
+
+def _draw_formats(axes: "Axes", shown: pd.DataFrame) -> None:
+    for row in shown.itertuples():
+        look, has_style = style(str(row.format)), str(row.format) in STYLES
+        marker, fill = look.marker, "none" if row.lost else look.light
+        if row.lost and not has_style:
+            marker = "o"  # a cross has nothing to fill
+        axes.plot([row.bytes, row.bytes], [row.low, row.high], color=look.light, linewidth=1.2)
+        axes.plot([row.bytes], [row.median], color=look.light, marker=marker, mfc=fill, linestyle="none")
+        if not has_style:  # the legend names the others by their marks
+            point = (float(row.bytes), float(row.median))
+            axes.annotate(str(row.format), point, xytext=(4, -10), textcoords="offset points", fontsize=8)
+
+
+def _names(title: str, frame: pd.DataFrame) -> list[str]:
+    """Return "title: v0, without times; v1", in lines of a panel's width."""
+    lost = dict(zip(frame["format"], frame["lost"], strict=True))
+    words = [f"{name}, without {lost[name]}" if lost[name] else name for name in in_order(lost)]
+    return textwrap.wrap(f"{title}: {'; '.join(words)}", PANEL_WIDTH) if words else []
+
+
+def _draw_front(axes: "Axes", front: pd.DataFrame) -> None:
+    """Draw steps from the fewest bytes to the edge: the least time of the formats with at most so many bytes."""
+    if front.empty:
+        return
+    axes.autoscale(False)
+    least = front["median"].cummin().tolist()
+    axes.plot(
+        [*front["bytes"], axes.get_xlim()[1]],
+        [*least, least[-1]],
+        drawstyle="steps-post",
+        color=INK,
+        linewidth=0.8,
+        linestyle=DOTTED,
+        zorder=1,
+    )
