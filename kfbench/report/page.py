@@ -35,6 +35,7 @@ from kfbench.report.topics import (
     winners,
     workloads,
 )
+from kfbench.report.topics.classes import Verdicts
 from kfbench.report.topics.columnar import section as columnar
 from kfbench.report.topics.columnar.measured import NAME
 
@@ -54,8 +55,8 @@ class Views:
         return Paths(self.results)
 
     @cached_property
-    def verdicts(self) -> verdict.Verdicts:
-        return verdict.Verdicts(self.results, self.named, self.paths)
+    def verdicts(self) -> Verdicts:
+        return Verdicts(self.results, self.named, self.paths)
 
 
 Build = Callable[[Views], Section | Missing]
@@ -106,7 +107,7 @@ def page(results: Results, sweep: Sequence[Block], noise_facts: noise.Facts | No
     """
     run = Views(results, noise_facts)
     verdicts = run.verdicts
-    head = [reference.overhead_figure(results, verdicts.told)]
+    head = [reference.overhead_figure(results, verdicts.named_formats)]
     built = [[build(run) for build in builds] for builds in (SECTIONS, AFTER_BLOCKS)]
     ordered, last = ([each for each in found if isinstance(each, Section)] for found in built)
     ordered, last, unused = _with_texts(ordered, last, results, sweep)
@@ -143,9 +144,9 @@ def _text_rank(section: Section) -> int:
     return FIRST_TEXTS.index(section.name) if section.name in FIRST_TEXTS else len(FIRST_TEXTS)
 
 
-def _lead(results: Results, verdicts: verdict.Verdicts) -> str:
+def _lead(results: Results, verdicts: Verdicts) -> str:
     """Answer in a few sentences; where no verdict tells of a research format, say that it has a section."""
-    is_untold = verdicts.apart and not verdicts.classes
-    beside = f"{listed(verdicts.apart)} has a section of its own." if is_untold else ""
-    parts = reference.lead_sentence(results, verdicts.apart), verdict.verdict_sentence(verdicts), beside
+    is_untold = verdicts.research_formats and not verdicts.classes
+    beside = f"{listed(verdicts.research_formats)} has a section of its own." if is_untold else ""
+    parts = reference.lead_sentence(results, verdicts.research_formats), verdict.verdict_sentence(verdicts), beside
     return " ".join(filter(None, parts))

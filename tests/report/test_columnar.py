@@ -20,6 +20,7 @@ from kfbench.report.publish import render
 from kfbench.report.render.tables import Interval, Table, plain_columns
 from kfbench.report.section import Block, has_cells
 from kfbench.report.topics import verdict
+from kfbench.report.topics.classes import Verdicts
 from kfbench.report.topics.columnar import sentences, tables
 from kfbench.report.topics.columnar.measured import NAME, Columnar
 from tests.report.broker_rows import column, row_of
@@ -104,7 +105,7 @@ def test_no_other_section_has_any_of_it(results: Results, tmp_path: Path) -> Non
     assert NAME not in results.formats and not (results.all["format"] == NAME).any()
     own = {each.label for each in without.sizes}
     assert [each for each in with_it.sizes if each.label in own] == without.sizes
-    verdicts = verdict.Verdicts(results, with_it, Paths(results))
+    verdicts = Verdicts(results, with_it, Paths(results))
     table = verdict.verdict_table(verdicts)
     assert table is not None and NAME not in verdicts.formats and NAME not in str((table.columns, table.rows))
     but = "; columnar has a section of its own; no other was measured on these workloads"

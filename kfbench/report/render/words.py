@@ -22,4 +22,5 @@ def codecs_of(rows: pd.DataFrame) -> list[str]:
 
 
 def codec_words(codec: str, codec_level: float | None) -> str:
-    return codec if pd.isna(codec_level) else f"{codec} {int(codec_level)}"
+    """Return codec and level: gzip 6."""
+    return codec if codec_level is None or pd.isna(codec_level) else f"{codec} {int(codec_level)}"
