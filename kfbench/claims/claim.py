@@ -14,8 +14,15 @@ Numbers: TypeAlias = Mapping[str, int | float]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One published figure, checked. real: the real figure in words; values: the same in numbers; why: a sentence or
-    empty; shipped: for a layout that never shipped, the figure of the layout that did. It does not decide `holds`."""
+    """A checked figure.
+
+    Args:
+        real: the real figure in words.
+        holds: the published figure is right.
+        why: the reason for a difference, or a remark; or empty.
+        values: the real figure in numbers.
+        shipped: for a layout that never shipped, the figure of the layout that did. It does not decide `holds`.
+    """
 
     claim: str
     published: str
@@ -44,7 +51,7 @@ class ClaimsTable:
         return f"{len(self.differing)} of {len(self.rows)} published figures differ from the real bytes."
 
     def to_table(self) -> Table:
-        """The rows as one printable table; the reasons are its last column."""
+        """Return the rows as one printable table; the reasons are its last column."""
         has_shipped = any(row.shipped for row in self.rows)
         names = ("published claim", "published", "real bytes", "holds", *(["v2, not counted"] if has_shipped else []))
         return Table(
@@ -61,7 +68,7 @@ class ClaimsTable:
         )
 
     def to_text(self) -> str:
-        """The figures as a table; beneath it one line per reason."""
+        """Return the figures as a table, and beneath it one line per reason."""
         table = self.to_table()
         without_reasons = Table(
             name=table.name,
@@ -98,11 +105,14 @@ class ClaimsTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """One published figure and how to get the real one.
+    """A published figure and the way to the real one. real, shipped, because and remark are templates.
 
-    numbers: measures the values of the claim. words: makes further fields of the templates from these values. Templates
-    are real, shipped, because (printed when the claim does not hold) and remark (printed when it does). holds: None
-    where the claim holds if `real` reads like `published`.
+    Args:
+        numbers: measures the values of the claim.
+        because: printed when the claim does not hold.
+        remark: printed when it does.
+        words: makes further fields of the templates from the values.
+        holds: decides by the values; None where the claim holds if `real` reads like `published`.
     """
 
     claim: str

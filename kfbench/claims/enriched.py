@@ -40,7 +40,7 @@ def _wrapper_value() -> bytes:
 
 
 def _distinct_times(name: str) -> int:
-    """How many of 1,000 timestamps within a second a format keeps apart."""
+    """Return the number of different timestamps that a format keeps of 1,000 within a second."""
     records = Records.from_lists([b""] * 1_000, timestamps_ms=steps(1_000, 1))
     decoded = FORMATS[name].decode(FORMATS[name].encode(records, lossy=True))
     return len(np.unique(decoded.records.timestamps_ms))

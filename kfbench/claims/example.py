@@ -25,12 +25,12 @@ class Extremes(NamedTuple):
 
 
 def steps(count: int, step_ms: int) -> list[int]:
-    """Timestamps from the day on which KIP-931 was written, `step_ms` apart."""
+    """Return timestamps from the day on which KIP-931 was written, `step_ms` apart."""
     return [KIP_931_WRITTEN_MS + i * step_ms for i in range(count)]
 
 
 def shapes(timestamps_ms: list[int], key_bytes: int = KEY_BYTES, value_bytes: int = VALUE_BYTES) -> Shapes:
-    """Records of one key size and one value size, without headers; offsets 0, 1, 2, ..."""
+    """Return records of one key size and one value size, without headers; offsets 0, 1, 2, ..."""
     n = len(timestamps_ms)
     return Shapes(
         timestamps_ms=np.array(timestamps_ms, dtype=np.int64),
@@ -41,7 +41,7 @@ def shapes(timestamps_ms: list[int], key_bytes: int = KEY_BYTES, value_bytes: in
 
 
 def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
-    """Bytes beside keys and values that `encode` writes for one batch of KIP-98's example records."""
+    """Return the bytes beside keys and values that `encode` writes for one batch of KIP-98's example records."""
     key, value = b"k" * KEY_BYTES, b"v" * VALUE_BYTES
     records = Records.from_lists([value] * count, keys=[key] * count, timestamps_ms=steps(count, step_ms))
     log = FORMATS[name].encode(records, batch_size=count)
@@ -49,19 +49,19 @@ def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
 
 
 def overhead_bytes(name: str, records: Shapes) -> int:
-    """Bytes beside keys and values when all records go into one batch."""
+    """Return the bytes beside keys and values when all records go into one batch."""
     return int(FORMATS[name].size(records, batch_size=len(records)).sum()) - records.payload_bytes
 
 
 def batch_header_bytes(name: str) -> int:
-    """Overhead of the batch alone: what one record takes, less what a second record like it adds."""
+    """Return the overhead of the batch alone: what one record takes, less what a second record like it adds."""
     one, two = (overhead_bytes(name, shapes(steps(count, 0))) for count in (1, 2))
     return 2 * one - two
 
 
 @cache
 def added_bytes(name: str) -> Extremes:
-    """Bytes that a further record adds within the largest batch of the example."""
+    """Return the bytes that a further record adds within the largest batch of the example."""
     added: list[int] = []
     for step_ms in STEPS_MS:
         totals = [overhead_bytes(name, shapes(steps(n, step_ms))) for n in range(1, LARGEST_BATCH + 1)]
@@ -70,7 +70,7 @@ def added_bytes(name: str) -> Extremes:
 
 
 def record_bytes(name: str) -> Extremes:
-    """Overhead of a record without headers: with every field at its narrowest, and at its widest."""
+    """Return the overhead of a record without headers: with every field at its narrowest, and at its widest."""
     first = overhead_bytes(name, shapes([0], key_bytes=-1, value_bytes=0))
     narrow = shapes([0, 0], key_bytes=-1, value_bytes=0)
     wide = Shapes(

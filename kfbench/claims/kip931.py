@@ -29,7 +29,7 @@ SPAN_MS: Final = 16_000  # of the KIP's example batch
 def _header_varint_bytes(
     timestamps_ms: list[int], offsets: list[int] | None = None, name: Literal["v3", "v3-unsigned"] = "v3"
 ) -> list[int]:
-    """Widths of lastOffsetDelta, baseTimestamp and maxTimestampDelta, read from one encoded batch."""
+    """Return the widths of lastOffsetDelta, baseTimestamp and maxTimestampDelta, read from one encoded batch."""
     records = Records.from_lists([b""] * len(timestamps_ms), timestamps_ms=timestamps_ms, offsets=offsets)
     log = FORMATS[name].encode(records)
     widths, at = [], V3_HEADER.itemsize
@@ -47,12 +47,15 @@ def _base_timestamp_bytes(timestamp_ms: int) -> int:
 
 
 def _max_delta_bytes(span_ms: int) -> int:
-    """Bytes of the max timestamp delta of a batch that spans `span_ms`."""
+    """Return the bytes of the max timestamp delta of a batch that spans `span_ms`."""
     return _header_varint_bytes([KIP_931_WRITTEN_MS, KIP_931_WRITTEN_MS + span_ms])[2]
 
 
 def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """Largest integer in [low, high) where the predicate holds. It holds at low, and nowhere after it first fails."""
+    """Return the largest integer in [low, high) where the predicate holds.
+
+    It must hold at `low`, and nowhere after it first fails.
+    """
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if predicate(middle) else (low, middle)
@@ -61,18 +64,18 @@ def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
 
 @cache
 def _largest_delta(width: int) -> int:
-    """Largest timestamp delta of v3 in a varint of `width` bytes."""
+    """Return the largest timestamp delta of v3 in a varint of `width` bytes."""
     return last_where(lambda ms: _max_delta_bytes(ms) <= width, 0, 2**31)
 
 
 def _largest_unsigned(width: int) -> int:
-    """Largest offset delta of v3-unsigned in a varint of `width` bytes."""
+    """Return the largest offset delta of v3-unsigned in a varint of `width` bytes."""
     return last_where(lambda delta: _header_varint_bytes([0, 0], [0, delta], "v3-unsigned")[0] <= width, 0, 2**31 - 1)
 
 
 @cache
 def _last_short_ms() -> int:
-    """Last time for which the base timestamp takes as few bytes as in 2023."""
+    """Return the last time for which the base timestamp takes as few bytes as in 2023."""
     width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
     return last_where(lambda ms: _base_timestamp_bytes(ms) <= width, KIP_931_WRITTEN_MS, SEARCH_END_MS)
 
@@ -90,7 +93,7 @@ def _saved_on_header() -> dict[str, int]:
 
 
 def _saved_share(records: Shapes) -> float:
-    """Share of all bytes, payload included, that v3 saves over v2 with all records in one batch."""
+    """Return the share of all bytes, payload included, that v3 saves over v2 with all records in one batch."""
     v2, v3 = (int(FORMATS[name].size(records, batch_size=len(records)).sum()) for name in ("v2", "v3"))
     return (v2 - v3) / v2
 
@@ -127,7 +130,7 @@ def _largest_varint(width: int, published: int) -> Published:
 
 
 def _record_count_bytes() -> int:
-    """Header bytes of v3 beside the fields that the KIP lists."""
+    """Return the header bytes of v3 beside the fields that the KIP lists."""
     listed = V3_HEADER.itemsize + sum(_header_varint_bytes([KIP_931_WRITTEN_MS] * 2))
     return batch_header_bytes("v3") - listed
 

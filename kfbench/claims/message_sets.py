@@ -1,4 +1,4 @@
-"""Compressed message sets of three small messages, taken apart field by field, for KIP-31 and the enriched format."""
+"""Compressed message sets of three small messages, read field by field, for KIP-31 and the enriched format."""
 
 from collections.abc import Mapping
 
@@ -11,23 +11,23 @@ LIMIT_BYTES = 1 << 20  # of a decompressed set
 
 
 def numbered(first_offset: int, count: int) -> Records:
-    """Small records with the offsets from `first_offset` on."""
+    """Return small records with the offsets from `first_offset` on."""
     values = [b"value %d" % i for i in range(count)]
     return Records.from_lists(values, offsets=list(range(first_offset, first_offset + count)))
 
 
 def compressed_set(name: str, first_offset: int = FIRST_OFFSET) -> bytes:
-    """Three messages as one wrapper under gzip."""
+    """Return three messages as one wrapper under gzip."""
     return bytes(FORMATS[name].encode(numbered(first_offset, 3), codec="gzip").data)
 
 
 def stored_offset(entry: bytes) -> int:
-    """The first field of an entry."""
+    """Return the first field of an entry."""
     return int.from_bytes(entry[:8], "big")
 
 
 def inner_offsets(compressed: bytes) -> dict[str, int]:
-    """The offset field of each entry of a compressed message set (entry: offset i64, size i32, message)."""
+    """Return the offset field of each entry of a compressed message set (entry: offset i64, size i32, message)."""
     entries: bytes = CODECS["gzip"].decompress(compressed, LIMIT_BYTES)
     offsets, at = [], 0
     while at < len(entries):
@@ -37,7 +37,7 @@ def inner_offsets(compressed: bytes) -> dict[str, int]:
 
 
 def changed_bytes(name: str) -> int:
-    """Bytes behind the offset field in which a compressed set at offset 1000 differs from one at 0."""
+    """Return the number of bytes after the offset field in which a set at offset 1000 differs from one at 0."""
     a, b = (compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET))
     return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
 

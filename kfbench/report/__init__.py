@@ -1,1 +1,1 @@
-"""From a stored run to something a person reads: tables, figures, checked claims, a published page."""
+"""Reports of a stored run: tables, sentences, figures and a published page."""

@@ -1,18 +1,19 @@
-"""A stored run as a directory that can be read, mailed or committed: `OUT/<date>.<n>/`.
+"""Reports as folders that can be read, mailed or committed: `OUT/<date>.<n>/`.
 
-A report that is not for publishing goes to `OUT/unpublished/<date>.<n>/`, which git ignores. docs/publish.md says which
-these are.
+A report that is not for publishing goes to `OUT/unpublished/<date>.<n>/`, which git ignores (docs/publish.md).
 
 Laws (tests/report/test_publish.py):
-1. The same run gives the same bytes wherever the same version of the code and its libraries renders it: no clock, no
-   host, no path of this machine. Times of peers, what is reckoned from the formats (claims, holes), the definitions of
-   the classes, and the traffic and prices assumed are of that version, and not of the run.
-2. What exists is never changed: a report goes to a new `<n>`, or is there already, byte for byte.
-3. A half-written report has another name: it is written beside its place and renamed when it is whole.
+1. The same run gives the same bytes on every machine with the same version of the code and its libraries: no clock, no
+   host and no path of the machine enters. Times of peers, figures computed from the formats (claims, holes), the
+   definitions of classes, and the assumed traffic and prices are those of the version, not of the run.
+2. An existing report is never changed. A report goes to a new `<n>`, or exists already with the same bytes.
+3. A half-written report has another name. It is written beside its place and renamed when it is whole.
 4. Unfinished runs and runs of another schema are refused (kfbench.store.open_run).
 """
 
+import io
 import json
+import re
 import shutil
 import tempfile
 from collections import defaultdict
@@ -22,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import pyarrow as pa
 import pyarrow.parquet as pq
 from markupsafe import Markup, escape
 
@@ -44,7 +44,7 @@ NO_NUMBERS = "no row of this run is a number"
 
 
 def publish(run: Path, out: Path) -> Path:
-    """Renders a finished run. run: its directory; out: where reports live. Returns the report's directory.
+    """Render a finished run into a folder under `out`, and return that folder.
 
     Raises RunError for a run that is missing, unfinished or of another schema.
     """
@@ -53,7 +53,7 @@ def publish(run: Path, out: Path) -> Path:
 
 
 def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
-    """A new folder OUT/<date>.<n> of these files, or the one that has every byte of them already."""
+    """Write these files to a new folder OUT/<date>.<n>, unless a folder has the same bytes; return the folder."""
     out.mkdir(parents=True, exist_ok=True)
     for existing in sorted(out.glob(f"{date}.*"), key=_serial):
         if existing.is_dir() and _same(existing, files):
@@ -73,8 +73,8 @@ def place(files: Mapping[str, bytes], out: Path, date: str) -> Path:
 
 def is_for_publishing(manifest: Mapping[str, Any]) -> bool:
     """Return True for a whole sweep that says `publish = true`, and for an older run of the default profile."""
-    found: bool = manifest.get("publish", manifest.get("profile") == "default" and not manifest.get("filter"))
-    return found
+    is_whole_default = manifest.get("profile") == "default" and not manifest.get("filter")
+    return bool(manifest.get("publish", is_whole_default))
 
 
 def place_of(run: Path, reports: Path) -> Path:
@@ -83,7 +83,7 @@ def place_of(run: Path, reports: Path) -> Path:
 
 
 def newest(reports: Path, profile: str | None = None) -> Path:
-    """The last report of the last day that is for publishing, whatever else lies there. profile: of this one alone.
+    """Return the last report of the last day that is for publishing. profile: look at reports of this profile only.
 
     Raises RunError when there is none.
     """
@@ -100,8 +100,7 @@ def newest(reports: Path, profile: str | None = None) -> Path:
 
 
 def _claim(staging: Path, out: Path, date: str) -> Path:
-    """Renames to the `<date>.<n>` behind the last, whatever was removed; what someone else makes meanwhile moves us one
-    further."""
+    """Rename to the `<date>.<n>` after the last; to the next one where another process has just made it."""
     for n in count(1 + max(map(_serial, out.glob(f"{date}.*")), default=0)):
         target = out / f"{date}.{n}"
         if target.exists():
@@ -127,17 +126,18 @@ def _same(directory: Path, files: Mapping[str, bytes]) -> bool:
 
 
 def run_date(manifest: Mapping[str, Any]) -> str:
-    """The day of the sweep, not of the rendering."""
+    """Return the day of the sweep, not of the rendering."""
     return str(manifest["started"])[:10]
 
 
 def render(run: Run) -> Iterator[tuple[str, bytes]]:
-    """(path in the report, bytes) of every file."""
+    """Yield the path in the report and the bytes of every file."""
     manifest = run.manifest
     results = Results(run.measurements())
     if results.ok.empty:
-        alone = set(results.research.loc[results.research["status"] == "ok", "format"].dropna()) & set(RESEARCH)
-        why = f"{listed(sorted(alone))} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
+        measured = results.research.loc[results.research["status"] == "ok", "format"]
+        alone = sorted(set(measured.dropna()) & set(RESEARCH))
+        why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     noisy = manifest.get("noise")
     page = page_of(results, blocks(manifest), noisy)
@@ -165,7 +165,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
 
 
 def blocks(manifest: Mapping[str, Any]) -> list[Block]:
-    """The blocks of the sweep's TOML."""
+    """Return the blocks of the sweep's TOML."""
     return [Block(name=grid["name"], title=grid["title"], analysis=grid["analysis"]) for grid in manifest["grids"]]
 
 
@@ -182,13 +182,13 @@ def subtitle(manifest: Mapping[str, Any]) -> str:
 
 
 def _revision(revision: str | None) -> str:
-    """The first twelve digits; code that was not committed is told apart."""
+    """Return the first twelve digits, and a mark for code that was not committed."""
     commit, _, dirty = (revision or "unknown").partition("-")
     return commit[:12] + (f"-{dirty}" if dirty else "")
 
 
 def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a reader needs to judge or to repeat the run, one line each."""
+    """Return names and values that a reader needs to judge or repeat the run."""
     environment = manifest["environment"]
     names = ("profile", "seed", "schema_version", "started", "finished", "master", "spark", "counts", "hosts")
     own = {name: manifest[name] for name in names if name in manifest}
@@ -206,21 +206,21 @@ def facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _engine_shares(stages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Of the time of all slots, by kind: a run that was resumed may have several stages of one."""
-    times: dict[str, float] = defaultdict(float)
-    engine: dict[str, float] = defaultdict(float)
+    """Return the engine's share of the time of all slots, by kind; a resumed run has several stages of one kind."""
+    slot_s: dict[str, float] = defaultdict(float)
+    engine_s: dict[str, float] = defaultdict(float)
     for stage in stages:
-        time = stage["wall_s"] * stage["slots"]
-        times[stage["kind"]] += time
-        engine[stage["kind"]] += time * stage["overhead_share"]
-    return {kind: engine[kind] / time if time else 0.0 for kind, time in times.items()}
+        stage_s = stage["wall_s"] * stage["slots"]
+        slot_s[stage["kind"]] += stage_s
+        engine_s[stage["kind"]] += stage_s * stage["overhead_share"]
+    return {kind: engine_s[kind] / total_s if total_s else 0.0 for kind, total_s in slot_s.items()}
 
 
 def _words(value: Any) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_words(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_words(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_words, value))
     if isinstance(value, float):
@@ -238,7 +238,7 @@ def _environment(autoescape: bool) -> jinja2.Environment:
 
 
 def html(page: Mapping[str, Any], formats: Sequence[str], template: str = "index.html") -> str:
-    """A page of its own: style, script and figures are in it."""
+    """Return a page that holds its style, script and figures."""
     plain = _environment(autoescape=False)
     css = plain.get_template("style.css").render(
         light=look.css_variables(formats, dark=False), dark=look.css_variables(formats, dark=True)
@@ -246,7 +246,7 @@ def html(page: Mapping[str, Any], formats: Sequence[str], template: str = "index
     script = (TEMPLATES / "page.js").read_text()
 
     def draw(figure: Figure) -> Markup:
-        """With a link to its numbers."""
+        """Return the figure with a link to its numbers."""
         svg = look.inline(figure.svg, figure.name, str(escape(figure.alt)))
         return Markup(f"<figure>{svg}<figcaption>{escape(figure.caption)} {_links(figure)}</figcaption></figure>")
 
@@ -264,14 +264,11 @@ def _links(figure: Figure) -> str:
 
 def _markdown(page: Mapping[str, Any]) -> str:
     text = _environment(autoescape=False).get_template("README.md").render(page)
-    while "\n\n\n" in text:
-        text = text.replace("\n\n\n", "\n\n")
-    return text
+    return re.sub("\n{3,}", "\n\n", text)
 
 
 def _parquet(run: Run) -> bytes:
-    """All rows as one file, small enough to commit."""
-    sink = pa.BufferOutputStream()
+    """Return all rows as one file, small enough to commit."""
+    sink = io.BytesIO()
     pq.write_table(run.table, sink, compression="zstd", compression_level=12)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    return sink.getvalue()

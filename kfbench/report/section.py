@@ -12,7 +12,7 @@ from kfbench.report.render.tables import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One picture.
+    """A picture and its words.
 
     Args:
         svg: the picture.
@@ -37,7 +37,7 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One block of the sweep, as its author named and explained it."""
+    """A block of the sweep, as its author named and explained it."""
 
     name: str
     title: str
@@ -72,7 +72,7 @@ class Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One question.
+    """A question and its answer.
 
     Args:
         short: its name in the contents.

@@ -38,7 +38,7 @@ SAMPLES: Final = ("cpu_ns", "wall_ns")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Arm:
-    """One arm as a typed row. Columns are those of kfbench.measure.schema.StoredRow.
+    """An arm as a typed row. Columns are those of kfbench.measure.schema.StoredRow.
 
     An absent number is NaN, and an absent text is empty. `point` has the axes of the workload, None where absent.
     `cpu_ns` has shape [rounds] and is in ns of `inner_loops` calls.

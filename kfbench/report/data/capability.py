@@ -1,4 +1,4 @@
-"""What a format has no room for, in the words of a report, and which formats nobody but this project has proposed."""
+"""The limits of formats in words, and the formats that only this project has proposed."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -21,25 +21,27 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 def in_words(names: Iterable[str]) -> tuple[str, ...]:
-    """Of `capabilities.missing`, and of what a row has lost: each word once."""
+    """Return fields (of `capabilities.missing`, or of a row's losses) in words, each word once."""
     return tuple(dict.fromkeys(WORDS.get(name, name.replace("_", " ")) for name in names))
 
 
 def lacking(name: str, than: str) -> tuple[str, ...]:
-    """What the other format can carry and this one cannot, codecs last; nothing of a format that is not known here."""
+    """Return what the other format can carry and this one cannot, codecs last; empty for an unknown format."""
     if name not in FORMATS:
         return ()
     own, other = FORMATS[name].capabilities, FORMATS[than].capabilities
-    missing = [each for each in own.missing if each not in other.missing]
+    missing = [field for field in own.missing if field not in other.missing]
     return (*in_words(missing), *(codec for codec in other.codecs if codec not in own.codecs))
 
 
 def limits(name: str, than: str) -> str:
-    """What stands beside a winner that has no room for all that the other format has; nothing of one that has."""
-    what = lacking(name, than)
-    return f"{name} has no {listed(what)}. It wins for records that need none of it; a real topic may." if what else ""
+    """Return the caveat of a winner that cannot carry all that the other format can; empty if it can."""
+    missing = lacking(name, than)
+    if not missing:
+        return ""
+    return f"{name} has no {listed(missing)}. It wins for records that need none of it; a real topic may."
 
 
 def is_our_own(name: str) -> bool:
-    """Whether nobody but this project has proposed it. Half of a proposal is none."""
+    """Return True for a format that only this project has proposed. A part of a proposal is no proposal."""
     return name in FORMATS and name not in SHIPPED | PROPOSED

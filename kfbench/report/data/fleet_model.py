@@ -1,15 +1,14 @@
-"""From the rows of the size model to a fleet: a workload's cells as one sum, what it cost, what so many messages take.
+"""The size model of a fleet: the cells of each workload as one sum, what they cost, and what so many messages take.
 
 Sums are integers: the same whatever the number of cells, tasks and hosts.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,11 +18,18 @@ MESSAGES_A_DAY: Final = 10**12
 _NUMBERS: Final = ("start", "records", "batches", "size_bytes", "payload_bytes", "generate_ns", "resident_bytes")
 
 
+class _Subject(NamedTuple):
+    grid: str
+    workload: str
+    variant: str | None
+    seed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Cell:
-    """One row of the model. subject: block, workload, variant and seed."""
+    """One row of the model."""
 
-    subject: tuple[str, str, str | None, int]
+    subject: _Subject
     format: str
     start: int
     records: int
@@ -35,6 +41,10 @@ class _Cell:
     size_ns: int
     resident_bytes: int
     host: str | None
+
+    @property
+    def end(self) -> int:
+        return self.start + self.records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,30 +62,32 @@ class Total:
         return self.size_bytes / self.records
 
     def bytes_for(self, messages: int = MESSAGES_A_DAY) -> float:
-        """What so many messages take, if all are like these. One copy."""
+        """Return the bytes of one copy of so many messages, if all are like these."""
         return self.size_bytes * messages / self.records
 
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """What a workload's records cost. records, cpu_ns: of the first cells together, one item each, all formats at once;
-    the cells follow one another from record 0 on."""
+    """The cost of a workload's records, all formats together. The cells follow one another from record 0 on.
+
+    Item i of `records` and `cpu_ns` is the sum over the cells 0 to i.
+    """
 
     records: tuple[int, ...]
     cpu_ns: tuple[int, ...]
 
     @property
     def ns_a_record(self) -> list[float]:
-        """Of each cell."""
+        """The cost per record of each cell."""
         ends = zip((0, *self.records), (0, *self.cpu_ns), strict=True)
         return [(cost - cost0) / (end - end0) for (end0, cost0), (end, cost) in pairwise(ends)]
 
     @property
     def exponent(self) -> float | None:
-        """p of cost = c * records**p: 1 is linear. None of one cell.
+        """The p of cost = c * records**p: 1 is linear. None for one cell.
 
-        By least squares over the logarithms of each cell's ns a record and of the record in its middle: that slope is
-        p - 1, for p of 1 and 2 exactly. Sums up to a record have what came before in them, and look linear for longer.
+        The slope of the logarithm of a cell's ns per record over that of its middle record, by least squares, is p - 1
+        (exactly so for p of 1 and 2). Sums from record 0 on would hide growth behind the cheap first cells.
         """
         if len(self.records) < 2:
             return None
@@ -86,8 +98,11 @@ class Growth:
 
 @dataclass(frozen=True, kw_only=True)
 class Modelled:
-    """One workload or variant. formats: those of which no cell is missing, v2 among them or not. resident_bytes: the
-    most that any worker held. hosts: of several, times do not add up."""
+    """One workload or variant.
+
+    formats: those that lack no cell. resident_bytes: the most that any worker held. hosts: times of several do not add
+    up.
+    """
 
     workload: str
     variant: str | None
@@ -102,49 +117,47 @@ class Modelled:
         return self.growth.records[-1]
 
     def saved_bytes(self, name: str, messages: int = MESSAGES_A_DAY) -> float | None:
-        """What the format saves of v2's bytes; below 0: it takes more. None where one of them is missing."""
+        """Return the bytes that the format saves of v2's, negative if it takes more; None where one is missing."""
         if name not in self.formats or BASE_FORMAT not in self.formats:
             return None
         return self.formats[BASE_FORMAT].bytes_for(messages) - self.formats[name].bytes_for(messages)
 
 
 def modelled(rows: Iterable[Mapping[str, Any]]) -> list[Modelled]:
-    """Of each block, workload, variant and seed what its cells add up to. rows: of schema.py; those that are no sound
-    rows of the model are left out."""
-    cells = sorted(map(_cell, filter(_is_sound, rows)), key=lambda cell: (repr(cell.subject), cell.format, cell.start))
+    """Add up the cells of each block, workload, variant and seed.
+
+    rows: as stored. Those of other kinds, and failures, are left out; so are workloads that lack a cell.
+    """
+    cells = [_cell(row) for row in rows if row["kind"] == "model" and row["status"] == "ok"]
+    cells.sort(key=lambda cell: (repr(cell.subject), cell.format, cell.start))
     found = []
-    for (_, workload, variant, seed), of_subject in groupby(cells, attrgetter("subject")):
-        formats = {name: list(each) for name, each in groupby(of_subject, attrgetter("format"))}
-        longest = max(formats.values(), key=_unbroken)
-        end = _unbroken(longest)
-        if not end:
+    for subject, of_subject in groupby(cells, lambda cell: cell.subject):
+        formats = {name: list(of_format) for name, of_format in groupby(of_subject, lambda cell: cell.format)}
+        end = max(map(_unbroken, formats.values()))
+        whole = {name: of_format for name, of_format in formats.items() if _unbroken(of_format) == end}
+        whole = {name: of_format for name, of_format in whole.items() if max(cell.end for cell in of_format) == end}
+        if not end or not whole:
             continue
-        whole = {name: each for name, each in formats.items() if _unbroken(each) == end == _last(each)}
-        if not whole:
-            continue
+        every = [cell for of_format in whole.values() for cell in of_format]
         found.append(
             Modelled(
-                workload=workload,
-                variant=variant,
-                seed=seed,
-                formats={name: _total(each) for name, each in whole.items()},
+                workload=subject.workload,
+                variant=subject.variant,
+                seed=subject.seed,
+                formats={name: _total(of_format) for name, of_format in whole.items()},
                 growth=_growth(list(whole.values())),
-                resident_bytes=max(cell.resident_bytes for each in whole.values() for cell in each),
-                hosts=frozenset(cell.host for each in whole.values() for cell in each),
+                resident_bytes=max(cell.resident_bytes for cell in every),
+                hosts=frozenset(cell.host for cell in every),
             )
         )
     return found
-
-
-def _is_sound(row: Mapping[str, Any]) -> bool:
-    return bool(row["kind"] == "model" and row["status"] == "ok")
 
 
 def _cell(row: Mapping[str, Any]) -> _Cell:
     variant = row["variant"] if isinstance(row["variant"], str) else None
     numbers: dict[str, Any] = {name: int(row[name]) for name in _NUMBERS}
     return _Cell(
-        subject=(row["grid"], row["workload"], variant, int(row["seed"])),
+        subject=_Subject(row["grid"], row["workload"], variant, int(row["seed"])),
         format=row["format"],
         losses=json.loads(row["losses"]),
         size_ns=int(sum(row["cpu_ns"])),
@@ -153,21 +166,17 @@ def _cell(row: Mapping[str, Any]) -> _Cell:
     )
 
 
-def _unbroken(cells: Iterable[_Cell]) -> int:
-    """How many records there are from record 0 on without a gap."""
+def _unbroken(cells: Sequence[_Cell]) -> int:
+    """Return the number of records from record 0 on without a gap."""
     end = 0
     for cell in cells:
         if cell.start != end:
             break
-        end += cell.records
+        end = cell.end
     return end
 
 
-def _last(cells: Iterable[_Cell]) -> int:
-    return max(cell.start + cell.records for cell in cells)
-
-
-def _total(cells: list[_Cell]) -> Total:
+def _total(cells: Sequence[_Cell]) -> Total:
     losses = Counter[str]()
     for cell in cells:
         losses.update(cell.losses)
@@ -180,7 +189,7 @@ def _total(cells: list[_Cell]) -> Total:
     )
 
 
-def _growth(formats: list[list[_Cell]]) -> Growth:
-    costs = [each[0].generate_ns + sum(cell.size_ns for cell in each) for each in zip(*formats, strict=True)]
+def _growth(formats: Sequence[Sequence[_Cell]]) -> Growth:
+    costs = [cells[0].generate_ns + sum(cell.size_ns for cell in cells) for cells in zip(*formats, strict=True)]
     records = np.cumsum([cell.records for cell in formats[0]])
     return Growth(records=tuple(records.tolist()), cpu_ns=tuple(np.cumsum(costs).tolist()))

@@ -29,7 +29,10 @@ TIE_WITH_BASE: Final = f"tie with {BASE_FORMAT}"
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """One workload or variant under one codec. of: format -> bytes a record; lost: format -> what it could not keep."""
+    """The sizes of one workload or variant under one codec.
+
+    of: format -> bytes per record. lost: format -> the fields that it could not keep, in words.
+    """
 
     workload: str
     variant: str
@@ -63,8 +66,10 @@ class Sizes:
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """Of the formats that lose nothing the smallest and those that tie with it; v2 alone where it is one of them.
-        Empty unless v2 and another one of them have sizes: nothing was compared."""
+        """The smallest of the formats that lose nothing, and those that tie with it; v2 alone where it is one of them.
+
+        Empty unless v2 and another of them have sizes: else nothing was compared.
+        """
         if BASE_FORMAT not in self.whole or len(self.whole) < 2:
             return ()
         return (BASE_FORMAT,) if BASE_FORMAT in self.smallest_whole else tuple(self.smallest_whole)
@@ -114,7 +119,7 @@ class Named:
 
     @cached_property
     def sizes(self) -> list[Sizes]:
-        """By workload, variant and codec, none first."""
+        """The sizes by codec (none first), workload and variant."""
         cells: dict[tuple[str, str, str], dict[str, Arm]] = {}
         for arm in self.arms:
             if arm.kind == "bytes":
@@ -140,7 +145,7 @@ class Named:
 
     @cached_property
     def shown_codecs(self) -> list[str]:
-        """Those of the verdict and the figure: none, and zstd at each level measured."""
+        """The codecs of the verdict and the figure: none, and zstd at each level measured."""
         return [codec for codec in self.codecs if codec.partition(" ")[0] in (NONE, BEST_KNOWN)] or self.codecs[:1]
 
     def under(self, codec: str, *, variants: bool = False) -> list[Sizes]:
@@ -159,7 +164,7 @@ class Named:
 
     @cached_property
     def noise(self) -> tuple[float, float] | None:
-        """What v2 reads against itself: the middle 95 %."""
+        """The middle 95 % of what v2 reads against itself."""
         return middle_95([ratio.median for ratio in self.again.values()])
 
     @cached_property
@@ -178,7 +183,7 @@ class Named:
 
 
 def as_they_stand(rows: pd.DataFrame) -> pd.DataFrame:
-    """Which rows are of workloads in the caches: neither of the grid nor of a variant."""
+    """Return True for rows of workloads in the caches: neither of the grid nor of a variant."""
     return (
         (rows["workload"] != GRID) & (rows["variant"].isna() | (rows["variant"] == DEFAULT)) & ~(rows["cache"] == COLD)
     )

@@ -1,4 +1,4 @@
-"""One axis: what a record costs while one property changes and all others stand still."""
+"""One axis: the cost of a record while one property changes and all others stand still."""
 
 from typing import Final, NamedTuple
 

@@ -205,7 +205,7 @@ def _times(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
 
 
 def _recompressed_share(arms: Sequence[Arm]) -> str:
-    """Of the plain bytes."""
+    """Return the recompressed share of the plain bytes."""
     shares = [100 * arm.recompressed_bytes / arm.decompressed_bytes for arm in arms if arm.decompressed_bytes]
     return f"{span(shares, 0)} %" if shares else "nothing"
 

@@ -1,11 +1,11 @@
-"""CPU time of a class of workloads against v2's, how sure it is, and why a class has none.
+"""CPU time of a class of workloads relative to v2, its interval, and why a class has none.
 
-The ratio of a class is the geometric mean of its workloads' ratios, each the median over rounds of the format's time
-against v2's in the same round. The class's interval joins theirs: on a log scale, each side apart, the half-widths are
-added in quadrature and divided by their number. Rounds of two workloads are no pairs, and are never averaged. It is no
-bootstrap, for it needs no draws: of one workload it is that workload's own interval, and workloads may differ in
-rounds. It holds for these workloads, as they are: what others of the class would take it does not say. What rounds do
-not show, such as a place in memory that stays, shows in the A/A arm, which is joined the same way.
+The ratio of a class is the geometric mean of its workloads' ratios. Each of these is the median over rounds of the
+format's time relative to v2's in the same round. The interval of the class joins those of its workloads: on a log
+scale, for each side, the half-widths are added in quadrature and divided by their number. Rounds of two workloads are
+no pairs and are never averaged. It is no bootstrap: the interval of one workload stays what it is, and workloads may
+differ in rounds. It holds for these workloads only, and says nothing of others of the class. Effects that rounds do not
+show, such as a place in memory, show in the A/A arm, which is joined the same way.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ UNEQUAL: Final = f"not timed in as many rounds as {BASE_FORMAT}"
 
 @dataclass(frozen=True, kw_only=True)
 class ClassTime:
-    """CPU time against v2's. mean: of the class; least, most: the medians of its workloads."""
+    """CPU time relative to v2's. mean: that of the class; least, most: the medians of its workloads."""
 
     mean: Interval
     least: float
@@ -43,12 +43,12 @@ class ClassTime:
 
 
 def joined(ratios: Sequence[Interval]) -> ClassTime:
-    """Of several workloads' ratios the class's. Errors: none but for no ratio at all."""
-    medians, lows, highs = np.log([(each.median, each.low, each.high) for each in ratios]).T
+    """Join the ratios of one or more workloads."""
+    medians, lows, highs = np.log([(ratio.median, ratio.low, ratio.high) for ratio in ratios]).T
     mean = medians.mean()
     below, above = (np.sqrt(np.sum((medians - ends) ** 2)) / len(ratios) for ends in (lows, highs))
-    median, low, high = (float(each) for each in np.exp([mean, mean - below, mean + above]))
-    plain = [each.median for each in ratios]
+    median, low, high = (float(log) for log in np.exp([mean, mean - below, mean + above]))
+    plain = [ratio.median for ratio in ratios]
     return ClassTime(mean=Interval(median=median, low=low, high=high), least=min(plain), most=max(plain))
 
 
@@ -59,26 +59,26 @@ class Times:
         self._results, self._named, self._paths = results, named, paths
 
     def of(self, workloads: Sequence[str], formats: Sequence[str]) -> dict[tuple[str, str], ClassTime]:
-        """(operation, format) -> the class's time, where each of these workloads has one."""
+        """Return (operation, format) -> the class's time, where each of these workloads has one."""
         return {
-            (operation, name): joined(there)
+            (operation, name): joined(ratios)
             for operation in TIMED
             for name in formats
-            if (there := _every([self._ratios.get((workload, operation, name)) for workload in workloads]))
+            if (ratios := _all_or_none([self._ratios.get((workload, operation, name)) for workload in workloads]))
         }
 
     def again(self, workloads: Sequence[str]) -> dict[str, Interval]:
-        """operation -> v2 against itself, where each of these workloads has it."""
+        """Return operation -> v2 relative to itself, where each of these workloads has it."""
         return {
-            operation: joined(there).mean
+            operation: joined(ratios).mean
             for operation in TIMED
-            if (there := _every([self._again.get((workload, operation)) for workload in workloads]))
+            if (ratios := _all_or_none([self._again.get((workload, operation)) for workload in workloads]))
         }
 
     def why(self, operation: str, workloads: Sequence[str], name: str) -> str:
-        """Why a format has no time over these workloads."""
-        lacking = [each for each in workloads if (each, operation, name) not in self._ratios]
-        return " and ".join(dict.fromkeys(self._why(operation, each, name) for each in lacking))
+        """Say why a format has no time over these workloads."""
+        untimed = [workload for workload in workloads if (workload, operation, name) not in self._ratios]
+        return " and ".join(dict.fromkeys(self._why(operation, workload, name) for workload in untimed))
 
     def _why(self, operation: str, workload: str, name: str) -> str:
         rows = self._stored[self._stored["workload"] == workload]
@@ -87,31 +87,30 @@ class Times:
         for each in (name, BASE_FORMAT):
             own = rows[rows["format"] == each]
             ok = own[own["status"] == "ok"]
-            if len(ok) and (not ok.index.isin(self._results.all.index).any() or not self._is_told(operation)):
+            is_printed = operation != APPEND or self._paths.one_host
+            if len(ok) and (not ok.index.isin(self._results.all.index).any() or not is_printed):
                 return SEVERAL_HOSTS
             if ok.empty:
                 return next((reason(row) for row in own.itertuples()), NOT_TIMED)
         return UNEQUAL
 
-    def _is_told(self, operation: str) -> bool:
-        return operation != APPEND or self._paths.one_host
-
     @cached_property
     def _stored(self) -> pd.DataFrame:
-        """What a time could have come from, as stored: failures and other hosts' times among them."""
+        """The stored rows that a time could have come from, failures and other hosts' times among them."""
         rows = self._results.every
-        return rows[rows["kind"].isin(["cpu", "broker"]) & (rows["arm"] != "aa") & _is_plain(rows)]
+        is_plain = as_they_stand(rows) & (rows["codec"] == NONE)
+        return rows[rows["kind"].isin(["cpu", "broker"]) & (rows["arm"] != "aa") & is_plain]
 
     @cached_property
     def _ratios(self) -> Mapping[tuple[str, str, str], Interval]:
-        """(workload, operation, format) -> CPU time against v2's, round by round."""
+        """(workload, operation, format) -> CPU time relative to v2's, round by round."""
         return self._named.cpu | dict(self._appends(self._paths.arms))
 
     @cached_property
     def _again(self) -> Mapping[tuple[str, str], Interval]:
-        """(workload, operation) -> v2 against itself."""
-        appends = dict(self._appends([arm for arm in self._paths.again if arm.format == BASE_FORMAT]))
-        return self._named.again | {(workload, operation): ratio for (workload, operation, _), ratio in appends.items()}
+        """(workload, operation) -> v2 relative to itself."""
+        appends = self._appends([arm for arm in self._paths.again if arm.format == BASE_FORMAT])
+        return self._named.again | {(workload, operation): ratio for (workload, operation, _), ratio in appends}
 
     def _appends(self, arms: Sequence[Arm]) -> Iterator[tuple[tuple[str, str, str], Interval]]:
         """Yield (workload, operation, format) and the ratio to v2's own append, of one host and of as many rounds."""
@@ -124,12 +123,7 @@ class Times:
                 yield (arm.workload, APPEND, arm.format), paired(arm, base)
 
 
-def _every(ratios: Sequence[Interval | None]) -> list[Interval]:
-    """All of them, or none."""
-    there = [each for each in ratios if each is not None]
-    return there if len(there) == len(ratios) else []
-
-
-def _is_plain(rows: pd.DataFrame) -> pd.DataFrame:
-    """Workloads as they stand, without a codec, in the caches."""
-    return as_they_stand(rows) & (rows["codec"] == NONE)
+def _all_or_none(ratios: Sequence[Interval | None]) -> list[Interval]:
+    """Return the ratios; an empty list where one is missing."""
+    found = [ratio for ratio in ratios if ratio is not None]
+    return found if len(found) == len(ratios) else []

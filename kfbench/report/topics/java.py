@@ -1,4 +1,4 @@
-"""Whether Apache Kafka's own Java and kfbench agree on which format is dearer, cell by cell."""
+"""The agreement of Apache Kafka's own Java and kfbench on which format is dearer, cell by cell."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Word = Literal["agree", "differ", "undecided"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One format, operation and cell: CPU time to v2's by Kafka's Java and by us, round by round."""
+    """CPU time of one format, operation and cell relative to v2, by Kafka's Java and by us, round by round."""
 
     operation: str
     batch_size: int
@@ -35,12 +35,12 @@ class Pair:
 
 
 def _side(ratio: Interval) -> int:
-    """1: dearer than v2; -1: cheaper; 0: the interval holds 1."""
+    """Return 1 for dearer than v2, -1 for cheaper, and 0 where the interval holds 1."""
     return (ratio.low > 1) - (ratio.high < 1)
 
 
 def pairs(found: Peers) -> list[Pair]:
-    """None of them where Kafka's Java was not there."""
+    """Return one pair per format, operation and cell; an empty list where Kafka's Java was not measured."""
     return [
         Pair(
             operation=operation,
@@ -56,10 +56,10 @@ def pairs(found: Peers) -> list[Pair]:
 
 
 def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
-    """every: `pairs` of them. Nothing where Kafka's Java was not there."""
+    """Compare both sides' ratios, and count where they agree. every: `pairs`."""
     if not every:
         return ""
-    said = []
+    parts = []
     for operation, does in WORDS.items():
         own = [pair for pair in every if pair.operation == operation]
         words = Counter(pair.word for pair in own)
@@ -67,20 +67,19 @@ def java_sentence(found: Peers, every: Sequence[Pair]) -> str:
             [span([getattr(pair, side).median for pair in own if pair.format == name]) for name in OTHERS]
             for side in ("java", "ours")
         )
-        said.append(
+        parts.append(
             f"Kafka {does} v0 in {theirs[0]} and v1 in {theirs[1]} times the CPU time of {BASE_FORMAT}, kfbench in "
-            f"{ours[0]} "
-            f"and {ours[1]}; of {len(own)} pairs the two agree on which is dearer in {words['agree']}, differ in "
-            f"{words['differ']}, and are undecided in {words['undecided']} (an interval holds 1)."
+            f"{ours[0]} and {ours[1]}; of {len(own)} pairs the two agree on which is dearer in {words['agree']}, "
+            f"differ in {words['differ']}, and are undecided in {words['undecided']} (an interval holds 1)."
         )
-    said.append(
+    parts.append(
         f"{BASE_FORMAT} against itself reads {span(found.again(JAVA))} in Java. No claim goes beyond what both show."
     )
-    return " ".join(said)
+    return " ".join(parts)
 
 
 def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
-    """every: `pairs` of them. None where Kafka's Java was not there."""
+    """Return one row a cell and operation; None where Kafka's Java was not measured. every: `pairs`."""
     by_cell: dict[tuple[str, int, int], dict[str, Pair]] = {}
     for pair in every:
         by_cell.setdefault((pair.operation, pair.batch_size, pair.value_bytes), {})[pair.format] = pair
@@ -89,7 +88,7 @@ def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
     body: list[tuple[Cell, ...]] = []
     for cell, of_cell in by_cell.items():
         ratios = [ratio for name in OTHERS for ratio in (of_cell[name].java, of_cell[name].ours)]
-        verdict = [f"{word}: {listed(names)}" for word in get_args(Word) if (names := _worded(of_cell, word))]
+        verdict = [f"{word}: {listed(names)}" for word in get_args(Word) if (names := _formats_of(of_cell, word))]
         body.append((*cell, *ratios, "; ".join(verdict)))
     return Table(
         name="java",
@@ -105,7 +104,7 @@ def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
     )
 
 
-def _worded(of_cell: Mapping[str, Pair], word: Word) -> list[str]:
+def _formats_of(of_cell: Mapping[str, Pair], word: Word) -> list[str]:
     return [name for name in OTHERS if of_cell[name].word == word]
 
 

@@ -1,8 +1,8 @@
-"""Migrations at this run's own costs: what each phase makes brokers do, and when a new format stops to pay.
+"""Migrations at this run's costs: the work of brokers in each phase, and when a new format pays.
 
 Rules, shares and prices are those of kfbench.migration.plans and bills. The costs are the run's rows. All paths of a
-cell were timed on one host, but apart from one another. Loads and bills are sums of medians, so they carry no interval.
-The interval of a break-even has all CPU times at one end of theirs.
+cell were timed on one host, but apart from one another. Loads and bills are sums of medians and carry no interval. The
+interval of a break-even takes all CPU times at the same end of their intervals.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ from kfbench.migration.bills import BreakEven, Cost, Costs, Prices, Traffic
 from kfbench.migration.plans import Operation, Plan
 from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.report.data.shown_formats import NEW
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics.proposals import Claim, Found
 
@@ -26,13 +27,13 @@ TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()
 ALL_OLD: Final = replace(TRAFFIC, old_producers=1.0, old_consumers=1.0)  # before, nobody is new
 TIB_IN_GIB: Final = 1024
-# The path whose rows tell of an operation. What a fetch and a forced upgrade convert, they convert as `convert` does;
-# an append makes one batch of a request, where these make one of every plain message. Nothing here measures "copy".
+# The path that measures an operation. A fetch and a forced upgrade convert as `convert` does. An append makes one batch
+# per request, where these make one per plain message. Nothing here measures "copy".
 MEASURED_AS: Final = {"zero-copy": "fetch", "down-convert": CONVERSION, "upgrade": CONVERSION}
 
 
 def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str) -> Costs:
-    """What the run knows of the plan's operations on the records of one cell. Raises IllegalCombination."""
+    """Return the measured costs of the plan's operations on the records of one cell. Raises IllegalCombination."""
     found: dict[Operation, Cost] = {}
     sizes: dict[str, int] = {}
     for operation in plans.operations(plan, codec):
@@ -47,7 +48,7 @@ def costs_of(paths: Paths, plan: Plan, cell_id: str, with_codec: str, codec: str
 
 
 def _measured_as(operation: Operation) -> tuple[str, str, str]:
-    """(path, format, what it is converted to) of its rows."""
+    """Return the path, the format and the format it is converted to of the operation's rows."""
     path, source, target = operation
     if source == target:
         return APPEND if path == "append" else MEASURED_AS.get(path, ""), source, ""
@@ -63,7 +64,7 @@ def _cost(row: Arm) -> Cost:
 
 
 def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Operation, Cost]:
-    """A call that touches nothing costs the same whatever it hands on: as measured on other logs of the format."""
+    """Return the cost of a call that touches nothing, as measured on other logs of the format."""
     rows = [row for row in paths.of("fetch") if row.format == operation.source and row.status == "ok"]
     if not rows:
         return {}
@@ -73,7 +74,7 @@ def _handed_on(paths: Paths, operation: Operation, size_bytes: int) -> dict[Oper
 
 
 def phases_table(paths: Paths, plan: Plan) -> Table | None:
-    """Load and bill of each phase at the default shares, for each codec, in the cell nearest to the reference."""
+    """Return load and bill of each phase and codec at the default shares, in the cell nearest to the reference."""
     body: list[tuple[Cell, ...]] = []
     for row in _cells(paths):
         if row.cell_id != paths.reference(CONVERSION):
@@ -118,7 +119,7 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
 
 
 def assumptions() -> str:
-    """The shares and prices behind the tables, which nobody measured."""
+    """Name the shares and prices behind the tables, which are not measured."""
     shares = asdict(TRAFFIC)
     prices = asdict(PRICES)
     return (
@@ -138,7 +139,7 @@ def _percent(share: float) -> str:
 
 
 def actions_table(plan: Plan) -> Table:
-    """What runs in each phase for old and new clients, on records that are written in it; without a codec."""
+    """Return the actions of each phase for old and new clients, on records written in it, without a codec."""
     rows = []
     for phase in plan.phases:
         clients = (plan.old,) if phase.only_old else (plan.old, plan.new)
@@ -154,20 +155,15 @@ def actions_table(plan: Plan) -> Table:
         name=f"broker-migrate-{plan.name}-actions",
         caption=f"{plan.summary}: what brokers do in each phase, without a codec",
         columns=(
-            Column(name="phase"),
-            Column(name="written"),
-            Column(name=f"{plan.old} producer"),
-            Column(name=f"{plan.new} producer"),
-            Column(name=f"{plan.old} consumer"),
-            Column(name=f"{plan.new} consumer"),
-            Column(name="brokers"),
+            *plain_columns("phase", "written", f"{plan.old} producer", f"{plan.new} producer"),
+            *plain_columns(f"{plan.old} consumer", f"{plan.new} consumer", "brokers"),
         ),
         rows=tuple(rows),
     )
 
 
 def _cells(paths: Paths) -> Iterator[Arm]:
-    """A row of each cell and codec in which a conversion was tried."""
+    """Yield one arm of each cell and codec in which a conversion was tried."""
     return iter({(row.cell_id, row.with_codec): row for row in paths.of(CONVERSION)}.values())
 
 
@@ -176,7 +172,7 @@ def _reason(error: Exception) -> str:
 
 
 def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
-    """(a row of the cell and codec, its break-even or why there is none) of each."""
+    """Return an arm of each cell and codec, with the break-even there or the reason why there is none."""
     found: list[tuple[Arm, BreakEven | str]] = []
     for row in _cells(paths):
         try:
@@ -188,7 +184,7 @@ def break_evens(paths: Paths, plan: Plan) -> list[tuple[Arm, BreakEven | str]]:
 
 
 def break_even_table(paths: Paths, plan: Plan) -> Table | None:
-    """The share of old consumers up to which storage and network save more than down-conversion costs."""
+    """Return the share of old consumers up to which storage and network save more than down-conversion costs."""
     found = break_evens(paths, plan)
     if all(isinstance(each, str) for _, each in found):
         return None
@@ -217,7 +213,7 @@ def break_even_table(paths: Paths, plan: Plan) -> Table | None:
 
 
 def _share(found: BreakEven) -> Interval | float | None:
-    """In percent."""
+    """Return the share of a break-even in percent."""
     if found.share is None or found.span is None:
         return None if found.share is None else 100 * found.share
     low, high = found.span
@@ -229,22 +225,22 @@ def _side(found: BreakEven) -> str:
 
 
 def _rough(percent: float) -> str:
-    """As many digits as a threshold has that CPU times of some percent decide."""
+    """Return a threshold with the digits that CPU times allow, which are known to some percent."""
     return number(percent, 0 if percent >= 10 else 1)
 
 
 def migration_sentence(paths: Paths) -> str:
-    """The span of the break-even shares of each plan."""
-    said = []
+    """Give the span of the break-even shares of each plan."""
+    parts = []
     for plan in plans.PLANS.values():
         found = [each for _, each in break_evens(paths, plan) if not isinstance(each, str)]
         if found:
-            said.append(f"{plan.old} to {plan.new}: {_shares(found)}")
-    return f"A new format on disk pays, at the prices and shares assumed below, {'; '.join(said)}." if said else ""
+            parts.append(f"{plan.old} to {plan.new}: {_shares(found)}")
+    return f"A new format on disk pays, at the prices and shares assumed below, {'; '.join(parts)}." if parts else ""
 
 
 def _shares(found: list[BreakEven]) -> str:
-    """below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2"""
+    """Count break-evens by side: below 1.0 to 9.0 % of old consumers in 3 of 5 cases, never in 2."""
     words = []
     for side in ("below", "above"):
         shares = [100 * each.share for each in found if each.pays == side and each.share is not None]
@@ -260,10 +256,10 @@ def _shares(found: list[BreakEven]) -> str:
 
 
 def _kip931_last_word(paths: Paths) -> Found | None:
-    found = [each for _, each in break_evens(paths, plans.find("v3")) if not isinstance(each, str)]
+    found = [each for _, each in break_evens(paths, plans.find(NEW)) if not isinstance(each, str)]
     if not found or not paths.one_host:
         return None
-    return Found(measured=f"v3 pays {_shares(found)}", truths=[each.pays == "always" for each in found])
+    return Found(measured=f"{NEW} pays {_shares(found)}", truths=[each.pays == "always" for each in found])
 
 
 LAST_WORD: Final = Claim(

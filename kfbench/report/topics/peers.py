@@ -1,7 +1,7 @@
-"""Other implementations beside ours, on the same records, in the same rounds and on one host.
+"""CPU time of other implementations and of ours, on the same records, in the same rounds and on one host.
 
-Read from datasets/peers/cpu.json, which `make peers` writes. Its host is named and may be another than the run's: no
-time of one stands beside a time of the other. Its samples are held against the limits of a run's own.
+The times are those of datasets/peers/cpu.json, which `make peers` writes. Its host is named. It may be another than the
+run's, so no time of one stands beside a time of the other. Its samples are checked against the limits of a run's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.shipped import DATASETS
 
 FILE: Final = DATASETS / "peers" / "cpu.json"
@@ -66,7 +66,7 @@ class _File(msgspec.Struct):
 
 
 class ArmKey(NamedTuple):
-    """One peer, operation and format on one cell's records. again: BASE_FORMAT a second time."""
+    """The key of one peer, operation and format on one cell's records. again: BASE_FORMAT a second time."""
 
     peer: str
     operation: str
@@ -78,9 +78,15 @@ class ArmKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Peers:
-    """What the file holds. versions: peer -> version, in the order of the columns. machines: peer -> what ran it, where
-    that is not Python. load: of the host's last minute, this measurement in it. noise: what a run would be called noisy
-    for. ns: CPU time a record, float64[rounds]; round i of an operation's belongs together."""
+    """The times of the file.
+
+    Args:
+        load: load average over the host's last minute, this measurement included.
+        versions: by peer, in the order of the columns.
+        machines: the virtual machine of each peer that is not Python.
+        noise: the findings for which a run would be called noisy.
+        ns: CPU time per record, float64[rounds]; round i of all arms of an operation belongs together.
+    """
 
     host: str
     cpu: str
@@ -96,19 +102,19 @@ class Peers:
         return Interval(median=median, low=low, high=high)
 
     def to_base(self, peer: str, operation: str) -> Iterator[tuple[ArmKey, Interval]]:
-        """Each arm of OTHERS with its ratio to the same peer's BASE_FORMAT."""
+        """Yield each arm of OTHERS with its ratio to the same peer's BASE_FORMAT."""
         for arm in self.ns:
             if (arm.peer, arm.operation) == (peer, operation) and arm.format in OTHERS:
                 yield arm, self.ratio(arm, arm._replace(format=BASE_FORMAT))
 
     def again(self, peer: str) -> list[float]:
-        """What a peer's BASE_FORMAT reads against itself."""
+        """Return the ratios of a peer's BASE_FORMAT to itself."""
         return [self.ratio(arm, arm._replace(again=False)).median for arm in self.ns if arm.peer == peer and arm.again]
 
 
 @lru_cache(maxsize=1)
 def load(path: Path = FILE) -> Peers | None:
-    """None where nothing was measured."""
+    """Return the times of the file; None where nothing was measured."""
     if not path.is_file():
         return None
     file = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -134,8 +140,10 @@ def load(path: Path = FILE) -> Peers | None:
 
 
 def _noise(file: _File) -> list[str]:
-    """As rows of a run, a cell for each peer and cell. Times are of one call: the A/A arm may have been called another
-    number of times a sample."""
+    """Check the samples as rows of a run, a cell for each peer and cell.
+
+    Times are of one call, because the A/A arm may have another number of calls per sample.
+    """
     rows = [
         {
             "kind": "cpu",
@@ -145,8 +153,8 @@ def _noise(file: _File) -> list[str]:
             "operation": arm.operation,
             "format": arm.format,
             "arm": arm.arm,
-            "cpu_ns": [round(each / arm.inner_loops) for each in arm.cpu_ns],
-            "wall_ns": [round(each / arm.inner_loops) for each in arm.wall_ns],
+            "cpu_ns": [round(ns / arm.inner_loops) for ns in arm.cpu_ns],
+            "wall_ns": [round(ns / arm.inner_loops) for ns in arm.wall_ns],
         }
         for cell in file.cells
         for arm in cell.arms
@@ -155,24 +163,24 @@ def _noise(file: _File) -> list[str]:
 
 
 def noise_sentence(found: Peers) -> str:
-    """Stands above all that the section says; nothing where the samples were quiet."""
+    """Return the warning that begins the section; empty where the samples were quiet."""
     if not found.noise:
         return ""
     return f"Noisy: {'; '.join(found.noise)}. Take the times of other implementations with that in mind."
 
 
 def peers_sentence(found: Peers) -> str:
-    """How many times our CPU time the others take for BASE_FORMAT."""
-    said = []
+    """Say how many times our CPU time the others take for BASE_FORMAT."""
+    parts = []
     for operation in WORDS:
-        parts = []
+        spans = []
         for peer in found.versions:
             arms = [arm for arm in found.ns if (arm.peer, arm.operation, arm.format) == (peer, operation, BASE_FORMAT)]
             if peer != OURS and arms:
                 ratios = [found.ratio(arm, arm._replace(peer=OURS)).median for arm in arms if not arm.again]
-                parts.append(f"{peer} {span(ratios)}")
-        said.append(f"to {operation} {BASE_FORMAT} {listed(parts)}")
-    return f"CPU time in multiples of kfbench's, the least and the most of all cells: {'; '.join(said)}."
+                spans.append(f"{peer} {span(ratios)}")
+        parts.append(f"to {operation} {BASE_FORMAT} {listed(spans)}")
+    return f"CPU time in multiples of kfbench's, the least and the most of all cells: {'; '.join(parts)}."
 
 
 def span(medians: Sequence[float]) -> str:
@@ -180,7 +188,7 @@ def span(medians: Sequence[float]) -> str:
 
 
 def peers_table(found: Peers, hosts: list[str]) -> Table:
-    """hosts: those of the run beside which it is printed."""
+    """Return our ns per record, and the others' multiples of it. hosts: those of the run that it is printed with."""
     others = [peer for peer in found.versions if peer != OURS]
     body: list[tuple[Cell, ...]] = []
     for arm in found.ns:
@@ -198,16 +206,14 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
         name="peers",
         caption="CPU time of other implementations in multiples of kfbench's, plain records",
         columns=(
-            Column(name="operation"),
-            Column(name="format"),
-            Column(name="records a batch"),
+            *plain_columns("operation", "format", "records a batch"),
             Column(name="value", unit="bytes"),
             Column(name=OURS, unit="ns a record", digits=1),
-            *(Column(name=_named(found, peer), unit="×") for peer in others),
+            *(Column(name=_title(found, peer), unit="×") for peer in others),
         ),
         rows=tuple(body),
         notes=(
-            _measured(found, hosts),
+            _measured_note(found, hosts),
             *machines,
             ALIKE,
             f"{BASE_FORMAT} against itself reads, lowest and highest: {again}.",
@@ -215,11 +221,11 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
     )
 
 
-def _named(found: Peers, peer: str) -> str:
+def _title(found: Peers, peer: str) -> str:
     return peer if peer == LIMIT else f"{peer} {found.versions[peer]}"
 
 
-def _measured(found: Peers, hosts: list[str]) -> str:
+def _measured_note(found: Peers, hosts: list[str]) -> str:
     same = "so was this run" if hosts == [found.host] else "this run was not"
     return (
         f"Measured {found.measured} on {found.host} ({found.cpu}; load {number(found.load, 1)} as it ended; {same}), "

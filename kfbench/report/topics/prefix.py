@@ -15,7 +15,7 @@ from kfbench.report.section import Missing, Section, Texts
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixTimes:
-    """One cell, format and codec: the prefix of its batches beside the whole.
+    """The prefix of the batches of one cell, format and codec beside the whole.
 
     decompress, read: CPU time of the prefix relative to the whole, by the codec alone and by the format's reader.
     again: the codec's whole against itself.

@@ -36,7 +36,7 @@ PAYLOAD: Final = ("key", "value", "header_key", "header_value")  # parts of a br
 
 
 class At(NamedTuple):
-    """One workload, batch size and codec. place: that of the label among all labels; batch: records per batch."""
+    """A workload, batch size and codec. place: that of the label among all labels; batch: records per batch."""
 
     label: str
     place: int
@@ -128,7 +128,7 @@ class Columnar:
 
     @cached_property
     def sizes(self) -> list[Sizes]:
-        """By batch, codec and workload; own batches first, and no codec."""
+        """The sizes by batch, codec and workload; own batches first, and no codec."""
         floors = {arm.cell_id: arm for _, arm in self._labeled if arm.kind == FLOOR}
         cells: dict[At, dict[str, Arm]] = {}
         for label, arm in self._labeled:
@@ -155,7 +155,7 @@ class Columnar:
 
     @cached_property
     def times(self) -> list[Times]:
-        """By operation, codec, workload and batch; of the host with the most rows."""
+        """The times by operation, codec, workload and batch, of the host with the most rows."""
         timed = [
             (label, arm)
             for label, arm in self._labeled

@@ -78,7 +78,7 @@ def bytes_sentence(columnar: Columnar) -> str:
 
 
 def _bytes_at(columnar: Columnar, batch: int) -> str:
-    """In own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3."""
+    """Give the means at one batch size: in own batches (19 workloads) 0.863 (0.548–1.000) under zstd 3."""
     by_codec = {codec: sizes for codec in columnar.codecs if (sizes := columnar.under(codec, batch))}
     by_codec = {codec: sizes for codec, sizes in by_codec.items() if is_pictured(codec)} or by_codec
     ratios = [
