@@ -46,7 +46,7 @@ def test_bytes_a_day_stand_by_workload_and_format(tmp_path: Path) -> None:
     table = day_table(fleet(tmp_path, model_rows()))
     assert column(table, "workload") == ["cluster-metadata", "user-activity"]
     row = row_of(table, workload="user-activity")
-    assert row["records modelled"] == 4_000_000 and row["records a batch"] == 5
+    assert row["records modelled"] == 4_000_000 and row["records per batch"] == 5
     assert row["v2 (TB a day)"] == 200 and row["v3 (TB a day)"] == 190
     assert "v0 (TB a day)" not in row
 
@@ -75,7 +75,7 @@ def test_codecs_are_those_that_the_run_has_bytes_under(tmp_path: Path) -> None:
 def test_cost_and_memory_are_told(tmp_path: Path) -> None:
     found = fleet(tmp_path, model_rows())
     row = row_of(cost_table(found), workload="user-activity")
-    assert row["first cell (ns a record)"] == row["last cell (ns a record)"] == NS_A_RECORD
+    assert row["first cell (ns per record)"] == row["last cell (ns per record)"] == NS_A_RECORD
     assert row["CPU (s)"] == pytest.approx(ENDS[-1] * NS_A_RECORD / 1e9) and row["largest worker (MiB)"] == 300
     assert row["exponent of records"] == pytest.approx(1)
     assert found.growth["user-activity"].tolist() == [end * NS_A_RECORD / 1e9 for end in ENDS]

@@ -37,7 +37,7 @@ def test_cells_add_up_in_any_order() -> None:
     assert found == one(both(*CELLS)) and found.records == 4000
     total = found.formats["v2"]
     assert (total.records, total.batches, total.size_bytes, total.payload_bytes) == (4000, 400, 280_000, 32_000)
-    assert total.losses == {"timestamps": 6} and total.bytes_a_record == V2
+    assert total.losses == {"timestamps": 6} and total.bytes_for(1) == V2
     assert found.resident_bytes == 2**28 and found.hosts == {"here"}
 
 
@@ -71,13 +71,13 @@ def test_other_kinds_blocks_and_seeds_are_not_added() -> None:
 def test_a_linear_cost_has_exponent_one_and_another_has_not() -> None:
     growth = one(both(*CELLS)).growth
     assert growth.records == (1000, 2000, 4000) and growth.cpu_ns == (40_000, 80_000, 160_000)  # both formats
-    assert growth.ns_a_record == [40, 40, 40] and growth.exponent == pytest.approx(1)
+    assert growth.ns_per_record == [40, 40, 40] and growth.exponent == pytest.approx(1)
     rows = both(*CELLS)
     for each in rows:
         end = each["start"] + each["records"]
         each |= {"generate_ns": end**2 - each["start"] ** 2, "cpu_ns": [0]}
     growth = one(rows).growth
-    assert growth.exponent == pytest.approx(2) and growth.ns_a_record[-1] > growth.ns_a_record[0]
+    assert growth.exponent == pytest.approx(2) and growth.ns_per_record[-1] > growth.ns_per_record[0]
 
 
 def test_what_came_before_does_not_hide_how_cost_grows() -> None:

@@ -102,9 +102,9 @@ def test_losses_are_those_of_the_rows_and_what_there_is_no_room_for_the_formats_
         assert by["v3"].lacking == by["v2"].lacking == () and "zstd" in by["v1"].lacking
     table = pareto.pareto_table(found)
     assert table is not None
-    first = row_of(table, **{"records a batch": 100, "format": "v0"})
+    first = row_of(table, **{"records per batch": 100, "format": "v0"})
     assert (first["on the front (encode)"], first["loses (these records)"]) == ("not compared", "times")
-    other = row_of(table, **{"records a batch": 100, "format": "kip98"})
+    other = row_of(table, **{"records per batch": 100, "format": "kip98"})
     assert other["has no (for other records)"] == "headers, delete horizons and leader epochs"
     assert pareto.pareto_sentence(found).endswith("Not compared: v0, without times.")
     unable = in_order({name for front in found for name in front.on_it if lacking(name, "v2")})
@@ -116,7 +116,7 @@ def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:
     table = pareto.pareto_table(found)
     assert table is not None
     assert column(table, "format") == [*FORMATS, *FORMATS]
-    said = dict(zip(zip(column(table, "records a batch"), column(table, "format"), strict=True),
+    said = dict(zip(zip(column(table, "records per batch"), column(table, "format"), strict=True),
                     column(table, "on the front (encode)"), strict=True))  # fmt: skip
     first = found[0]
     assert [name for (batch, name), word in said.items() if batch == 100 and word == "yes"] == sorted(first.on_it)

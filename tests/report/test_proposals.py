@@ -7,6 +7,7 @@ import pytest
 
 from kfbench.report.data.paths import Paths
 from kfbench.report.topics import proposals
+from kfbench.report.topics.claim_checks import Found
 from tests.report.broker_rows import changed, column, row_of
 
 Row = dict[str, Any]
@@ -45,7 +46,7 @@ def test_a_scan_that_reads_nothing_is_none(paths: Paths, tmp_path: Path) -> None
     scan = next(words for words in verdicts(paths) if "additional scan" in words)
     table = proposals.proposals_table(paths)
     assert table is not None
-    assert "it reads 17 bytes a batch" in row_of(table, claim=scan)["measured"]
+    assert "it reads 17 bytes per batch" in row_of(table, claim=scan)["measured"]
 
     def blind(row: Row) -> None:
         if row["operation"] == "fetch-scan" and row["status"] == "ok":
@@ -78,9 +79,9 @@ def test_a_head_that_frees_nothing_is_no_gain(paths: Paths, tmp_path: Path) -> N
 
 
 def test_a_verdict_counts_its_cases() -> None:
-    assert proposals.Found(measured="", truths=[True, True]).verdict == "yes"
-    assert proposals.Found(measured="", truths=[True, False]).verdict == "in 1 of 2 cases"
-    assert proposals.Found(measured="", truths=[False]).verdict == "NO"
+    assert Found(measured="", truths=[True, True]).verdict == "yes"
+    assert Found(measured="", truths=[True, False]).verdict == "in 1 of 2 cases"
+    assert Found(measured="", truths=[False]).verdict == "NO"
 
 
 def test_a_reason_is_given_only_where_a_claim_does_not_hold(paths: Paths) -> None:

@@ -45,7 +45,7 @@ def test_bytes_stand_by_workload_format_and_codec(named: Named) -> None:
     plain, packed = shown
     assert column(plain, "workload") == sorted(WORKLOADS)
     row = row_of(plain, workload="user-activity")
-    assert row["records a batch"] == 5
+    assert row["records per batch"] == 5
     assert row["v3 (bytes)"] == size_bytes("v3", 5, "none") / 1_000
     assert row["v1 (× v2)"] == size_bytes("v1", 5, "none") / size_bytes("v2", 5, "none")
     headers = row_of(plain, workload="service-events")

@@ -57,10 +57,6 @@ class Total:
     payload_bytes: int
     losses: Mapping[str, int]
 
-    @property
-    def bytes_a_record(self) -> float:
-        return self.size_bytes / self.records
-
     def bytes_for(self, messages: int = MESSAGES_A_DAY) -> float:
         """Return the bytes of one copy of so many messages, if all are like these."""
         return self.size_bytes * messages / self.records
@@ -77,7 +73,7 @@ class Growth:
     cpu_ns: tuple[int, ...]
 
     @property
-    def ns_a_record(self) -> list[float]:
+    def ns_per_record(self) -> list[float]:
         """The cost per record of each cell."""
         ends = zip((0, *self.records), (0, *self.cpu_ns), strict=True)
         return [(cost - cost0) / (end - end0) for (end0, cost0), (end, cost) in pairwise(ends)]
@@ -92,7 +88,7 @@ class Growth:
         if len(self.records) < 2:
             return None
         middles = [(start + end) / 2 for start, end in pairwise((0, *self.records))]
-        slope, _ = np.polyfit(np.log(middles), np.log(self.ns_a_record), 1)
+        slope, _ = np.polyfit(np.log(middles), np.log(self.ns_per_record), 1)
         return float(slope) + 1
 
 

@@ -1,8 +1,9 @@
-"""The size model of one run: what a fleet of so many messages a day takes in each format, and what the model cost."""
+"""The size model of one run: the bytes of a fleet per day in each format, and the cost of the model."""
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from statistics import fmean
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -11,16 +12,17 @@ from kfbench.migration.bills import Traffic
 from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
 from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results, as_cell
-from kfbench.report.data.shown_formats import in_order
+from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Table, number
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.text import number_range
 from kfbench.workloads.catalogue import DEFAULT
 
-NEW: Final = "v3"
 TB: Final = 10**12
 MIB: Final = 1 << 20
 COPIES: Final = Traffic().replication
+TIMES: Final = ("first cell", "last cell", "least", "most")  # the cost per record in these cells
 ALL: Final = "equal shares"
 SHARES: Final = f"{ALL}: as many messages of each workload, which is assumed; no fleet is known to be like that."
 PACKED: Final = (
@@ -28,12 +30,18 @@ PACKED: Final = (
     "records of each. Their batches are those of a client without a codec; one that compresses fits more records into "
     "a batch that batch.size ends, and has fewer headers to save on."
 )
-Pair = tuple[float, float]  # bytes in v2 and in v3
 ONE_COPY: Final = "As producers send them, one copy: replication multiplies it."
 
 
+class Pair(NamedTuple):
+    """Bytes in v2 and in v3."""
+
+    base: float
+    new: float
+
+
 class Fleet:
-    """What a run's model rows add up to. Of several seeds or blocks the first one of each workload counts."""
+    """The sums of a run's model rows. The first seed and block of each workload counts."""
 
     def __init__(self, results: Results) -> None:
         rows = results.all[results.all["kind"] == "model"]
@@ -55,18 +63,18 @@ class Fleet:
 
     @cached_property
     def codecs(self) -> dict[str, dict[str, Pair]]:
-        """Of codecs that the run has bytes of the same workloads under: workload -> bytes a record in v2 and in v3."""
+        """codec -> {workload: bytes per record}, of the codecs under which the run has bytes of these workloads."""
         found: dict[str, dict[str, Pair]] = {}
         named = Named(self._results)
         for each in named.sizes:
             shown = each.with_codec != NONE and each.with_codec in named.shown_codecs
             if shown and {BASE_FORMAT, NEW} <= each.of.keys():
-                found.setdefault(each.with_codec, {})[each.label] = each.of[BASE_FORMAT], each.of[NEW]
+                found.setdefault(each.with_codec, {})[each.label] = Pair(each.of[BASE_FORMAT], each.of[NEW])
         return found
 
     @cached_property
     def growth(self) -> pd.DataFrame:
-        """CPU seconds by records, a column a workload; empty where several hosts measured."""
+        """CPU seconds by records, a column per workload; empty where several hosts measured."""
         if len({host for each in self.workloads.values() for host in each.hosts}) != 1:
             return pd.DataFrame()
         lines = {
@@ -81,12 +89,12 @@ def label(each: Modelled) -> str:
 
 
 def day_table(fleet: Fleet) -> Table:
-    """Bytes of so many messages a day, one row a workload."""
+    """Return the bytes of MESSAGES_A_DAY messages by workload and format."""
     body: list[tuple[Cell, ...]] = [
         (
             name,
             each.records,
-            _records_a_batch(each),
+            _records_per_batch(each),
             *(_scaled(total.bytes_for()) if (total := each.formats.get(fmt)) else None for fmt in fleet.formats),
         )
         for name, each in fleet.workloads.items()
@@ -97,7 +105,7 @@ def day_table(fleet: Fleet) -> Table:
         columns=(
             Column(name="workload"),
             Column(name="records modelled"),
-            Column(name="records a batch", digits=1),
+            Column(name="records per batch", digits=1),
             *(Column(name=name, unit="TB a day", digits=1) for name in fleet.formats),
         ),
         rows=tuple(body),
@@ -106,7 +114,7 @@ def day_table(fleet: Fleet) -> Table:
 
 
 def saved_table(fleet: Fleet) -> Table | None:
-    """What v3 saves of v2's bytes a day, without a codec and under those that the run has bytes of."""
+    """Return what v3 saves of v2's bytes per day, without a codec and under each codec of the run."""
     if not fleet.compared:
         return None
     rows = [(name, [_plain(each), *_packed(fleet, name)]) for name, each in fleet.compared.items()]
@@ -130,7 +138,7 @@ def saved_table(fleet: Fleet) -> Table | None:
         caption=f"What {NEW} saves of {BASE_FORMAT} at {_messages()} messages a day",
         columns=tuple(columns),
         rows=tuple(
-            (name, _scaled(pairs[0][0]) if pairs[0] else None, *(cell for pair in pairs for cell in _saved(pair)))
+            (name, _scaled(pairs[0].base) if pairs[0] else None, *(cell for pair in pairs for cell in _saved(pair)))
             for name, pairs in rows
         ),
         notes=tuple(notes),
@@ -138,35 +146,35 @@ def saved_table(fleet: Fleet) -> Table | None:
 
 
 def _plain(each: Modelled) -> Pair | None:
-    return each.formats[BASE_FORMAT].bytes_for(), each.formats[NEW].bytes_for()
+    return Pair(each.formats[BASE_FORMAT].bytes_for(), each.formats[NEW].bytes_for())
 
 
 def _packed(fleet: Fleet, name: str) -> list[Pair | None]:
     found = [each.get(name) for each in fleet.codecs.values()]
-    return [(pair[0] * MESSAGES_A_DAY, pair[1] * MESSAGES_A_DAY) if pair else None for pair in found]
+    return [Pair(pair.base * MESSAGES_A_DAY, pair.new * MESSAGES_A_DAY) if pair else None for pair in found]
 
 
 def _mean(pairs: Sequence[Pair | None]) -> Pair | None:
-    """None where any is missing: means of others would not compare."""
+    """Return the mean; None where any is missing, because means over fewer workloads do not compare."""
     known = [pair for pair in pairs if pair]
     if len(known) < len(pairs):
         return None
-    return sum(base for base, _ in known) / len(known), sum(new for _, new in known) / len(known)
+    return Pair(fmean(pair.base for pair in known), fmean(pair.new for pair in known))
 
 
 def _saved(pair: Pair | None) -> tuple[Cell, Cell]:
     if pair is None:
         return None, None
-    base, new = pair
-    return 100 * (base - new) / base, _scaled((base - new) * COPIES)
+    saved = pair.base - pair.new
+    return 100 * saved / pair.base, _scaled(saved * COPIES)
 
 
 def cost_table(fleet: Fleet) -> Table:
-    """What the model itself took: is it linear, and how much memory did it need?"""
+    """Return the CPU time and memory of the model, and whether its time is linear in records."""
     timed = not fleet.growth.empty
     body: list[tuple[Cell, ...]] = []
     for name, each in fleet.workloads.items():
-        costs = each.growth.ns_a_record
+        costs = each.growth.ns_per_record
         times = (each.growth.cpu_ns[-1] / 1e9, costs[0], costs[-1], min(costs), max(costs), each.growth.exponent)
         body.append((name, each.records, len(costs), *(times if timed else [None] * 6), each.resident_bytes / MIB))
     return Table(
@@ -177,20 +185,20 @@ def cost_table(fleet: Fleet) -> Table:
             Column(name="records"),
             Column(name="cells"),
             Column(name="CPU", unit="s", digits=1),
-            *(Column(name=cell, unit="ns a record", digits=1) for cell in ("first cell", "last cell", "least", "most")),
+            *(Column(name=name, unit="ns per record", digits=1) for name in TIMES),
             Column(name="exponent of records", digits=3),
             Column(name="largest worker", unit="MiB", digits=0),
         ),
         rows=tuple(body),
         notes=(
-            "An exponent of 1 is a cost linear in records; it is fitted to what each cell took a record, not to sums.",
+            "An exponent of 1 is a cost linear in records. It is fitted to the costs of cells, not to sums.",
             "The largest worker is a whole process, libraries included.",
         ),
     )
 
 
 def growth_table(fleet: Fleet) -> Table:
-    """CPU seconds of the model by records, one column a workload: what the figure draws."""
+    """Return what the figure draws: CPU seconds of the model by records, a column per workload."""
     return Table(
         name="fleet-growth",
         caption="CPU seconds that the model took by the end of each cell",
@@ -202,7 +210,7 @@ def growth_table(fleet: Fleet) -> Table:
 
 
 def fleet_sentence(fleet: Fleet) -> str:
-    """What v3 saves over the workloads, and what the model took."""
+    """Return what v3 saves over the workloads, and the cost of the model."""
     said = []
     if fleet.compared:
         each = sorted(fleet.compared, key=lambda name: _saved_share(fleet.compared[name]))
@@ -214,7 +222,7 @@ def fleet_sentence(fleet: Fleet) -> str:
     text = f"{number(records)} records of {many} workload{'s' if many > 1 else ''} were made as shapes and sized"
     exponents = [each.growth.exponent for each in fleet.workloads.values() if each.growth.exponent is not None]
     if exponents and not fleet.growth.empty:
-        text += f"; their cost grows as records to the power of {_span(exponents)}"
+        text += f"; their cost grows as records to the power of {number_range(exponents)}"
     said.append(f"{text}, and no worker held more than {worker:,.0f} MiB")
     return ". ".join(said) + "."
 
@@ -229,12 +237,7 @@ def _saved_share(each: Modelled) -> float:
     return 1 - each.formats[NEW].bytes_for() / each.formats[BASE_FORMAT].bytes_for()
 
 
-def _span(values: Sequence[float]) -> str:
-    words = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))
-    return " to ".join(words)
-
-
-def _records_a_batch(each: Modelled) -> float:
+def _records_per_batch(each: Modelled) -> float:
     total = each.formats.get(BASE_FORMAT) or next(iter(each.formats.values()))
     return total.records / total.batches
 
@@ -274,7 +277,7 @@ def growth_figure(model: Fleet) -> Figure | Missing:
     return Figure(
         name="fleet",
         svg=plots.growth(model.growth),
-        alt=f"CPU seconds that the size model took, over records, one line a workload. At the end: {last}",
+        alt=f"CPU seconds that the size model took, over records, a line per workload. At the end: {last}",
         caption="A line parallel to the dotted ones is a cost linear in records; a cell ends at each dot.",
         numbers=growth_table(model).name,
     )

@@ -21,7 +21,8 @@ from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Pat
 from kfbench.report.data.shown_formats import NEW
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.report.section import Missing, Section
-from kfbench.report.topics.proposals import Claim, Found
+from kfbench.report.topics.claim_checks import Found
+from kfbench.report.topics.proposals import Claim
 
 TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()

@@ -1,4 +1,4 @@
-"""CPU against bytes: for which formats more bytes buy less time, at the reference point and in the smallest batches."""
+"""CPU against bytes: formats that no other beats in both, at the reference point and in the smallest batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from kfbench.report.data.arms import lost_of
 from kfbench.report.data.axes import setting
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import in_order
+from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
 from kfbench.report.render.words import batch_words
 from kfbench.report.section import Figure, Missing, Section
 
 Place = Literal["front", "beaten", "lossy"]
-SAID: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
+IS_ON_FRONT: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}
 RULE: Final = (
     "Of formats that lose nothing of these records, the fewest bytes first, one is on the front where it takes less "
     "CPU time than each on it of fewer bytes, and no more than each of as many; the others are beaten; times differ "
@@ -29,8 +29,10 @@ RULE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One format in one cell, both against v2. lost: what it does not keep of these records; lacking: what v2 could
-    carry of others, and this one could not."""
+    """A format's bytes and CPU in one cell, against v2's.
+
+    lost: what it does not keep of these records. lacking: what v2 can carry and it cannot, in other records.
+    """
 
     format: str
     bytes_ratio: float
@@ -40,18 +42,18 @@ class Measured:
 
     @property
     def is_dearer(self) -> bool:
-        """In both, and clearly."""
+        """Return whether it takes more bytes and, by its interval, more CPU time than v2."""
         return self.bytes_ratio > 1 and self.cpu.low > 1
 
     @property
     def words(self) -> str:
-        """v0, without times"""
+        """The format and its losses: v0, without times."""
         return f"{self.format}, without {listed(self.lost)}" if self.lost else self.format
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Measured):
-    """The same among the others of its cell."""
+    """A format and its place among the others of its cell."""
 
     place: Place
 
@@ -71,7 +73,7 @@ class Front:
 
 
 def fronts(results: Results) -> list[Front]:
-    """At the reference point and where batches are the smallest; none without CPU times beside bytes."""
+    """Return the fronts at the reference point and in the smallest batches; none without CPU times beside bytes."""
     rows = results.cpu[(results.cpu["codec"] == "none") & (results.cpu["arm"] == "measure")]
     if rows.empty:
         return []
@@ -118,7 +120,7 @@ def _of_cell(results: Results, cell: pd.DataFrame) -> list[Front]:
 
 
 def _placed(measured: Iterable[Measured], noise: tuple[float, float] | None) -> Iterator[Point]:
-    """By the RULE, the fewest bytes first."""
+    """Place formats by the RULE, the fewest bytes first."""
     front: list[Measured] = []
     for each in sorted(measured, key=lambda each: (each.bytes_ratio, each.cpu.median, each.format)):
         if each.lost:
@@ -136,12 +138,12 @@ def _placed(measured: Iterable[Measured], noise: tuple[float, float] | None) -> 
 
 
 def _is_less(one: Interval, other: Interval, noise: tuple[float, float] | None) -> bool:
-    """Their intervals lie apart, by more than v2 reads against itself."""
+    """Return whether the intervals are disjoint, and the ratio is beyond v2 against itself."""
     return one.high < other.low and one.median / other.median < (noise[0] if noise else 1.0)
 
 
 def pareto_table(found: Sequence[Front]) -> Table | None:
-    """One row a format and batch size; both operations."""
+    """Return a row per batch size and format, with both operations."""
     if not found:
         return None
     by_batch: dict[int, dict[str, Front]] = {}
@@ -153,15 +155,17 @@ def pareto_table(found: Sequence[Front]) -> Table | None:
         sizes = {point.format: point.bytes_ratio for front in of.values() for point in front.points}
         for name in in_order(sizes):
             points = [named.get(operation, {}).get(name) for operation in OPERATIONS]
-            said = [cell for point in points for cell in ((point.cpu, SAID[point.place]) if point else (None, None))]
+            cells = [
+                cell for point in points for cell in ((point.cpu, IS_ON_FRONT[point.place]) if point else (None, None))
+            ]
             lost = next((listed(point.lost) or None, listed(point.lacking) or None) for point in points if point)
-            body.append((batch_size, name, sizes[name], *said, *lost))
+            body.append((batch_size, name, sizes[name], *cells, *lost))
     return Table(
         name="pareto",
         caption=f"Bytes and CPU time relative to {BASE_FORMAT} "
         f"({'; '.join(dict.fromkeys(front.setting for front in found))})",
         columns=(
-            Column(name="records a batch"),
+            Column(name="records per batch"),
             Column(name="format", swatch=True),
             Column(name="all bytes", unit=f"× {BASE_FORMAT}", digits=3),
             *(
@@ -181,8 +185,7 @@ def pareto_table(found: Sequence[Front]) -> Table | None:
 
 
 def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
-    """Title -> format, lost, bytes, median, low, high, front, beyond: what the figure shows. Beyond its edges lies what
-    takes more bytes than v2 and, its interval above 1, more CPU time."""
+    """Return the panels of the figure by title. beyond: named, but not drawn (`Measured.is_dearer`)."""
     return {
         f"{front.operation}, {batch_words(front.batch_size)}": pd.DataFrame(
             {
@@ -201,14 +204,14 @@ def pareto_panels(found: Sequence[Front]) -> dict[str, pd.DataFrame]:
 
 
 def pareto_sentence(found: Sequence[Front]) -> str:
-    """Who is on each front, where v2 and v3 stand, and who is not compared."""
+    """Return the formats on each front, whether v2 and v3 are beaten, and those that are not compared."""
     said: list[str] = []
     lossy: dict[str, str] = {}
     unable: set[str] = set()
     for front in found:
         lossy |= {point.format: point.words for point in front.points if point.lost}
         beaten = [
-            point.format for point in front.points if point.format in (BASE_FORMAT, "v3") and point.place == "beaten"
+            point.format for point in front.points if point.format in (BASE_FORMAT, NEW) and point.place == "beaten"
         ]
         where = f"to {front.operation} at {batch_words(front.batch_size)}"
         beside = f" ({listed(in_order(beaten))} {'is' if len(beaten) == 1 else 'are'} beaten)" if beaten else ""

@@ -1,6 +1,6 @@
-"""Which of v0 to v3 is the smallest over batch size and value size at once, and how much less than v2 it takes.
+"""The smallest of v0 to v3 over batch size and value size at once, and what it saves of v2's bytes.
 
-Compared are formats that lose nothing of the records. What another one takes stands beside them.
+Only formats that lose nothing of the records compete. The others are named beside them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,9 +27,14 @@ DOWN, ACROSS = "batch_size", "value_bytes"
 
 @dataclass(frozen=True, kw_only=True)
 class Win:
-    """One cell. winners: of the formats that lose nothing the smallest, and those that tie with it; saving: the
-    smallest's, a share of v2's bytes; at_a_loss: formats that lose something and take less still; ratios: format ->
-    bytes against v2's."""
+    """A cell of the map.
+
+    Args:
+        winners: the smallest format that loses nothing, and those that tie with it.
+        saving: of the smallest, a share of v2's bytes.
+        at_a_loss: formats that lose something and take fewer bytes than any winner.
+        ratios: format -> bytes against v2's.
+    """
 
     batch_size: int
     value_bytes: int
@@ -40,12 +45,12 @@ class Win:
 
     @property
     def is_tie(self) -> bool:
-        """v2 is among the smallest, and not alone: nothing is won."""
+        """Return whether v2 is among the smallest, and not alone."""
         return BASE_FORMAT in self.winners and len(self.winners) > 1
 
     @property
     def words(self) -> str:
-        """v3 −23.7 %; v2; tie."""
+        """The winner in words: v3 −23.7 %; v2; tie."""
         if self.is_tie or self.winners[0] == BASE_FORMAT:
             return "tie" if self.is_tie else BASE_FORMAT
         return f"{self.winners[0]} −{100 * self.saving:.{0 if self.saving >= 0.1 else 1}f} %"
@@ -53,8 +58,7 @@ class Win:
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """The cells of one codec. rows: those that it is made of; fixed: where the other axes stand; formats: those
-    measured; lost: what each of them loses."""
+    """The cells under one codec. rows: their arms. fixed: the other axes. lost: format -> its losses."""
 
     codec: str
     rows: pd.DataFrame
@@ -81,7 +85,7 @@ class Map:
 
 
 def maps(results: Results) -> list[Map]:
-    """Without a codec, then under zstd at the level that has most cells, as far as the run has both axes there."""
+    """Return the map without a codec, then under zstd at the level with most cells, where the run has both axes."""
     rows = results.grid_bytes
     rows = rows.assign(with_codec=codecs_of(rows))
     found = []
@@ -124,10 +128,10 @@ def _map(codec: str, rows: pd.DataFrame, fixed: Mapping[str, Any]) -> Map:
 
 
 def map_cells(found: Map) -> pd.DataFrame:
-    """What the figure shows: a row a cell."""
+    """Return what the figure draws: a row per cell."""
     return pd.DataFrame(
         [
-            (_bytes(each.value_bytes), number(each.batch_size), each.words, _winner(each), each.saving)
+            (_value_size(each.value_bytes), number(each.batch_size), each.words, _winner(each), each.saving)
             for each in found.wins
         ],
         columns=["x", "y", "words", "format", "saving"],
@@ -139,15 +143,15 @@ def _winner(win: Win) -> str:
 
 
 def map_table(found: Map) -> Table:
-    """The map in words: one row a batch size, one column a value size."""
+    """Return the map in words: a row per batch size, a column per value size."""
     values = found.value_sizes
     return Table(
-        name=_name("map", found),
+        name=_table_name("map", found),
         caption=f"Of {listed(found.formats)} the smallest that loses nothing, and what it saves of the bytes of "
         f"{BASE_FORMAT} "
         f"({found.setting})",
-        columns=(AXES[DOWN], *(Column(name=f"value {_bytes(size)}", unit="bytes") for size in values)),
-        rows=tuple((at, *(_words(found, at, size) for size in values)) for at in found.batch_sizes),
+        columns=(AXES[DOWN], *(Column(name=f"value {_value_size(size)}", unit="bytes") for size in values)),
+        rows=tuple((at, *(_cell(found, at, size) for size in values)) for at in found.batch_sizes),
         notes=(
             f"tie: {BASE_FORMAT} takes at most {100 * TIE:.0f} % more than the smallest.",
             *filter(None, (limits(name, BASE_FORMAT) for name in _winners(found))),
@@ -157,10 +161,10 @@ def map_table(found: Map) -> Table:
 
 
 def ratio_table(found: Map) -> Table:
-    """Each format's bytes against v2's, one row a cell."""
+    """Return each format's bytes against v2's, a row per cell."""
     others = [name for name in found.formats if name != BASE_FORMAT]
     return Table(
-        name=_name("map-ratios", found),
+        name=_table_name("map-ratios", found),
         caption=f"All bytes relative to {BASE_FORMAT} ({found.setting})",
         columns=(
             AXES[DOWN],
@@ -181,12 +185,12 @@ def ratio_table(found: Map) -> Table:
 
 
 def _winners(found: Map) -> list[str]:
-    """Of any cell, ties aside."""
+    """Return the winners of any cell, without ties."""
     return in_order(win.winners[0] for win in found.wins if not win.is_tie)
 
 
 def _at_a_loss(found: Map) -> Iterator[str]:
-    """What the formats lose that are not compared, and in how many cells they take less than any that is."""
+    """Yield formats that are not compared: their losses, and the number of cells in which they take the least."""
     for name, lost in found.lost.items():
         if lost:
             cells = sum(name in each.at_a_loss for each in found.wins)
@@ -196,22 +200,21 @@ def _at_a_loss(found: Map) -> Iterator[str]:
             )
 
 
-def _name(what: str, found: Map) -> str:
+def _table_name(what: str, found: Map) -> str:
     return f"{what}-{found.codec}".replace(" ", "-")
 
 
-def _bytes(size: int) -> str:
-    shown = level(ACROSS, size)
-    return number(shown)
+def _value_size(value_bytes: int) -> str:
+    return number(level(ACROSS, value_bytes))
 
 
-def _words(found: Map, batch_size: int, value_bytes: int) -> Cell:
+def _cell(found: Map, batch_size: int, value_bytes: int) -> Cell:
     win = found.by_cell.get((batch_size, value_bytes))
     return None if win is None else Ranked(win.words, 0.0 if win.is_tie else -win.saving)
 
 
 def maps_sentence(found: list[Map]) -> str:
-    """Who wins in how many cells, how much at most, how many are ties, and who takes less at a loss."""
+    """Return how many cells each format wins and by how much at most, the ties, and the formats not compared."""
     said = []
     for each in found:
         parts = []

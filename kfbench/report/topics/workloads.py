@@ -1,12 +1,7 @@
-"""The named workloads of one run: what each format makes of them, under each codec, and which is the smallest.
-
-The formats of a workload got the same records in the same batches. A format that cannot carry headers, transactions,
-control batches or delete horizons was left out by rule; what else it loses (times, producer ids) makes it smaller, and
-is said beside it.
-"""
+"""The named workloads of one run: the bytes of each format under each codec, and which is the smallest."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -17,7 +12,7 @@ from kfbench.report.data.axes import GRID
 from kfbench.report.data.capability import limits
 from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, Named, Sizes, codec_words
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import MAIN, in_order
+from kfbench.report.data.shown_formats import NEW, OLD, in_order
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Table, listed, number
 from kfbench.report.render.words import codecs_of
@@ -29,12 +24,11 @@ from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 SEEDS: Final = "Bytes are those of all seeds together, and so are the rounds of CPU time"
 
 
-# --- Tables
-
-
 def smallest_table(named: Named) -> Table:
-    """One row a workload: its question, and which format answers it with the fewest bytes. What loses nothing has a
-    column of its own where that is another format."""
+    """Return a row per workload: its question and the format with the fewest bytes.
+
+    The smallest format that loses nothing has its own column where it is another one.
+    """
     by = {codec: {each.workload: each for each in named.under(codec)} for codec in named.shown_codecs}
     workloads = list(dict.fromkeys(name for found in by.values() for name in found))
     winners: dict[str, list[Cell]] = {}
@@ -56,7 +50,7 @@ def smallest_table(named: Named) -> Table:
         columns=(
             Column(name="workload"),
             Column(name="question"),
-            Column(name="records a batch", digits=1),
+            Column(name="records per batch", digits=1),
             *(Column(name=name) for name in winners),
         ),
         rows=tuple(body),
@@ -71,13 +65,20 @@ def smallest_table(named: Named) -> Table:
     )
 
 
+class SizeTables(NamedTuple):
+    """Tables to show, and tables to fold away."""
+
+    shown: list[Table]
+    folded: list[Table]
+
+
 def size_table_name(codec: str, suffix: str = "") -> str:
-    """The table of bytes by workload under one codec."""
+    """Return the name of the table of bytes by workload under a codec."""
     return f"workloads{suffix}-{codec}".replace(" ", "-")
 
 
-def size_tables(named: Named) -> tuple[list[Table], list[Table]]:
-    """Bytes by workload and format, one table a codec: those to show, and those to fold away."""
+def size_tables(named: Named) -> SizeTables:
+    """Return the tables of bytes by workload and format, one per codec."""
     shown = [_sizes_table(named.under(codec), codec, "") for codec in named.shown_codecs]
     folded = [
         _sizes_table(found, codec, "-variants")
@@ -85,7 +86,7 @@ def size_tables(named: Named) -> tuple[list[Table], list[Table]]:
         if (found := named.under(codec, variants=True))
     ]
     folded += [_sizes_table(named.under(codec), codec, "") for codec in named.codecs if codec not in named.shown_codecs]
-    return [table for table in shown if table.rows], [table for table in folded if table.rows]
+    return SizeTables([table for table in shown if table.rows], [table for table in folded if table.rows])
 
 
 def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
@@ -94,10 +95,10 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
     what = "Variants" if suffix else "Workloads"
     return Table(
         name=size_table_name(codec, suffix),
-        caption=f"{what}: bytes a record, payload too, and relative to {BASE_FORMAT} ({codec_words(codec)})",
+        caption=f"{what}: bytes per record, payload too, and relative to {BASE_FORMAT} ({codec_words(codec)})",
         columns=(
             Column(name="workload"),
-            Column(name="records a batch", digits=1),
+            Column(name="records per batch", digits=1),
             *(Column(name=name, unit="bytes") for name in formats),
             *(Column(name=name, unit=f"× {BASE_FORMAT}", digits=3) for name in others),
             Column(name="smallest"),
@@ -116,7 +117,7 @@ def _sizes_table(found: Sequence[Sizes], codec: str, suffix: str) -> Table:
 
 
 def cpu_table(named: Named) -> Table | None:
-    """CPU against v2 by workload, operation and format."""
+    """Return CPU time against v2 by workload, operation and format."""
     if not named.cpu:
         return None
     formats = in_order(name for _, _, name in named.cpu)
@@ -138,8 +139,8 @@ def cpu_table(named: Named) -> Table | None:
     )
 
 
-def seed_table(results: Results, new: str = "v3") -> Table | None:
-    """How far the bytes against v2's differ from seed to seed, codec by codec; None where no cell has several seeds."""
+def seed_table(results: Results, new: str = NEW) -> Table | None:
+    """Return how far the ratio of bytes to v2 differs between seeds, by codec. None where no cell has several seeds."""
     rows = results.ok[(results.ok["kind"] == "bytes") & results.ok["format"].isin([BASE_FORMAT, new])]
     rows = rows[rows.groupby("cell_id")["seed"].transform("nunique") > 1]
     if rows.empty:
@@ -164,8 +165,8 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
             Column(name="codec"),
             Column(name="cells"),
             Column(name="seeds"),
-            Column(name="median cell", unit="× v2", digits=5),
-            Column(name="worst cell", unit="× v2", digits=5),
+            Column(name="median cell", unit=f"× {BASE_FORMAT}", digits=5),
+            Column(name="worst cell", unit=f"× {BASE_FORMAT}", digits=5),
             Column(name="which is of"),
         ),
         rows=tuple(body),
@@ -173,11 +174,8 @@ def seed_table(results: Results, new: str = "v3") -> Table | None:
     )
 
 
-# --- Sentences and the figure
-
-
-def workloads_sentence(named: Named, new: str = "v3") -> str:
-    """For whom v3 is smaller than v2, by how much, and what it costs in CPU; which other formats win."""
+def workloads_sentence(named: Named, new: str = NEW) -> str:
+    """Return for how many workloads v3 is smaller than v2, by how much, its CPU time, and which older formats win."""
     said = [text for codec in named.shown_codecs if (text := _bytes_sentence(named.under(codec), codec, new))]
     spans = []
     for operation in OPERATIONS:
@@ -209,7 +207,7 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
     )
     if larger:
         text += f"; it is larger for {listed(larger)}"
-    for old in MAIN[: MAIN.index(BASE_FORMAT)]:
+    for old in OLD:
         if wins := [each.workload for each in found if old in each.winners]:
             text += f"; {old} is the smallest for {listed(wins)}"
         if losing := [each for each in found if old in each.at_a_loss]:
@@ -219,14 +217,14 @@ def _bytes_sentence(found: Sequence[Sizes], codec: str, new: str) -> str:
 
 
 def without(found: Sequence[Sizes], name: str) -> str:
-    """A format and what it loses over these workloads: v0, without times."""
+    """Return a format and its losses over these workloads: v0, without times."""
     return f"{name}, without {listed(list(dict.fromkeys(what for each in found for what in each.lost[name])))}"
 
 
 def bytes_panels(named: Named) -> dict[str, pd.DataFrame]:
-    """Of each codec of the verdict: label, format, median (bytes against v2), the workloads that gain most first."""
+    """Return a panel per codec of the verdict: label, format, median (bytes against v2); the largest gains first."""
     panels = {}
-    first = {each.workload: each.ratio("v3") or 1.0 for each in named.under(named.shown_codecs[0])}
+    first = {each.workload: each.ratio(NEW) or 1.0 for each in named.under(named.shown_codecs[0])}
     for codec in named.shown_codecs:
         found = sorted(named.under(codec), key=lambda each: (first.get(each.workload, 1.0), each.workload))
         dots = [
@@ -238,9 +236,6 @@ def bytes_panels(named: Named) -> dict[str, pd.DataFrame]:
         if dots:
             panels[codec_words(codec)] = pd.DataFrame(dots, columns=["label", "format", "median"])
     return panels
-
-
-# --- Section
 
 
 def workloads_section(results: Results, named: Named) -> Section | Missing:
