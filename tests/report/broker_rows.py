@@ -8,7 +8,6 @@ import numpy as np
 
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Table
 from tests.runs import stored
 
 FORMATS = ("v0", "v1", "v2", "v3", "v3-headers-first", "enriched")
@@ -40,19 +39,6 @@ def changed(folder: Path, change: Callable[[Row], object]) -> Paths:
 
 def paths_of(folder: Path, rows: list[Row]) -> Paths:
     return Paths(Results(stored(folder, rows).measurements()))
-
-
-def column(table: Table, label: str) -> list[Any]:
-    at = [c.label for c in table.columns].index(label)
-    return [row[at] for row in table.rows]
-
-
-def row_of(table: Table, **wanted: Any) -> dict[str, Any]:
-    """The one row with these cells, by its columns' labels."""
-    labels = [c.label for c in table.columns]
-    rows = [dict(zip(labels, row, strict=True)) for row in table.rows]
-    (found,) = [row for row in rows if wanted.items() <= row.items()]
-    return found
 
 
 def _cell(batch_size: int, codec: str, level: int | None) -> Iterator[Row]:

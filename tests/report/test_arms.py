@@ -13,7 +13,8 @@ from kfbench.report.page import page
 from kfbench.report.section import Block
 from kfbench.report.topics.broker_paths import path_table
 from kfbench.report.topics.prefix import prefix_times
-from tests.report.broker_rows import broker_rows, row_of
+from tests.report.broker_rows import broker_rows
+from tests.report.columns import results_of, row_of
 from tests.runs import stored
 
 Row = dict[str, Any]
@@ -23,10 +24,6 @@ OTHER = 7  # the second seed; the rows of tests/runs.py have others
 def again(rows: list[Row]) -> list[Row]:
     """The same rows with another seed, too."""
     return [*map(dict, rows), *(row | {"seed": OTHER} for row in rows)]
-
-
-def results_of(folder: Path, rows: list[Row]) -> Results:
-    return Results(stored(folder, rows).measurements())
 
 
 def by_arm(results: Results, kind: str) -> dict[tuple[str, str, str], Any]:

@@ -5,12 +5,11 @@ import pytest
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results
 from kfbench.report.topics import axis
-from tests.report.columns import column
+from tests.report.columns import column, some
 
 
 def test_the_overhead_table_is_the_slice(results: Results) -> None:
-    part = results.along(results.uncompressed, "batch_size")
-    assert part is not None
+    part = some(results.along(results.uncompressed, "batch_size"))
     table = axis.axis_table(part, "overhead_per_record", name="o", caption="Overhead")
     assert column(table, "records a batch") == [1, 2, 3, 5, 10, 100]
     assert column(table, "v1") == [34.0] * 6
@@ -21,8 +20,7 @@ def test_the_overhead_table_is_the_slice(results: Results) -> None:
 
 
 def test_the_step_sentence_names_who_moves_and_who_does_not(results: Results) -> None:
-    part = results.along(results.uncompressed, "timestamp_spread_ms")
-    assert part is not None
+    part = some(results.along(results.uncompressed, "timestamp_spread_ms"))
     said = axis.step_sentence(part)
     assert "v0 and v1 do not depend on it" in said
     frame = part.pivot("overhead_per_record")
@@ -30,6 +28,5 @@ def test_the_step_sentence_names_who_moves_and_who_does_not(results: Results) ->
 
 
 def test_a_format_that_was_not_swept_is_not_said_to_stand_still(results: Results) -> None:
-    part = results.along(results.uncompressed, "headers")
-    assert part is not None
+    part = some(results.along(results.uncompressed, "headers"))
     assert "v1" not in axis.step_sentence(part).replace("v1,", "")

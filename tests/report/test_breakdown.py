@@ -7,13 +7,12 @@ import pytest
 from kfbench.records import PAYLOAD
 from kfbench.report.data.results import Results
 from kfbench.report.topics import breakdown
+from tests.report.columns import some
 
 
 def test_a_breakdown_adds_up_to_the_overhead(results: Results) -> None:
-    frame = breakdown.field_bytes(results, 100)
-    assert frame is not None
-    part = results.along(results.uncompressed, "batch_size")
-    assert part is not None
+    frame = some(breakdown.field_bytes(results, 100))
+    part = some(results.along(results.uncompressed, "batch_size"))
     overhead = part.pivot("overhead_per_record").loc[100]
     assert frame.sum().to_dict() == pytest.approx(overhead[frame.columns].to_dict())
     assert not set(PAYLOAD) & set(frame.index)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.page import page
 from kfbench.report.section import Block
 from kfbench.report.topics import cold
+from tests.report.columns import sections_of, some
 from tests.runs import stored
 
 
@@ -34,8 +34,8 @@ def test_resident_ratios_are_what_they_were(results: Results, with_cold: Results
 
 
 def test_cold_stands_beside_resident(with_cold: Results) -> None:
-    table = cold.cold_table(with_cold, "encode")
-    assert table is not None and [row[0] for row in table.rows] == [1, 2, 3, 5, 10, 100]
+    table = some(cold.cold_table(with_cold, "encode"))
+    assert [row[0] for row in table.rows] == [1, 2, 3, 5, 10, 100]
     labels = [column.label for column in table.columns]
     for row in table.rows:
         by = dict(zip(labels, row, strict=True))
@@ -48,11 +48,9 @@ def test_cold_stands_beside_resident(with_cold: Results) -> None:
 
 def test_the_section_has_the_prose_of_its_block(results: Results, with_cold: Results) -> None:
     block = Block(name="cold", title="t", analysis="Cold prose.")
-    built = {section.name: section for section in page(with_cold, [block]).sections}
-    section = built["cpu-cold"]
+    section = sections_of(with_cold, block)["cpu-cold"]
     assert section.prose == ("Cold prose.",) and len(section.tables) == 2
-    assert section.means.startswith("On data that no cache holds") and "v3 takes" in section.means
-    assert "cpu-cold" not in {each.name for each in page(results, []).sections}
+    assert "v3 takes" in section.means and "cpu-cold" not in sections_of(results)
 
 
 def test_a_run_that_is_cold_alone(with_cold: Results, tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ import dataclasses
 
 from kfbench.report.data.results import Results
 from kfbench.report.topics import control, cpu
-from tests.report.columns import column
+from tests.report.columns import column, some
 
 
 def test_the_control_names_the_checksum_and_flags_what_differs(results: Results) -> None:
-    table = control.control_table(results)
-    assert table is not None
+    table = some(control.control_table(results))
     assert "20,000 byte values" in table.caption
     assert {(row[0], row[2]) for row in table.rows} == {
         ("v0", "CRC-32"), ("v1", "CRC-32"), ("v2 (A/A)", "CRC-32C"), ("v3", "CRC-32C"),
@@ -23,8 +22,7 @@ def test_the_control_names_the_checksum_and_flags_what_differs(results: Results)
 
 
 def test_times_of_two_hosts_share_no_table(results: Results) -> None:
-    part = cpu.cpu_slice(results, "batch_size")
-    assert part is not None
+    part = some(cpu.cpu_slice(results, "batch_size"))
     assert [table.name for table in cpu.cpu_tables(part, "encode", "cpu")] == ["cpu-encode", "cpu-encode-ns"]
     assert control.hosts_sentence(results) == ""
     rows = results.all.copy()
@@ -33,8 +31,7 @@ def test_times_of_two_hosts_share_no_table(results: Results) -> None:
     cells = rows.loc[rows["kind"].isin(["cpu", "prefix"]) & (rows["host"] == "elsewhere"), "cell_id"].nunique()
     assert f": {cells} cells of elsewhere are left out" in control.hosts_sentence(mixed)
     assert set(mixed.cpu["host"]) == {results.cpu["host"].iloc[0]}
-    rest = cpu.cpu_slice(mixed, "batch_size")
-    assert rest is not None
+    rest = some(cpu.cpu_slice(mixed, "batch_size"))
     for table in cpu.cpu_tables(rest, "encode", "cpu"):
         assert 1 not in column(table, "records a batch") and 10 in column(table, "records a batch")
     assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes are the same everywhere

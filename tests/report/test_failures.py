@@ -1,5 +1,6 @@
 """What is missing is listed, with its reason."""
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,19 @@ from kfbench.report.page import page
 from kfbench.report.section import Section
 from kfbench.report.topics import failures
 from kfbench.store import Run
-from tests.report.columns import column
+from tests.report.columns import column, results_of, some
 from tests.report.workload_rows import workload_rows
 from tests.runs import stored
 
 
 def test_failures_are_listed_by_reason_errors_first(rows: list[dict[str, Any]], results: Results) -> None:
-    table = failures.failures_table(results)
-    assert table is not None
+    table = some(failures.failures_table(results))
     assert sum(column(table, "rows")) == sum(row["status"] != "ok" for row in rows)
     assert set(column(table, "reason")) == {"v1 has no headers", "v1 has no zstd"}
     broken = results.all.copy()
     first = broken.index[broken["status"] == "ok"][0]
     broken.loc[first, ["status", "error"]] = ["error", "it broke"]
-    failed = failures.failures_table(Results(broken))
-    assert failed is not None
+    failed = some(failures.failures_table(Results(broken)))
     assert failed.rows[0][0] == "error"
     assert failed.rows[0][-1] == "it broke"
     assert " 1 failed" in failures.failures_sentence(Results(broken), 0)
@@ -38,9 +37,8 @@ def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path
             row["host"] = "there"
             if row["format"] == "v3":
                 row |= {"status": "error", "error": "it broke", "cpu_ns": None}
-    results = Results(stored(tmp_path, rows).measurements())
-    table = failures.failures_table(results)
-    assert table is not None
+    results = results_of(tmp_path, rows)
+    table = some(failures.failures_table(results))
     counts: Counter[Any] = Counter()
     for status, count in zip(column(table, "status"), column(table, "rows"), strict=True):
         counts[status] += count
@@ -49,7 +47,7 @@ def test_what_failed_or_was_timed_on_another_host_is_counted_and_listed(tmp_path
     assert table.rows[0][0] == "error"
     assert {row[-1] for row in table.rows if row[0] == failures.OTHER_HOST} == {"timed on there"}
     said = failures.failures_sentence(results, 0)
-    assert f"Of {len(rows)} rows 2 failed and {skipped} were left out by rule; 8 are CPU times of another host" in said
+    assert [int(count) for count in re.findall(r"\d+", said)] == [len(rows), 2, skipped, 8]
     assert results.elsewhere == {"there": 1} and len(results.every) == len(results.all) + 8
 
 
@@ -60,7 +58,7 @@ def test_a_host_that_only_failed_leaves_nothing_out(tmp_path: Path) -> None:
         else row
         for row in workload_rows()
     ]
-    results = Results(stored(tmp_path, rows).measurements())
+    results = results_of(tmp_path, rows)
     assert not results.elsewhere and len(results.all) == len(rows)
     assert "10 failed" in failures.failures_sentence(results, 0) and "another host" not in failures.failures_sentence(
         results, 0

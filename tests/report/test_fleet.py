@@ -10,7 +10,7 @@ from kfbench.report.page import page
 from kfbench.report.publish import publish
 from kfbench.report.section import Block
 from kfbench.report.topics.fleet import ALL, Fleet, cost_table, day_table, fleet_sentence, saved_table
-from tests.report.broker_rows import column, row_of
+from tests.report.columns import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored
 

@@ -7,6 +7,7 @@ import pytest
 from kfbench.report.render.tables import Interval
 from kfbench.report.topics import java
 from kfbench.report.topics.java import Pair
+from tests.report.columns import some
 from tests.report.peers_file import V0, V1, made
 
 
@@ -27,8 +28,8 @@ def test_where_they_differ_it_is_said(tmp_path: Path) -> None:
     found = made(tmp_path, ours_v0=0.7)
     assert [pair.word for pair in java.pairs(found) if pair.format == "v0"] == ["differ", "differ"]
     assert "in 1, differ in 1, and are undecided in 0" in java.java_sentence(found, java.pairs(found))
-    told = java.java_table(found, java.pairs(found))
-    assert told is not None and [row[-1] for row in told.rows] == ["agree: v1; differ: v0"] * 2
+    told = some(java.java_table(found, java.pairs(found)))
+    assert [row[-1] for row in told.rows] == ["agree: v1; differ: v0"] * 2
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from kfbench.report.render.tables import Interval
 from kfbench.report.section import Missing
 from kfbench.report.topics import migration
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
+from tests.report.columns import some
 
 Row = dict[str, Any]
 
@@ -64,8 +65,7 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
             row["cpu_ns"] = [each * 200 for each in row["cpu_ns"]]
     found = paths_of(tmp_path, rows)
     plan = plans.find("v3")
-    table = migration.break_even_table(found, plan)
-    assert table is not None
+    table = some(migration.break_even_table(found, plan))
     (cells,) = [cells for cells in table.rows if cells[:2] == (100, "none")]
     assert isinstance(cells[2], Interval)
     share = cells[2].median
@@ -81,18 +81,15 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
 
     assert asked(plan.goal, at) == pytest.approx(asked(plan.before, migration.ALL_OLD))
     assert "below" in migration.migration_sentence(found)
-    last_word = migration.LAST_WORD.find(found)
-    assert last_word is not None
+    last_word = some(migration.LAST_WORD.find(found))
     assert last_word.verdict != "yes"
 
 
 def test_a_codec_that_a_format_lacks_is_named(paths: Paths) -> None:
-    table = migration.break_even_table(paths, plans.find("kip31"))
-    assert table is not None
+    table = some(migration.break_even_table(paths, plans.find("kip31")))
     (row,) = [row for row in table.rows if row[:2] == (100, "zstd 3")]
     assert row[2] is None and "zstd" in str(row[3])
-    phases = migration.phases_table(paths, plans.find("kip31"))
-    assert phases is not None
+    phases = some(migration.phases_table(paths, plans.find("kip31")))
     assert any(row[1] == "zstd 3" and "zstd" in str(row[-1]) for row in phases.rows)
 
 
@@ -116,8 +113,7 @@ def test_zero_copy_costs_its_call_whatever_is_handed_on(tmp_path: Path) -> None:
 
 
 def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) -> None:
-    table = migration.phases_table(paths, plans.find("kip31"))
-    assert table is not None
+    table = some(migration.phases_table(paths, plans.find("kip31")))
     labels = [column.label for column in table.columns]
     before = dict(zip(labels, table.rows[0], strict=True))
     assert before["phase"] == "before"
@@ -131,8 +127,7 @@ def test_every_phase_has_its_load_before_with_old_clients_alone(paths: Paths) ->
 
 
 def test_what_is_refused_is_no_saving(paths: Paths) -> None:
-    table = migration.phases_table(paths, plans.find("kip724"))
-    assert table is not None
+    table = some(migration.phases_table(paths, plans.find("kip724")))
     labels = [column.label for column in table.columns]
     shown = {str(row[0]): dict(zip(labels, row, strict=True)) for row in table.rows if row[1] == "none"}
     assert shown["4.0"]["refused (% produced)"] == 10 and shown["4.0"]["bill (US$ a TiB)"] is None

@@ -12,7 +12,7 @@ from kfbench.report.render.tables import Interval, listed
 from kfbench.report.topics import pareto
 from kfbench.report.topics.pareto import Measured, Place
 from kfbench.store import Run
-from tests.report.broker_rows import column, row_of
+from tests.report.columns import column, row_of
 from tests.runs import stored
 
 FORMATS = ("v0", "v1", "v2", "v3", "v3-attributes-only", "v3-header-only")

@@ -8,7 +8,8 @@ import pytest
 from kfbench.report.data.paths import Paths
 from kfbench.report.topics import proposals
 from kfbench.report.topics.claim_checks import Found
-from tests.report.broker_rows import changed, column, row_of
+from tests.report.broker_rows import changed
+from tests.report.columns import column, row_of
 
 Row = dict[str, Any]
 

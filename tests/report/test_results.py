@@ -11,6 +11,7 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import PICTURED, RESEARCH, in_order, pictured, worth_a_column
 from kfbench.report.render import look
 from kfbench.report.render.tables import Interval
+from tests.report.columns import some
 
 
 def test_formats_come_in_the_order_that_readers_expect() -> None:
@@ -26,8 +27,7 @@ def test_a_null_is_not_a_length() -> None:
 
 def test_a_slice_moves_one_axis_only(results: Results) -> None:
     for axis in ("batch_size", "timestamp_spread_ms", "key_bytes"):
-        part = results.along(results.uncompressed, axis)
-        assert part is not None
+        part = some(results.along(results.uncompressed, axis))
         for other in results.axes:
             assert (part.rows[other].nunique(dropna=False) > 1) == (other == axis), other
 
@@ -38,8 +38,7 @@ def test_the_slice_with_the_most_levels_comes_first_then_the_one_nearest_to_the_
         (part.rows["batch_size"].nunique() for part in parts), reverse=True
     )
     assert parts[0].fixed == {axis: value for axis, value in REFERENCE.items() if axis != "batch_size"}
-    spread = results.along(results.uncompressed, "timestamp_spread_ms")
-    assert spread is not None
+    spread = some(results.along(results.uncompressed, "timestamp_spread_ms"))
     assert spread.fixed["batch_size"] == 10
 
 
@@ -48,8 +47,7 @@ def test_a_plane_moves_two_axes_only(results: Results) -> None:
     assert results.plane(results.uncompressed, "batch_size", "timestamp_spread_ms") is None  # two lines that cross
     batch = results.uncompressed[results.uncompressed["timestamp_spread_ms"] == 0]
     rows = pd.concat([batch, batch.assign(value_bytes=10), batch.assign(value_bytes=10, headers=5)[:1]])
-    found = results.plane(rows, "batch_size", "value_bytes")
-    assert found is not None
+    found = some(results.plane(rows, "batch_size", "value_bytes"))
     part, fixed = found
     assert {axis for axis in results.axes if part[axis].nunique() > 1} == {"batch_size", "value_bytes"}
     assert fixed == {axis: value for axis, value in REFERENCE.items() if axis not in ("batch_size", "value_bytes")}
@@ -57,8 +55,7 @@ def test_a_plane_moves_two_axes_only(results: Results) -> None:
 
 
 def test_a_pivot_is_what_the_rows_say(results: Results) -> None:
-    part = results.along(results.uncompressed, "batch_size")
-    assert part is not None
+    part = some(results.along(results.uncompressed, "batch_size"))
     frame = part.pivot("overhead_per_record")
     row = part.rows[(part.rows["batch_size"] == 5) & (part.rows["format"] == "v3")].iloc[0]
     assert frame.at[5, "v3"] == row["overhead_bytes"] / row["records"]
@@ -68,8 +65,7 @@ def test_a_pivot_is_what_the_rows_say(results: Results) -> None:
 
 
 def test_a_setting_is_told_in_words(results: Results) -> None:
-    part = results.along(results.uncompressed, "key_bytes")
-    assert part is not None
+    part = some(results.along(results.uncompressed, "key_bytes"))
     assert part.setting == "100 records a batch, 100 byte values, equal timestamps in a batch"
 
 
@@ -81,8 +77,7 @@ def test_rows_that_several_blocks_share_count_once(results: Results) -> None:
 def test_failed_and_skipped_rows_enter_no_slice(rows: list[dict[str, Any]], results: Results) -> None:
     assert any(row["status"] == "skipped" for row in rows)
     assert (results.ok["status"] == "ok").all()
-    headers = results.along(results.uncompressed, "headers")
-    assert headers is not None
+    headers = some(results.along(results.uncompressed, "headers"))
     assert pd.isna(headers.pivot("overhead_per_record").at[2, "v1"])
 
 

@@ -18,7 +18,8 @@ from kfbench.report.render.tables import Interval, Table, listed, number
 from kfbench.report.topics import class_times, verdict
 from kfbench.report.topics.classes import CLASS_ORDER, Untimed, Verdicts
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
-from tests.report.broker_rows import broker_rows, column, row_of
+from tests.report.broker_rows import broker_rows
+from tests.report.columns import column, row_of
 from tests.report.workload_rows import CPU, Row, size_bytes, workload_rows
 from tests.runs import stored
 

@@ -10,7 +10,7 @@ from kfbench.report.data.named import TIE
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
 from kfbench.report.topics import winners
-from tests.report.broker_rows import row_of
+from tests.report.columns import row_of
 from tests.runs import stored
 
 BATCHES, VALUES = (1, 10, 100), (-1, 10, 1_000)

@@ -17,7 +17,8 @@ from kfbench.report.section import Section
 from kfbench.report.topics import broker_paths, cpu, workloads
 from kfbench.store import Run
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
-from tests.report.broker_rows import broker_rows, column, row_of
+from tests.report.broker_rows import broker_rows
+from tests.report.columns import column, row_of
 from tests.report.workload_rows import ROUNDS, WORKLOADS, Row, changed, size_bytes, workload_rows
 from tests.runs import stored
 
