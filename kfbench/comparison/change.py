@@ -1,4 +1,4 @@
-"""How far a ratio moved between two measurements that were made apart, and whether that is more than a threshold."""
+"""The change of a ratio between two independent measurements, and its verdict against a threshold."""
 
 from functools import lru_cache
 from math import exp, hypot, log
@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from kfbench.measure.cpu import CONFIDENCE
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
-OUTSIDE: Final = 1 - CONFIDENCE  # of the intervals
+OUTSIDE: Final = 1 - CONFIDENCE  # of an interval
 
 
 class Estimate(NamedTuple):
@@ -20,11 +20,11 @@ class Estimate(NamedTuple):
 
 
 def change(before: Estimate, after: Estimate) -> Estimate:
-    """after / before, whose errors are independent: the ends come from those of both, without another bootstrap.
+    """Return after / before. Their errors are independent, so its interval follows from theirs without a bootstrap.
 
-    Zou and Donner, Construction of confidence limits about effect measures: a general approach, Statistics in Medicine
-    27 (2008) 1693: the limits of a difference (here of logarithms) lie as far from it as the root of the summed squares
-    of the distances of both.
+    The limits of a difference (here of logarithms) lie as far from it as the root of the summed squares of the two
+    distances. Source: Zou and Donner, Construction of confidence limits about effect measures: a general approach,
+    Statistics in Medicine 27 (2008) 1693.
     """
     moved = log(after.median / before.median)
     down = hypot(log(after.median / after.low), log(before.high / before.median))
@@ -33,7 +33,7 @@ def change(before: Estimate, after: Estimate) -> Estimate:
 
 
 def together(found: Estimate, number: int) -> Estimate:
-    """The interval so wide that `number` of its like hold together with CONFIDENCE (Bonferroni; tails as if normal)."""
+    """Return an interval so wide that `number` of them hold together with CONFIDENCE (Bonferroni, normal tails)."""
     factor = _quantile(number) / _quantile(1)
     low, high = (found.median * (end / found.median) ** factor for end in (found.low, found.high))
     return Estimate(found.median, low, high)
@@ -45,7 +45,7 @@ def _quantile(number: int) -> float:
 
 
 def verdict(found: Estimate, threshold: float) -> Verdict:
-    """slower or faster: the whole interval lies beyond the threshold; within: all of it lies inside; else unclear."""
+    """Judge an interval: slower or faster where all of it is beyond the threshold, within where all of it is inside."""
     least, most = 1 / (1 + threshold), 1 + threshold
     if found.low > most:
         return "slower"

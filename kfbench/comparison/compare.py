@@ -1,14 +1,14 @@
-"""Two runs held against each other: bytes exactly, CPU by interval against a threshold.
+"""Compare two runs: bytes exactly, CPU by interval against a threshold.
 
 Laws (tests/comparison/test_compare.py):
-1. What is the same on any day (kfbench.measure.schema.DETERMINISTIC) must be the same in both runs: one other number is
-   a regression, be it smaller. Not judged: the words of an error, and a codec library's version, which is only named.
-2. A row that was a number and is none is a regression; one that was none and is a number is not.
-3. CPU is compared as ratios to the base of the same rounds, between runs of one host only: a name that stands for other
-   hardware in the second run is another host. Ratios of two hosts are shown and not judged. A change counts where
-   its whole interval lies beyond the threshold; a regression is one of an operation in a format, not of a single cell.
-   The base is held by what it took itself, where others show that it was not the machine.
-4. What only one of the runs has is listed. It is a regression where both asked the same and the second lacks it.
+1. Exact columns (kfbench.measure.schema.DETERMINISTIC) must be equal in both runs. Any other number is a regression,
+   even a smaller one. The words of an error and the version of a codec library are not judged.
+2. A row that was a number and is an error now is a regression. The reverse is not.
+3. CPU is compared as ratios to the base of the same rounds, on one host. A host's name with other hardware in the
+   second run is another host. Ratios of two hosts are shown, not judged. A change counts where its whole interval lies
+   beyond the threshold. Operations of a format are judged, not single cells. The base is judged by its own time, where
+   other arms show that the machine did not change.
+4. Cells of only one run are listed. They are a regression where both runs asked the same and the second lacks them.
 """
 
 from collections import defaultdict
@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kfbench.comparison.agreement import Agreement, Base, Group, Key, Moved, agreement, keys
+from kfbench.comparison.agreement import Agreement, Base, Group, Moved, agreement
+from kfbench.comparison.timed_arms import Key, Row, keys
 from kfbench.errors import RunError
 from kfbench.measure.environment import HARDWARE
 from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
@@ -30,15 +31,13 @@ from kfbench.report.data.shown_formats import in_order
 from kfbench.report.render.tables import listed
 from kfbench.store import Run, open_run
 
-Row = Mapping[str, Any]
-
 NOT_JUDGED: Final = ("error", "codec_version")
-ASKED: Final = ("profile_text", "seed", "filter")  # of a manifest
-TRANSIENT: Final = ("load_1_min", "host")  # of its environment; hosts are told apart row by row
+ASKED: Final = ("profile_text", "seed", "filter")  # of a manifest: what the user asked for
+TRANSIENT: Final = ("load_1_min", "host")  # of its environment; hosts are compared row by row
 
 
 class Changed(NamedTuple):
-    """A value that must be the same in both runs, and is not."""
+    """A value that must be the same in both runs and is not."""
 
     row: Row
     column: str
@@ -56,9 +55,16 @@ class Lone(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """rows: that both have and that are compared. asked_the_same: profile, seed and filter are equal. mended: rows that
-    were none and are numbers. lone: what only the first has, and only the second. resized: rows of another
-    number of records. facts: what differs around the measurements."""
+    """The result.
+
+    Args:
+        rows: the number of rows that both runs have and that are compared.
+        asked_the_same: profile, seed and filter are equal.
+        mended: rows that were errors and are numbers now.
+        lone: cells of only the first run, and of only the second.
+        resized: the number of rows with another number of records.
+        facts: differences in code, libraries and hosts.
+    """
 
     runs: tuple[Run, Run]
     threshold: float
@@ -73,12 +79,12 @@ class Comparison:
 
     @property
     def missing(self) -> tuple[Lone, ...]:
-        """What the second run should have and has not."""
+        """The cells that the second run should have and lacks."""
         return self.lone[0] if self.asked_the_same else ()
 
     @property
     def cpu_left_out(self) -> str | None:
-        """Why not one CPU time was compared; None where some were."""
+        """The reason why no CPU time was compared; None where some were."""
         if any(self.cpu.judged):
             return None
         without = [name for name, arms in zip("AB", self.cpu.arms, strict=True) if not arms]
@@ -98,7 +104,7 @@ class Comparison:
 
     @property
     def slower_cells(self) -> list[Moved]:
-        """To be looked at, the largest change first."""
+        """The slower cells, the largest change first."""
         found = [each for group in self.cpu.judged for each in group.cells if each.verdict == "slower"]
         return sorted(found, key=lambda each: each.change.median, reverse=True)
 
@@ -107,17 +113,17 @@ class Comparison:
         return bool(self.changed or self.missing or self.slower_groups or self.slower_bases)
 
     def to_dict(self) -> dict[str, Any]:
-        """For --json: all of it, in plain values."""
+        """Return all of it in plain values, for --json."""
         return {
             "runs": [about(run) for run in self.runs],
             "is_regression": self.is_regression,
             "asked_the_same": self.asked_the_same,
             "facts": {name: list(both) for name, both in self.facts.items()},
             "rows": self.rows,
-            "changed": [_place(each.row) | _told(each) for each in self.changed],
+            "changed": [_place(each.row) | _values(each) for each in self.changed],
             "mended": [_place(row) for row in self.mended],
-            "only_in_first": [_place(each.row, CELL) | _counted(each) for each in self.lone[0]],
-            "only_in_second": [_place(each.row, CELL) | _counted(each) for each in self.lone[1]],
+            "only_in_first": [_place(each.row, CELL) | _counts(each) for each in self.lone[0]],
+            "only_in_second": [_place(each.row, CELL) | _counts(each) for each in self.lone[1]],
             "resized_rows": self.resized,
             "unrecorded_columns": [],  # all runs that are read have all columns
             "cpu": {
@@ -134,17 +140,18 @@ class Comparison:
 
 
 def compare(first: str | Path, second: str | Path, threshold: float) -> Comparison:
-    """threshold: by how much a CPU ratio may grow, .03 for 3 %.
+    """Compare two runs. threshold: the growth of a CPU ratio that counts, .03 for 3 %.
 
-    Raises RunError for a run that is unfinished, of another schema or not whole, and for two with nothing in common.
+    Raises RunError for a run that is unfinished, of another schema or not whole, and for two without a common cell.
     """
     runs = open_run(first), open_run(second)
-    here, there = map(_numbered, runs)
-    common = [key for key in here if key in there]
+    first_rows, second_rows = map(_row_numbers, runs)
+    common = [key for key in first_rows if key in second_rows]
     if not common:
         raise RunError(f"{runs[1].path}: not one cell that {runs[0].path} has too{_but_for_seeds(*runs)}")
     before, after = (
-        run.table.take(pa.array([rows[key] for key in common])) for run, rows in zip(runs, (here, there), strict=True)
+        run.table.take(pa.array([rows[key] for key in common]))
+        for run, rows in zip(runs, (first_rows, second_rows), strict=True)
     )
     asked_the_same = runs[0].manifest.get("profile_text") is not None and all(
         runs[0].manifest.get(name) == runs[1].manifest.get(name) for name in ASKED
@@ -153,8 +160,8 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
     mended = compared & _is_ok(after) & ~_is_ok(before)
     judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED)]
     lone = (
-        runs[0].table.take(pa.array([n for key, n in here.items() if key not in there], pa.int64())),
-        runs[1].table.take(pa.array([n for key, n in there.items() if key not in here], pa.int64())),
+        runs[0].table.take(pa.array([n for key, n in first_rows.items() if key not in second_rows], pa.int64())),
+        runs[1].table.take(pa.array([n for key, n in second_rows.items() if key not in first_rows], pa.int64())),
     )
     return Comparison(
         runs=runs,
@@ -166,13 +173,15 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         lone=(_cells(lone[0]), _cells(lone[1])),
         resized=int(np.count_nonzero(~compared)),
         facts=dict(_differing(*runs)),
-        cpu=agreement(runs[0].table, _told_apart(*runs), threshold),
+        cpu=agreement(runs[0].table, _with_hosts_renamed(*runs), threshold),
     )
 
 
-def _told_apart(first: Run, second: Run) -> pa.Table:
-    """The rows of the second run, whose hosts have a name of their own where they are not the first one's hardware, by
-    what both runs know of it."""
+def _with_hosts_renamed(first: Run, second: Run) -> pa.Table:
+    """Return the rows of the second run, with other names for hosts whose hardware differs from the first run's.
+
+    Hardware is compared by the facts that both runs have.
+    """
     then, now = (run.manifest.get("host_facts", {}) for run in (first, second))
     table, hosts = second.table, second.table["host"].to_pylist()
     renamed = {}
@@ -185,23 +194,24 @@ def _told_apart(first: Run, second: Run) -> pa.Table:
 
 
 def about(run: Run) -> dict[str, Any]:
+    """Return the path of a run and the facts that identify it."""
     manifest = run.manifest
     names = ("profile", "started", "git_revision", "hosts", "noise")
     return {"path": str(run.path)} | {name: manifest.get(name) for name in names}
 
 
-def _numbered(run: Run) -> dict[Key, int]:
+def _row_numbers(run: Run) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for number, key in enumerate(keys(run.table, IDENTITY)):
         if found.setdefault(key, number) != number:
-            said = ", ".join(str(value) for value in key if value is not None)
-            raise RunError(f"{run.path}: measurements: two rows are one and the same: {said}")
+            words = ", ".join(str(value) for value in key if value is not None)
+            raise RunError(f"{run.path}: measurements: two rows have the same identity: {words}")
     return found
 
 
 def _but_for_seeds(*runs: Run) -> str:
-    here, there = (set(keys(run.table, [name for name in IDENTITY if name != "seed"])) for run in runs)
-    return ", but for other seeds" if here & there else ""
+    first, second = (set(keys(run.table, [name for name in IDENTITY if name != "seed"])) for run in runs)
+    return ", but for other seeds" if first & second else ""
 
 
 def _is_ok(table: pa.Table) -> NDArray[np.bool_]:
@@ -209,7 +219,7 @@ def _is_ok(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
-    """A null differs from every value, and from no null."""
+    """Return which rows differ in a column. A null differs from every value, but not from a null."""
     one, other = before[name], after[name]
     equal = pc.fill_null(pc.equal(one, other), False)
     differs: NDArray[np.bool_] = ~np.asarray(pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other))))
@@ -217,7 +227,7 @@ def _differs(before: pa.Table, after: pa.Table, name: str) -> NDArray[np.bool_]:
 
 
 def _resized(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
-    """Rows of another number of records, where both know one."""
+    """Return which rows have another number of records, where both have one."""
     known = pc.and_(pc.is_valid(before["records"]), pc.is_valid(after["records"]))
     return _differs(before, after, "records") & np.asarray(known, np.bool_)
 
@@ -231,7 +241,7 @@ def _changed(before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDAr
 
 
 def _broken(before: pa.Table, lone: pa.Table) -> Iterator[Changed]:
-    """Errors that stand for several rows: what fails before its operations are known has one row instead of theirs."""
+    """Yield errors that replace several rows. A cell that fails before its operations are known has a single row."""
     unit = (*CELL, "to_format", "format")
     sound = set(keys(before.filter(pa.array(_is_ok(before))), unit))
     failed = lone.filter(pa.array(~_is_ok(lone)))
@@ -248,7 +258,7 @@ def _cells(rows: pa.Table) -> tuple[Lone, ...]:
 
 
 def _differing(first: Run, second: Run) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """What the manifests say of code, libraries and host that is not the same, `packages.numpy` and so on."""
+    """Yield the facts of code, libraries and host that differ between the manifests, such as `packages.numpy`."""
     one, other = (dict(_flat("", run.manifest["environment"])) for run in (first, second))
     for name in sorted(one.keys() | other.keys()):
         if name.rpartition(".")[2] not in TRANSIENT and one.get(name) != other.get(name):
@@ -264,16 +274,16 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _place(row: Row, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
-    """What tells the row from others, and where its workload stands; without what it has not."""
+    """Return the columns that identify a row, and its workload's axes; without nulls."""
     wanted = (*names, "workload", "variant", *(column.name for column in WORKLOAD_COLUMNS))
     return {name: row[name] for name in wanted if row.get(name) is not None}
 
 
-def _told(each: Changed) -> dict[str, Any]:
+def _values(each: Changed) -> dict[str, Any]:
     return {"column": each.column, "before": each.before, "after": each.after}
 
 
-def _counted(each: Lone) -> dict[str, Any]:
+def _counts(each: Lone) -> dict[str, Any]:
     return {"formats": list(each.formats), "rows": each.rows}
 
 
@@ -283,8 +293,8 @@ def _group(group: Group) -> dict[str, Any]:
         "operation": group.operation,
         "format": group.format,
         "arm": "aa" if group.is_aa else "measure",
-        "before": group.median("before"),
-        "after": group.median("after"),
+        "before": group.median_before,
+        "after": group.median_after,
         "change": group.change and group.change._asdict(),
         "median_difference": group.median_difference,
         "verdict": group.verdict,

@@ -1,4 +1,4 @@
-"""What a comparison of two runs says on a terminal: A is the first run, B the second."""
+"""A comparison of two runs as text for a terminal. A is the first run, B the second."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +9,13 @@ import numpy as np
 
 from kfbench.comparison.agreement import Group, Moved
 from kfbench.comparison.change import Estimate
-from kfbench.comparison.compare import Changed, Comparison, Lone, Row, about
+from kfbench.comparison.compare import Changed, Comparison, Lone, about
+from kfbench.comparison.timed_arms import Row
 from kfbench.report.data.axes import setting
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
 from kfbench.text import percent
 
-SHOWN: Final = 20  # of what --json has all of
+SHOWN: Final = 20  # cells; --json has all
 LONGEST: Final = 60
 
 
@@ -27,7 +28,7 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
     if noisy := [line for name, run in zip("AB", found.runs, strict=True) for line in _noisy(name, run.manifest)]:
         yield "\n".join(noisy)
     if found.facts:
-        yield "\n".join(["Besides, A and B differ in", *(_fact(name, *both) for name, both in found.facts.items())])
+        yield "\n".join(["A and B also differ in", *(_fact(name, *both) for name, both in found.facts.items())])
     yield "\n".join(_exact(found))
     if found.changed:
         yield _changes(found.changed).to_text()
@@ -66,9 +67,9 @@ def _exact(found: Comparison) -> Iterator[str]:
     else:
         yield f"Exact columns: the same in all {number(found.rows)} rows that both have."
     if found.mended:
-        yield f"{number(len(found.mended))} rows are numbers in B and were none in A."
+        yield f"{number(len(found.mended))} rows are numbers in B and were errors in A."
     if found.resized:
-        yield f"{number(found.resized)} rows are of another number of records in B, and are not compared."
+        yield f"{number(found.resized)} rows have another number of records in B and are not compared."
 
 
 def _identity(row: Row) -> tuple[Any, ...]:
@@ -76,14 +77,14 @@ def _identity(row: Row) -> tuple[Any, ...]:
 
 
 def _changes(changed: Sequence[Changed]) -> Table:
-    """One line a block and column, with the row whose value moved most."""
+    """Return a line per block and column, with the row whose value changed most."""
     groups: dict[tuple[str, str, str], list[Changed]] = defaultdict(list)
     for each in changed:
         groups[each.row["kind"], each.row["grid"], each.column].append(each)
 
     def line(name: tuple[str, str, str], each: list[Changed]) -> tuple[Cell, ...]:
         most = max(each, key=_distance)
-        before, after = _apart(most.before, most.after)
+        before, after = _differing(most.before, most.after)
         return (*name, len(each), cell(most.row), most.row["format"], _arm(most.row), before, after)
 
     names = ("kind", "block", "column", "rows", "the row that changed most", "format", "codec, operation", "A", "B")
@@ -96,14 +97,14 @@ def _changes(changed: Sequence[Changed]) -> Table:
 
 
 def _distance(each: Changed) -> float:
-    """By how much of itself a number moved; anything else by all of it."""
+    """Return the change of a number as a share of it; 1 for anything else."""
     if isinstance(each.before, int) and isinstance(each.after, int):
         return abs(each.after - each.before) / max(abs(each.before), 1)
     return 1.0
 
 
-def _apart(before: Any, after: Any) -> tuple[Cell, Cell]:
-    """Of columns that hold JSON, the entries that differ."""
+def _differing(before: Any, after: Any) -> tuple[Cell, Cell]:
+    """Return both values; of columns that hold JSON, the entries that differ."""
     if isinstance(before, str) and isinstance(after, str) and before[:1] == after[:1] == "{":
         one, other = (msgspec.json.decode(each, type=dict[str, int]) for each in (before, after))
         names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
@@ -116,12 +117,12 @@ def _shown(value: Any) -> Cell:
 
 
 def _short(value: Any) -> str:
-    said = "none" if value is None else str(value)
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+    words = "none" if value is None else str(value)
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
 
 def cell(row: Row) -> str:
-    """A cell in words: its workload and where the axes stand."""
+    """Return a cell in words: its workload, or the axes of the grid."""
     if row["workload"] != "grid":
         return f"{row['workload']} ({row['variant']})" if row["variant"] else str(row["workload"])
     return setting({name: value for name, value in row.items() if value is not None})
@@ -146,14 +147,14 @@ def _lone_cells(lone: tuple[Sequence[Lone], Sequence[Lone]]) -> Table:
     names = ("only in", "kind", "block", "cells", "rows", "formats", "one of them")
     return Table(
         name="lone",
-        caption="What only one of the runs has (--json lists every cell)",
+        caption="Cells of only one run (--json lists all)",
         columns=tuple(Column(name=name) for name in names),
         rows=tuple(lines),
     )
 
 
 def _beside(found: Comparison) -> Table:
-    """The ratios of two hosts."""
+    """Return the ratios on two hosts."""
     names = ("kind", "operation", "format", "cells")
     return Table(
         name="beside",
@@ -164,7 +165,7 @@ def _beside(found: Comparison) -> Table:
 
 
 def _operations(found: Comparison) -> Table:
-    """Every kind and operation, all formats together, beside its A/A arms."""
+    """Return a line per kind and operation, all formats together, beside its A/A arms."""
     judged: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in found.cpu.judged:
         judged[group.kind, group.operation].append(group)
@@ -201,7 +202,7 @@ def _operations(found: Comparison) -> Table:
 
 
 def _formats(found: Comparison) -> Table:
-    """Every format that is encoded or decoded; of the rest what moved."""
+    """Return a line per format that is encoded or decoded, and per other group that moved."""
     groups = [group for group in found.cpu.judged if group.kind == "cpu" or group.verdict in ("slower", "faster")]
     return Table(
         name="formats",
@@ -219,7 +220,7 @@ def _formats(found: Comparison) -> Table:
 
 
 def _line(group: Group) -> tuple[Cell, ...]:
-    ratios = group.median("before"), group.median("after"), group.change and _interval(group.change)
+    ratios = group.median_before, group.median_after, group.change and _interval(group.change)
     counts = (sum(each.verdict == kind for each in group.cells) for kind in ("slower", "faster"))
     where = group.kind, group.operation, group.format, len(group.cells)
     return (*where, *counts, *ratios, 100 * group.median_difference, group.verdict)
@@ -260,7 +261,7 @@ def _verdict(found: Comparison) -> Iterator[str]:
         others = listed([f"{name} ({operation})" for name, operation in base.unmoved])
         yield (
             f"Regression: the base itself is slower: {listed(base.formats)} ({base.operation}) took {base.change:.3f} "
-            f"times as long{yardstick}. Against it {others} read faster, and took as long as before."
+            f"times as long{yardstick}. Against it {others} read faster, although they took as long as before."
         )
     if found.cpu_left_out is not None:
-        yield f"CPU was not compared, and nothing is said of it: {found.cpu_left_out}."
+        yield f"CPU was not compared: {found.cpu_left_out}."
