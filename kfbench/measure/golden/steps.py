@@ -1,6 +1,6 @@
 """The broker's step of a golden vector, taken by our own paths on the same source.
 
-A step has Kafka's names, as tests/oracle/cases.py writes them into `spec.steps` of a sidecar.
+A step has Kafka's names, as tests/oracle/cases/ writes them into `spec.steps` of a sidecar.
 """
 
 from collections.abc import Callable, Mapping
