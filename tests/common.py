@@ -26,7 +26,8 @@ from tests.strategies import Case
 
 LEGACY = {"v0": 0, "v1": 1}
 ENRICHED = ("enriched", "enriched-ms")
-MESSAGES = (*LEGACY, *ENRICHED)  # a plain record is an entry of its own, and reads as a batch of one
+MESSAGES = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages)  # a plain record reads as a batch of one
+REFERENCED = (*LEGACY, *ENRICHED, "kip98", "columnar", *v23.FEATURES)  # formats that tests/reference/ has
 
 
 def records_of(messages: Sequence[Message]) -> Records:
@@ -59,7 +60,7 @@ def bounds_of(case: Case) -> list[int]:
 
 
 def batch_fields_of(case: Case) -> BatchFields | None:
-    """One column for each field that any batch sets."""
+    """Return one column per field that any batch sets."""
     columns: dict[str, Any] = {}
     for field in dataclass_fields(Fields):
         given = [getattr(fields, field.name) for fields in case.fields]
@@ -89,7 +90,7 @@ def reference_encode(name: str, messages: Sequence[Message], fields: Fields, cod
 
 
 def reference_plain(name: str, messages: Sequence[Message], fields: Fields) -> bytes:
-    """What a codec compresses."""
+    """Return the bytes that a codec compresses."""
     if name in LEGACY:
         return v01.inner_set(LEGACY[name], messages, fields)
     if name in ENRICHED:
@@ -100,7 +101,7 @@ def reference_plain(name: str, messages: Sequence[Message], fields: Fields) -> b
 
 
 def reference_around(name: str, messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """The batch, with `payload` where the compressed bytes go, which is its end."""
+    """Return the batch with `payload` as its compressed bytes."""
     if name in LEGACY:
         return v01.wrapper(LEGACY[name], codec, messages, payload, fields)
     if name in ENRICHED:
@@ -113,7 +114,7 @@ def reference_around(name: str, messages: Sequence[Message], fields: Fields, cod
 
 
 def reference_decode(name: str, data: bytes) -> tuple[list[Batch], int]:
-    """The batches, and how many bytes of an incomplete last one are left. Raises RefusedError."""
+    """Return the batches, and the bytes of an incomplete last batch. Raises RefusedError."""
     if name in ENRICHED:
         return reference_log.decode(data, enriched.decode_one)
     return reference_log.decode(data, kip98.decode_one) if name == "kip98" else reference_log.decode(data)
@@ -145,7 +146,7 @@ def check_sizes(name: str, case: Case) -> None:
         batch_fields_of(case),
     )
     written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
-    # What records share cannot be known from their shapes.
+    # Shapes do not tell which headers records share.
     by_content = not fmt.capabilities.sizes_from_shapes and records.shapes.has_headers
     for given in (records,) if by_content else (records, records.shapes):
         sizes = fmt.size(given, bounds, batch_fields=fields)
@@ -172,7 +173,7 @@ def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
     log = fmt.encode(records, bounds_of(case), codec=codec, batch_fields=batch_fields_of(case))
     back = fmt.decode(log)
     assert (back.trailing_bytes, list(back.errors)) == (0, [])
-    plain_messages = name in MESSAGES and codec == "none"  # there append time takes the place of the producer's
+    plain_messages = name in MESSAGES and codec == "none"  # append time overwrites the producer's
     if plain_messages:
         assert back.records.offsets.tolist() == records.offsets.tolist()
     else:
@@ -217,7 +218,7 @@ CARRIED = (
 
 
 def check_reads(name: str, case: Case, codec: str = "none") -> None:
-    """Every field of every batch and record is what the reference reads in the same bytes."""
+    """Check every field of every batch and record against the reference's reading of the same bytes."""
     log = FORMATS[name].encode(
         records_of(case.messages), bounds_of(case), codec=codec, batch_fields=batch_fields_of(case)
     )
@@ -226,7 +227,7 @@ def check_reads(name: str, case: Case, codec: str = "none") -> None:
 
 
 def per_batch(case: Case, back: DecodedLog) -> list[list[Message]]:
-    """The records as read, by the batches that were written (a plain v0 or v1 record reads as one)."""
+    """Return the records as read, by the batches that were written."""
     messages = messages_of(back.records)
     return [messages[start:end] for start, end in pairwise(bounds_of(case))]
 
@@ -255,7 +256,7 @@ def check_compressed(name: str, case: Case, codec: str, level: int | None = None
 
 
 def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
-    """Every field of every batch and record is what the reference reads."""
+    """Check every field of every batch and record against the reference's."""
     assert len(back) == len(batches)
     assert back.bounds.tolist() == np.cumsum([0, *(len(batch.messages) for batch in batches)]).tolist()
     expected = [message for batch in batches for message in batch.messages]
@@ -269,7 +270,7 @@ def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:
 
 
 def describe(batch: Batch) -> dict[str, Any]:
-    """A reference batch in the columns of `DecodedLog.batches`."""
+    """Return a reference batch in the columns of `DecodedLog.batches`."""
     base = batch.base_timestamp_ms
     return {
         "position": batch.position,

@@ -1,6 +1,7 @@
-"""Hypothesis strategies: records at the edges of formats, batch plans, and what a writer sets on a batch.
+"""Hypothesis strategies: records at the edges of formats, batch plans, header fields.
 
-Everything is drawn as the reference's plain messages; `tests.common` turns them into kfbench's columns.
+Records are drawn as the reference's plain messages. `tests.common` turns them into kfbench's columns. `cases_of` draws
+from a format's declared capabilities, so that a new format needs no line here.
 """
 
 import struct
@@ -9,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from kfbench.formats import FORMATS
 from tests.reference.enriched import seconds
 from tests.reference.model import Fields, Message, RefusedError, check_control
-from tests.reference.v23 import TAGGED_NAMES
 
 NOW_MS = 1_700_000_000_000
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
@@ -23,7 +24,7 @@ EDGES = (63, 64, 8191, 8192, 2**20 - 1, 2**20, 2**27, 2**34)
 DELTA_STEPS = (0, 1, *EDGES, *(-1 - edge for edge in EDGES))
 HOLE_STEPS = (1, 2, 63, 64, 127, 128, 8191, 8192, 16383, 16384, 2**20)
 FALLING_STEPS = (*HOLE_STEPS, 0, -1, -2, -64, -8193)
-FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # where an offset below the base offset is an edge of its own
+FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # formats where a negative offset delta is an edge of its own
 CONTROL_TYPES = (0, 1, 2, 3, 4, 5, 6, 42, -1)
 
 
@@ -40,7 +41,7 @@ class Case:
 
 
 def payloads(lengths: Sequence[int] = BOUNDARY_LENGTHS) -> st.SearchStrategy[bytes | None]:
-    """Null, empty, and boundary lengths, of which no two look alike; drawn at once, since most of a test is drawing."""
+    """Draw null, empty and boundary lengths with distinct bytes. One draw each: drawing takes most of a test's time."""
     sized = [(bytes([length * 37 & 0xFF, length & 0x7F, 0xFF]) * (length // 3 + 1))[:length] for length in lengths]
     return st.sampled_from([None, b"", *sized]) | st.binary(max_size=20)
 
@@ -49,7 +50,7 @@ PAYLOADS, LONG_PAYLOADS = payloads(), payloads(BOUNDARY_LENGTHS + LONG_LENGTHS)
 
 
 def header_lists(max_size: int = 4) -> st.SearchStrategy[tuple[tuple[str, bytes | None], ...]]:
-    """Few distinct keys, so that duplicates come up; empty and multi-byte keys, null and empty values."""
+    """Draw headers with few distinct keys, so that duplicates occur; also empty and multi-byte keys, null values."""
     keys, values = ["", "a", "trace", "ключ-鍵-🔑-é", "k" * 64], [None, b"", b"1", b"x" * 63, b"x" * 64]
     any_key = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     headers = st.sampled_from([(key, value) for key in keys for value in values]) | st.tuples(any_key, st.just(b"?"))
@@ -73,7 +74,7 @@ MARKERS = st.sampled_from(
 
 @st.composite
 def control_records(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
-    """Key and value of a control record that Kafka reads: of any type, and of versions to come."""
+    """Draw key and value of a control record that Kafka reads: any type, and later versions."""
     key = draw(CONTROL_KEYS)
     return key, draw(MARKERS if key[2:4] in (b"\0\0", b"\0\1") else PAYLOADS)
 
@@ -99,13 +100,13 @@ def message_lists(
     timestamped: bool = True,
     falling: bool = False,
 ) -> tuple[Message, ...]:
-    """falling: offsets may go down."""
+    """Draw messages. falling: offsets may go down."""
     count = draw(st.integers(min_size, max_size))
     kind = draw(st.integers(0, 31))
     extreme, steady, control, is_long = bool(kind & 1), bool(kind & 2), kind >= 28, kind in (20, 21)
     base = draw(TIMESTAMPS)
     content = LONG_PAYLOADS if is_long else PAYLOADS
-    # What all records' headers begin with, or, where it is cut off here and there, some.
+    # The headers with which all records begin, or only some of them if they are cut.
     shared = draw(HEADER_LISTS) if headers and not steady else ()
     offset = first_offset
     messages = []
@@ -122,7 +123,7 @@ def message_lists(
     return tuple(messages)
 
 
-# What producers and brokers set, one draw of each.
+# Fields that producers and brokers set, one draw each.
 PRODUCERS = st.sampled_from(
     [(-1, -1, -1), (0, 0, 0), (4711, INT16, 100), (INT64, 0, INT32 - 1), (4711, 3, INT32), (7, -1, -1)]
 )
@@ -144,7 +145,7 @@ def v2_fields(
     delete_horizon: bool = True,
     tagged: bool = False,
 ) -> Fields:
-    """What producers, brokers and the log cleaner set; an empty batch must have its offset range."""
+    """Draw fields that producers, brokers and the log cleaner set. An empty batch has its offset range."""
     first = messages[0].offset if messages else base_offset
     last = messages[-1].offset if messages else base_offset
     rooms = MAYBE_ROOMS if messages else ROOMS
@@ -167,7 +168,7 @@ def v2_fields(
 
 
 def tagged_fields() -> st.SearchStrategy[dict[int, bytes]]:
-    """Tags that nobody knows, at the edges of their varints."""
+    """Draw unknown tags at the edges of their varints."""
     tags = st.sampled_from([2, 3, 127, 128, 16383, 16384, INT32])
     return st.dictionaries(tags, st.binary(max_size=9) | st.sampled_from([bytes(127), bytes(128)]), max_size=3)
 
@@ -189,7 +190,7 @@ def cases(
     tagged: bool = False,
     falling: bool = False,
 ) -> Case:
-    """Batches for magic 2 and above."""
+    """Draw batches for magic 2 and above."""
     batches: list[tuple[Message, ...]] = []
     fields: list[Fields] = []
     offset = draw(FIRST_OFFSETS)
@@ -209,48 +210,60 @@ def cases(
 
 
 def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
-    """What the format can carry without a loss."""
-    if name in ("v0", "v1"):
-        return legacy_cases(int(name[1:]), max_batches)
-    if name in ("enriched", "enriched-ms"):
-        return enriched_cases(name, max_batches)
-    in_v2 = name != "kip98"
-    return cases(
+    """Draw batches that the format can carry without a loss."""
+    can = FORMATS[name].capabilities
+    if FORMATS[name].holds_messages:
+        return (
+            enriched_cases(name, max_batches) if "is_control" in can.batch_fields else legacy_cases(name, max_batches)
+        )
+    drawn = cases(
         max_batches,
-        headers=in_v2,
-        leader_epoch=in_v2,
-        delete_horizon=in_v2,
-        tagged=name in TAGGED_NAMES,
+        timestamped=can.timestamps,
         falling=name in FALLING_NAMES,
+        empty_batches=can.empty_batches,
+        **_content_of(name),
     )
+    return drawn if can.milliseconds else drawn.map(whole_second_case)
+
+
+def _content_of(name: str) -> dict[str, bool]:
+    """Return the parts of a batch that the format can carry, as arguments of `cases`."""
+    can = FORMATS[name].capabilities
+    return {
+        "headers": can.headers,
+        "leader_epoch": "partition_leader_epoch" in can.batch_fields,
+        "delete_horizon": "delete_horizon_ms" in can.batch_fields,
+        "tagged": "tagged_fields" in can.batch_fields,
+    }
 
 
 @st.composite
 def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0) -> tuple[tuple[Message, ...], Fields]:
-    """One batch of magic 2 or above, and its fields."""
-    in_v2 = name != "kip98"
-    messages = draw(message_lists(min_size=min_size, max_size=max_size, headers=in_v2, falling=name in FALLING_NAMES))
-    wanted = v2_fields(messages, 0, leader_epoch=in_v2, delete_horizon=in_v2, tagged=name in TAGGED_NAMES)
-    return messages, draw(wanted)
+    """Draw one batch of magic 2 or above, and its fields."""
+    content = _content_of(name)
+    falling, headers = name in FALLING_NAMES, content.pop("headers")
+    messages = draw(message_lists(min_size=min_size, max_size=max_size, headers=headers, falling=falling))
+    return messages, draw(v2_fields(messages, 0, **content))
 
 
-def legacy_fields(magic: int, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
-    """What a batch that comes from a newer format brings along: its offset range, its times."""
-    times = st.one_of(st.none(), st.sampled_from([0, NOW_MS]))
+def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
+    """Draw fields of a batch that comes from a newer format: offset range, times."""
+    times = st.one_of(st.none(), st.sampled_from([0, NOW_MS])) if timestamped else st.none()
     return st.builds(
         Fields,
-        append_time_ms=times if magic else st.none(),
+        append_time_ms=times,
         base_offset=st.one_of(st.none(), st.integers(max(messages[0].offset - 100, 0), messages[0].offset)),
         last_offset=st.one_of(st.none(), st.integers(0, 100).map(lambda room: messages[-1].offset + room)),
-        max_timestamp_ms=times if magic else st.none(),
+        max_timestamp_ms=times,
     )
 
 
 @st.composite
-def legacy_cases(draw: st.DrawFn, magic: int, max_batches: int = 4) -> Case:
-    """Batches that magic 0 or 1 can carry: no headers, no producer, none empty; no timestamps in 0."""
-    case = draw(cases(max_batches, headers=False, timestamped=magic > 0, batch_fields=False))
-    return Case(batches=case.batches, fields=tuple(draw(legacy_fields(magic, batch)) for batch in case.batches))
+def legacy_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
+    """Draw batches that v0 or v1 can carry: no headers, no producer, none empty."""
+    timestamped = FORMATS[name].capabilities.timestamps
+    case = draw(cases(max_batches, headers=False, timestamped=timestamped, batch_fields=False))
+    return Case(batches=case.batches, fields=tuple(draw(legacy_fields(timestamped, batch)) for batch in case.batches))
 
 
 def whole_seconds(message: Message) -> Message:
@@ -258,23 +271,28 @@ def whole_seconds(message: Message) -> Message:
     return replace(message, timestamp_ms=-1 if stamp == -1 else stamp * 1000)
 
 
+def whole_second_case(case: Case) -> Case:
+    """Return the same batches with timestamps rounded down to seconds that an int32 holds; others become -1."""
+    return replace(case, batches=tuple(tuple(map(whole_seconds, batch)) for batch in case.batches))
+
+
 @st.composite
 def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Batches of messages with tags: no headers, none empty, no producer; whole seconds without tag 0."""
+    """Draw batches of messages with tags: no headers, none empty, no producer."""
     case = draw(cases(max_batches, headers=False, batch_fields=False))
-    batches, fields = [], []
+    fields = []
     for messages in case.batches:
         first = messages[0].offset
-        batches.append(tuple(map(whole_seconds, messages)) if name == "enriched" else messages)
         fields.append(
             Fields(
                 is_control=all(map(is_control_record, messages)) and draw(st.booleans()),
                 base_offset=draw(st.one_of(st.none(), st.integers(max(first - 100, 0), first))),
             )
         )
-    return Case(batches=tuple(batches), fields=tuple(fields))
+    case = replace(case, fields=tuple(fields))
+    return case if FORMATS[name].capabilities.milliseconds else whole_second_case(case)
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:
-    """Bounds over `count` records, empty batches included."""
+    """Draw bounds over `count` records, empty batches included."""
     return st.lists(st.integers(0, count), max_size=6).map(lambda inner: [0, *sorted(inner), count])

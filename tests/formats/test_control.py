@@ -1,4 +1,4 @@
-"""Control batches: what Kafka cannot read as a control record is refused, on the way in and on the way out."""
+"""Control batches: records that Kafka cannot read as control records are refused, by encoders and by decoders."""
 
 import struct
 
@@ -8,6 +8,7 @@ from kfbench import FORMATS, BatchFields
 from kfbench.errors import CorruptLog, InvalidRecords
 from tests.common import (
     ENRICHED,
+    REFERENCED,
     check_against_reference,
     check_codec_against_reference,
     messages_of,
@@ -19,7 +20,7 @@ from tests.reference import codecs, enriched
 from tests.reference.model import Fields, Message
 from tests.strategies import NOW_MS
 
-NAMES = [name for name, fmt in FORMATS.items() if "is_control" in fmt.capabilities.batch_fields]
+NAMES = [name for name in REFERENCED if "is_control" in FORMATS[name].capabilities.batch_fields]
 every_name = pytest.mark.parametrize("name", NAMES)
 MARKER = struct.pack(">hi", 0, 15)
 
@@ -75,7 +76,7 @@ BAD = [
 
 
 def unchecked(name: str, messages: list[Message], codec: str) -> bytes:
-    """As a writer would write them that does not look."""
+    """Return a control batch as a writer without checks would write it."""
     if name in ENRICHED:
         tags = enriched.tags_field({0: -1}) if name == "enriched-ms" else b""
         plain = [enriched.entry(m.offset, 12, -1, m.key, m.value, tags) for m in messages]
@@ -130,7 +131,7 @@ def test_v0_and_v1_leave_control_batches_out() -> None:
 
 
 def test_the_reference_refuses_the_same() -> None:
-    """It is what decides in the tests of changed bytes."""
+    """The tests of changed bytes rely on its verdict."""
     from tests.common import reference_decode, reference_encode
     from tests.reference.model import RefusedError
 

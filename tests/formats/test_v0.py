@@ -15,14 +15,14 @@ from tests.strategies import Case
 V0 = FORMATS["v0"]
 
 
-@given(strategies.legacy_cases(0))
+@given(strategies.legacy_cases("v0"))
 def test_the_bytes_are_the_references(case: Case) -> None:
     check_against_reference("v0", case)
 
 
 @pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", shared.CODECS)
-@given(case=strategies.legacy_cases(0, max_batches=2))
+@given(case=strategies.legacy_cases("v0", max_batches=2))
 def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
     check_codec_against_reference("v0", case, codec)
 

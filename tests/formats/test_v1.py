@@ -21,14 +21,14 @@ from tests.strategies import NOW_MS, Case
 V1 = FORMATS["v1"]
 
 
-@given(strategies.legacy_cases(1))
+@given(strategies.legacy_cases("v1"))
 def test_the_bytes_are_the_references(case: Case) -> None:
     check_against_reference("v1", case)
 
 
 @pytest.mark.compiled_only
 @pytest.mark.parametrize("codec", shared.CODECS)
-@given(case=strategies.legacy_cases(1, max_batches=2))
+@given(case=strategies.legacy_cases("v1", max_batches=2))
 def test_the_decompressed_bytes_are_the_references(codec: str, case: Case) -> None:
     check_codec_against_reference("v1", case, codec)
 

@@ -293,7 +293,7 @@ def test_they_read_any_plain_v2(reader: str, case: Case) -> None:
 
 
 @every_reader
-@given(case=strategies.legacy_cases(1, max_batches=2))
+@given(case=strategies.legacy_cases("v1", max_batches=2))
 def test_they_read_any_plain_v1(reader: str, case: Case) -> None:
     fmt = FORMATS["v1"]
     log = fmt.encode(records_of(case.messages), bounds_of(case), batch_fields=batch_fields_of(case))
