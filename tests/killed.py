@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kfbench.measure.schema import table
 from kfbench.store import RunWriter, create_run
-from tests.test_store import FACTS, row
+from tests.store.written import FACTS, row
 
 STEPS: Final = ("open", "os.mkdir", "os.rename", "os.remove")
 

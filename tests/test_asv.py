@@ -54,7 +54,7 @@ def test_asv_installs_versions_of_the_lock() -> None:
 
 
 def test_asv_finds_the_benchmarks_with_the_packages_that_it_installs(tmp_path: Path) -> None:
-    """Its environments have kfbench, and neither tools nor the other packages that are installed here."""
+    """asv's environments have kfbench, without tools and the other packages that are installed here."""
     installed = CONF["install_command"][0].partition("requirements.lock ")[2].split()
     program = f"""
 import sys

@@ -1,9 +1,9 @@
 """The registry of broker paths: their titles, their work on a log and the records that they need."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _no_timestamps(fmt: Format, shapes: Shapes) -> str | None:
     return None if fmt.capabilities.timestamps else f"{fmt.name} has no timestamps"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Path:
     """A broker path.
 
@@ -94,6 +94,7 @@ class Path:
     title: str
     section: Literal["append", "convert", "keep"]
     task: Callable[[PathInput], Task]
+    _: KW_ONLY
     records: Callable[[Records, Int64, int], Records] = _unchanged
     missing: Callable[[Format, Shapes], str | None] = _nothing_missing
     converts: bool = False
@@ -101,109 +102,62 @@ class Path:
     is_per_call: bool = False
 
 
-PATHS: Final[Mapping[str, Path]] = {
-    path.name: path
-    for path in (
-        Path(
-            name="append",
-            title="Append: validate, assign offsets",
-            section="append",
-            task=append_task,
-            changes_input=True,
-        ),
-        Path(
-            name="append-time",
-            title="Append with log append time",
-            section="append",
-            task=partial(append_task, timestamp_type="append"),
-            missing=_no_append_time,
-            changes_input=True,
-        ),
-        Path(
-            name="fetch",
-            title="Fetch by a reader of the same format",
-            section="append",
-            task=partial(fetch_task, scan="never"),
-            is_per_call=True,
-        ),
-        Path(
-            name="fetch-scan",
-            title="Fetch, after a look at the magic of each batch",
-            section="append",
-            task=partial(fetch_task, scan="batches"),
-            is_per_call=True,
-        ),
-        Path(name="convert", title="Convert", section="convert", task=convert_task, converts=True),
-        Path(
-            name="append-convert",
-            title="Append into a log of another format",
-            section="convert",
-            task=append_convert_task,
-            converts=True,
-        ),
-        Path(
-            name="compact",
-            title="Compact: keep the latest of each key",
-            section="keep",
-            task=compact_task,
-            records=_reused_keys,
-            missing=_no_keys,
-        ),
-        Path(
-            name="compact-merge",
-            title="Compact, and merge what stays into larger batches",
-            section="keep",
-            task=partial(compact_task, merge_bytes=MERGE_BYTES),
-            missing=_no_keys,
-        ),
-        Path(
-            name="mirror",
-            title="Mirror: decompress and recompress",
-            section="keep",
-            task=partial(mirror_task, pass_through=False),
-        ),
-        Path(name="mirror-through", title="Mirror: pass through", section="keep", task=mirror_task),
-        Path(
-            name="mirror-look",
-            title="Mirror: pass on what has no key, after a look",
-            section="keep",
-            task=partial(mirror_task, partitions=PARTITIONS),
-            records=_without_keys,
-        ),
-        Path(
-            name="seek-offset",
-            title="Seek by offset",
-            section="keep",
-            task=seek_offset_task,
-            records=_ascending_times,
-            is_per_call=True,
-        ),
-        Path(
-            name="seek-time",
-            title="Seek by time",
-            section="keep",
-            task=seek_time_task,
-            records=_ascending_times,
-            missing=_no_timestamps,
-            is_per_call=True,
-        ),
-        Path(
-            name="expire",
-            title="Expire by time: whole segments",
-            section="keep",
-            task=partial(expire_task, by="segment"),
-            records=_ascending_times,
-            missing=_no_timestamps,
-            is_per_call=True,
-        ),
-        Path(
-            name="expire-head",
-            title="Expire by time: whole segments, and the head of the next",
-            section="keep",
-            task=partial(expire_task, by="head"),
-            records=_ascending_times,
-            missing=_no_timestamps,
-            is_per_call=True,
-        ),
-    )
-}
+_BY_TIME: Final[Any] = {"records": _ascending_times, "missing": _no_timestamps, "is_per_call": True}
+_PATHS: Final = (
+    Path("append", "Append: validate, assign offsets", "append", append_task, changes_input=True),
+    Path(
+        "append-time",
+        "Append with log append time",
+        "append",
+        partial(append_task, timestamp_type="append"),
+        missing=_no_append_time,
+        changes_input=True,
+    ),
+    Path(
+        "fetch", "Fetch by a reader of the same format", "append", partial(fetch_task, scan="never"), is_per_call=True
+    ),
+    Path(
+        "fetch-scan",
+        "Fetch, after a look at the magic of each batch",
+        "append",
+        partial(fetch_task, scan="batches"),
+        is_per_call=True,
+    ),
+    Path("convert", "Convert", "convert", convert_task, converts=True),
+    Path("append-convert", "Append into a log of another format", "convert", append_convert_task, converts=True),
+    Path(
+        "compact",
+        "Compact: keep the latest of each key",
+        "keep",
+        compact_task,
+        records=_reused_keys,
+        missing=_no_keys,
+    ),
+    Path(
+        "compact-merge",
+        "Compact, and merge what stays into larger batches",
+        "keep",
+        partial(compact_task, merge_bytes=MERGE_BYTES),
+        missing=_no_keys,
+    ),
+    Path("mirror", "Mirror: decompress and recompress", "keep", partial(mirror_task, pass_through=False)),
+    Path("mirror-through", "Mirror: pass through", "keep", mirror_task),
+    Path(
+        "mirror-look",
+        "Mirror: pass on what has no key, after a look",
+        "keep",
+        partial(mirror_task, partitions=PARTITIONS),
+        records=_without_keys,
+    ),
+    Path("seek-offset", "Seek by offset", "keep", seek_offset_task, records=_ascending_times, is_per_call=True),
+    Path("seek-time", "Seek by time", "keep", seek_time_task, **_BY_TIME),
+    Path("expire", "Expire by time: whole segments", "keep", partial(expire_task, by="segment"), **_BY_TIME),
+    Path(
+        "expire-head",
+        "Expire by time: whole segments, and the head of the next",
+        "keep",
+        partial(expire_task, by="head"),
+        **_BY_TIME,
+    ),
+)
+PATHS: Final[Mapping[str, Path]] = {path.name: path for path in _PATHS}

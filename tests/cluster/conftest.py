@@ -1,4 +1,4 @@
-"""One cluster of real processes and one archive for all tests of this folder."""
+"""A cluster of real processes and an archive, shared by all tests of this folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from tools.cluster import Cluster
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two workers of one core, which Spark takes for two hosts, and kfbench too where they can have names."""
+    """Two workers of one core. They are two hosts to Spark, and to kfbench if they can have names."""
     with processes.running(tmp_path_factory.mktemp("cluster"), workers=2) as running:
         yield running
 

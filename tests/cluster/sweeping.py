@@ -1,4 +1,4 @@
-"""What tests of clusters sweep, and how: as a user does."""
+"""The sweeps of cluster tests, run as a user runs them."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ TINY = tiny(["v2"], timed=["v2"], batch_sizes=[10, 100])
 
 
 def cli(*arguments: str | Path) -> str:
-    """What kfbench prints, in a process of its own: a JVM keeps the environment that it began with."""
+    """Run kfbench and return its output. A new process, because a JVM keeps its first environment."""
     command = [sys.executable, "-m", "kfbench", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert (done.returncode, without_progress(done.stderr)) == (0, ""), done.stderr
@@ -23,6 +23,6 @@ def cli(*arguments: str | Path) -> str:
 
 
 def measured_here(path: Path) -> pa.Table:
-    """The deterministic columns of a profile's rows, without Spark, as a run has them."""
+    """Measure a profile without Spark. Return the deterministic columns in the order of a run."""
     rows = [row for cell in load_profile(path).cells for row in measure_cell(cell)]
     return table(rows).sort_by([(name, "ascending") for name in IDENTITY]).select(list(DETERMINISTIC))

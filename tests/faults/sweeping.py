@@ -1,6 +1,6 @@
 """A real sweep in a process of its own, to be killed: many small tasks, so that there is always something half done.
 
-All that it starts inherits a mark in the environment, by which it is found, and by which it is seen to be gone.
+All its processes inherit a mark in the environment, which shows those that are left.
 """
 
 import os
@@ -59,9 +59,9 @@ PATIENCE_S = 600.0
 
 
 class Sweeping:
-    """A context manager: nothing that it has started is left at its end.
+    """A sweep as a context manager, which ends all processes that it started.
 
-    patch: what its process does before it begins. through: a program that starts it, and its options.
+    patch: code that its process runs first. through: a program that starts it, with options.
     """
 
     def __init__(self, out: Path, *options: str | Path, patch: str = "", through: Sequence[str] = ()) -> None:
@@ -104,18 +104,18 @@ class Sweeping:
         return run
 
     def parts(self) -> int:
-        """One for each cell that is stored."""
+        """The number of stored parts, one per cell."""
         return len(list(self.out.glob("runs/*/measurements/*.parquet")))
 
     def until(self, parts: int, there: Callable[[], object] = lambda: True) -> None:
-        """Until it has stored so many parts, and something is there. Fails if it ends before."""
+        """Wait until it has stored this number of parts, and `there` holds. Fail if it ends before."""
         wait_until(lambda: (self.parts() >= parts and there()) or self.process.poll() is not None)
         if self.process.poll() is not None:
             out, err = self.process.communicate()
             raise AssertionError(f"it ended with {self.process.returncode}, and {self.parts()} parts: {out}{err}")
 
     def kill_one(self, of: Callable[[], Sequence[psutil.Process]], random: Random) -> None:
-        """One of these, as soon as there is one that has not ended by itself."""
+        """Kill one of these processes, as soon as one is alive."""
 
         def killed() -> bool:
             victims = of()

@@ -86,7 +86,7 @@ def test_one_fault_after_another_is_one_line_each(tmp_path: Path, undisturbed: R
 
 
 def without_root() -> list[str]:
-    """What starts a process that may not write everywhere."""
+    """Return a command prefix that drops root's right to write everywhere."""
     if os.geteuid() != 0:
         return []
     if not which("setpriv"):

@@ -96,7 +96,7 @@ def mapped(spark: SparkSession, mark: Path) -> Callable[[], Any]:
 def test_while_a_job_is_awaited(
     tmp_path: Path, job: Callable[[SparkSession, Path], Callable[[], Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a topic is. Where the job is not given up, this waits for its end."""
+    """A job as that of a topic. If it is not cancelled, this waits for its end."""
     mark = tmp_path / "begun"
 
     def stop(*_: object) -> None:

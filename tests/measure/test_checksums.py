@@ -154,7 +154,7 @@ def test_verify_and_timed_cells_ask_the_second_witness(tmp_path: Path, monkeypat
 
 
 def test_the_vectors_of_kafkas_own_classes_agree_with_both_witnesses() -> None:
-    """Those that Kafka reads: a third implementation of both checksums."""
+    """Kafka reads these vectors: a third implementation of both checksums."""
     asked = {"CRC-32": 0, "CRC-32C": 0}
     for file in sorted(GOLDEN.glob("*.bin")):
         if json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))["error"] is None:

@@ -32,7 +32,7 @@ def cold(operation: str, codec: str = "none", found: list[Bytes] | None = None) 
 
 
 def place(done: object) -> int:
-    """Where the bytes lie that the call wrote or read."""
+    """Return the address of the bytes that the call wrote or read."""
     data = done.data if hasattr(done, "data") else done.records.value_data  # type: ignore[attr-defined]
     address: int = data.__array_interface__["data"][0]
     return address

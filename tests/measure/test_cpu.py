@@ -1,4 +1,4 @@
-"""The stopwatch: what it pairs, what it counts, and that it finds no difference where there is none."""
+"""Timing pairs samples round by round, counts only calls, and finds no difference between equal arms."""
 
 import gc
 import time
@@ -77,7 +77,7 @@ def test_cpu_time_is_not_wall_time() -> None:
 def test_samples_are_integers_and_loops_fill_the_time_asked_for(
     monkeypatch: pytest.MonkeyPatch, call_ns: int, loops: int
 ) -> None:
-    """On a clock that only calls move; the first one, which is cold, takes ten times as long."""
+    """The clock moves only during calls. The first, cold call takes ten times as long."""
     ns = {"cpu": 0, "wall": 0}
     clock = SimpleNamespace(thread_time_ns=lambda: ns["cpu"], perf_counter_ns=lambda: ns["wall"])
     monkeypatch.setattr("kfbench.measure.cpu.time", clock)
@@ -175,7 +175,7 @@ def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("at", [0, -1])
 def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) -> None:
-    """One byte of another log, and the call has not done what was verified."""
+    """A log that differs in one byte shows that the call did other work than was verified."""
     sample = GridPoint().generate(records=300, seed=1)
     v2 = FORMATS["v2"]
     source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
@@ -227,18 +227,9 @@ def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
     assert abs(unpaired - 1.2) > 0.01
 
 
-def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
-    random = np.random.default_rng(7)
-    held = 0
-    for _ in range(200):
-        low, high = paired_ratio(1e6 * random.lognormal(0, 0.03, 19), 1e6 * random.lognormal(0, 0.03, 19), 1)[1:]
-        held += low <= 1.0 <= high
-    assert 0.9 <= held / 200 <= 1.0
-
-
 @pytest.mark.parametrize("rounds", [5, 7, 11, 19, 49])
 def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
-    """Of many resamples, its ends lie on the same of the sorted ratios, or between that and the next."""
+    """With many resamples, its ends are the same sorted ratios, or next to them."""
     random = np.random.default_rng(rounds)
     for _ in range(3):
         ratios = np.sort(random.lognormal(0, 0.1, rounds))
@@ -262,12 +253,6 @@ def test_an_even_number_of_rounds_is_resampled_as_scipy_does() -> None:
     ratios = np.sort(np.random.default_rng(2).lognormal(0, 0.1, 20))
     found = bootstrap((ratios,), np.median, method="percentile", n_resamples=2_000, rng=np.random.default_rng(6))
     assert paired_ratio(ratios, np.ones(20), seed=6)[1:] == pytest.approx(tuple(found.confidence_interval), rel=1e-12)
-
-
-def test_interval_is_the_same_for_the_same_seed() -> None:
-    random = np.random.default_rng(3)
-    arm_ns, base_ns = random.uniform(1, 2, (2, 20)) * 1e6
-    assert paired_ratio(arm_ns, base_ns, seed=4) == paired_ratio(arm_ns, base_ns, seed=4)
 
 
 def test_same_code_twice_reads_one() -> None:

@@ -42,7 +42,7 @@ def bits(given: Shapes, *bounds: int, **fields: Any) -> dict[str, float]:
 
 
 def entropy(symbols: list[int]) -> float:
-    """Of all of them together, in bits."""
+    """Return the entropy of all symbols together, in bits."""
     counts = Counter(symbols).values()
     return -sum(count * log2(count / len(symbols)) for count in counts)
 
@@ -186,7 +186,7 @@ def test_no_column_of_v2_and_v3_takes_less(name: str, data: st.DataObject) -> No
 
 
 def test_more_records_have_a_higher_floor_a_record_until_they_have_told_all() -> None:
-    """Of 1,000 ms at random, a few records know a few: the model that is not charged for tells them."""
+    """A few records have few of 1,000 random milliseconds, and the model, which is free, has these."""
     point = GridPoint(batch_size=100, timestamp_spread_ms=100_000)
 
     def of_records(records: int) -> float:

@@ -1,4 +1,4 @@
-"""What is said of a vector is checked: any one lie in its index, its sidecar or its bytes is one failure, named."""
+"""Any wrong value in a vector's index, sidecar or bytes is one failure, with its name."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def sidecar_of(name: str, folder: Path = GOLDEN) -> Sidecar:
 
 
 def first(wanted: Callable[[Sidecar], Any]) -> tuple[dict[str, Any], Sidecar]:
-    """The first vector of which that is true: its entry and its sidecar."""
+    """Return the entry and sidecar of the first vector that `wanted` accepts."""
     for entry in vectors(GOLDEN):
         sidecar = sidecar_of(entry["name"])
         if wanted(sidecar):
@@ -61,7 +61,7 @@ def outcomes(folder: Path, entry: dict[str, Any], sidecar: Sidecar, data: bytes 
 
 
 def lies(given: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """(path, another value) of each leaf."""
+    """Yield the path of each leaf with a wrong value."""
     if isinstance(given, dict | list):
         for key, value in given.items() if isinstance(given, dict) else enumerate(given):
             yield from lies(value, (*path, key))

@@ -1,4 +1,4 @@
-"""One measuring task a host at a time, across processes; one that dies holds nobody up."""
+"""A host has one measuring task at a time, across processes. A process that dies frees the lock."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ with host_lock.host_lock():
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of our own: somebody may be measuring here."""
+    """A lock for tests, because somebody may be measuring on this host."""
     monkeypatch.setattr(module, "LOCK", tmp_path / "lock")
     return tmp_path / "lock"
 

@@ -1,4 +1,4 @@
-"""What others do is seen, and a run that they disturb is called noisy; each check fails on rows that break it alone."""
+"""Work of others makes a run noisy. Each check fails on rows that break only it."""
 
 import re
 import subprocess

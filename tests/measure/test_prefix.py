@@ -76,7 +76,7 @@ def test_the_payloads_are_what_the_codec_made() -> None:
 
 
 def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
-    """One batch whose compressed payload is changed, under a right length and CRC."""
+    """Return a batch with a changed compressed payload, and with the right length and CRC."""
     log = log or FMT.encode(SAMPLE.records, len(SAMPLE.records), codec)
     (payload,) = FMT.compressed_bodies(log)
     data = bytes(log)[: -len(payload)] + change(bytes(payload))

@@ -18,21 +18,6 @@ def blocks(name: str, *starts: int, records: int) -> list[Sample]:
     return [WORKLOADS[name].generate(records=records, seed=3, start=start) for start in starts]
 
 
-@pytest.mark.parametrize("name", ["v0", "v2", "v3-headers-first"])
-def test_blocks_add_up_to_what_is_written(name: str) -> None:
-    fmt, one = FORMATS[name], Modelled(fmt=FORMATS[name])
-    written = losses = 0
-    for block in blocks("consumer-offsets", 0, 500, records=500):
-        one.add(block.shapes, block.bounds, block.batch_fields)
-        log = fmt.encode(block.records, block.bounds, batch_fields=block.batch_fields, lossy=True)
-        written += len(log.data)
-        losses += sum(log.losses.values())
-    assert one.size_bytes == written and sum(one.losses.values()) == losses
-    columns = one.columns
-    assert columns["overhead_bytes"] == columns["size_bytes"] - columns["payload_bytes"] > 0
-    assert len(columns["cpu_ns"]) == len(columns["wall_ns"]) == 1 and columns["cpu_ns"][0] > 0
-
-
 class Short(BatchedFormat):
     """A format that forgets a byte of its third batch."""
 

@@ -32,7 +32,7 @@ class Faulty(GridPoint):
         raise NotImplementedError
 
     def has_failed(self) -> bool:
-        """Whether it has failed before. It has afterwards."""
+        """Return True if it has failed before, and note that it has."""
         path = self.folder / type(self).__name__
         found = path.exists()
         path.touch()

@@ -1,4 +1,4 @@
-"""One cell: rows that are right, rows that say why not, and never an exception."""
+"""A cell gives right rows, or rows with the reason, and never an exception."""
 
 import json
 import tracemalloc

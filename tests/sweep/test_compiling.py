@@ -81,7 +81,7 @@ def count():
 
 
 def run(code: str, cache: Path) -> Any:
-    """What the code prints last, as JSON, where nothing is compiled yet, or what `cache` holds."""
+    """Run code with an empty cache, or with `cache`. Return the JSON that it prints last."""
     done = subprocess.run(
         [sys.executable, "-c", COUNTED + code],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Where a run may be timed that was timed before: there, as long as it is the same machine."""
+"""A run that has times is continued on the same host, if it is still the same machine."""
 
 from dataclasses import replace
 from pathlib import Path

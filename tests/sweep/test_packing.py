@@ -1,4 +1,4 @@
-"""What goes into an executors' archive. tests/cluster runs on one."""
+"""The content of an executors' archive. tests/cluster runs on one."""
 
 import tomllib
 from pathlib import Path

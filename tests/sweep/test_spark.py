@@ -107,7 +107,7 @@ def test_a_jvm_that_dies_before_it_has_sent_a_result_is_said_as_one_that_is_gone
 
 
 def measuring_until(terminal: Console, words: str) -> None:
-    """As another sweep would, until the terminal shows these words."""
+    """Hold the host lock, as another sweep would, until the terminal shows these words."""
     with host_lock():
         deadline = time.monotonic() + 120
         while words not in terminal.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]

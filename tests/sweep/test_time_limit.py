@@ -1,4 +1,4 @@
-"""What never comes back is ended, whatever it is."""
+"""Code that never returns is ended."""
 
 import signal
 import subprocess

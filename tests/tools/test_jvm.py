@@ -1,4 +1,4 @@
-"""Where Maven or javac fails there is one line that says so, and nothing is kept."""
+"""A failure of Maven or javac is one line, and leaves no folder in the cache."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -10,7 +10,7 @@ from tools.workloads_page import FIGURES, PAGE, every, figure, page, shares, tri
 
 
 def test_the_page_is_not_stale() -> None:
-    """Its numbers, texts and the digests of what its figures show; drawing all of them anew would take too long."""
+    """Texts, numbers and the digests of the figures' data are compared; drawing all figures would take too long."""
     assert PAGE.read_text(encoding="utf-8") == page(), "run: make workloads"
 
 

@@ -18,7 +18,7 @@ SEED, MANY = 11, 2**22
 
 
 def shares_of(table: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """How likely each cell is, by the table alone: what it keeps and what others hand to it."""
+    """Return the probability of each cell from the table: its own share and what others hand to it."""
     keep = (table >> np.uint64(32)).astype(np.float64) / 2**32
     other = (table & np.uint64(0xFFFFFFFF)).astype(np.int64)
     shares = keep + np.bincount(other, weights=1 - keep, minlength=len(table))

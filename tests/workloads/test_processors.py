@@ -21,7 +21,7 @@ TIMED = ("user-activity", "kv-etc", "kv-mixgraph", "log-shipping")
 
 
 def digests() -> dict[str, str]:
-    """Of the tables that all draws are taken from, and of the times of a few workloads."""
+    """Return digests of all tables of draws, and of the times of a few workloads."""
     found: dict[str, NDArray[Any]] = {
         "exponential": table(GeneralisedPareto(sigma=1, k=0)),
         "lognormal": table(Lognormal(mean=212, sigma=0.9)),

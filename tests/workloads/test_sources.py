@@ -24,7 +24,7 @@ def named_kind(parameter: Parameter) -> bool:
 
 
 def names_something(source: str) -> bool:
-    """Whether it owns to be assumed, or tells where to look: a year, commit, version, section, file, class, setting."""
+    """Return True for an assumption, or for a place: a year, commit, version, section, file, class or setting."""
     return source.startswith(f"{MARK}: ") or bool(NAMED.search(source))
 
 

@@ -1,42 +1,20 @@
-"""Runs: written once, never overwritten, and never reported on unless they are whole."""
+"""Runs are written once, never overwritten, and resumed by the sweep that began them."""
 
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kfbench.errors import RunError
-from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION, table
+from kfbench.measure.schema import SCHEMA, table
 from kfbench.store import RunWriter, check_place, create_run, open_run, resume_run, sound_rows
-
-FACTS = {
-    "profile": "tiny", "command": "kfbench sweep tiny", "seed": 0, "environment": {"packages": {"kfbench": "0"}},
-    "grids": [{"name": "g", "title": "t", "analysis": "a"}], "profile_text": "t", "git_revision": "r", "filter": [],
-    "codecs": {"zstd": "1", "gzip": "1"}, "cell_budget_s": 120.0, "kfbench": "0.1.0", "code": "c0de",
-    "libraries": {"python": "3.12", "numpy": "2.1", "numba": "0.60"},
-}  # fmt: skip
-
-
-def row(**columns: Any) -> dict[str, Any]:
-    common = {"kind": "bytes", "cell_id": "c", "status": "ok", "grid": "g", "workload": "grid", "seed": 1}
-    return common | {"format": "v2", "codec": "none"} | columns
-
-
-def finished(out: Path) -> Path:
-    writer = create_run(out, FACTS)
-    writer.add(table([row(format="v3", size_bytes=2), row(codec="zstd", level=9, size_bytes=5)]))
-    writer.add(table([row(size_bytes=1), row(codec="zstd", level=3, size_bytes=4)]))
-    return writer.complete({"counts": {"rows": 4}}).path
+from tests.store.written import FACTS, files, finished, interrupted, rewrite, row
 
 
 def test_the_facts_of_another_run_do_not_complete_one(tmp_path: Path) -> None:
@@ -44,22 +22,6 @@ def test_the_facts_of_another_run_do_not_complete_one(tmp_path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_bytes())
     assert manifest["state"] == "running" and manifest["started"] > "2026"
     assert list(manifest)[:2] == ["schema_version", "state"]
-
-
-def test_a_run_reads_back_in_one_order_whatever_order_it_was_written_in(tmp_path: Path) -> None:
-    run = open_run(finished(tmp_path))
-    assert run.table.schema.equals(SCHEMA)
-    assert run.table["size_bytes"].to_pylist() == [1, 2, 4, 5]
-    frame = run.measurements()
-    assert frame["size_bytes"].tolist() == [1, 2, 4, 5]
-    assert frame["level"].astype(object).tolist()[2:] == [3, 9] and frame["level"].isna().tolist()[:2] == [True, True]
-
-
-def test_manifest_says_what_was_done_and_that_it_is_complete(tmp_path: Path) -> None:
-    manifest = open_run(finished(tmp_path)).manifest
-    assert manifest["state"] == "complete" and manifest["schema_version"] == SCHEMA_VERSION
-    assert manifest["started"] <= manifest["finished"] and manifest["started"].endswith("+00:00")
-    assert manifest.items() >= FACTS.items() and manifest["counts"] == {"rows": 4}
 
 
 def test_no_run_is_ever_overwritten(tmp_path: Path) -> None:
@@ -81,18 +43,6 @@ def test_runs_that_start_together_get_a_folder_each(tmp_path: Path) -> None:
     assert len(set(paths)) == 8
 
 
-def interrupted(out: Path) -> Path:
-    """A run of two parts whose process is gone."""
-    with create_run(out, FACTS) as writer:
-        writer.add(table([row(format="v3", size_bytes=2), row(codec="zstd", level=9, size_bytes=5)]))
-        writer.add(table([row(size_bytes=1)]))
-    return writer.path
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {each.relative_to(path).as_posix(): each.read_bytes() for each in path.rglob("*") if each.is_file()}
-
-
 def test_a_run_is_resumed_where_it_was_interrupted(tmp_path: Path) -> None:
     path = interrupted(tmp_path)
     assert sound_rows(path).num_rows == 3
@@ -107,11 +57,11 @@ def test_a_run_is_resumed_where_it_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_writer_may_be_killed_at_every_step(tmp_path: Path) -> None:
-    """What is there is a run of before or of after the step, to be resumed or whole; before it has a manifest, none."""
+    """Each step leaves no run, a run that can be resumed, or a whole one."""
     from tests.killed import write
 
     command = [sys.executable, "-m", "tests.killed", str(tmp_path)]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[1], timeout=120)
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2], timeout=120)
     states = []
     torn = {path.name for path in tmp_path.rglob("*.tmp") if not path.read_bytes().endswith((b"\n}", b"PAR1"))}
     for out in sorted(tmp_path.iterdir()):
@@ -164,56 +114,6 @@ def test_parts_that_cannot_be_read_are_set_aside_and_half_written_files_go(tmp_p
         assert not (path / "manifest.tmp").exists()
         writer.complete({})
     assert open_run(path).table.num_rows == 3
-
-
-def test_no_bit_of_a_part_can_turn_unnoticed(tmp_path: Path) -> None:
-    path = interrupted(tmp_path)
-    part = min((path / "measurements").iterdir())
-    sound, whole, random = part.read_bytes(), sound_rows(path), Random(7)
-    found = dict.fromkeys(("refused", "harmless"), 0)
-    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")  # no checksum is of it
-    positions = random.sample(range(footer), 60) + random.sample(range(footer, len(sound)), 140)
-    for position in positions:
-        data = bytearray(sound)
-        data[position] ^= 1 << random.randrange(8)
-        part.write_bytes(data)
-        rows = sound_rows(path)
-        assert rows["size_bytes"].to_pylist() == [1] or rows.equals(whole), position
-        found["refused" if rows.num_rows == 1 else "harmless"] += 1
-    assert found["refused"] > 60
-
-
-def rename(rows: pa.Table, **names: str) -> pa.Table:
-    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
-
-
-@pytest.mark.parametrize(
-    ("rewritten", "said"),
-    [
-        (lambda rows: rename(rows, cpu_ns="cpu_nq"), "column cpu_nq: not of schema 1"),
-        (
-            lambda rows: rename(rows, size_bytes="records", records="size_bytes"),
-            "its columns are not in the order of schema 1",
-        ),
-        (lambda rows: rows.set_column(0, "kind", rows["seed"]), "column kind: not of schema 1"),
-        (lambda rows: rows.drop_columns(["seed"]), "no column seed: the run is older than this kfbench reads"),
-        (lambda rows: rows.drop_columns(["size_bytes"]), "no column size_bytes: the run is older"),
-    ],
-)
-def test_a_part_whose_columns_are_not_ours_is_no_part(
-    tmp_path: Path, rewritten: Callable[[pa.Table], pa.Table], said: str
-) -> None:
-    """Arrow reads a column that is not there as nulls, and looks for each by its name."""
-    path = finished(tmp_path)
-    part = path / "measurements" / "part-00001.parquet"
-    pq.write_table(rewritten(pq.read_table(part)), part)
-    with pytest.raises(RunError, match=said) as caught:
-        _ = open_run(path).table
-    assert str(part) in str(caught.value) and "\n" not in str(caught.value)
-    rewrite(path, state="running")
-    (path / "lock").touch()
-    with resume_run(path, FACTS, {}) as writer:
-        assert writer.damaged == [part.with_suffix(".damaged")] and writer.found.num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -304,7 +204,7 @@ def test_a_run_that_is_being_written_is_not_resumed(tmp_path: Path) -> None:
 HOLDS = """\
 import sys
 from pathlib import Path
-from tests.test_store import FACTS
+from tests.store.written import FACTS
 from kfbench.store import create_run
 writer = create_run(Path(sys.argv[1]), FACTS)
 print(writer.path, flush=True)
@@ -359,104 +259,11 @@ def test_a_full_disk_is_one_line_and_the_run_can_be_resumed(tmp_path: Path) -> N
         assert again.complete({}).table.num_rows == 1
 
 
-def test_a_half_written_run_is_refused(tmp_path: Path) -> None:
-    writer = create_run(tmp_path, FACTS)
-    writer.add(table([row(size_bytes=1)]))
-    with pytest.raises(RunError, match=r"manifest\.json: state: running; the run was interrupted"):
-        open_run(writer.path)
-
-
-def test_nothing_half_written_has_a_final_name(tmp_path: Path) -> None:
-    path = finished(tmp_path)
-    names = sorted(each.relative_to(path).as_posix() for each in path.rglob("*") if each.is_file())
-    assert names == ["manifest.json", "measurements/part-00000.parquet", "measurements/part-00001.parquet"]
-
-
 def test_a_part_of_another_schema_is_not_written(tmp_path: Path) -> None:
     writer = create_run(tmp_path, FACTS)
     with pytest.raises(ValueError, match="schema"):
         writer.add(table([row()]).drop_columns(["seed"]))
     assert list((writer.path / "measurements").iterdir()) == []
-
-
-def rewrite(path: Path, **changes: Any) -> None:
-    file = path / "manifest.json"
-    manifest = json.loads(file.read_text()) | changes
-    file.write_text(json.dumps({key: value for key, value in manifest.items() if value is not None}))
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"schema_version": 99}, "schema_version: 99, this kfbench reads"),
-        ({"schema_version": None}, "schema_version: missing"),
-        ({"state": None}, "state: None"),
-        *(
-            ({key: None}, f"required field `{key}`")
-            for key in ("started", "profile", "command", "environment", "grids")
-        ),
-        ({"rows": None}, "required field `rows`"),
-        ({"started": "../../xx"}, r"RFC3339 .*`\$\.started`"),
-        ({"started": 5}, r"Expected `datetime`.*`\$\.started`"),
-        ({"environment": []}, r"Expected `object`, got `array` - at `\$\.environment`"),
-        ({"environment": {"packages": []}}, r"`\$\.environment\.packages`"),
-        ({"noise": {"noisy": True}}, r"required field `seen` - at `\$\.noise`"),
-        (
-            {"noise": {"noisy": True, "seen": [], "hosts": {"a": [{}]}}},
-            r"required field `name` - at `\$\.noise\.hosts\[\.\.\.\]\[0\]`",
-        ),
-        ({"grids": [{"name": "g", "title": "t"}]}, r"required field `analysis` - at `\$\.grids\[0\]`"),
-    ],
-)
-def test_a_foreign_run_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    path = finished(tmp_path)
-    rewrite(path, **changes)
-    with pytest.raises(RunError, match=said) as caught:
-        open_run(path)
-    assert str(path / "manifest.json") in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"not a run: it has no manifest\.json"):
-        open_run(tmp_path)
-    (tmp_path / "a file").touch()
-    with pytest.raises(RunError, match=r"a file: not a run: it has no manifest\.json"):
-        open_run(tmp_path / "a file")
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(RunError, match="cannot be read"):
-        open_run(tmp_path)
-    (tmp_path / "manifest.json").write_text("[]")
-    with pytest.raises(RunError, match="schema_version: missing"):
-        open_run(tmp_path)
-
-
-def test_a_run_without_its_measurements_is_refused(tmp_path: Path) -> None:
-    path = finished(tmp_path)
-    first, second = sorted((path / "measurements").iterdir())
-    first.unlink()
-    with pytest.raises(RunError, match=r"measurements: 2 rows, manifest\.json says 4"):
-        _ = open_run(path).table
-    second.unlink()
-    with pytest.raises(RunError, match="measurements: missing"):
-        open_run(path)
-
-
-def test_a_damaged_part_is_named(tmp_path: Path) -> None:
-    path = finished(tmp_path)
-    part = path / "measurements" / "part-00001.parquet"
-    part.write_bytes(part.read_bytes()[:-20])
-    with pytest.raises(RunError, match=r"part-00001\.parquet: cannot be read") as caught:
-        _ = open_run(path).table
-    assert "\n" not in str(caught.value)
-
-
-def test_a_published_report_opens_too(tmp_path: Path) -> None:
-    run = open_run(finished(tmp_path))
-    report = tmp_path / "report"
-    report.mkdir()
-    (report / "manifest.json").write_bytes((run.path / "manifest.json").read_bytes())
-    pq.write_table(run.table, report / "measurements.parquet")
-    assert open_run(report).table.equals(run.table)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

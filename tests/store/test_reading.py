@@ -1,0 +1,155 @@
+"""Only whole runs of our schema are read. Damage is found and named."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kfbench.errors import RunError
+from kfbench.measure.schema import SCHEMA, SCHEMA_VERSION
+from kfbench.store import open_run, resume_run, sound_rows
+from tests.store.written import FACTS, finished, interrupted, rewrite
+
+
+def test_a_run_reads_back_in_one_order_whatever_order_it_was_written_in(tmp_path: Path) -> None:
+    run = open_run(finished(tmp_path))
+    assert run.table.schema.equals(SCHEMA)
+    assert run.table["size_bytes"].to_pylist() == [1, 2, 4, 5]
+    frame = run.measurements()
+    assert frame["size_bytes"].tolist() == [1, 2, 4, 5]
+    assert frame["level"].astype(object).tolist()[2:] == [3, 9] and frame["level"].isna().tolist()[:2] == [True, True]
+
+
+def test_manifest_says_what_was_done_and_that_it_is_complete(tmp_path: Path) -> None:
+    manifest = open_run(finished(tmp_path)).manifest
+    assert manifest["state"] == "complete" and manifest["schema_version"] == SCHEMA_VERSION
+    assert manifest["started"] <= manifest["finished"] and manifest["started"].endswith("+00:00")
+    assert manifest.items() >= FACTS.items() and manifest["counts"] == {"rows": 4}
+
+
+def test_no_bit_of_a_part_can_turn_unnoticed(tmp_path: Path) -> None:
+    path = interrupted(tmp_path)
+    part = min((path / "measurements").iterdir())
+    sound, whole, random = part.read_bytes(), sound_rows(path), Random(7)
+    found = dict.fromkeys(("refused", "harmless"), 0)
+    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")  # no checksum is of it
+    positions = random.sample(range(footer), 60) + random.sample(range(footer, len(sound)), 140)
+    for position in positions:
+        data = bytearray(sound)
+        data[position] ^= 1 << random.randrange(8)
+        part.write_bytes(data)
+        rows = sound_rows(path)
+        assert rows["size_bytes"].to_pylist() == [1] or rows.equals(whole), position
+        found["refused" if rows.num_rows == 1 else "harmless"] += 1
+    assert found["refused"] > 60
+
+
+def rename(rows: pa.Table, **names: str) -> pa.Table:
+    return rows.rename_columns([names.get(name, name) for name in rows.column_names])
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "said"),
+    [
+        (lambda rows: rename(rows, cpu_ns="cpu_nq"), "column cpu_nq: not of schema 1"),
+        (
+            lambda rows: rename(rows, size_bytes="records", records="size_bytes"),
+            "its columns are not in the order of schema 1",
+        ),
+        (lambda rows: rows.set_column(0, "kind", rows["seed"]), "column kind: not of schema 1"),
+        (lambda rows: rows.drop_columns(["seed"]), "no column seed: the run is older than this kfbench reads"),
+        (lambda rows: rows.drop_columns(["size_bytes"]), "no column size_bytes: the run is older"),
+    ],
+)
+def test_a_part_whose_columns_are_not_ours_is_no_part(
+    tmp_path: Path, rewritten: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    """Arrow reads a column that is not there as nulls, and looks for each by its name."""
+    path = finished(tmp_path)
+    part = path / "measurements" / "part-00001.parquet"
+    pq.write_table(rewritten(pq.read_table(part)), part)
+    with pytest.raises(RunError, match=said) as caught:
+        _ = open_run(path).table
+    assert str(part) in str(caught.value) and "\n" not in str(caught.value)
+    rewrite(path, state="running")
+    (path / "lock").touch()
+    with resume_run(path, FACTS, {}) as writer:
+        assert writer.damaged == [part.with_suffix(".damaged")] and writer.found.num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema_version": 99}, "schema_version: 99, this kfbench reads"),
+        ({"schema_version": None}, "schema_version: missing"),
+        ({"state": None}, "state: None"),
+        *(
+            ({key: None}, f"required field `{key}`")
+            for key in ("started", "profile", "command", "environment", "grids")
+        ),
+        ({"rows": None}, "required field `rows`"),
+        ({"started": "../../xx"}, r"RFC3339 .*`\$\.started`"),
+        ({"started": 5}, r"Expected `datetime`.*`\$\.started`"),
+        ({"environment": []}, r"Expected `object`, got `array` - at `\$\.environment`"),
+        ({"environment": {"packages": []}}, r"`\$\.environment\.packages`"),
+        ({"noise": {"noisy": True}}, r"required field `seen` - at `\$\.noise`"),
+        (
+            {"noise": {"noisy": True, "seen": [], "hosts": {"a": [{}]}}},
+            r"required field `name` - at `\$\.noise\.hosts\[\.\.\.\]\[0\]`",
+        ),
+        ({"grids": [{"name": "g", "title": "t"}]}, r"required field `analysis` - at `\$\.grids\[0\]`"),
+    ],
+)
+def test_a_foreign_run_is_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    path = finished(tmp_path)
+    rewrite(path, **changes)
+    with pytest.raises(RunError, match=said) as caught:
+        open_run(path)
+    assert str(path / "manifest.json") in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"not a run: it has no manifest\.json"):
+        open_run(tmp_path)
+    (tmp_path / "a file").touch()
+    with pytest.raises(RunError, match=r"a file: not a run: it has no manifest\.json"):
+        open_run(tmp_path / "a file")
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(RunError, match="cannot be read"):
+        open_run(tmp_path)
+    (tmp_path / "manifest.json").write_text("[]")
+    with pytest.raises(RunError, match="schema_version: missing"):
+        open_run(tmp_path)
+
+
+def test_a_run_without_its_measurements_is_refused(tmp_path: Path) -> None:
+    path = finished(tmp_path)
+    first, second = sorted((path / "measurements").iterdir())
+    first.unlink()
+    with pytest.raises(RunError, match=r"measurements: 2 rows, manifest\.json says 4"):
+        _ = open_run(path).table
+    second.unlink()
+    with pytest.raises(RunError, match="measurements: missing"):
+        open_run(path)
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    path = finished(tmp_path)
+    part = path / "measurements" / "part-00001.parquet"
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(RunError, match=r"part-00001\.parquet: cannot be read") as caught:
+        _ = open_run(path).table
+    assert "\n" not in str(caught.value)
+
+
+def test_a_published_report_opens_too(tmp_path: Path) -> None:
+    run = open_run(finished(tmp_path))
+    report = tmp_path / "report"
+    report.mkdir()
+    (report / "manifest.json").write_bytes((run.path / "manifest.json").read_bytes())
+    pq.write_table(run.table, report / "measurements.parquet")
+    assert open_run(report).table.equals(run.table)

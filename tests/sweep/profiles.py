@@ -1,0 +1,17 @@
+"""Sweeps of a few lines, written and loaded."""
+
+from collections.abc import Callable
+
+from kfbench.sweep.definition.profile import Profile
+
+Load = Callable[..., Profile]
+
+HEAD = 'title = "t"\nanalysis = "a"\n'
+BROKER = {"formats": '["v1", "v2"]', "measure": '["broker"]'}
+MODEL = {"measure": '["model"]', "formats": '["v2", "v3"]'}
+
+
+def block(text: str = "", *, name: str = "g", formats: str = '["v2", "v3"]', measure: str = '["bytes"]') -> str:
+    head = f'[[grid]]\nname = "{name}"\ntitle = "t"\nanalysis = "prose of {name}"\n'
+    axes = "" if "axes" in text or "workloads" in text else "axes = { batch_size = [1, 10] }\n"
+    return f"{head}measure = {measure}\nformats = {formats}\n{text}\n{axes}"
