@@ -62,7 +62,7 @@ class Kip98Reading(Reading):
         self.index, self.bounds = Index(record_room, two_clocks=two_clocks), np.empty(batches + 1, np.int64)
         kernels.index(
             data, positions, self.source, self.starts, self.ends, self.counts, limits.field_bytes, state,
-            *self.index.columns, self.bounds,
+            self.index.columns, self.bounds,
         )  # fmt: skip
         records = int(self.bounds[-1])
         self.index.cut(records)

@@ -1,7 +1,7 @@
-"""Kernels as plain Python, with NUMBA_DISABLE_JIT=1: coverage and fuzzers see their branches, each index is checked.
+"""Kernels as plain Python, with NUMBA_DISABLE_JIT=1: coverage and fuzzers see branches, and each index is checked.
 
-Scalars keep Numba's meaning: int64 and uint64 are NumPy's, so they wrap; whatever is narrower becomes an int, which
-mixes with both. An index outside its array raises IndexError, negative ones too: compiled code would read there.
+Scalars keep Numba's meaning. int64 and uint64 are NumPy's, so they wrap; narrower ones become an int, which mixes with
+both. An index outside its array raises IndexError, a negative one too: compiled code would read there.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = [  # what takes the place of `intrinsics`, `octets`, `bit_packing` and `characters`
+__all__ = [  # twins of `intrinsics`, `simd_int64`, `bit_packing` and `characters`
     "bit_count",
     "count_wide",
     "count_wide_steps",
@@ -134,7 +134,7 @@ class Array:
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What Python calls: arrays that check their indices go in, plain Python numbers come out."""
+    """Wrap a function that Python calls: arrays check their indices inside, and plain Python numbers come out."""
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
@@ -175,7 +175,7 @@ put_le64 = _storer(8, "little")
 
 
 def move(target: Any, at: Any, source: Any, start: Any, count: Any) -> None:
-    if count:  # of nothing, as of a null, the start may be anywhere
+    if count:  # a null has no bytes, and its start may be anywhere
         Array.of(target).span(at, count)[:] = Array.of(source).span(start, count)
 
 
@@ -184,7 +184,7 @@ def move32(target: Any, at: Any, source: Any, start: Any) -> None:
 
 
 def _lanes(data: Any, position: Any, number: Any, width: Any, mask: Any) -> list[np.int64]:
-    """Those of whole eights."""
+    """Return the values of whole groups of eight."""
     bits = [k * int(width) for k in range(_whole(number))]
     return [np.int64(load_le64(data, position + (bit >> 3)) >> np.uint64(bit & 7) & mask) for bit in bits]
 

@@ -1,8 +1,8 @@
-"""How kernels are compiled: two decorators, the host's features, and a cache that knows every source line.
+"""Compilation of kernels: decorators, the host's features, and a cache that knows every source line.
 
 Numba's own cache does not see an edit in an imported kernel, nor a switch to the portable fallbacks. Here the cache
 folder is named after all of that, so a stale kernel cannot be loaded. With Numba's own NUMBA_DISABLE_JIT=1 nothing is
-compiled: every kernel is its plain-Python twin (`_twins`).
+compiled: every kernel runs as plain Python (`interpreted`).
 """
 
 import hashlib
@@ -35,20 +35,21 @@ COMPILED = not numba.config.DISABLE_JIT
 
 
 def _has(*features: str) -> bool:
-    """Whether Numba compiles for all of them, and KFBENCH_PORTABLE asks for no fallbacks; LLVM aborts without one.
+    """Return whether Numba compiles for all these CPU features, and KFBENCH_PORTABLE does not ask for fallbacks.
 
-    What Numba compiles for may be less than what the host has: by its settings, or as it mistrusts AVX on some.
+    Numba may compile for less than the host has: by its settings, or because it mistrusts AVX on some hosts. LLVM
+    aborts on an instruction whose feature is missing.
     """
     if not COMPILED or os.environ.get("KFBENCH_PORTABLE", "") not in ("", "0"):
         return False
-    asked = numba.config.CPU_FEATURES
-    found = (get_host_cpu_features() if asked is None else asked).split(",")
-    return all(f"+{each}" in found for each in features)
+    configured = numba.config.CPU_FEATURES
+    found = (get_host_cpu_features() if configured is None else configured).split(",")
+    return all(f"+{feature}" in found for feature in features)
 
 
 FAST_CRC = _has("sse4.2", "pclmul")
 WIDE_CRC = FAST_CRC and _has("avx512f", "vpclmulqdq")
-FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # what has that and no AVX-512 may take hundreds of cycles for it
+FAST_DEPOSIT = WIDE_CRC and _has("bmi2")  # without AVX-512 it may take hundreds of cycles
 
 
 def _cache_folder() -> Path:
@@ -60,8 +61,8 @@ def _cache_folder() -> Path:
     )
     for source in [*sorted(here.rglob("*.py")), here.parent / "layouts.py"]:
         digest.update(source.read_bytes())
-    asked = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    roots = [Path(asked)] if asked else []
+    chosen = os.environ.get("KFBENCH_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    roots = [Path(chosen)] if chosen else []
     with suppress(RuntimeError):  # no home
         roots.append(Path.home() / ".cache")
     roots.append(Path(tempfile.gettempdir(), f"kfbench-{os.getuid() if hasattr(os, 'getuid') else 'user'}"))
@@ -84,7 +85,7 @@ CACHE_FOLDER = _cache_folder()
 
 @contextmanager
 def cached_in_our_folder() -> Iterator[None]:
-    """Kernels defined in this block are cached in CACHE_FOLDER; other users of Numba keep their setting."""
+    """Cache the kernels that are defined in this block in CACHE_FOLDER; other users of Numba keep their setting."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
     try:
@@ -99,10 +100,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": Tr
 
 
 class _CacheFiles(IndexDataCacheFile):
-    """One file per compiled signature, named after the signature, without an index.
+    """A cache with one file per compiled signature, named after the signature, without an index.
 
     Several processes compile at the same time. With Numba's index, two that compile one function for two signatures
-    can both take the file name `.1.nbc`: the index then gives one signature the machine code of the other.
+    can both take the file name `.1.nbc`. The index then gives one signature the machine code of the other.
     """
 
     def save(self, key: object, data: Any) -> None:
@@ -122,9 +123,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls: arrays in, out last, no allocation."""
     if not COMPILED:
         return interpreted.kernel(function)
-    made = njit(**_OPTIONS, cache=True)(function)
-    made._cache._cache_file.__class__ = _CacheFiles
-    return made
+    compiled = njit(**_OPTIONS, cache=True)(function)
+    compiled._cache._cache_file.__class__ = _CacheFiles
+    return compiled
 
 
 def variant(function: Callable[..., Any], name: str, module: str | None = None, **replaced: Any) -> Any:
@@ -135,10 +136,10 @@ def variant(function: Callable[..., Any], name: str, module: str | None = None, 
     Numba drops what a constant rules out before it compiles. A leaf with literal arguments compiled twice as long: each
     level of leaves is optimised by itself and once more inside its caller.
     """
-    made = FunctionType(function.__code__, function.__globals__ | replaced, name)
-    made.__module__, made.__doc__ = module or function.__module__, function.__doc__
-    made.__qualname__ = f"{made.__module__.rpartition('.')[2]}.{name}"  # the cache names files after source and this
-    return kernel(made)
+    copy = FunctionType(function.__code__, function.__globals__ | replaced, name)
+    copy.__module__, copy.__doc__ = module or function.__module__, function.__doc__
+    copy.__qualname__ = f"{copy.__module__.rpartition('.')[2]}.{name}"  # the cache names files after source and this
+    return kernel(copy)
 
 
 def leaf(function: Callable[..., Any]) -> Any:
@@ -155,16 +156,16 @@ def part(function: Callable[..., Any]) -> Any:
 
 
 def _helper(function: Callable[..., Any], **options: bool) -> Any:
-    made = njit(**_OPTIONS, **options, no_cpython_wrapper=True, pipeline_class=_HelperCompiler)(function)
-    made.__class__ = _Helper
-    return made
+    compiled = njit(**_OPTIONS, **options, no_cpython_wrapper=True, pipeline_class=_HelperCompiler)(function)
+    compiled.__class__ = _Helper
+    return compiled
 
 
 class _HelperLibrary(JITCodeLibrary):
     """The LLVM code of a helper, which only kernels link.
 
-    LLVM optimises the functions of a kernel and of its helpers together. Of a helper alone, Numba's first passes are
-    worth their time: they leave less for each kernel that links it. Its other passes and machine code are not.
+    LLVM optimises the functions of a kernel and of its helpers together. For a helper alone, only Numba's first passes
+    run: they leave less work for each kernel that links it. Its other passes and machine code would be wasted.
     """
 
     def _optimize_final_module(self) -> None:

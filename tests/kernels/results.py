@@ -1,6 +1,6 @@
-"""What the kernels write, size and read on fixed inputs, damage included, as digests by name.
+"""Digests, by name, of all that kernels write, size and read on fixed inputs, damage included.
 
-Run as a program it prints them: test_twins.py compares those of compiled kernels with those of their plain twins.
+Run as a program, it prints them. test_interpreted.py compares compiled kernels with their plain twins.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ DAMAGED = 12  # of each format and codec
 
 
 def inputs(name: str, rng: random.Random) -> Iterator[Records]:
-    """Steady timestamps, then any."""
+    """Yield records with steady timestamps, then with any."""
     fmt = FORMATS[name]
     for extreme in (False, True):
         messages = []
@@ -59,8 +59,8 @@ def damaged(batch: bytes, name: str, rng: random.Random) -> bytes:
     return sealed(bytes(changed), name) if rng.random() < 0.9 else bytes(changed)
 
 
-def told(log: DecodedLog) -> list[Any]:
-    """All that a reader says, as plain values."""
+def contents_of(log: DecodedLog) -> list[Any]:
+    """Return all that a reader found, as plain values."""
     messages = [(log.records.key(i), log.records.value(i), log.records.headers(i)) for i in range(len(log.records))]
     columns = log.records.timestamps_ms, log.records.offsets, log.create_timestamps_ms, log.bounds
     return [
@@ -78,7 +78,7 @@ def digest(value: Any) -> str:
 
 def read(fmt: Format, data: bytes) -> list[Any]:
     try:
-        return told(fmt.decode(data, on_error="skip"))
+        return contents_of(fmt.decode(data, on_error="skip"))
     except KfbenchError as error:
         return [type(error).__name__, str(error)]
 
@@ -106,7 +106,7 @@ def digests(name: str) -> dict[str, str]:
 
 
 def filled() -> dict[str, str]:
-    """Digests of what templates write."""
+    """Return digests of what templates write."""
     return {
         f"template {name}": digest([part.tobytes() for part in template.fill(3, 5, numbers, lengths, keys=keys)])
         for name, template, numbers, lengths, keys in cases()

@@ -32,9 +32,9 @@ def test_guarded_memory() -> None:
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="guards memory with Linux's mprotect")
 def test_every_array_index(pytestconfig: pytest.Config) -> None:
-    """Portable kernels, compiled with Numba's bounds checks, which have a cache of their own.
+    """Portable kernels with Numba's bounds checks, in one run, because each takes a compilation of every kernel.
 
-    The two together, as each would take a compilation of every kernel; intrinsics have no index to check.
+    They have a cache of their own. Intrinsics have no index to check.
     """
     cache = pytestconfig.cache
     folder = str(cache.mkdir("kernels-with-bounds-checks")) if cache else ""

@@ -22,7 +22,7 @@ LENGTHS = [
 
 
 def check(start: int, length: int) -> None:
-    """The sum of NOISE[start:start + length]: as a slice, and in place, where CRC-32 may look at what lies before."""
+    """Check NOISE[start : start + length] as a slice, and in place, where CRC-32 may read what lies before."""
     data = NOISE[start : start + length]
     assert crc32c_of(data) == crc32c.crc32c(data.tobytes()), (start, length)
     assert crc32_of(data) == zlib.crc32(data.tobytes()), (start, length)
@@ -37,7 +37,7 @@ def test_every_length(length_from: int) -> None:
 
 @pytest.mark.skipif(not FAST_CRC, reason="needs SSE4.2 and PCLMUL, and compiled kernels")
 def test_a_host_without_avx_512_sums_the_same() -> None:
-    """By three chains, whatever this host has."""
+    """The three chains of SSE4.2, whatever this host has."""
     with cached_in_our_folder():
         ahead, rest, last = leaf(crc._chained_ahead), leaf(crc._chained_rest), leaf(crc._fast_tail)
 
@@ -92,7 +92,7 @@ def test_every_flipped_bit_changes_the_sum() -> None:
         sums[0].add(crc32c_of(data))
         sums[1].add(crc32_of(data))
         data[bit // 8] ^= 1 << bit % 8
-    assert [len(each) for each in sums] == [8 * len(data) + 1] * 2
+    assert [len(distinct) for distinct in sums] == [8 * len(data) + 1] * 2
 
 
 def compiled(function: Any) -> Any:
@@ -112,7 +112,7 @@ def finished(sum_, buffer, summed, at):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("sizes", [(1, 63, 64, 65, 0, 127, 128, 512), (7000, 3, 600, 6145), (40, 1024, 88, 513)])
 @pytest.mark.parametrize("ahead", [0, 1, 61, 64, 300])
 def test_what_is_copied_is_summed_as_far_as_it_is_said(ahead: int, sizes: tuple[int, ...]) -> None:
-    """In pieces shorter and longer than a step, behind so many bytes that are not summed yet."""
+    """Pieces are shorter and longer than a step. `ahead` bytes before them are not summed yet."""
     at = 5 + ahead
     out, sum_, summed = np.zeros(2**14, np.uint8), CRC32C_START, 5
     out[5:at] = NOISE[:ahead]

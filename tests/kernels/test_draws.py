@@ -1,4 +1,4 @@
-"""Draws by number against splitmix64 in plain Python, itself against its published outputs."""
+"""Draws by number against splitmix64 in plain Python, which is held against its published outputs."""
 
 import random
 
@@ -9,26 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kfbench.kernels.workload import draws
+from tests.kernels.splitmix64 import MASK, stream_of, word
 
-MASK = 2**64 - 1
 SEEDS = st.integers(0, 2**63 - 1)
 PURPOSES = st.integers(0, 2**31)
 STARTS = st.integers(0, 2**62)
 TABLE = (np.arange(65_536) * 40_503 % 65_536).astype(np.int32)
-
-
-def mixed(z: int) -> int:
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
-    return z ^ z >> 31
-
-
-def splitmix64(state: int, number: int) -> int:
-    return mixed(state + (number + 1) * 0x9E3779B97F4A7C15 & MASK)
-
-
-def stream_of(seed: int, purpose: int) -> int:
-    return splitmix64(mixed(seed), purpose)
 
 
 def pick(seed: int, purpose: int, start: int, count: int) -> list[int]:
@@ -38,8 +24,8 @@ def pick(seed: int, purpose: int, start: int, count: int) -> list[int]:
 
 
 def test_the_reference_gives_the_published_outputs() -> None:
-    """Of splitmix64 with the seed 1234567 (Rosetta Code, from Vigna's splitmix64.c)."""
-    assert [splitmix64(1234567, n) for n in range(5)] == [
+    """Seed 1234567: Rosetta Code, from Vigna's splitmix64.c."""
+    assert [word(1234567, n) for n in range(5)] == [
         6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
     ]  # fmt: skip
 
@@ -47,7 +33,7 @@ def test_the_reference_gives_the_published_outputs() -> None:
 @given(SEEDS, PURPOSES, STARTS, st.integers(0, 13))
 def test_pick_takes_a_quarter_of_a_word_each(seed: int, purpose: int, start: int, count: int) -> None:
     stream = stream_of(seed, purpose)
-    sixteen = [splitmix64(stream, n // 4) >> 16 * (n % 4) & 0xFFFF for n in range(start, start + count)]
+    sixteen = [word(stream, n // 4) >> 16 * (n % 4) & 0xFFFF for n in range(start, start + count)]
     expected = [int(TABLE[k]) for k in sixteen]
     assert pick(seed, purpose, start, count) == expected
     out, numbers = np.empty(count, np.int32), np.arange(start, start + count)
@@ -65,18 +51,18 @@ def test_grouped_stays_or_goes(seed: int, start: int, bits: int, rng: random.Ran
     scaled = np.array(widths) * 2.0**-53
     draws.grouped(seed, 7, start, bits, np.array(entries, np.uint64), np.array(firsts), scaled, out)
     for i, got in enumerate(out.tolist()):
-        drawn, more = (splitmix64(stream, 2 * (start + i) + k) for k in (0, 1))
+        drawn, second = (word(stream, 2 * (start + i) + k) for k in (0, 1))
         cell, rest = drawn >> 64 - bits, drawn << bits & MASK
         group = cell if rest >> 32 < entries[cell] >> 32 else entries[cell] & 0xFFFFFFFF
-        assert got == firsts[group] + (more >> 11) * widths[group] // 2**53
+        assert got == firsts[group] + (second >> 11) * widths[group] // 2**53
 
 
 @given(SEEDS, STARTS.map(lambda start: start // 2), st.integers(1, 2**40))
 def test_one_group_takes_the_second_word_alone(seed: int, start: int, width: int) -> None:
     out, stream, table = np.empty(8, np.int64), stream_of(seed, 7), np.array([2**32 << 31, 0], np.uint64)
     draws.grouped(seed, 7, start, 1, table, np.array([5]), np.array([width]) * 2.0**-53, out)
-    second = [splitmix64(stream, 2 * (start + i) + 1) >> 11 for i in range(8)]
-    assert out.tolist() == [5 + each * width // 2**53 for each in second]
+    second = [word(stream, 2 * (start + i) + 1) >> 11 for i in range(8)]
+    assert out.tolist() == [5 + bits * width // 2**53 for bits in second]
 
 
 def bits_of(seed: int, purpose: int, start: int) -> NDArray[np.uint8]:

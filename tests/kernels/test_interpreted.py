@@ -1,4 +1,4 @@
-"""Kernels as plain Python do what the compiled ones do, and take no index outside an array."""
+"""Kernels as plain Python do what compiled ones do, and take no index outside an array."""
 
 import json
 import os

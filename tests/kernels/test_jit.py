@@ -1,4 +1,4 @@
-"""Kernels are what their decorators promise: no reference counts inside, the same bytes without the CPU's own CRC."""
+"""Promises of the decorators: no reference counts inside kernels, the same bytes on every host."""
 
 import json
 import os
@@ -65,7 +65,7 @@ MODULES = (
 
 
 def exercise() -> None:
-    """Calls every kernel, with and without headers, so that each has been compiled."""
+    """Call every kernel, with and without headers, so that each is compiled."""
     messages = [
         Message(offset=i, timestamp_ms=NOW_MS + i, key=b"key", value=b"v" * (i % 50), headers=(("h", None),) * (i % 2))
         for i in range(20)
@@ -122,7 +122,7 @@ def exercise() -> None:
 
 
 def compiled() -> dict[str, Any]:
-    """The kernels that Python calls, as `module.kernel` without the folder."""
+    """Return the kernels that Python calls, as `module.kernel` without the folder."""
     exercise()
     return {
         f"{module.__name__.removeprefix('kfbench.kernels.').partition('.')[2]}.{name}": value
@@ -135,7 +135,7 @@ def compiled() -> dict[str, Any]:
 
 
 def assembly(dispatcher: Any) -> str:
-    """Compiled anew: assembly that came out of a cache cannot be looked at."""
+    """Return the assembly of a kernel compiled again: that from a cache cannot be read."""
     options: dict[str, Any] = {"nogil": True, "_nrt": False}
     again = numba.njit(**options)(dispatcher.py_func)
     for signature in dispatcher.signatures[:1]:
@@ -177,7 +177,7 @@ def test_no_reference_counts_in_the_assembly() -> None:
 
 
 def test_a_leaf_has_no_entry_from_python() -> None:
-    """Numba's own would jump to address 0."""
+    """Without the check, Numba would jump to address 0."""
     with pytest.raises(TypeError, match="put_varint has no entry from Python"):
         varint.put_varint(np.zeros(10, np.uint8), 0, 5)
 
@@ -225,7 +225,7 @@ json.dump({"tiers": tiers, "folder": str(kernels.CACHE_FOLDER), "digests": diges
 
 
 def digests() -> dict[str, str]:
-    """What each format writes, and that it reads it back, by fixed records."""
+    """Return digests of what each format writes for fixed records, and check that it reads them back."""
     import hashlib
 
     rng = np.random.default_rng(11)
@@ -266,10 +266,10 @@ def test_kernels_write_the_same_whatever_the_host_can_do(switch: dict[str, str],
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=environment, cwd=root
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["digests"] == digests()
-    assert said["tiers"] == tiers
-    assert (said["folder"] == str(kernels.CACHE_FOLDER)) == (tiers == [kernels.FAST_CRC, kernels.WIDE_CRC])
+    found = json.loads(done.stdout)
+    assert found["digests"] == digests()
+    assert found["tiers"] == tiers
+    assert (found["folder"] == str(kernels.CACHE_FOLDER)) == (tiers == [kernels.FAST_CRC, kernels.WIDE_CRC])
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")

@@ -1,4 +1,4 @@
-"""Kinds of records: who follows whom, who stands where, and how long each is."""
+"""Kinds of records: followers, places and lengths."""
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +11,7 @@ PLAIN, FOLLOWER = 0, 254
 
 @given(st.lists(st.integers(0, 3), min_size=40, max_size=40), st.integers(1, 40))
 def test_each_one_that_is_followed_has_its_follower(drawn: list[int], records: int) -> None:
-    """Kinds 2 and 3 are."""
+    """Kinds 2 and 3 are followed."""
     expected: list[int] = []
     starts = []
     for kind in drawn:

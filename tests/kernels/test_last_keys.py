@@ -60,7 +60,7 @@ def test_latest_of_keys(given_keys: list[tuple[bytes | None, bool]]) -> None:
 
 
 def latest(given_keys: Sequence[bytes | None], seed: tuple[int, int], together: int = 64) -> tuple[list[int], int]:
-    """(The records that are the last with their key, how many slots held another key.)"""
+    """Return the records that are the last with their key, and how many slots held another key."""
     records, n = Records.from_lists([b"v"] * len(given_keys), keys=given_keys), len(given_keys)
     table, out = np.zeros(1 << (2 * n - 1).bit_length(), np.uint64), np.empty(n, np.bool_)
     room = np.empty(together, np.uint64), np.empty(together, np.uint64)
@@ -88,7 +88,7 @@ def number(value: int, length: int) -> bytes:
     ids=["as long", "longer"],
 )
 def test_keys_of_one_slot_and_half_hash_are_two_keys(one: bytes, other: bytes, between: int) -> None:
-    """Whether they are looked up together or not."""
+    """between: so many records lie between the two; 64 are looked up together."""
     hashes = siphash(one), siphash(other)
     assert (hashes[0] & 0xFF, hashes[0] >> 32) == (hashes[1] & 0xFF, hashes[1] >> 32)
     padding: list[bytes | None] = [None] * (126 - between)
@@ -100,7 +100,7 @@ def test_keys_of_one_slot_and_half_hash_are_two_keys(one: bytes, other: bytes, b
 
 
 def test_keys_that_collide_under_one_seed_do_not_under_another() -> None:
-    """Who does not know the seed cannot make the table slow; who does, can: what the seed is for."""
+    """Chosen keys make the table slow under the seed that they were chosen for, and under no other."""
     known, n = (0, 0), 64
     slots = np.uint64(2 * n - 1)
     chosen: list[bytes] = []

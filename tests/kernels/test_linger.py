@@ -1,4 +1,4 @@
-"""A producer's batches: record by record as the client counts, and on average as queueing theory has it."""
+"""Batches of a producer: record by record as the client counts, on average as queueing theory says."""
 
 from itertools import pairwise
 
@@ -36,14 +36,14 @@ Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int, int
 
 
 def payload_bytes(row: Row) -> int:
-    """`DefaultRecord.sizeOf`: key, value and headers with their lengths."""
+    """Return the bytes of key, value and headers with their lengths (`DefaultRecord.sizeOf`)."""
     value, key, headers, _, _ = row
     size = field_bytes(key) + field_bytes(value) + varint_bytes(len(headers))
     return size + sum(field_bytes(name.encode()) + field_bytes(content) for name, content in headers)
 
 
 def accumulated(times_us: list[int], rows: list[Row], linger_us: int, batch_size: int, share: float) -> list[int]:
-    """`RecordAccumulator.append` and `MemoryRecordsBuilder.hasRoomFor`."""
+    """Return batch bounds by the rules of `RecordAccumulator.append` and `MemoryRecordsBuilder.hasRoomFor`."""
     bounds, first, written, room = [0], 0, 0, 0
     for i, row in enumerate(rows):
         while True:
@@ -115,7 +115,7 @@ def poisson_arrivals(rate_per_s: float, records: int) -> NDArray[np.int64]:
 
 
 def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
-    """N/T policy: a batch's first record, and those of its linger."""
+    """N/T policy: a batch has its first record, and those that come while it lingers."""
     for rate, linger_ms in ((100, 5), (1000, 5), (10_000, 5), (1000, 20)):
         times_us = poisson_arrivals(rate, 200_000)
         sizes = np.diff(batches(times_us, of_length(100, times_us), linger_ms * 1000, 1 << 20))[:-1]
@@ -128,7 +128,7 @@ def test_sizes_are_one_and_a_poisson_number_while_there_is_room() -> None:
         assert kstest(low + jitter * (high - low), "uniform").pvalue > 0.001
 
 
-# Records a batch for records of 200 bytes under Kafka's batch.size, by linger.ms and rate: MASCOTS 2025, N/T policy.
+# Records per batch, for records of 200 bytes under Kafka's batch.size, by linger.ms and rate: MASCOTS 2025, N/T policy.
 PUBLISHED = {
     5: {1: 1.01, 10: 1.05, 100: 1.5, 1_000: 6.0, 10_000: 51.0},
     20: {1: 1.02, 10: 1.2, 100: 3.0, 1_000: 21.0, 10_000: 78},

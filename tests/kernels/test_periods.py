@@ -14,7 +14,7 @@ WAITS = st.lists(st.integers(0, 4_000), max_size=12).map(sorted)
 
 @given(LENGTHS, WAITS, st.integers(0, 63), st.integers(0, 2**50), st.integers(0, 2**51))
 def test_times(lengths: list[int], eighths: list[int], first: int, since: int, room: int) -> None:
-    """In eighths of a cell, so that no sum is rounded."""
+    """Waits are eighths of a cell, so that no sum is rounded."""
     starts, period = np.cumsum([0, *lengths]), sum(lengths)
     last = since + room
     expected = []

@@ -1,4 +1,4 @@
-"""Headers alone say what a reader of the whole log says, whatever lies behind them."""
+"""Batch headers alone give what a reader of the whole log finds, whatever lies behind them."""
 
 import numpy as np
 import pytest
@@ -135,20 +135,22 @@ def test_what_cannot_be_read_is_named(at: int, change: bytes, promise: str) -> N
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_recorded_segments(name: str) -> None:
-    """What Kafka's reader says of the segments that a real broker wrote."""
-    said = facts(name).batches
+    """Segments that a real broker wrote, against Kafka's own reader."""
+    expected = facts(name).batches
     rows = headers(np.frombuffer((FOLDER / name).read_bytes(), np.uint8))
     for column in ("position", "size_bytes", "last_offset", "max_timestamp_ms", "producer_id", "magic"):
-        assert rows[column].tolist() == said[column], column
-    older_set = [magic < 2 and codec != "none" for magic, codec in zip(said["magic"], said["codec"], strict=True)]
-    counts = [NOT_SAID if inside else count for inside, count in zip(older_set, said["count"], strict=True)]
+        assert rows[column].tolist() == expected[column], column
+    older_set = [
+        magic < 2 and codec != "none" for magic, codec in zip(expected["magic"], expected["codec"], strict=True)
+    ]
+    counts = [NOT_SAID if inside else count for inside, count in zip(older_set, expected["count"], strict=True)]
     assert rows["count"].tolist() == counts
 
 
 @pytest.mark.parametrize("name", NAMED)
 @given(data=st.data())
 def test_counts_are_those_that_headers_say(name: str, data: st.DataObject) -> None:
-    """1 where a header does not say it, or says none."""
+    """The count is 1 where a header states none, or 0."""
     log = np.frombuffer(encoded(data, name), np.uint8)
     if not FORMATS[name].is_told_by_magic:
         return
@@ -156,8 +158,8 @@ def test_counts_are_those_that_headers_say(name: str, data: st.DataObject) -> No
     positions = np.array([*(batch.position for batch in batches), len(log)])
     found = np.empty(len(batches), np.int64)
     scan.counts(log, positions, 3, found)
-    said = [1 if name in MESSAGES else min(max(len(batch.messages), 1), 3) for batch in batches]
-    assert found.tolist() == said
+    expected = [1 if name in MESSAGES else min(max(len(batch.messages), 1), 3) for batch in batches]
+    assert found.tolist() == expected
     for start, end in zip(positions[:-1].tolist(), positions[1:].tolist(), strict=True):
         for cut in range(17, end - start):  # a header that is cut short
             scan.counts(log[start : start + cut], np.array([0, cut]), 3, found[:1])

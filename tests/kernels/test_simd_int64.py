@@ -1,4 +1,4 @@
-"""Eight at a time and what is left behind a mask: each intrinsic beside its twin, which takes them one by one."""
+"""Vector intrinsics against their plain twins: groups of eight, and the rest behind a mask."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from kfbench.kernels.simd import bit_packing, characters, intrinsics, simd_int64
 pytestmark = pytest.mark.skipif(
     not COMPILED, reason="NUMBA_DISABLE_JIT is set: the twins would be compared with themselves"
 )
-NUMBERS = [*range(1, 18), 63, 64]  # whole eights, and every rest
+NUMBERS = [*range(1, 18), 63, 64]  # whole groups of eight, and every rest
 EDGES = np.array([0, 1, -1, 2**63 - 1, -(2**63), 7, 7, -(2**31), 2**31 - 1])
 Given = Iterator[tuple[Any, ...]]
 
@@ -26,7 +26,7 @@ def compiled(intrinsic: Any) -> Any:
 
 
 def drawn(number: int, rng: np.random.Generator) -> np.ndarray:
-    """int64[number + 2], edges among them, behind which nothing lies."""
+    """Return int64[number + 2] with edge values; no memory lies behind them."""
     values = rng.integers(-(2**40), 2**40, number + 2)
     at = rng.random(number + 2) < 0.3
     values[at] = rng.choice(EDGES, at.sum())
@@ -135,7 +135,7 @@ def test_lengths_are_taken_with_what_is_known_of_them() -> None:
 
 
 def packed(number: int, width: int, rng: np.random.Generator) -> tuple[Any, ...]:
-    """(data, position, number, width, mask): the last word that is read is the data's last."""
+    """Return data, position, number, width and mask; the last word that is read is the data's last."""
     last = (number - 1 | 7) * width >> 3
     data = rng.integers(0, 256, 3 + last + 8, np.uint8)
     data[3:][rng.random(last + 8) < 0.3] = 0
@@ -249,7 +249,7 @@ def test_digits_are_packed(number: int) -> None:
         for place in range(number):
             text = rng.choice(np.frombuffer(b"0123456789abcdef", np.uint8), room)
             text[place] = rng.choice(np.frombuffer(among, np.uint8))
-            text[number:] = 0xFF  # what is behind the last
+            text[number:] = 0xFF
             outs = np.full((2, 1 + room // 2), 7, np.uint8)
             given = text, np.int64(number)
             found = packing(*given, outs[0], np.int64(1))

@@ -1,4 +1,4 @@
-"""One draw from each part, no two orders alike."""
+"""Even draws: one from each part, in any order."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_each_part_is_drawn_from_once() -> None:
 
 @pytest.mark.compiled_only
 def test_any_order_is_as_likely() -> None:
-    """Of three, each of the six; and of many, the place of the smallest."""
+    """All six orders of three draws are as likely, and so is any place of the smallest of many."""
     orders = [tuple(np.argsort(drawn(3, block))) for block in range(6_000)]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 6 and np.abs(counts - 1_000).max() < 150

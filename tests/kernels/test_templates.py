@@ -1,4 +1,4 @@
-"""What a template's kernels write, against Python's own numbers and dates, and against draws in plain integers."""
+"""Kernels of templates against Python's own numbers and dates, and against draws in plain integers."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -10,9 +10,9 @@ from kfbench.arrays import Int32, Int64
 from kfbench.kernels.workload import templates
 from kfbench.workloads.payload.parser import channel_of
 from kfbench.workloads.payload.template import Template
+from tests.kernels.splitmix64 import mixed, stream_of, word
 from tests.templates import cases
 
-MASK = 2**64 - 1
 SEED, PURPOSE = 11, 4
 
 
@@ -23,26 +23,12 @@ def written(text: str, numbers: list[int], times_ms: list[int] | None = None) ->
     return [part.tobytes() for part in np.split(data, starts[1:])]
 
 
-def mixed(bits: int) -> int:
-    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & MASK
-    return bits ^ bits >> 31
-
-
-def word(stream: int, number: int) -> int:
-    return mixed(stream + (number + 1) * 0x9E3779B97F4A7C15 & MASK)
-
-
-def stream_of(purpose: int) -> int:
-    return word(mixed(SEED), purpose)
-
-
 def scaled(drawn: int, span: int) -> int:
     return (drawn >> 32) * span >> 32
 
 
 def letters(state: int, count: int, alphabet: bytes) -> bytes:
-    """Sixteen bits a character."""
+    """Return characters drawn by sixteen bits each."""
     draws = (word(state, k // 4) >> 16 * (k % 4) & 0xFFFF for k in range(count))
     return bytes(alphabet[drawn * len(alphabet) >> 16] for drawn in draws)
 
@@ -57,7 +43,7 @@ def test_every_width_of_a_number() -> None:
 
 
 def days() -> Iterator[date]:
-    """Around the ends of leap years and centuries, and others."""
+    """Yield days around the ends of leap years and centuries, and others."""
     for year in (1970, 1972, 1999, 2000, 2001, 2024, 2026, 2096, 2099, 2100, 2101, 2200, 2286):
         for month, day in ((1, 1), (2, 28), (3, 1), (10, 31)):
             yield date(year, month, day)
@@ -68,18 +54,18 @@ def days() -> Iterator[date]:
 
 def test_every_kind_of_day() -> None:
     at = [datetime(day.year, day.month, day.day, 23, 59, 59, 7_000, tzinfo=UTC) for day in days()]
-    ms = [int(each.timestamp()) * 1000 + 7 for each in at]
-    made = written("<time iso>|<time clf>", list(range(len(ms))), ms)
-    assert [record.decode() for record in made] == [
-        f"{each:%Y-%m-%dT%H:%M:%S}.007Z|{each:%d/%b/%Y:%H:%M:%S +0000}" for each in at
+    ms = [int(time.timestamp()) * 1000 + 7 for time in at]
+    records = written("<time iso>|<time clf>", list(range(len(ms))), ms)
+    assert [record.decode() for record in records] == [
+        f"{time:%Y-%m-%dT%H:%M:%S}.007Z|{time:%d/%b/%Y:%H:%M:%S +0000}" for time in at
     ]
 
 
 @pytest.mark.parametrize("number", [0, 1, 65_536, 2**62])
 def test_draws_in_plain_integers(number: int) -> None:
-    """What a slot draws from: the record's word, the run's or the key's, and the slot's own channel."""
-    record, key = word(stream_of(PURPOSE), number), word(stream_of(templates.KEYS_PURPOSE), number)
-    run = word(stream_of(PURPOSE), number // 5)
+    """A slot draws from the word of the record, the run or the key, and from its own channel."""
+    record, key = word(stream_of(SEED, PURPOSE), number), word(stream_of(SEED, templates.KEYS_PURPOSE), number)
+    run = word(stream_of(SEED, PURPOSE), number // 5)
     text = "<7x>;<$k key:5d>;<$e every 5:int 10..99>;<int 0..9223372036854>;<$ even:a|b|c|d>;<id 3>"
     sevens, keyed, ranged, wide, one = (
         state ^ channel_of(f"{slot} 0 0")
@@ -91,7 +77,7 @@ def test_draws_in_plain_integers(number: int) -> None:
         b"%d" % (10 + scaled(mixed(ranged), 90)),
         b"%d" % (mixed(wide) % 9_223_372_036_855),
         b"abcd"[(mixed(one) >> 56) // 64 :][:1],
-        b"%03d" % ((number % 1000 * 618_033_989 + stream_of(templates.KEYS_PURPOSE) % 1000) % 1000),
+        b"%03d" % ((number % 1000 * 618_033_989 + stream_of(SEED, templates.KEYS_PURPOSE) % 1000) % 1000),
     ]
     assert written(text, [number]) == [b";".join(expected)]
 
@@ -100,7 +86,7 @@ def test_draws_in_plain_integers(number: int) -> None:
 def test_choosing_among_few(of: int) -> None:
     octaves = of.bit_length()
     for number in range(20):
-        record, stream = word(stream_of(PURPOSE), number), stream_of(PURPOSE)
+        record, stream = word(stream_of(SEED, PURPOSE), number), stream_of(SEED, PURPOSE)
         drawn = mixed(record ^ channel_of("$n"))
         chosen = 2 ** scaled(drawn, octaves) - 1
         chosen = (chosen + (drawn & chosen)) % of
@@ -116,7 +102,7 @@ def test_choosing_among_few(of: int) -> None:
 def test_a_record_has_its_length_and_ends_before_the_next(
     template: Template, numbers: Int64, lengths: Int32 | None, keys: Int64
 ) -> None:
-    """Written in one call, over one another's ends, as each by itself."""
+    """One call writes records over one another's ends; each has the bytes that it has by itself."""
     data, starts = template.fill(SEED, PURPOSE, numbers, lengths, keys=keys)
     if lengths is None:
         lengths = template.natural(SEED, PURPOSE, numbers, keys=keys)

@@ -1,4 +1,4 @@
-"""One table of boundary values drives writing, reading and sizing; the reference says what the bytes are."""
+"""Varints against the reference: one table of boundary values for writing, reading and sizing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gaps become times; pauses take what gaps leave."""
+"""Gaps become times; pauses take the time that gaps leave."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,10 @@ def test_stretches_begin_where_the_last_one_ends(end: int, starts: list[int], re
 
 @pytest.mark.parametrize(("length", "stretch"), [(100.0, 2.0), (60.0, 1.0), (40.0, 0.5), (20.0, 1.0), (5.0, 1.0)])
 def test_pauses_take_what_gaps_leave(length: float, stretch: float) -> None:
-    """Two bursts of eleven records, a microsecond apart, after pauses of 10 and 30: 20 for gaps, and pauses stretched
-    by what is left; not at all where nothing is."""
+    """Two bursts of eleven records a microsecond apart, after pauses of 10 and 30 µs.
+
+    Gaps take 20 µs. The pauses are stretched to the rest, or not at all where nothing is left.
+    """
     gaps, starts, pauses = np.ones(22), np.array([0, 11]), np.array([10.0, 30.0])
     pause(starts, pauses, length, gaps)
     expected = np.ones(22)

@@ -1,7 +1,7 @@
-"""Run as a program: every kernel on buffers that end, and others that begin, at memory which must not be touched.
+"""Run as a program: every kernel on buffers that end or begin at memory which must not be touched.
 
-One byte read or written outside them kills the process. NUMBA_BOUNDSCHECK=1 adds Numba's own check of every array
-index. test_bounds.py starts it, since it may die.
+One byte read or written outside kills the process, so test_bounds.py starts it. NUMBA_BOUNDSCHECK=1 adds Numba's own
+check of every array index.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ KEPT: list[Any] = []
 
 
 def guarded(size: int, at_the_start: bool = False) -> NDArray[np.uint8]:
-    """`size` writeable bytes between two pages that cannot be touched, at one end or the other."""
+    """Return `size` writeable bytes between two pages that cannot be touched, at one end or the other."""
     pages = -(-size // PAGE) or 1
     area = mmap.mmap(-1, (pages + 2) * PAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(area))
@@ -60,7 +60,7 @@ def moved(data: Any, at_the_start: bool = False) -> NDArray[np.uint8]:
 
 
 def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
-    """All payload lengths around the sizes that the kernels move at once, then mixtures."""
+    """Yield records with payload lengths around the sizes that kernels move at once, then mixtures."""
     headers = fmt.capabilities.headers
     for length in [0, 1, 7, 8, 15, 16, 17, 30, 31, 32, 33, 34, 48, 63, 64, 65, 66, 95, 96, 97, 127, 128, 129, 300]:
         pairs: tuple[tuple[str, bytes | None], ...] = (("h" * (length % 40), bytes(length)),) if headers else ()
@@ -85,7 +85,7 @@ def samples(rng: random.Random, fmt: Format) -> Iterator[Records]:
 
 
 def in_guarded_memory(records: Records) -> Records:
-    """The same records, each buffer with nothing after its last byte."""
+    """Return the same records; no buffer has memory after its last byte."""
     return replace(
         records,
         key_data=moved(records.key_data),
@@ -96,7 +96,7 @@ def in_guarded_memory(records: Records) -> Records:
 
 
 class GuardedRooms:
-    """NumPy, but for arrays whose end nothing may be written or read behind."""
+    """NumPy whose new arrays end at guarded memory."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -135,7 +135,7 @@ def check(name: str, rng: random.Random) -> None:
 
 
 def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
-    """Changed bytes, with the checksum as it was and made to fit, alone and between sound batches."""
+    """Read changed bytes, with the old checksum and with one that fits, alone and between sound batches."""
     if not data:
         return
     first = int.from_bytes(data[8:12], "big") + 12
@@ -156,12 +156,12 @@ def damage(fmt: Format, data: bytes, rng: random.Random) -> None:
 
 
 def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
-    """Reads a few records by themselves, times by themselves, and lengths without a checksum."""
+    """Read a few records by themselves, times by themselves, and lengths without a checksum."""
     positions = Entries.of(data).positions
     for at in (len(data), len(data) - 5):  # an end far below, whose distance is a size modulo 2**64
         with suppress(InvalidRecords):
             fmt.read_times(data, np.array([at, -(2**63)]))
-            raise AssertionError("positions of nothing are taken")
+            raise AssertionError("positions outside the data are taken")
     for start, end in itertools.pairwise(positions.tolist()):
         for number in (0, 1, 7):
             is_fetched(fmt, data, start, end, number)
@@ -171,7 +171,7 @@ def parts_of(fmt: Format, data: NDArray[np.uint8]) -> None:
 
 
 def check_templates() -> None:
-    """Records that end where their buffer does, with the slack that the kernel asks for and no more."""
+    """Fill templates into buffers with just the slack that the kernel asks for."""
     for _, template, numbers, lengths, keys in cases():
         expected, _ = template.fill(3, 5, numbers, lengths, keys=keys)
         for at_the_start in (False, True):
@@ -184,6 +184,6 @@ def check_templates() -> None:
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:]:
-        check_templates() if each == "templates" else check(each, random.Random(each))
-        sys.stdout.write(f"within bounds: {each}\n")
+    for name in sys.argv[1:]:
+        check_templates() if name == "templates" else check(name, random.Random(name))
+        sys.stdout.write(f"within bounds: {name}\n")

@@ -1,7 +1,7 @@
-"""What the log cleaner keeps, batch after batch, in plain Python: the rules of Kafka 3.9.1's `Cleaner` and `filterTo`.
+"""The log cleaner in plain Python, batch after batch: the rules of Kafka 3.9.1's `Cleaner` and `filterTo`.
 
-A round goes three times over what it cleans: the last offset of each key, and then what becomes of each batch; before
-that over the whole log: which transactions were aborted or have not ended, and the last offset of each producer.
+A round first goes over the whole log, for transactions that were aborted or have not ended, and for the last offset of
+each producer. Then it goes over the batches to clean: for the last offset of each key, and to decide on each batch.
 """
 
 import struct
@@ -15,7 +15,7 @@ ABORT, COMMIT = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A batch of the result: `copied` as it is, or of these messages and fields."""
+    """A batch of the result: copied as it is, or written with these messages and fields."""
 
     source: int  # the number of the batch it comes from
     copied: bool
@@ -30,7 +30,7 @@ class Producer:
 
 
 def _type(batch: Batch) -> int | None:
-    """What a control batch's first record says; None of an emptied one, and of data."""
+    """Return the type in a control batch's first record; None for an emptied batch, and for data."""
     if not batch.is_control or not batch.messages:
         return None
     key = batch.messages[0].key
@@ -44,7 +44,7 @@ def _ends_transaction(batch: Batch) -> bool:
 
 
 def round_end(batches: Sequence[Batch], end_offset: int | None) -> int:
-    """The number of the first batch of a transaction still open, or that reaches the offset."""
+    """Return the number of the first batch that reaches the offset or belongs to an open transaction."""
     first: dict[int, int] = {}
     beyond = len(batches)
     for number, batch in enumerate(batches):
@@ -58,7 +58,7 @@ def round_end(batches: Sequence[Batch], end_offset: int | None) -> int:
 
 
 def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
-    """(First offset, producer) of each, as the transaction index has them."""
+    """Return first offset and producer of each, as the transaction index has them."""
     started: dict[int, int] = {}
     aborted = []
     for batch in batches:
@@ -72,7 +72,7 @@ def _aborted_transactions(batches: Sequence[Batch]) -> list[tuple[int, int]]:
 
 
 class Transactions:
-    """What is known of transactions while the cleaner goes over the batches."""
+    """Transactions, as the cleaner knows them while it goes over the batches."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.ahead = _aborted_transactions(batches)
@@ -192,7 +192,10 @@ def _fields(batch: Batch, is_tagged: bool, **given: int | None) -> Fields:
 
 
 def rebuilt(number: int, batch: Batch, survivors: Sequence[Message], horizon: int | None, is_tagged: bool) -> Kept:
-    """Under append time Kafka's builder is given the times that a consumer sees; tags have room for both."""
+    """Return a batch of the survivors.
+
+    Under append time Kafka's builder takes the times that a consumer sees; tagged formats have room for both.
+    """
     times = [message.timestamp_ms for message in survivors]
     if batch.is_append_time and not is_tagged:
         times = [batch.append_time_ms] * len(survivors)

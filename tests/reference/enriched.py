@@ -31,7 +31,7 @@ SMALLEST = 22  # the size field of a message without tags, key and value
 
 
 def seconds(timestamp_ms: int) -> int:
-    """What a timestamp field can say of a time in milliseconds."""
+    """Return the timestamp field for a time in milliseconds."""
     floor = timestamp_ms // 1000
     return floor if 0 <= floor <= INT32 else -1
 
@@ -45,7 +45,7 @@ def tags_field(tags: dict[int, int]) -> bytes:
 
 
 def entry(offset: int, kind: int, timestamp_s: int, key: bytes | None, value: bytes | None, tags: bytes = b"") -> bytes:
-    """One message; `tags` with their length field."""
+    """Return one message; `tags` has its length field in front."""
     body = struct.pack(">bbi", 1, kind, timestamp_s) + (tags or _field(None)) + _field(key) + _field(value)
     return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
 
@@ -61,7 +61,7 @@ def _message(name: str, message: Message, offset: int, is_control: bool) -> byte
 
 
 def inner_set(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """What a codec covers."""
+    """Return the inner messages of a wrapper, which a codec covers."""
     base = fields.base_offset if fields.base_offset is not None else messages[0].offset
     return b"".join(_message(name, message, message.offset - base, fields.is_control) for message in messages)
 
@@ -71,7 +71,7 @@ def plain(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> byt
 
 
 def wrapper(name: str, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET) -> bytes:
-    """The message around `payload`, the compressed inner set of `messages`."""
+    """Return the message around `payload`, the compressed inner set of `messages`."""
     if codec not in CODECS[1:]:
         raise RefusedError(f"{codec} in {name}")
     base = fields.base_offset if fields.base_offset is not None else messages[0].offset
@@ -89,7 +89,7 @@ def wrapper(name: str, codec: str, messages: Sequence[Message], payload: bytes, 
 
 
 def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
-    """One batch: plain messages, or one wrapper."""
+    """Return one batch: plain messages, or one wrapper."""
     if not messages:
         return b""
     if codec == "none":
@@ -98,7 +98,7 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
 
 
 def _read_entry(data: bytes, at: int) -> tuple[int, int, dict[int, int], Message, int]:
-    """crc, attributes, tags, the message, position after it."""
+    """Return crc, attributes, tags, the message, and the position after it."""
     if len(data) - at < 12:
         raise RefusedError("an entry needs 12 bytes of offset and size")
     offset, size = struct.unpack_from(">qi", data, at)
@@ -139,7 +139,7 @@ def _read_field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 def _read_tags(content: bytes) -> dict[int, int]:
-    """The known tags before the first unknown one."""
+    """Return the known tags before the first unknown one."""
     tags: dict[int, int] = {}
     at = 0
     while at < len(content) and content[at] in TAG_VALUES:
@@ -152,7 +152,7 @@ def _read_tags(content: bytes) -> dict[int, int]:
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """The message or wrapper at `at`. An inner set that is cut short ends at its last whole message."""
+    """Read the message or wrapper at `at`. An inner set that is cut short ends at its last whole message."""
     crc, attributes, tags, message, end = _read_entry(data, at)
     kind = attributes & 15
     messages, sizes, raw = [message], [end - at], data[at:end]
@@ -175,7 +175,7 @@ def decode_one(data: bytes, at: int) -> Batch:
 
 
 def _read_inner(raw: bytes) -> tuple[list[Message], list[int], bool]:
-    """The messages, their sizes, and whether any is a control record."""
+    """Return the messages, their sizes, and whether any is a control record."""
     messages, sizes, kinds, at = [], [], set(), 0
     while len(raw) - at >= 12 and struct.unpack_from(">i", raw, at + 8)[0] <= len(raw) - at - 12:
         _, attributes, _, message, end = _read_entry(raw, at)

@@ -30,7 +30,7 @@ KEY_IS_NULL, VALUE_IS_NULL = 1, 2
 
 
 def _bases(messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
-    """first offset, last offset, first timestamp, max timestamp."""
+    """Return first offset, last offset, first timestamp, max timestamp."""
     first_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
     last_offset = fields.last_offset if fields.last_offset is not None else messages[-1].offset
     first_timestamp, max_timestamp = fields.base_timestamp_ms, fields.max_timestamp_ms
@@ -56,13 +56,13 @@ def _message(message: Message, first_offset: int, first_timestamp_ms: int) -> by
 
 
 def messages_section(messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """What a codec covers."""
+    """Return the messages of a batch, which a codec covers."""
     first_offset, _, first_timestamp, _ = _bases(messages, fields)
     return b"".join(_message(message, first_offset, first_timestamp) for message in messages)
 
 
 def batch(messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """The batch around `payload`, the compressed messages."""
+    """Return the batch around `payload`, the compressed messages."""
     if fields.is_control:
         check_control(messages)
     first_offset, last_offset, first_timestamp, max_timestamp = _bases(messages, fields)
@@ -83,7 +83,7 @@ def encode(messages: Sequence[Message], fields: Fields = UNSET, codec: str = "no
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """The batch at `at`, every promise checked."""
+    """Read the batch at `at` and check every promise."""
     if len(data) - at < HEADER_BYTES:
         raise RefusedError("no room for the header")
     first_offset, length, crc, magic = struct.unpack_from(">qiIb", data, at)

@@ -1,4 +1,4 @@
-"""A segment of mixed magics: the byte at offset 16 of every batch says which format it is; or of a format by name."""
+"""Segments of mixed magics, where byte 16 of every batch names its format, or of one given format."""
 
 import struct
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def _by_magic(data: bytes, at: int) -> Batch:
 
 
 def decode(data: bytes, decode_one: Callable[[bytes, int], Batch] = _by_magic) -> tuple[list[Batch], int]:
-    """The batches and how many bytes of an incomplete last one are left."""
+    """Return the batches, and how many bytes of an incomplete last one are left."""
     batches = []
     at = 0
     while len(data) - at >= 17:

@@ -11,12 +11,12 @@ STORED = 1 << 31
 
 
 def header_checksum(descriptor: bytes, magic: int) -> int:
-    """The second byte of xxHash32 over the frame descriptor; Kafka's magic 0 hashed the frame magic too."""
+    """Return the second byte of xxHash32 over the descriptor; for magic 0 Kafka hashed the frame magic too."""
     return xxh32((MAGIC if magic == 0 else b"") + descriptor) >> 8 & 0xFF
 
 
 def compress(data: bytes, magic: int = 2) -> bytes:
-    """Stored blocks of 64 KiB."""
+    """Return a frame of stored blocks of 64 KiB."""
     descriptor = bytes([0x60, 0x40])
     out = MAGIC + descriptor + bytes([header_checksum(descriptor, magic)])
     for at in range(0, len(data), 65536):
@@ -37,7 +37,7 @@ class Frame:
 
 
 def read_frame(data: bytes) -> Frame:
-    """The first frame; what follows it is not read, as in Kafka's reader."""
+    """Read the first frame. What follows it is not read, as in Kafka's reader."""
     if data[:4] != MAGIC or len(data) < 7:
         raise RefusedError("no lz4 frame")
     flags, sizes = data[4], data[5]

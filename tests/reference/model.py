@@ -1,4 +1,4 @@
-"""What the reference codecs take and give."""
+"""Messages, batches and fields of the reference codecs."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """One record. `timestamp_ms` is the one that was written, whatever the batch says about append time."""
+    """A record. `timestamp_ms` is the one that was written, whatever the batch says about append time."""
 
     offset: int
     timestamp_ms: int = NO_TIMESTAMP
@@ -25,10 +25,10 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Fields:
-    """What a writer may set on a batch; None leaves the encoder's own choice.
+    """Fields that a writer may set on a batch; None leaves the choice to the encoder.
 
-    An append time is what readers see, unless `timestamp_type` is 0: then the broker has only noted it, which the
-    tagged formats alone can carry.
+    Readers see an append time, unless `timestamp_type` is 0: then the broker has only noted it, which only tagged
+    formats can carry.
     """
 
     producer_id: int = -1
@@ -56,7 +56,7 @@ UNSET = Fields()
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch as a consumer sees it; `raw`: its uncompressed records section (magic 2 and above) or inner set."""
+    """A batch as a consumer sees it; `raw`: its uncompressed records section (magic 2 and above) or inner set."""
 
     position: int
     size_bytes: int
@@ -79,9 +79,9 @@ class Batch:
     append_time_tag_ms: int | None = None
     """Tag 0 of a tagged batch."""
     tagged_fields: Mapping[int, bytes] = field(default_factory=dict)
-    """The tags that nobody knows."""
+    """Tags other than 0 and 1."""
     is_enriched: bool = False
-    """Magic 1 by another proposal, whose attributes name a type of message where v1 has flags."""
+    """Magic 1 of another proposal: its attributes name a type of message where v1 has flags."""
     is_enriched_control: bool = False
 
     @property
@@ -115,14 +115,14 @@ class Batch:
         return increment_sequence(self.base_sequence, self.last_offset - self.base_offset)
 
     def read_timestamps_ms(self) -> list[int]:
-        """What a consumer reads: append time stands for every record of the batch."""
+        """Return the times that a consumer reads: the append time for every record, if the batch has one."""
         if self.is_append_time:
             return [self.append_time_ms for _ in self.messages]
         return [message.timestamp_ms for message in self.messages]
 
 
 def check_control(messages: Iterable[Message]) -> None:
-    """What Kafka's ControlRecordType.parse and EndTransactionMarker refuse.
+    """Raise RefusedError for what Kafka's ControlRecordType.parse and EndTransactionMarker refuse.
 
     key: version i16, type i16; value of an abort (0) or commit (1): version i16, coordinatorEpoch i32.
     """
@@ -140,13 +140,13 @@ def check_control(messages: Iterable[Message]) -> None:
 
 
 def increment_sequence(sequence: int, by: int) -> int:
-    """0 follows the largest int32; as Java's int arithmetic has it where `by` is negative."""
+    """Return the sequence `by` later: 0 follows the largest int32; a negative `by` wraps as in Java."""
     if sequence > signed(2**31 - 1 - by, 32):
         return signed(by - (2**31 - 1 - sequence) - 1, 32)
     return signed(sequence + by, 32)
 
 
 def signed(value: int, bits: int) -> int:
-    """`value` wrapped to two's complement, as Java arithmetic does."""
+    """Return `value` wrapped to two's complement, as Java does."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

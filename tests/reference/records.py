@@ -27,7 +27,7 @@ class Layout:
     # Integers
 
     def number(self, value: int) -> bytes:
-        """A length that cannot be null, or a count."""
+        """Return the bytes of a length that cannot be null, or of a count."""
         return unsigned(value) if self.is_unsigned else zigzag(value)
 
     def read_number(self, data: bytes, at: int) -> tuple[int, int]:
@@ -91,7 +91,7 @@ class Layout:
         return attributes + timestamp_delta + self.delta(message.offset - base_offset)
 
     def _read_front(self, data: bytes, at: int, base_offset: int, base_timestamp_ms: int) -> tuple[int, int, int]:
-        """Offset, timestamp, position after both."""
+        """Return offset, timestamp and the position after both."""
         if self.with_attributes:
             at += 1
         timestamp_delta, at = read_zigzag(data, at, 64)
@@ -111,7 +111,7 @@ class Layout:
         return out
 
     def read(self, raw: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> tuple[list[Message], list[int]]:
-        """All of `raw` as `count` records, and the bytes that each takes."""
+        """Read all of `raw` as `count` records. Return them and the bytes that each takes."""
         if self.headers_first:
             return self._read_headers_first(raw, count, base_offset, base_timestamp_ms)
         messages, sizes, at = [], [], 0
@@ -181,7 +181,7 @@ class Layout:
 
 
 def common_headers(messages: Sequence[Message]) -> Headers:
-    """The longest list of headers that all records begin with."""
+    """Return the longest list of headers that all records begin with."""
     if not messages:
         return ()
     columns = zip(*(message.headers for message in messages), strict=False)

@@ -11,7 +11,7 @@ XERIAL_BLOCK_BYTES = 32 * 1024
 
 
 def compress_raw(data: bytes) -> bytes:
-    """Literals only: valid, and no library's doing."""
+    """Return a valid block of literals only, as no library writes it."""
     out = unsigned(len(data))
     for at in range(0, len(data), 65536):
         piece = data[at : at + 65536]
@@ -61,7 +61,7 @@ def compress_xerial(data: bytes) -> bytes:
 
 
 def xerial_blocks(data: bytes) -> list[bytes]:
-    """The decompressed blocks of a xerial stream."""
+    """Return the decompressed blocks of a xerial stream."""
     if not data.startswith(XERIAL_MAGIC) or len(data) < len(XERIAL_HEADER):
         raise RefusedError("no xerial header")
     at = len(XERIAL_HEADER)
@@ -77,5 +77,5 @@ def xerial_blocks(data: bytes) -> list[bytes]:
 
 
 def decompress(data: bytes) -> bytes:
-    """A xerial stream, or one raw block."""
+    """Decompress a xerial stream, or one raw block."""
     return b"".join(xerial_blocks(data)) if data.startswith(XERIAL_MAGIC) else decompress_raw(data)

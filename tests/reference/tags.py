@@ -13,13 +13,13 @@ APPEND_TIME, BATCH_HEADERS = 0, 1
 
 
 def write(tags: Mapping[int, bytes]) -> bytes:
-    """In ascending order."""
+    """Return the bytes of the tags, in ascending order."""
     parts = [unsigned(tag) + unsigned(len(tags[tag])) + tags[tag] for tag in sorted(tags)]
     return unsigned(len(parts)) + b"".join(parts)
 
 
 def read(data: bytes, at: int) -> tuple[dict[int, bytes], int]:
-    """The tags at `at`, by number, and the position after them."""
+    """Return the tags at `at`, by number, and the position after them."""
     count, at = read_unsigned(data, at, 32)
     tags: dict[int, bytes] = {}
     for _ in range(count):

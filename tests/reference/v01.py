@@ -28,10 +28,10 @@ def entry(magic: int, offset: int, attributes: int, timestamp_ms: int, key: byte
 
 
 def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """The uncompressed content of a wrapper: offsets relative to the base offset in v1, absolute in v0.
+    """Return the uncompressed content of a wrapper: offsets relative to the base offset in v1, absolute in v0.
 
-    Under append time Kafka's builder writes the append time and its bit into each inner message, its broker
-    leaves inner messages as the producer wrote them: the bit is there where the timestamp is the append time.
+    Under append time Kafka's builder writes the append time and its bit into each inner message. Its broker leaves
+    inner messages as the producer wrote them. So the bit is there where the timestamp is the append time.
     """
     base = 0
     if magic:
@@ -44,7 +44,7 @@ def inner_set(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -
 
 
 def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """Each message as an entry of its own; append time takes the place of the producer's."""
+    """Return each message as an entry of its own; append time takes the place of the producer's."""
     out = b""
     for message in messages:
         timestamp, attributes = message.timestamp_ms, 0
@@ -55,7 +55,7 @@ def plain(magic: int, messages: Sequence[Message], fields: Fields = UNSET) -> by
 
 
 def wrapper(magic: int, codec: str, messages: Sequence[Message], payload: bytes, fields: Fields = UNSET) -> bytes:
-    """The wrapper message around `payload`, the compressed inner set of `messages`."""
+    """Return the wrapper message around `payload`, the compressed inner set of `messages`."""
     if codec not in ("gzip", "snappy", "lz4"):
         raise RefusedError(f"{codec} in v{magic}")
     attributes = ("none", "gzip", "snappy", "lz4").index(codec)
@@ -70,7 +70,7 @@ def wrapper(magic: int, codec: str, messages: Sequence[Message], payload: bytes,
 
 
 def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, codec: str = "none") -> bytes:
-    """One batch: plain entries, or one wrapper."""
+    """Return one batch: plain entries, or one wrapper."""
     if not messages or fields.is_control:
         return b""  # neither has a place in these formats
     if codec == "none":
@@ -79,7 +79,7 @@ def encode(magic: int, messages: Sequence[Message], fields: Fields = UNSET, code
 
 
 def _read_entry(data: bytes, at: int) -> tuple[int, int, int, int, Message, int]:
-    """crc, magic, attributes, timestamp_ms, the message, position after it."""
+    """Return crc, magic, attributes, timestamp_ms, the message, and the position after it."""
     if len(data) - at < 12:
         raise RefusedError("an entry needs 12 bytes of offset and size")
     offset, size = struct.unpack_from(">qi", data, at)
@@ -121,7 +121,7 @@ def _read_field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
 
 
 def decode_one(data: bytes, at: int) -> Batch:
-    """The entry or wrapper at `at`. An inner set that is cut short ends at its last whole entry."""
+    """Read the entry or wrapper at `at`. An inner set that is cut short ends at its last whole entry."""
     crc, magic, attributes, timestamp, message, end = _read_entry(data, at)
     size = end - at
     if not attributes & 7:

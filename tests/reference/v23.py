@@ -12,6 +12,7 @@ v3: ... attributes i16, producerId i64, producerEpoch i16, baseSequence i32, las
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import crc32c
 
@@ -46,7 +47,7 @@ FEATURES = {
     "v3-batch-headers": (3, NO_RECORD_ATTRIBUTES | TAGGED),
     "v3-full": (3, NO_RECORD_ATTRIBUTES | UNSIGNED | HEADERS_FIRST | TAGGED),
 }
-# Both times have a place in these: maxTimestampDelta speaks of the records' own, tag 0 of the broker's.
+# These carry both times: maxTimestampDelta that of the records, tag 0 that of the broker.
 TAGGED_NAMES = [name for name, (_, bits) in FEATURES.items() if bits & TAGGED]
 BATCH_HEADERS_NAMES = ["v3-batch-headers", "v3-full"]
 
@@ -62,7 +63,7 @@ def _layout(magic: int, bits: int) -> Layout:
 
 
 def _bases(name: str, messages: Sequence[Message], fields: Fields) -> tuple[int, int, int, int]:
-    """base offset, last offset, base timestamp, max timestamp."""
+    """Return base offset, last offset, base timestamp, max timestamp."""
     base_offset = fields.base_offset if fields.base_offset is not None else messages[0].offset
     last_offset = fields.last_offset if fields.last_offset is not None else messages[-1].offset
     base_timestamp = messages[0].timestamp_ms if messages else NO_TIMESTAMP
@@ -79,7 +80,7 @@ def _bases(name: str, messages: Sequence[Message], fields: Fields) -> tuple[int,
 
 
 def records_section(name: str, messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
-    """What a codec covers."""
+    """Return the records section of a batch, which a codec covers."""
     base_offset, _, base_timestamp, _ = _bases(name, messages, fields)
     shared = len(common_headers(messages)) if name in BATCH_HEADERS_NAMES else 0
     own = [replace(message, headers=message.headers[shared:]) for message in messages]
@@ -95,7 +96,7 @@ def _tagged_fields(name: str, messages: Sequence[Message], fields: Fields) -> by
 
 
 def batch(name: str, messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """The batch around `payload`, the compressed records section of `messages`."""
+    """Return the batch around `payload`, the compressed records section of `messages`."""
     if fields.is_control:
         check_control(messages)
     magic, bits = FEATURES[name]
@@ -131,8 +132,65 @@ def encode(name: str, messages: Sequence[Message], fields: Fields = UNSET, codec
     return batch(name, messages, fields, codec, payload)
 
 
+class Span(NamedTuple):
+    """Header fields behind the attributes, up to the count; `at` is the position after them."""
+
+    last_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer: tuple[int, int, int]
+    record_count: int
+    at: int
+
+
+def _read_span(data: bytes, at: int, end: int, magic: int, attributes: int) -> Span:
+    if magic == 2:
+        last_delta, base_timestamp, max_timestamp, *producer = struct.unpack_from(">iqqqhi", data, at)
+        at += 34
+    else:
+        if attributes >> 12:
+            raise RefusedError(f"unknown attribute bits {attributes:#06x}")
+        producer = list(struct.unpack_from(">qhi", data, at))
+        at += 14
+        if attributes & FIXED_HEADER:
+            if end - at < 20:
+                raise RefusedError("no room for the header")
+            last_delta, base_timestamp, max_timestamp = struct.unpack_from(">iqq", data, at)
+            at += 20
+        else:
+            last_delta, at = _layout(magic, attributes).read_delta(data[:end], at)
+            base_timestamp, at = read_zigzag(data[:end], at, 64)
+            delta, at = read_zigzag(data[:end], at, 64)
+            max_timestamp = signed(base_timestamp + delta, 64)
+    if end - at < 4:
+        raise RefusedError("no room for the count")
+    (count,) = struct.unpack_from(">i", data, at)
+    if attributes & 7 > 4 or count < 0:
+        raise RefusedError(f"codec {attributes & 7}, count {count}")
+    return Span(last_delta, base_timestamp, max_timestamp, (producer[0], producer[1], producer[2]), count, at + 4)
+
+
+class Tagged(NamedTuple):
+    append_time: int | None
+    shared: Headers
+    unknown: dict[int, bytes]
+    at: int
+
+
+def _read_tagged(data: bytes, at: int, layout: Layout) -> Tagged:
+    unknown, at = tags.read(data, at)
+    append_time = unknown.pop(tags.APPEND_TIME, None)
+    content = unknown.pop(tags.BATCH_HEADERS, None)
+    shared: Headers = ()
+    if content is not None:
+        shared, after = layout.read_headers(content, 0)
+        if after != len(content):
+            raise RefusedError("bytes after the batch's headers")
+    return Tagged(None if append_time is None else tags.read_append_time(append_time), shared, unknown, at)
+
+
 def decode_one(data: bytes, at: int) -> Batch:
-    """The batch at `at`, every promise checked."""
+    """Read the batch at `at` and check every promise."""
     if len(data) - at < 21:
         raise RefusedError("a batch needs 21 bytes up to its crc")
     base_offset, length, leader_epoch, magic, crc = struct.unpack_from(">qiibI", data, at)
@@ -142,58 +200,24 @@ def decode_one(data: bytes, at: int) -> Batch:
     if crc32c.crc32c(data[at + 21 : end]) != crc:
         raise RefusedError("crc")
     (attributes,) = struct.unpack_from(">H", data, at + 21)
-    where = at + 23
-    if magic == 2:
-        last_delta, base_timestamp, max_timestamp, *producer = struct.unpack_from(">iqqqhi", data, where)
-        where += 34
-    else:
-        if attributes >> 12:
-            raise RefusedError(f"unknown attribute bits {attributes:#06x}")
-        producer = list(struct.unpack_from(">qhi", data, where))
-        where += 14
-        if attributes & FIXED_HEADER:
-            if end - where < 20:
-                raise RefusedError("no room for the header")
-            last_delta, base_timestamp, max_timestamp = struct.unpack_from(">iqq", data, where)
-            where += 20
-        else:
-            last_delta, where = _layout(magic, attributes).read_delta(data[:end], where)
-            base_timestamp, where = read_zigzag(data[:end], where, 64)
-            delta, where = read_zigzag(data[:end], where, 64)
-            max_timestamp = signed(base_timestamp + delta, 64)
-    if end - where < 4:
-        raise RefusedError("no room for the count")
-    (count,) = struct.unpack_from(">i", data, where)
-    where += 4
-    if attributes & 7 > 4 or count < 0:
-        raise RefusedError(f"codec {attributes & 7}, count {count}")
-    layout = _layout(magic, attributes)
-    unknown: dict[int, bytes] = {}
-    append_time: int | None = None
-    shared: Headers = ()
+    span = _read_span(data, at + 23, end, magic, attributes)
+    layout, tagged = _layout(magic, attributes), Tagged(None, (), {}, span.at)
     if magic == 3 and attributes & TAGGED:
-        unknown, where = tags.read(data[:end], where)
-        if tags.APPEND_TIME in unknown:
-            append_time = tags.read_append_time(unknown.pop(tags.APPEND_TIME))
-        if tags.BATCH_HEADERS in unknown:
-            content = unknown.pop(tags.BATCH_HEADERS)
-            shared, after = layout.read_headers(content, 0)
-            if after != len(content):
-                raise RefusedError("bytes after the batch's headers")
-    raw = data[where:end]  # what follows a count of 0 is not looked at
+        tagged = _read_tagged(data[:end], span.at, layout)
+    raw = data[tagged.at : end]  # what follows a count of 0 is not looked at
     messages: list[Message] = []
     sizes: list[int] = []
-    if count:
-        raw = codecs.decompress(CODEC_NAMES[attributes & 7], data[where:end], 2)
-        messages, sizes = layout.read(raw, count, base_offset, base_timestamp)
-        messages = [replace(message, headers=shared + message.headers) for message in messages]
+    if span.record_count:
+        raw = codecs.decompress(CODEC_NAMES[attributes & 7], raw, 2)
+        messages, sizes = layout.read(raw, span.record_count, base_offset, span.base_timestamp)
+        messages = [replace(message, headers=tagged.shared + message.headers) for message in messages]
     if attributes & 32:
         check_control(messages)
     return Batch(
         position=at, size_bytes=end - at, magic=magic, crc=crc, attributes=attributes,
-        base_offset=base_offset, last_offset=base_offset + last_delta, max_timestamp_ms=max_timestamp,
-        messages=messages, raw=raw, record_sizes=sizes, base_timestamp_ms=base_timestamp,
-        partition_leader_epoch=leader_epoch, producer_id=producer[0], producer_epoch=producer[1],
-        base_sequence=producer[2], append_time_tag_ms=append_time, tagged_fields=unknown,
-        delete_horizon_ms=base_timestamp if attributes & 64 else None,
+        base_offset=base_offset, last_offset=base_offset + span.last_delta, max_timestamp_ms=span.max_timestamp,
+        messages=messages, raw=raw, record_sizes=sizes, base_timestamp_ms=span.base_timestamp,
+        partition_leader_epoch=leader_epoch, producer_id=span.producer[0], producer_epoch=span.producer[1],
+        base_sequence=span.producer[2], append_time_tag_ms=tagged.append_time, tagged_fields=tagged.unknown,
+        delete_horizon_ms=span.base_timestamp if attributes & 64 else None,
     )  # fmt: skip

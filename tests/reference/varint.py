@@ -17,7 +17,7 @@ def zigzag(value: int) -> bytes:
 
 
 def read_unsigned(data: bytes, at: int, bits: int) -> tuple[int, int]:
-    """Value and the position after it. Refuses more groups than `bits` need and a group that is missing."""
+    """Return a value and the position after it. Refuse more groups than `bits` need, and a missing one."""
     value = shift = 0
     while True:
         if at >= len(data):

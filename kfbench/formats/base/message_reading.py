@@ -46,9 +46,7 @@ class MessageReading(Reading):
         kernels.count(self.source, self.starts, self.ends, codecs, limits, state, counts)
         self.index = Index(int(counts.sum()), two_clocks=any_codec)
         self.bounds = np.empty(entries + 1, np.int64)
-        kernels.index(
-            data, positions, self.source, self.starts, codecs, counts, state, *self.index.columns, self.bounds
-        )
+        kernels.index(data, positions, self.source, self.starts, codecs, counts, state, self.index.columns, self.bounds)
         records = int(self.bounds[-1])
         self.index.cut(records)
         self.header_bounds = np.zeros(records + 1, np.int64)

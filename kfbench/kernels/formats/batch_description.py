@@ -90,6 +90,48 @@ def _are_tags_canonical(data, p, end, unsigned):
     return whole
 
 
+@leaf
+def describe_header(data, at, end, magic, header, count, row):
+    """Fill what a BATCH row says of any batch of magic 2 or 3, kip98's too.
+
+    Args:
+        data, at, end: uint8, and the bounds of the batch.
+        magic: its magic.
+        header: its BatchHeader.
+        count: how many records it has.
+        row: the BATCH row.
+    """
+    bits = header.attributes
+    row.position, row.size_bytes, row.magic = at, end - at, magic
+    row.attributes, row.codec = bits, bits & CODEC_MASK
+    row.timestamp_type = 1 if bits & APPEND else 0
+    row.base_offset = get_i64(data, at)
+    row.last_offset = row.base_offset + header.last_delta
+    row.count, row.base_timestamp_ms, row.max_timestamp_ms = count, header.base_time_ms, header.max_time_ms
+    row.append_time_ms = header.max_time_ms if bits & APPEND else np.int64(NO_TIMESTAMP)
+    row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+
+
+@leaf
+def describe_producer(data, producer, epoch, sequence, last_delta, row):
+    """Fill the producer's fields of a BATCH row from these positions."""
+    row.producer_id = get_i64(data, producer)
+    row.producer_epoch = get_i16(data, epoch)
+    row.base_sequence = np.int64(get_i32(data, sequence))
+    row.last_sequence = last_sequence(np.int64(get_i32(data, sequence)), last_delta)
+
+
+@leaf
+def has_unset(row):
+    """Return whether a field has the value that an encoder takes for "derive it"."""
+    return (
+        row.base_offset == UNSET
+        or row.last_offset == UNSET
+        or row.base_timestamp_ms == UNSET
+        or row.max_timestamp_ms == UNSET
+    )
+
+
 def _describe(data, positions, magic, counts, source, starts, ends, shared_starts, shared_stops, sound, rows_out):
     """Fill one BATCH row of rows_out for each batch whose number is in `sound`, int64.
 
@@ -101,13 +143,8 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
         row = rows_out[i]
         header = read_header(data, at, end, magic)
         bits, count, base_time = header.attributes, counts[b], header.base_time_ms
-        row.position, row.size_bytes, row.magic = at, end - at, magic
-        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
-        row.timestamp_type = 1 if bits & APPEND else 0
-        row.base_offset = get_i64(data, at)
-        row.last_offset = row.base_offset + header.last_delta
-        row.count, row.base_timestamp_ms, row.max_timestamp_ms = count, base_time, header.max_time_ms
-        row.append_time_ms = header.max_time_ms if bits & APPEND else np.int64(NO_TIMESTAMP)
+        describe_header(data, at, end, magic, header, count, row)
+        row.crc = get_u32(data, at + CRC)
         row.partition_leader_epoch = get_i32(data, at + EPOCH)
         producer, epoch, sequence = V2_PRODUCER, V2_PRODUCER_EPOCH, V2_SEQUENCE
         unsigned = False
@@ -120,18 +157,12 @@ def _describe(data, positions, magic, counts, source, starts, ends, shared_start
                     row.append_time_ms = tagged.append_time_ms
             if FEATURED and shared_starts[b] != shared_stops[b]:
                 row.shared_headers = read_shared(source, shared_starts[b], shared_stops[b], NEVER, unsigned).count
-        row.producer_id = get_i64(data, at + producer)
-        row.producer_epoch = get_i16(data, at + epoch)
-        row.base_sequence = np.int64(get_i32(data, at + sequence))
-        row.last_sequence = last_sequence(np.int64(get_i32(data, at + sequence)), header.last_delta)
-        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
+        describe_producer(data, at + producer, at + epoch, at + sequence, header.last_delta, row)
         row.delete_horizon_ms = base_time if bits & HORIZON else np.int64(NO_TIMESTAMP)
         row.records_size_bytes = ends[b] - starts[b]
         whole, p = _is_header_canonical(data, at, end, magic), starts[b]
         whole &= count > 0 or (p == ends[b] and row.codec == 0)
-        # An encoder takes these for "derive it".
-        whole &= row.base_offset != UNSET and row.last_offset != UNSET
-        whole &= base_time != UNSET and header.max_time_ms != UNSET
+        whole &= not has_unset(row)
         whole &= bits & HORIZON == 0 or base_time >= 0  # no encoder is asked for a horizon before time
         attribute_bytes = attribute_bytes_of(bits, magic)
         if magic == 3 and bits & HEADERS_FIRST:

@@ -1,8 +1,9 @@
 """Encoders of v2 and v3 batches: header, tagged fields, records, checksum.
 
-`rows` and `headers_first` compile `encode` and `sizes` with their own records (`jit.variant`): they replace `put_body`
-and `body_bytes`, and the constants WITH_TAGS and WITHOUT_ZIGZAG.
+`rows` and `headers_first` compile `encode` and `sizes` with their own `put_body` and `body_bytes` (`kernels_for`).
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from kfbench.kernels.formats.batch_header import (
     untagged_bytes,
 )
 from kfbench.kernels.formats.batch_tags import put_tags, tags_bytes
+from kfbench.kernels.jit import variant
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c_finish
-from kfbench.kernels.wire.sealing import NEVER, OFFSET_TOO_FAR, OK, OUT_TOO_SMALL, RunningCrc, problem_of, seal
+from kfbench.kernels.wire.sealing import FULL, NEVER, OFFSET_TOO_FAR, OK, OUT_TOO_SMALL, RunningCrc, problem_of, seal
 
 WITH_TAGS, WITHOUT_ZIGZAG = False, False
-FULL = -1
 
 
 def put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsigned, crc):
@@ -110,3 +111,32 @@ def sizes(columns, bounds, fields, shared, magic, features, out):
             common = shared[b if len(shared) > 1 else 0]
             total += tags_bytes(row, columns, first, common, WITHOUT_ZIGZAG)
         out[b] = total + body_bytes(columns, first, end, span, attribute_bytes, common, WITHOUT_ZIGZAG)
+
+
+class BatchKernels(NamedTuple):
+    """The kernels of one way to write records; see `encode` and `sizes`."""
+
+    encode: Any
+    encode_tagged: Any
+    encode_unsigned: Any
+    encode_tagged_unsigned: Any
+    sizes: Any
+    sizes_unsigned: Any
+
+
+def kernels_for(module, put_body, body_bytes):
+    """Return the BatchKernels of a module, which has these two helpers."""
+    encoders = [
+        variant(encode, name, module, put_body=put_body, WITH_TAGS=with_tags, WITHOUT_ZIGZAG=without_zigzag)
+        for name, with_tags, without_zigzag in (
+            ("encode", False, False),
+            ("encode_tagged", True, False),
+            ("encode_unsigned", False, True),
+            ("encode_tagged_unsigned", True, True),
+        )
+    ]
+    sizers = [
+        variant(sizes, name, module, body_bytes=body_bytes, WITHOUT_ZIGZAG=without_zigzag)
+        for name, without_zigzag in (("sizes", False), ("sizes_unsigned", True))
+    ]
+    return BatchKernels(*encoders, *sizers)

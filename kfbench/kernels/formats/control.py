@@ -1,5 +1,7 @@
-"""Control records: what a key, and the value of a transaction marker, must hold (`ControlRecordType.parse`,
-`EndTransactionMarker.deserialize`)."""
+"""Control records: what the key, and the value of a transaction marker, must hold.
+
+Source: `ControlRecordType.parse`, `EndTransactionMarker.deserialize`.
+"""
 
 import numpy as np
 
@@ -14,7 +16,10 @@ COMMIT = layouts.CONTROL_COMMIT  # abort is 0: both are markers
 
 @leaf
 def is_sound(keys, key_start, key_length, values, value_start, value_length):
-    """Whether Kafka's reader takes it: versions of 0 and up, of any type; all lengths lie inside the buffers."""
+    """Return whether Kafka's reader takes the record: any type, versions of 0 and up.
+
+    The key is keys[key_start : key_start + key_length], the value likewise; both lie inside the buffers.
+    """
     if key_length < KEY_BYTES or get_i16(keys, key_start) < 0:
         return False
     kind = get_i16(keys, key_start + TYPE_AT)
@@ -25,7 +30,7 @@ def is_sound(keys, key_start, key_length, values, value_start, value_length):
 
 @kernel
 def first_broken(columns, bounds, fields):
-    """The number of the first record in a control batch that is no control record; -1: there is none."""
+    """Return the number of the first record in a control batch that is no control record, or -1."""
     key_lengths, value_lengths = columns[2], columns[3]
     keys, key_starts, values, value_starts = columns[7:11]
     for b in range(len(bounds) - 1):

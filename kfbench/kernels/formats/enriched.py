@@ -247,12 +247,12 @@ encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
 
 
 @kernel
-def index(data, positions, source, starts, codecs, counts, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
+def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
     """Read the messages that `survey` and `count` have found sound into columns. Arguments as in `legacy.index`.
 
     Inside a wrapper offsets count from its own; with tag 33 off they are no more than the messages' positions.
     """
+    timestamps, created, offsets = columns[:3]
     r = np.int64(0)
     bounds[0] = 0
     for b in range(len(state)):
@@ -267,7 +267,7 @@ def index(data, positions, source, starts, codecs, counts, state,
         for q in range(np.uint64(r), np.uint64(r + number)):
             offsets[q] = base + (get_i64(source, p) if is_relative else np.int64(q) - r)
             timestamps[q] = created[q] = time_of(source, p, read_tags(source, p))
-            read_lengths(source, key_at(source, p), q, key_lengths, key_starts, value_lengths, value_starts)
+            read_lengths(source, key_at(source, p), q, columns)
             p = message_end(source, p)
         r += number
         bounds[b + 1] = r

@@ -11,8 +11,7 @@ import numpy as np
 
 from kfbench.kernels.formats import batch_writing
 from kfbench.kernels.formats.batch_header import NULL, ONE
-from kfbench.kernels.formats.batch_writing import FULL
-from kfbench.kernels.jit import leaf, variant
+from kfbench.kernels.jit import leaf
 from kfbench.kernels.simd.intrinsics import get_u8, put_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.lengths import (
@@ -26,7 +25,7 @@ from kfbench.kernels.wire.lengths import (
     put_length,
     skip,
 )
-from kfbench.kernels.wire.sealing import INT32_MAX, NEVER, Body, followed
+from kfbench.kernels.wire.sealing import FULL, INT32_MAX, NEVER, Body, followed
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
@@ -141,20 +140,9 @@ def _put_body(out, at, columns, first, end, span, attribute_bytes, shared, unsig
     return _put_payload(out, at, columns, first, end, shared, True, sizes.far, crc)
 
 
-def _encoder(name, **constants):
-    return variant(batch_writing.encode, name, __name__, put_body=_put_body, **constants)
-
-
-def _sizer(name, **constants):
-    return variant(batch_writing.sizes, name, __name__, body_bytes=_body_bytes, **constants)
-
-
-encode = _encoder("encode", WITH_TAGS=False, WITHOUT_ZIGZAG=False)
-encode_tagged = _encoder("encode_tagged", WITH_TAGS=True, WITHOUT_ZIGZAG=False)
-encode_unsigned = _encoder("encode_unsigned", WITH_TAGS=False, WITHOUT_ZIGZAG=True)
-encode_tagged_unsigned = _encoder("encode_tagged_unsigned", WITH_TAGS=True, WITHOUT_ZIGZAG=True)
-sizes = _sizer("sizes", WITHOUT_ZIGZAG=False)
-sizes_unsigned = _sizer("sizes_unsigned", WITHOUT_ZIGZAG=True)
+encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_unsigned = batch_writing.kernels_for(
+    __name__, _put_body, _body_bytes
+)
 
 
 @leaf

@@ -4,7 +4,18 @@ import numpy as np
 
 from kfbench import layouts
 from kfbench.kernels.formats import control
-from kfbench.kernels.formats.batch_header import attributes_of, outline
+from kfbench.kernels.formats.batch_description import describe_header, describe_producer, has_unset
+from kfbench.kernels.formats.batch_header import (
+    APPEND,
+    CODEC_MASK,
+    CONTROL,
+    NO_TIMESTAMP,
+    NULL,
+    BatchHeader,
+    attributes_of,
+    outline,
+)
+from kfbench.kernels.formats.record_run import RecordRun
 from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import (
     get_i8,
@@ -20,8 +31,9 @@ from kfbench.kernels.simd.intrinsics import (
 )
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.crc import CRC32C_START, crc32c, crc32c_finish
-from kfbench.kernels.wire.lengths import count_bytes, delta_code, get_delta
+from kfbench.kernels.wire.lengths import count_bytes, delta_code, get_delta, small_varint_bytes
 from kfbench.kernels.wire.sealing import (
+    FULL,
     NEVER,
     OFFSET_TOO_FAR,
     OK,
@@ -32,7 +44,6 @@ from kfbench.kernels.wire.sealing import (
     problem_of,
     seal,
 )
-from kfbench.kernels.wire.sequence import last_sequence
 from kfbench.kernels.wire.varint import (
     get_uvarint,
     get_varlong,
@@ -50,14 +61,10 @@ CRC, MAGIC, ATTRIBUTES, LAST, BASE_TIME, MAX_TIME, PRODUCER, PRODUCER_EPOCH, SEQ
     layouts.position(_LAYOUT, name) for name in _LAYOUT.names if name not in ("base_offset", "length")
 )
 HEADER, THIS_MAGIC = _LAYOUT.itemsize, 2
-CODEC_MASK, LAST_CODEC, KNOWN_BITS = layouts.CODEC_MASK, 4, layouts.KIP98_ATTRIBUTES_MASK
-APPEND, TRANSACTIONAL, CONTROL = layouts.TIMESTAMP_TYPE_BIT, layouts.TRANSACTIONAL_BIT, layouts.CONTROL_BIT
+LAST_CODEC, KNOWN_BITS = 4, layouts.KIP98_ATTRIBUTES_MASK
 NULL_KEY, NULL_VALUE = layouts.NULL_KEY_BIT, layouts.NULL_VALUE_BIT
-NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 MAX_MESSAGE_OVERHEAD = 5 + 1 + 10 + 5 + 5
 LEAST_MESSAGE_BYTES = 3  # attributes and two deltas, its length not counted
-FULL = -1
-ONE = np.uint64(1)
 
 _HEADER_PARTS = tuple(f"batch_header.{name}" for name in _LAYOUT.names)
 PARTS = (*_HEADER_PARTS, "length", "attributes", "timestamp_delta", "offset_delta", "key_length", "key", "value")
@@ -70,6 +77,14 @@ def _message_bytes(time_bytes, offset_bytes, key_length, value_length):
     """Return what the length field of a message says."""
     size = 1 + time_bytes + offset_bytes + max(value_length, 0)
     return size + (count_bytes(key_length, True) + key_length if key_length >= 0 else 0)
+
+
+@leaf
+def _size_of(columns, i, span):
+    """Return what the length field of message i says."""
+    time_bytes = varint_bytes(columns[0][i] - span.base_time_ms)
+    offset_bytes = uvarint_bytes(delta_code(columns[1][i] - span.base_offset, True))
+    return _message_bytes(time_bytes, offset_bytes, np.int64(columns[2][i]), np.int64(columns[3][i]))
 
 
 @leaf
@@ -91,12 +106,7 @@ def _put_header(out, at, row, span, attributes):
 def _put_messages(out, at, columns, first, end, span, crc):
     """Write the messages of a batch. Return a `sealing.Body`, whose position is FULL where they do not fit.
 
-    Args:
-        out, at: uint8 buffer and position.
-        columns: as in `encode`.
-        first, end: uint64, records of the batch.
-        span: its Outline.
-        crc: the RunningCrc of the header.
+    Arguments as in `batch_writing.put_body`.
     """
     timestamps, offsets, key_lengths, value_lengths = columns[:4]
     keys, key_starts, values, value_starts = columns[7:11]
@@ -126,15 +136,7 @@ def _put_messages(out, at, columns, first, end, span, crc):
 def encode(columns, bounds, fields, codec, out, positions, bodies):
     """Write batches one after another. With a codec their messages stay plain, and length and checksum unset.
 
-    Args:
-        columns: of `Records`: timestamps, offsets, lengths of keys and values, three columns of headers; then data and
-            starts of keys, data and starts of values.
-        bounds: int64[batches + 1], the first record of each batch.
-        fields: FIELDS rows, one for all batches or one per batch.
-        codec: the codec's number.
-        out: uint8 buffer.
-        positions: int64[batches + 1], to be filled: where each batch begins.
-        bodies: int64[batches], to be filled: where its messages begin.
+    Arguments as in `batch_writing.encode`, bodies: where the messages of each batch begin.
 
     Returns (problem, batch): OK, or why that batch cannot be written.
     """
@@ -175,27 +177,20 @@ def sizes(columns, bounds, fields, out):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
         span = outline(columns, first, end, row, NO_TIMESTAMP, False)
-        base_offset, base_time = span.base_offset, span.base_time_ms
         total, wide = np.int64(HEADER), np.int64(0)
         for i in range(first, end):
-            time_delta = timestamps[i] - base_time
-            wide |= ((time_delta << 1) ^ (time_delta >> 63)) | (offsets[i] - base_offset)
+            time_delta = timestamps[i] - span.base_time_ms
+            wide |= ((time_delta << 1) ^ (time_delta >> 63)) | (offsets[i] - span.base_offset)
         if wide >> 28 == 0:  # nearly every batch: a loop that compilers turn into vectors
             for i in range(first, end):
-                time_delta, delta = timestamps[i] - base_time, offsets[i] - base_offset
-                near = (time_delta << 1) ^ (time_delta >> 63)
-                size = _message_bytes(
-                    1 + (near > 0x7F) + (near > 0x3FFF) + (near > 0x1FFFFF),
-                    1 + (delta > 0x7F) + (delta > 0x3FFF) + (delta > 0x1FFFFF),
-                    np.int64(key_lengths[i]), np.int64(value_lengths[i]),
-                )  # fmt: skip
+                time_delta = timestamps[i] - span.base_time_ms
+                time_bytes = small_varint_bytes((time_delta << 1) ^ (time_delta >> 63))
+                offset_bytes = small_varint_bytes(offsets[i] - span.base_offset)
+                size = _message_bytes(time_bytes, offset_bytes, np.int64(key_lengths[i]), np.int64(value_lengths[i]))
                 total += size + count_bytes(size, True)
         else:
             for i in range(first, end):
-                size = _message_bytes(
-                    varint_bytes(timestamps[i] - base_time), uvarint_bytes(delta_code(offsets[i] - base_offset, True)),
-                    np.int64(key_lengths[i]), np.int64(value_lengths[i]),
-                )  # fmt: skip
+                size = _size_of(columns, i, span)
                 total += size + count_bytes(size, True)
         out[b] = total
 
@@ -209,21 +204,27 @@ def breakdown(columns, bounds, fields, out):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
         span = outline(columns, first, end, row, NO_TIMESTAMP, False)
-        base_offset, base_time = span.base_offset, span.base_time_ms
         for k in range(MESSAGE_PARTS_AT):
             out[k] += HEADER_PART_BYTES[k]
         for i in range(first, end):
             key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
-            time_bytes = varint_bytes(timestamps[i] - base_time)
-            offset_bytes = uvarint_bytes(delta_code(offsets[i] - base_offset, True))
-            parts[0] += count_bytes(_message_bytes(time_bytes, offset_bytes, key_length, value_length), True)
+            parts[0] += count_bytes(_size_of(columns, i, span), True)
             parts[1] += 1
-            parts[2] += time_bytes
-            parts[3] += offset_bytes
+            parts[2] += varint_bytes(timestamps[i] - span.base_time_ms)
+            parts[3] += uvarint_bytes(delta_code(offsets[i] - span.base_offset, True))
             if key_length >= 0:
                 parts[4] += count_bytes(key_length, True)
             parts[5] += max(key_length, 0)
             parts[6] += max(value_length, 0)
+
+
+@leaf
+def _read_header(data, at):
+    """Return the BatchHeader of a batch of HEADER bytes at least; it states no count."""
+    return BatchHeader(
+        np.int64(get_i16(data, at + ATTRIBUTES)), np.int64(get_i32(data, at + LAST)), get_i64(data, at + BASE_TIME),
+        get_i64(data, at + MAX_TIME), np.int64(0), np.int64(at + HEADER),
+    )  # fmt: skip
 
 
 @leaf
@@ -300,16 +301,15 @@ def count(data, positions, source, starts, ends, most_messages, state, counts):
 
 
 @kernel
-def index(data, positions, source, starts, ends, counts, most_bytes, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
+def index(data, positions, source, starts, ends, counts, most_bytes, state, columns, bounds):
     """Read the messages that `count` has counted into columns. No byte of payload is moved.
 
     Args:
         data, positions, source, starts, ends, counts: as in `count`.
         most_bytes: the longest key or value.
         state: int8[batches]; a batch that breaks a promise gets its state and no record.
-        timestamps ... value_starts: the columns of an `Index`, to be filled. Timestamps are a consumer's, created the
-            producer's; one array may serve for both where no batch has log append time.
+        columns: of an `Index`, to be filled. Timestamps are a consumer's, created the producer's; one array may serve
+            for both where no batch has log append time.
         bounds: int64[batches + 1], to be filled.
     """
     r = np.int64(0)
@@ -317,29 +317,27 @@ def index(data, positions, source, starts, ends, counts, most_bytes, state,
     for b in range(len(state)):
         if state[b] == status.SOUND:
             at = positions[b]
-            bits = np.int64(get_i16(data, at + ATTRIBUTES))
+            header = _read_header(data, at)
+            bits = header.attributes
             if (bits & CODEC_MASK == 0 or counts[b] == 0) and not _crc_holds(data, at, positions[b + 1]):
                 state[b] = status.CRC
             else:
-                state[b] = _index_batch(
-                    source, starts[b], ends[b], r, counts[b], most_bytes, bits,
-                    get_i64(data, at), get_i64(data, at + BASE_TIME), get_i64(data, at + MAX_TIME),
-                    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts,
+                run = RecordRun(
+                    starts[b], ends[b], ends[b], r, counts[b], 1, get_i64(data, at),
+                    header.base_time_ms, bits & APPEND != 0, header.max_time_ms, 0, most_bytes,
                 )  # fmt: skip
+                state[b] = _read_messages(source, run, columns, bits & CONTROL != 0)
                 if state[b] == status.SOUND:
                     r += counts[b]
         bounds[b + 1] = r
 
 
 @leaf
-def _index_batch(source, p, end, r, messages, most_bytes, bits, base_offset, base_time, max_time,
-                 timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts):  # fmt: skip
-    """Read the messages source[p:end] into the rows r to r + messages - 1. Return the batch's state.
-
-    bits, base_offset, base_time, max_time: of the batch header. The other arguments are as in `index`.
-    """
-    append, is_control = bits & APPEND != 0, bits & CONTROL != 0
-    for q in range(np.uint64(r), np.uint64(r + messages)):
+def _read_messages(source, run, columns, is_control):
+    """Read the messages of a RecordRun into the columns. Return the batch's state."""
+    timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts = columns
+    p, end = run.start, run.end
+    for q in range(np.uint64(run.row), np.uint64(run.row + run.count)):
         size, p = get_uvarint(source, p, end)
         stop = p + size
         if p >= stop or stop > end:
@@ -350,12 +348,12 @@ def _index_batch(source, p, end, r, messages, most_bytes, bits, base_offset, bas
         delta, p = get_varlong(source, p + 1, stop)
         if p > stop:
             return status.TIMESTAMP_DELTA
-        created[q] = base_time + delta
-        timestamps[q] = max_time if append else base_time + delta
+        created[q] = run.base_time_ms + delta
+        timestamps[q] = run.append_time_ms if run.is_append else run.base_time_ms + delta
         delta, p = get_delta(source, p, stop, True)
         if p > stop:
             return status.OFFSET_DELTA
-        offsets[q] = base_offset + delta
+        offsets[q] = run.base_offset + delta
         key_length = np.int64(NULL)
         if nulls & NULL_KEY == 0:
             key_length, p = get_uvarint(source, p, stop)
@@ -368,7 +366,7 @@ def _index_batch(source, p, end, r, messages, most_bytes, bits, base_offset, bas
             if value_length:
                 return status.NULL_VALUE
             value_length = np.int64(NULL)
-        if max(key_length, value_length) > most_bytes:
+        if max(key_length, value_length) > run.most_bytes:
             return status.LIMIT_FIELD
         value_lengths[q], value_starts[q] = value_length, p
         if is_control and not control.is_sound(source, key_starts[q], key_length, source, p, value_length):
@@ -401,29 +399,16 @@ def describe(data, positions, source, starts, ends, counts, sound, rows):
         b = sound[i]
         at, end = positions[b], positions[b + 1]
         row = rows[i]
-        bits = np.int64(get_i16(data, at + ATTRIBUTES))
-        last_delta = np.int64(get_i32(data, at + LAST))
-        row.position, row.size_bytes, row.magic = at, end - at, THIS_MAGIC
-        row.crc, row.attributes, row.codec = get_u32(data, at + CRC), bits, bits & CODEC_MASK
-        row.timestamp_type = 1 if bits & APPEND else 0
-        row.base_offset = get_i64(data, at)
-        row.last_offset = row.base_offset + last_delta
-        row.count = counts[b]
-        row.base_timestamp_ms, row.max_timestamp_ms = get_i64(data, at + BASE_TIME), get_i64(data, at + MAX_TIME)
-        row.append_time_ms = row.max_timestamp_ms if bits & APPEND else np.int64(NO_TIMESTAMP)
+        header = _read_header(data, at)
+        bits = header.attributes
+        describe_header(data, at, end, THIS_MAGIC, header, counts[b], row)
+        describe_producer(data, at + PRODUCER, at + PRODUCER_EPOCH, at + SEQUENCE, header.last_delta, row)
+        row.crc = get_u32(data, at + CRC)
         row.partition_leader_epoch, row.delete_horizon_ms = -1, -1
-        row.producer_id = get_i64(data, at + PRODUCER)
-        row.producer_epoch = get_i16(data, at + PRODUCER_EPOCH)
-        first = np.int64(get_i32(data, at + SEQUENCE))
-        row.base_sequence = first
-        row.last_sequence = last_sequence(first, last_delta)
-        row.is_transactional, row.is_control = bits & TRANSACTIONAL != 0, bits & CONTROL != 0
         row.records_size_bytes = ends[b] - starts[b]
         whole, p = bits & ~KNOWN_BITS == 0, starts[b]
         whole &= counts[b] > 0 or bits & CODEC_MASK == 0
-        # An encoder takes these for "derive it".
-        whole &= row.base_offset != UNSET and row.last_offset != UNSET
-        whole &= row.base_timestamp_ms != UNSET and row.max_timestamp_ms != UNSET
+        whole &= not has_unset(row)
         for _ in range(counts[b]):
             short, p = _message_is_canonical(source, p, ends[b])
             whole &= short

@@ -110,7 +110,7 @@ def put_wrapper(out, at, columns, first, end, row, magic, codec, payload, start,
 
 @leaf
 def check(data, at, end):
-    """To Kafka any negative length is null, and it does not look at what follows the value."""
+    """Any negative length is null to Kafka, and it does not look behind the value."""
     key = key_at(data, at)
     if key + 8 > end:
         return status.SIZE
@@ -129,8 +129,7 @@ encode, wrap, sizes, survey, count = messages.kernels_for(__name__, globals())
 
 
 @kernel
-def index(data, positions, source, starts, codecs, counts, state,
-          timestamps, created, offsets, key_lengths, key_starts, value_lengths, value_starts, bounds):  # fmt: skip
+def index(data, positions, source, starts, codecs, counts, state, columns, bounds):
     """Read the messages that `survey` and `count` have found sound into columns.
 
     A v1 wrapper gives the absolute offset of its last inner message; 0 means that inner offsets count from 0. With log
@@ -139,10 +138,10 @@ def index(data, positions, source, starts, codecs, counts, state,
     Args:
         data, positions: uint8, and int64[sets + 1].
         source, starts, codecs, counts, state: as in `messages.count`; a wrapper's offset may be refused.
-        timestamps ... value_starts: the columns of an `Index`, to be filled; timestamps are a consumer's, created the
-            producer's.
+        columns: of an `Index`, to be filled; timestamps are a consumer's, created the producer's.
         bounds: int64[sets + 1], to be filled: the first record of each.
     """
+    timestamps, created, offsets = columns[:3]
     r = np.int64(0)
     bounds[0] = 0
     for b in range(len(state)):
@@ -156,7 +155,7 @@ def index(data, positions, source, starts, codecs, counts, state,
             if get_i8(source, p + MAGIC):
                 created[q] = get_i64(source, p + TIMESTAMP)
                 timestamps[q] = get_i64(data, wrapper + TIMESTAMP) if append else created[q]
-            read_lengths(source, key_at(source, p), q, key_lengths, key_starts, value_lengths, value_starts)
+            read_lengths(source, key_at(source, p), q, columns)
             p = message_end(source, p)
         r += counts[b]
         if in_v1_wrapper and r > first:

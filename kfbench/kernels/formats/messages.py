@@ -292,8 +292,9 @@ def put_key_and_value(out, at, p, keys, key_start, key_length, values, value_sta
 
 
 @leaf
-def read_lengths(source, key, q, key_lengths, key_starts, value_lengths, value_starts):
+def read_lengths(source, key, q, columns):
     """Fill row q of the columns from a checked message; key: where the key's length is. Negative lengths are null."""
+    key_lengths, key_starts, value_lengths, value_starts = columns[3:]
     value = value_at(source, key)
     key_lengths[q], key_starts[q] = max(np.int64(get_i32(source, key)), NULL), key + 4
     value_lengths[q], value_starts[q] = max(np.int64(get_i32(source, value)), NULL), value + 4

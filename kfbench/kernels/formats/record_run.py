@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class RecordRun(NamedTuple):
-    """Where the records of a batch lie, which rows they fill, and what its header says; int64 each but is_append."""
+    """The place of a batch's records, the rows that they fill, and what the header says; int64 each but is_append."""
 
     start: int  # the plain records, source[start:end]
     end: int

@@ -17,8 +17,7 @@ from kfbench.kernels.formats.batch_header import (
     attribute_bytes_of,
     read_header,
 )
-from kfbench.kernels.formats.batch_writing import FULL
-from kfbench.kernels.jit import kernel, leaf, variant
+from kfbench.kernels.jit import kernel, leaf
 from kfbench.kernels.simd.intrinsics import get_i8, get_i64, get_u8, put_u8
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.frames import ask_ahead, ask_on
@@ -34,8 +33,9 @@ from kfbench.kernels.wire.lengths import (
     put_field,
     put_header_list,
     skip,
+    small_varint_bytes,
 )
-from kfbench.kernels.wire.sealing import Body, followed
+from kfbench.kernels.wire.sealing import FULL, Body, followed
 from kfbench.kernels.wire.varint import get_varlong, is_shortest, put_uvarint, uvarint_bytes, varint_bytes, zigzag
 
 
@@ -129,9 +129,7 @@ def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
         far = delta if unsigned else (delta << 1) ^ (delta >> 63)
         key_length, value_length = np.int64(key_lengths[i]), np.int64(value_lengths[i])
         size = (
-            3 + attribute_bytes
-            + (near > 0x7F) + (near > 0x3FFF) + (near > 0x1FFFFF)
-            + (far > 0x7F) + (far > 0x3FFF) + (far > 0x1FFFFF)
+            1 + attribute_bytes + small_varint_bytes(near) + small_varint_bytes(far)
             + length_bytes(key_length, unsigned) + max(key_length, 0)
             + length_bytes(value_length, unsigned) + max(value_length, 0)
         )  # fmt: skip
@@ -139,20 +137,9 @@ def _body_bytes(columns, first, end, span, attribute_bytes, shared, unsigned):
     return total
 
 
-def _encoder(name, **constants):
-    return variant(batch_writing.encode, name, __name__, put_body=_put_body, **constants)
-
-
-def _sizer(name, **constants):
-    return variant(batch_writing.sizes, name, __name__, body_bytes=_body_bytes, **constants)
-
-
-encode = _encoder("encode", WITH_TAGS=False, WITHOUT_ZIGZAG=False)
-encode_tagged = _encoder("encode_tagged", WITH_TAGS=True, WITHOUT_ZIGZAG=False)
-encode_unsigned = _encoder("encode_unsigned", WITH_TAGS=False, WITHOUT_ZIGZAG=True)
-encode_tagged_unsigned = _encoder("encode_tagged_unsigned", WITH_TAGS=True, WITHOUT_ZIGZAG=True)
-sizes = _sizer("sizes", WITHOUT_ZIGZAG=False)
-sizes_unsigned = _sizer("sizes_unsigned", WITHOUT_ZIGZAG=True)
+encode, encode_tagged, encode_unsigned, encode_tagged_unsigned, sizes, sizes_unsigned = batch_writing.kernels_for(
+    __name__, _put_body, _body_bytes
+)
 
 
 @leaf

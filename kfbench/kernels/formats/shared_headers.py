@@ -1,4 +1,4 @@
-"""The headers that all records of a batch begin with: what tag 1 of v3 stores once."""
+"""The headers that all records of a batch begin with, which tag 1 of v3 stores once."""
 
 import numpy as np
 
@@ -8,7 +8,10 @@ from kfbench.kernels.simd.intrinsics import get_u8, load_le64
 
 @leaf
 def same_bytes(one, at, other, start, length):
-    """Whether two stretches are equal; eight bytes at a time, the last eight over what was compared before."""
+    """Return whether one[at : at + length] equals other[start : start + length].
+
+    Compares eight bytes at a time; the last eight overlap those before.
+    """
     if length < 8:
         for k in range(length):
             if get_u8(one, at + k) != get_u8(other, start + k):
@@ -23,7 +26,7 @@ def same_bytes(one, at, other, start, length):
 
 @kernel
 def count(columns, bounds, shared):
-    """Fills shared int64[batches]: the length of the longest common prefix of the records' header lists."""
+    """Fill shared int64[batches] with the length of the longest common prefix of the records' header lists."""
     header_bounds, key_lengths, value_lengths = columns[4:7]
     keys, key_starts, values, value_starts = columns[11:15]
     for b in range(len(bounds) - 1):
@@ -37,12 +40,13 @@ def count(columns, bounds, shared):
             common = min(common, header_bounds[i + 1] - other)
             for h in range(common):
                 one, two = np.uint64(start + h), np.uint64(other + h)
-                same = key_lengths[one] == key_lengths[two] and value_lengths[one] == value_lengths[two]
-                if same:
-                    same = same_bytes(
-                        keys, key_starts[one], keys, key_starts[two], np.int64(key_lengths[one])
-                    ) and same_bytes(values, value_starts[one], values, value_starts[two], np.int64(value_lengths[one]))
-                if not same:
+                key_length, value_length = np.int64(key_lengths[one]), np.int64(value_lengths[one])
+                if not (
+                    key_lengths[two] == key_length
+                    and value_lengths[two] == value_length
+                    and same_bytes(keys, key_starts[one], keys, key_starts[two], key_length)
+                    and same_bytes(values, value_starts[one], values, value_starts[two], value_length)
+                ):
                     common = np.int64(h)
                     break
         shared[b] = common

@@ -1,4 +1,4 @@
-"""Values of as many bits as they need, packed and unpacked eight at a time. Nothing here checks a bound: callers do."""
+"""Bit-packed values, packed and unpacked eight at a time. Callers check bounds; nothing here does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,8 +29,10 @@ def _joiner(lanes: int) -> Callable[..., Any]:
 
     @intrinsic
     def join(typingctx, values, position, width, mask):
-        """The low bits, those of `mask`, of the int64s values[position : position + lanes], each `width` bits above the
-        one before. In scalar code it is a third as fast: LLVM takes the loop apart before it looks for vectors."""
+        """Return the bits of `mask` of values[position : position + lanes], int64, each `width` bits above the last.
+
+        Scalar code is a third as fast: LLVM takes the loop apart before it looks for vectors.
+        """
 
         def codegen(context, builder, signature, args):
             pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
@@ -48,10 +50,10 @@ join4, join8 = _joiner(4), _joiner(8)
 
 
 def _lanes(context: Any, builder: Any, array_type: Any, array: Any, position: Any, width: Any, loads: int) -> Any:
-    """The 8 values of `width` bits from the byte at `position` on, with what lies above each.
+    """Return the 8 values of `width` bits from the byte at `position` on, with the bits above each.
 
-    loads: how many words they are taken from. Offsets and shifts do not change from one group to the next, and
-    compilers keep them.
+    loads: the number of words that they are taken from. Offsets and shifts are the same for every group, and compilers
+    keep them.
     """
     values = shifts = ir.Constant(OCTET, [0] * LANES)
     for k in range(LANES):
@@ -91,9 +93,9 @@ def _spreader(loads: int) -> Callable[..., Any]:
     return spread
 
 
-# out[to + k] = start + k * step + sign (1 or -1) * value k, of the `number` values of `width` bits from data[position]
-# on, where 8 bytes from the beginning of each of the last 8 must lie. By how many words eight values are taken from: up
-# to 8 bits all are in one, up to 14 in two, up to 28 in four.
+# Unpack `number` values of `width` bits from data[position] on: out[to + k] = start + k * step + sign * value k, sign
+# 1 or -1. 8 bytes must lie from the beginning of each of the last 8 values on. The digit is the number of words that
+# eight values are taken from: one up to 8 bits, two up to 14, four up to 28.
 spread1, spread2, spread4, spread8 = map(_spreader, (1, 2, 4, 8))
 
 
@@ -111,9 +113,9 @@ def _summer(loads: int) -> Callable[..., Any]:
                 values = builder.and_(_lanes(context, builder, signature.args[0], array, at, width, loads), masks)
                 marks = builder.zext(builder.icmp_unsigned("!=", values, LANE_ZEROS), OCTET)
                 before = builder.icmp_signed("<", builder.load(numbers), firsts)
-                for k, each in enumerate((values, marks)):
-                    found.take(k, each, before)
-                    found.take(k + 2, each, inside)
+                for k, taken in enumerate((values, marks)):
+                    found.take(k, taken, before)
+                    found.take(k + 2, taken, inside)
                 builder.store(builder.add(builder.load(numbers), rise), numbers)
                 builder.store(builder.add(at, width), cursor)
 
@@ -126,7 +128,7 @@ def _summer(loads: int) -> Callable[..., Any]:
     return sum_lanes
 
 
-# (sum, how many are not 0, of the first `first`; the same of all) of the `number` values that `spread` would take.
+# Of the `number` values that `spread` would take, return sum and number of non-zeros of the first `first`, then of all.
 sum1, sum2, sum4, sum8 = map(_summer, (1, 2, 4, 8))
 
 

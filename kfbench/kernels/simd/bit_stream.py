@@ -1,4 +1,4 @@
-"""A stream of bits written, from the lowest bit of each byte on: a word that is being filled, and its end."""
+"""Writing a stream of bits, from the lowest bit of each byte on, through a word that is being filled."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ U64 = np.uint64(64)
 
 @leaf
 def push(out, at, word, fill, value, width):
-    """Adds `width` bits, 1 to 63, to the word that is being filled, and stores it when it is full."""
+    """Add `width` bits, 1 to 63, to a word with `fill` bits; store it when full. Return position, word and fill."""
     word |= value << fill
     fill += width
     if fill >= U64:
@@ -23,7 +23,7 @@ def push(out, at, word, fill, value, width):
 
 @leaf
 def flush(out, at, word, fill):
-    """The bytes of a word that is not full; gives the next position."""
+    """Write the bytes of a word with `fill` bits. Return the next position."""
     rest = np.int64(fill)
     while rest > 0:
         put_u8(out, at, np.uint8(word & np.uint64(0xFF)))

@@ -1,6 +1,6 @@
-"""What checksums ask of the machine: SSE4.2's steps and carry-less multiplication, as LLVM IR.
+"""Instructions for checksums, as LLVM IR: SSE4.2's CRC steps and carry-less multiplication.
 
-Nothing here checks a bound, and nothing has a twin: where these instructions are missing, tables take their place.
+Nothing here checks a bound, and nothing has a twin. Where these instructions are missing, tables take their place.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ VECTOR_BYTES = 64  # bytes of a vector of AVX-512: four lanes
 
 @intrinsic
 def crc32c_word(typingctx, crc, word):
-    """SSE4.2: one step over 8 bytes."""
+    """Return the checksum after 8 more bytes (SSE4.2)."""
 
     def codegen(context, builder, signature, args):
         kind = ir.FunctionType(I64, [I64, I64])
@@ -31,7 +31,7 @@ def crc32c_word(typingctx, crc, word):
 
 @intrinsic
 def crc32c_byte(typingctx, crc, byte):
-    """SSE4.2: one step over 1 byte."""
+    """Return the checksum after 1 more byte (SSE4.2)."""
 
     def codegen(context, builder, signature, args):
         kind = ir.FunctionType(I32, [I32, I8])
@@ -42,21 +42,21 @@ def crc32c_byte(typingctx, crc, byte):
 
 
 def _multiply(builder: Any, a: Any, b: Any, which: int) -> Any:
-    """Of each lane its low (0) or high (0x11) words."""
+    """Return the carry-less products of each lane's low (which=0) or high (0x11) words."""
     kind = ir.FunctionType(a.type, [a.type, a.type, I8])
     multiplier = cgutils.get_or_insert_function(builder.module, kind, MULTIPLIERS[a.type])
     return builder.call(multiplier, [a, b, I8(which)])
 
 
 def _forward(builder: Any, lanes: Any, by: Any, data: Any) -> Any:
-    """Lanes moved forward over what `by` stands for, and the data that is there."""
+    """Return the lanes moved forward by the constants `by`, with the data there added."""
     low, high = (_multiply(builder, lanes, by, which) for which in (0, 0x11))
     return builder.xor(builder.xor(low, high), data)
 
 
 @intrinsic
 def carryless_low(typingctx, a, b):
-    """PCLMUL: the low 64 bits of the carry-less product."""
+    """Return the low 64 bits of the carry-less product (PCLMUL)."""
 
     def codegen(context, builder, signature, args):
         zero = ir.Constant(PAIR, [0, 0])
@@ -66,80 +66,108 @@ def carryless_low(typingctx, a, b):
     return types.uint64(types.uint64, types.uint64), codegen
 
 
-def fold_lanes(constants: dict[int, tuple[int, int]]) -> Callable[..., Any]:
-    """An intrinsic that folds a 16-byte lane over buffer[position:end], whole blocks of 16, by carry-less multiply.
+def _pair(builder: Any, first: Any, second: Any) -> Any:
+    """Return a vector of two int64s."""
+    return builder.insert_element(builder.insert_element(ir.Constant(PAIR, [0, 0]), first, I32(0)), second, I32(1))
 
-    constants[bits] move a lane forward by that many bits (128, 256, 384, 512). The lane is given as (low, high), its
-    words as they lie in memory; `spill` is added to the first word of the buffer. Gives the lane at the end. From 112
-    bytes on four lanes run side by side in vector registers.
+
+class _Folding:
+    """Loops that fold blocks of a buffer, by functions that emit IR.
+
+    has_left(at, n): whether n blocks are left from `at` on. load(at, k): block k from `at` on. forward(value, n, data):
+    the value moved forward by n blocks, with data added.
+    """
+
+    def __init__(
+        self,
+        builder: Any,
+        block_bytes: int,
+        has_left: Callable[[Any, int], Any],
+        load: Callable[[Any, int], Any],
+        forward: Callable[[Any, int, Any], Any],
+    ) -> None:
+        self.builder, self.block_bytes = builder, block_bytes
+        self.has_left, self.load, self.forward = has_left, load, forward
+
+    def by_fours(self, slots: list[Any], cursor: Any) -> Any:
+        """Fold into four slots side by side while four blocks are left. Return the four folded into one."""
+        builder = self.builder
+        with looping(builder, lambda: self.has_left(builder.load(cursor), 4)):
+            at = builder.load(cursor)
+            for k, slot in enumerate(slots):
+                builder.store(self.forward(builder.load(slot), 4, self.load(at, k)), slot)
+            builder.store(builder.add(at, I64(4 * self.block_bytes)), cursor)
+        folded = builder.load(slots[3])
+        for k in range(3):
+            folded = self.forward(builder.load(slots[k]), 3 - k, folded)
+        return folded
+
+    def one_by_one(self, slot: Any, cursor: Any) -> None:
+        """Fold into one slot while a block is left."""
+        builder = self.builder
+        with looping(builder, lambda: self.has_left(builder.load(cursor), 1)):
+            at = builder.load(cursor)
+            builder.store(self.forward(builder.load(slot), 1, self.load(at, 0)), slot)
+            builder.store(builder.add(at, I64(self.block_bytes)), cursor)
+
+
+def fold_lanes(constants: dict[int, tuple[int, int]]) -> Callable[..., Any]:
+    """Return an intrinsic that folds a lane over buffer[position:end], whole blocks of 16, by carry-less multiply.
+
+    constants[bits] move a lane of 16 bytes forward by that many bits (128, 256, 384, 512). The intrinsic takes the
+    words of the lane, low and high, as they lie in memory, and a spill that it adds to the first word of the buffer. It
+    returns the words at the end. From 112 bytes on four lanes run side by side in vector registers.
     """
     forward_by = {bits: ir.Constant(PAIR, pair) for bits, pair in constants.items()}
 
     @intrinsic
     def fold(typingctx, buffer, position, end, low, high, spill):
         def codegen(context, builder, signature, args):
-            array, start, stop, *words = args
+            array, start, stop, low, high, spill = args
 
-            def load(at: Any) -> Any:
-                pointer = pointer_to(context, builder, signature.args[0], array, at)
+            def load(at: Any, k: int) -> Any:
+                pointer = pointer_to(context, builder, signature.args[0], array, builder.add(at, I64(16 * k)))
                 return builder.load(builder.bitcast(pointer, PAIR.as_pointer()), align=1)
 
-            def forward(lane: Any, bits: int, data: Any) -> Any:
-                return _forward(builder, lane, forward_by[bits], data)
+            def load_with_spill(at: Any, k: int) -> Any:
+                data = builder.xor(load(at, k), builder.load(spilt))
+                builder.store(ir.Constant(PAIR, [0, 0]), spilt)
+                return data
 
-            def left(at: Any, size: int) -> Any:
-                return builder.icmp_signed("<=", builder.add(at, I64(size)), stop)
+            def forward(lane: Any, blocks: int, data: Any) -> Any:
+                return _forward(builder, lane, forward_by[128 * blocks], data)
 
-            def pair(first: Any, second: Any) -> Any:
-                return builder.insert_element(
-                    builder.insert_element(ir.Constant(PAIR, [0, 0]), first, I32(0)), second, I32(1)
-                )
+            def has_left(at: Any, blocks: int) -> Any:
+                return builder.icmp_signed("<=", builder.add(at, I64(16 * blocks)), stop)
 
             cursor = cgutils.alloca_once_value(builder, start)
-            lane = cgutils.alloca_once_value(builder, pair(words[0], words[1]))
-            rest = cgutils.alloca_once_value(
-                builder, pair(words[2], I64(0))
-            )  # what is still to be added: the spill, once
-            with builder.if_then(left(start, 112)):
+            lane = cgutils.alloca_once_value(builder, _pair(builder, low, high))
+            spilt = cgutils.alloca_once_value(builder, _pair(builder, spill, I64(0)))  # until it is added, once
+            with builder.if_then(has_left(start, 7)):
                 lanes = [lane, *(cgutils.alloca_once(builder, PAIR) for _ in range(3))]
-                for k in (1, 2, 3):
-                    data = load(builder.add(start, I64(16 * (k - 1))))
-                    builder.store(builder.xor(data, builder.load(rest)) if k == 1 else data, lanes[k])
-                builder.store(ir.Constant(PAIR, [0, 0]), rest)
+                builder.store(load_with_spill(start, 0), lanes[1])
+                for k in (1, 2):
+                    builder.store(load(start, k), lanes[k + 1])
                 builder.store(builder.add(start, I64(48)), cursor)
-                with looping(builder, lambda: left(builder.load(cursor), 64)):
-                    at = builder.load(cursor)
-                    for k in range(4):
-                        data = load(builder.add(at, I64(16 * k)))
-                        builder.store(forward(builder.load(lanes[k]), 512, data), lanes[k])
-                    builder.store(builder.add(at, I64(64)), cursor)
-                sum_ = builder.load(lanes[3])
-                for k in range(3):
-                    sum_ = forward(builder.load(lanes[k]), 384 - 128 * k, sum_)
-                builder.store(sum_, lane)
-            with looping(builder, lambda: left(builder.load(cursor), 16)):
-                at = builder.load(cursor)
-                data = builder.xor(load(at), builder.load(rest))
-                builder.store(forward(builder.load(lane), 128, data), lane)
-                builder.store(ir.Constant(PAIR, [0, 0]), rest)
-                builder.store(builder.add(at, I64(16)), cursor)
+                builder.store(_Folding(builder, 16, has_left, load, forward).by_fours(lanes, cursor), lane)
+            _Folding(builder, 16, has_left, load_with_spill, forward).one_by_one(lane, cursor)
             whole = builder.load(lane)
-            return context.make_tuple(
-                builder, signature.return_type, [builder.extract_element(whole, I32(k)) for k in (0, 1)]
-            )
+            words = [builder.extract_element(whole, I32(k)) for k in (0, 1)]
+            return context.make_tuple(builder, signature.return_type, words)
 
-        result = types.UniTuple(types.uint64, 2)
-        return result(buffer, types.int64, types.int64, types.uint64, types.uint64, types.uint64), codegen
+        u64, i64 = types.uint64, types.int64
+        return types.UniTuple(u64, 2)(buffer, i64, i64, u64, u64, u64), codegen
 
     return fold
 
 
 def fold_wide(constants: Callable[[int], tuple[int, int]], copies: bool) -> Callable[..., Any]:
-    """An intrinsic that folds data[start : start + size], VECTOR_BYTES or more, in whole vectors of AVX-512.
+    """Return an intrinsic that folds data[start : start + size], VECTOR_BYTES or more, in whole vectors of AVX-512.
 
-    constants(bits) move a lane forward by that many bits. Gives (low, high, bytes that are done): the lane that has the
-    same checksum, started from 0, as all the vectors have started from `crc`. copies: each vector is stored to
-    target[at:], too, while a register has it. From 512 bytes on four vectors run side by side.
+    constants(bits) move a lane forward by that many bits. The intrinsic returns the words of a lane, low and high, and
+    the number of bytes that are done. The lane has the checksum, started from 0, that all the vectors have started from
+    `crc`. copies: each vector is also stored to target[at:], while a register has it. From 512 bytes on four vectors
+    run side by side.
     """
 
     def codegen(context, builder, signature, args):
@@ -150,7 +178,7 @@ def fold_wide(constants: Callable[[int], tuple[int, int]], copies: bool) -> Call
             where = pointer_to(context, builder, signature.args[number], args[number], position)
             return builder.bitcast(where, OCTET.as_pointer())
 
-        def taken(done: Any, k: int = 0) -> Any:
+        def load(done: Any, k: int) -> Any:
             here = builder.add(done, I64(VECTOR_BYTES * k))
             vector = builder.load(pointer(0, builder.add(start, here)), align=1)
             if copies:
@@ -159,31 +187,21 @@ def fold_wide(constants: Callable[[int], tuple[int, int]], copies: bool) -> Call
 
         def forward(vector: Any, vectors: int, data: Any) -> Any:
             by = ir.Constant(OCTET, 4 * constants(8 * VECTOR_BYTES * vectors))
-            return _forward(builder, builder.load(vector), by, data)
+            return _forward(builder, vector, by, data)
 
-        def left(done: Any, vectors: int) -> Any:
+        def has_left(done: Any, vectors: int) -> Any:
             return builder.icmp_signed("<=", builder.add(done, I64(VECTOR_BYTES * vectors)), size)
 
-        first = builder.xor(taken(I64(0)), builder.insert_element(zeros, crc, I32(0)))
+        folding = _Folding(builder, VECTOR_BYTES, has_left, load, forward)
+        first = builder.xor(load(I64(0), 0), builder.insert_element(zeros, crc, I32(0)))
         last = cgutils.alloca_once_value(builder, first)
         cursor = cgutils.alloca_once_value(builder, I64(VECTOR_BYTES))
-        with builder.if_then(left(I64(0), 8)):
+        with builder.if_then(has_left(I64(0), 8)):
             vectors = [cgutils.alloca_once_value(builder, first)]
-            vectors += [cgutils.alloca_once_value(builder, taken(I64(0), k)) for k in (1, 2, 3)]
+            vectors += [cgutils.alloca_once_value(builder, load(I64(0), k)) for k in (1, 2, 3)]
             builder.store(I64(4 * VECTOR_BYTES), cursor)
-            with looping(builder, lambda: left(builder.load(cursor), 4)):
-                done = builder.load(cursor)
-                for k, vector in enumerate(vectors):
-                    builder.store(forward(vector, 4, taken(done, k)), vector)
-                builder.store(builder.add(done, I64(4 * VECTOR_BYTES)), cursor)
-            sum_ = builder.load(vectors[3])
-            for k in range(3):
-                sum_ = forward(vectors[k], 3 - k, sum_)
-            builder.store(sum_, last)
-        with looping(builder, lambda: left(builder.load(cursor), 1)):
-            done = builder.load(cursor)
-            builder.store(forward(last, 1, taken(done)), last)
-            builder.store(builder.add(done, I64(VECTOR_BYTES)), cursor)
+            builder.store(folding.by_fours(vectors, cursor), last)
+        folding.one_by_one(last, cursor)
         lanes = builder.load(last)
         to_the_fourth = ir.Constant(OCTET, [*constants(384), *constants(256), *constants(128), 0, 0])
         moved = _forward(builder, lanes, to_the_fourth, zeros)

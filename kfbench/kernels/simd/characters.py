@@ -1,4 +1,4 @@
-"""Characters by vectors: which of them differ, and hex digits packed. Nothing here checks a bound: callers do."""
+"""Vectors of characters: which of them differ, and hex digits packed. Callers check bounds; nothing here does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,16 +50,17 @@ def _differ(size: int) -> Callable[..., Any]:
     return differ
 
 
-# Fills out with the bits that are not the same in data of all `number` items, every stride-th from `first` on, 8, 16
-# or 32 bytes from `one` and from `two` on behind where an item begins, and in out.
+# Fill `out` with the bits that differ between `number` items, every stride-th from `first` on, which begin at
+# data[starts[item]]. 8, 16 or 32 bytes are compared from `one` and from `two` on, and written there in `out`.
 differ8, differ16, differ32 = _differ(8), _differ(16), _differ(32)
 
 
 @intrinsic
 def pack_digits(typingctx, characters, number, out, at):
-    """Writes hex digits, two a byte, CHARACTERS at a time with zeros behind the last; whether all of them are some.
+    """Write hex digits, two per byte, with zeros behind the last. Return whether all characters are hex digits.
 
-    Characters are read as far, too."""
+    Reads and writes whole groups of CHARACTERS.
+    """
 
     def codegen(context, builder, signature, args):
         array, number, target, at = args

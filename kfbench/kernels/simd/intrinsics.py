@@ -1,4 +1,4 @@
-"""The handful of machine operations that Numba has no name for, as LLVM IR. Nothing here checks a bound: callers do."""
+"""Machine operations that Numba has no name for, as LLVM IR. Callers check bounds; nothing here does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +61,7 @@ put_u8 = _storer(8, types.uint8)
 
 @intrinsic
 def move(typingctx, target, at, source, start, count):
-    """memcpy: 74 GB/s at 1 KiB where a slice assignment reaches 4.3."""
+    """Copy bytes by memcpy: 74 GB/s at 1 KiB, where a slice assignment reaches 4.3."""
 
     def codegen(context, builder, signature, args):
         to = pointer_to(context, builder, signature.args[0], args[0], args[1])
@@ -74,7 +74,7 @@ def move(typingctx, target, at, source, start, count):
 
 @intrinsic
 def move32(typingctx, target, at, source, start):
-    """One unconditional 32-byte move: both sides must have 32 bytes from there on."""
+    """Copy 32 bytes in one move; both sides must have 32 bytes from there on."""
 
     def codegen(context, builder, signature, args):
         vector = ir.VectorType(I64, 4).as_pointer()
@@ -89,7 +89,7 @@ def move32(typingctx, target, at, source, start):
 
 @intrinsic
 def leading_zeros(typingctx, value):
-    """Of a uint64 that is not zero."""
+    """Return the number of zero bits above the highest one of a uint64, which is not 0."""
 
     def codegen(context, builder, signature, args):
         return builder.ctlz(args[0], ir.Constant(I1, 1))
@@ -99,7 +99,7 @@ def leading_zeros(typingctx, value):
 
 @intrinsic
 def trailing_zeros(typingctx, value):
-    """Of a uint64 that is not zero."""
+    """Return the number of zero bits below the lowest one of a uint64, which is not 0."""
 
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(I1, 1))
@@ -109,7 +109,7 @@ def trailing_zeros(typingctx, value):
 
 @intrinsic
 def deposit(typingctx, value, mask):
-    """The low bits of a uint64 put where the mask has bits (PDEP): for hosts with FAST_DEPOSIT."""
+    """Put the low bits of a uint64 where the mask has bits (PDEP); for hosts with FAST_DEPOSIT."""
 
     def codegen(context, builder, signature, args):
         kind = ir.FunctionType(I64, [I64, I64])
@@ -120,7 +120,7 @@ def deposit(typingctx, value, mask):
 
 @intrinsic
 def prefetch(typingctx, buffer, position):
-    """Asks for the cache line of a byte that will be read; wherever that is, it does no harm."""
+    """Ask for the cache line of a byte that will be read. A position outside the buffer does no harm."""
 
     def codegen(context, builder, signature, args):
         pointer = pointer_to(context, builder, signature.args[0], args[0], args[1])
@@ -134,7 +134,7 @@ def prefetch(typingctx, buffer, position):
 
 @intrinsic
 def bit_count(typingctx, value):
-    """Of a uint64."""
+    """Return the number of ones in a uint64."""
 
     def codegen(context, builder, signature, args):
         return builder.ctpop(args[0])

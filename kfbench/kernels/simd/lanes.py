@@ -1,6 +1,6 @@
-"""Eight int64s at a time, as LLVM IR: what `bit_packing` and `octets` are made of.
+"""Loops over eight int64s at a time, as LLVM IR: the parts of `bit_packing` and `simd_int64`.
 
-LLVM would take 32 at a time, and what is left one by one: of the 50 records of a batch, that is a third.
+LLVM would take 32 at a time and the rest one by one, which is a third of the 50 records of a batch.
 """
 
 from collections.abc import Callable
@@ -13,24 +13,25 @@ from kfbench.kernels.simd.intrinsics import I1, I32, I64, OCTET, looping, pointe
 
 LANES = 8  # values a vector holds
 LANE_NUMBERS = ir.Constant(OCTET, list(range(LANES)))
-LANE_ZEROS, LANE_ONES = (ir.Constant(OCTET, [each] * LANES) for each in (0, 1))
+LANE_ZEROS, LANE_ONES = (ir.Constant(OCTET, [value] * LANES) for value in (0, 1))
 NEUTRAL = {"add": 0, "or": 0, "smin": 2**63 - 1, "smax": -(2**63), "umin": -1, "umax": 0}
 
 
 def splat(builder: Any, value: Any, lanes: int = LANES) -> Any:
+    """Return a vector with the value in every lane."""
     one = builder.insert_element(ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, I32(0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
 
 
 def reduced(builder: Any, name: str, values: Any) -> Any:
-    """All int64s of a vector made one, by the name that LLVM has for it."""
+    """Reduce the int64s of a vector to one by the operation `name` of LLVM."""
     kind = ir.FunctionType(I64, [values.type])
     reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.{name}.v{values.type.count}i64")
     return builder.call(reduce, [values])
 
 
 def by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> None:
-    """body(k, None) of each 8 numbers from k on, then body(k, mask) of those that are left."""
+    """Loop: body(k, None) for each 8 numbers from k on, then body(k, mask) for the rest."""
     done = cgutils.alloca_once_value(builder, I64(0))
     with looping(builder, lambda: builder.icmp_signed("<=", builder.add(builder.load(done), I64(LANES)), number)):
         here = builder.load(done)
@@ -42,7 +43,7 @@ def by_octets(builder: Any, number: Any, body: Callable[[Any, Any], None]) -> No
 
 
 def by_whole_octets(builder: Any, number: Any, body: Callable[[Any], None]) -> None:
-    """body(k) of each 8 numbers from k on, the last 8 too where less are left."""
+    """Loop: body(k) for each 8 numbers from k on, also where fewer than 8 are left."""
     done = cgutils.alloca_once_value(builder, I64(0))
     with looping(builder, lambda: builder.icmp_signed("<", builder.load(done), number)):
         body(builder.load(done))
@@ -50,7 +51,7 @@ def by_whole_octets(builder: Any, number: Any, body: Callable[[Any], None]) -> N
 
 
 def octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, mask: Any) -> Any:
-    """8 integers of an array as int64s, those outside the mask 0 and not read."""
+    """Load 8 integers of an array as int64s. Those outside the mask are 0 and not read."""
     bits = array_type.dtype.bitwidth
     vector = ir.VectorType(ir.IntType(bits), LANES)
     pointer = builder.bitcast(pointer_to(context, builder, array_type, array, position), vector.as_pointer())
@@ -64,7 +65,7 @@ def octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any
 
 
 def put_octet(context: Any, builder: Any, array_type: Any, array: Any, position: Any, values: Any) -> None:
-    """The low bits of 8 int64s into an array of integers."""
+    """Store the low bits of 8 int64s into an array of integers."""
     bits = array_type.dtype.bitwidth
     vector = ir.VectorType(ir.IntType(bits), LANES)
     pointer = builder.bitcast(pointer_to(context, builder, array_type, array, position), vector.as_pointer())
@@ -72,7 +73,7 @@ def put_octet(context: Any, builder: Any, array_type: Any, array: Any, position:
 
 
 class Reductions:
-    """What is known of all values at the end, by the names that LLVM has for it."""
+    """Running reductions over all values, each by an operation of LLVM."""
 
     def __init__(self, builder: Any, *names: str) -> None:
         self.builder, self.names = builder, names
@@ -101,18 +102,18 @@ def combined(builder: Any, name: str, left: Any, right: Any) -> Any:
 
 
 def flipped(builder: Any, values: Any, flips: Any) -> Any:
-    """Values whose sign changes where `flips` is -1, and not where it is 0."""
+    """Return values negated where `flips` is -1, and as they are where it is 0."""
     return builder.sub(builder.xor(values, flips), flips)
 
 
 def line(builder: Any, start: Any, step: Any) -> tuple[Any, Any]:
-    """Where start + k * step is kept for the 8 k that are at hand, at first 0 to 7; what leads to the next 8."""
+    """Return a variable with start + k * step for k from 0 to 7, and what to add for the next 8."""
     first = builder.add(splat(builder, start), builder.mul(LANE_NUMBERS, splat(builder, step)))
     return cgutils.alloca_once_value(builder, first), splat(builder, builder.mul(step, I64(LANES)))
 
 
 def running(builder: Any, values: Any) -> Any:
-    """Each lane and all before it added up."""
+    """Return the sum of each lane and all before it."""
     for far in (1, 2, 4):
         lanes = [*range(LANES, LANES + far), *range(LANES - far)]  # zeros, then the lanes before
         moved = builder.shuffle_vector(values, LANE_ZEROS, ir.Constant(ir.VectorType(I32, LANES), lanes))
@@ -121,5 +122,5 @@ def running(builder: Any, values: Any) -> Any:
 
 
 def last(builder: Any, values: Any) -> Any:
-    """The last lane in all."""
+    """Return a vector with the last lane in every lane."""
     return builder.shuffle_vector(values, values, ir.Constant(ir.VectorType(I32, LANES), [LANES - 1] * LANES))

@@ -1,6 +1,6 @@
-"""Columns of int64s and int32s, eight values at a time: what is known of all of them, and what is made of them.
+"""Statistics and transformations of int64 and int32 columns, eight values at a time.
 
-Nothing here checks a bound: callers do.
+Callers check bounds; nothing here does. Intrinsics return tuples, which Numba builds without a class.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,10 @@ from kfbench.kernels.simd.lanes import (
 
 @intrinsic
 def span_of(typingctx, times, offsets, first, number, expected):
-    """(latest, earliest, sum of the times, bits by which an offset is not one more than that before it; the first
-    `expected`) of the `number` >= 1 records from `first` on."""
+    """Return latest, earliest and sum of the times of `number` >= 1 records from `first` on, and offset strays.
+
+    The strays are the bits in which an offset differs from `expected`, `expected` + 1 and so on.
+    """
 
     def codegen(context, builder, signature, args):
         times, offsets, first, number, expected = args
@@ -60,8 +62,10 @@ def span_of(typingctx, times, offsets, first, number, expected):
 
 @intrinsic
 def trend_of(typingctx, values, number, slope, sign):
-    """(least, greatest of values[i] - i * slope, least, greatest of `sign` times the step to the next) of
-    values[:number], 2 or more; the last is left out of the first two. sign: 1 or -1."""
+    """Return least and greatest of values[i] - i * slope, then of `sign` times the step to the next value.
+
+    values[:number] are looked at, 2 or more; the last is left out of the first two. sign: 1 or -1.
+    """
 
     def codegen(context, builder, signature, args):
         array, number, slope, sign = args
@@ -73,8 +77,8 @@ def trend_of(typingctx, values, number, slope, sign):
             values = octet(context, builder, signature.args[0], array, here, mask)
             behind = octet(context, builder, signature.args[0], array, builder.add(here, I64(1)), mask)
             above, step = builder.sub(values, builder.load(lines)), flipped(builder, builder.sub(behind, values), flips)
-            for k, each in enumerate((above, above, step, step)):
-                found.take(k, each, mask)
+            for k, taken in enumerate((above, above, step, step)):
+                found.take(k, taken, mask)
             builder.store(builder.add(builder.load(lines), rise), lines)
 
         by_octets(builder, builder.sub(number, I64(1)), body)
@@ -86,8 +90,10 @@ def trend_of(typingctx, values, number, slope, sign):
 
 @intrinsic
 def take_lengths(typingctx, out, lengths, first, number):
-    """Fills out[:number], number >= 1, which has room for 8 more; (how many are null, the least of the others if there
-    are any, the greatest, the sum, in which a null is -1)."""
+    """Copy `number` >= 1 lengths into out, which has room for 8 more.
+
+    Return the number of nulls, the least of the others if there are any, the greatest, and the sum, where a null is -1.
+    """
 
     def codegen(context, builder, signature, args):
         target, lengths, first, number = args
@@ -109,7 +115,7 @@ def take_lengths(typingctx, out, lengths, first, number):
 
 @intrinsic
 def take_ages(typingctx, out, times, first, number, latest):
-    """Fills out[:number], which has room for 8 more, with what is between the times from `first` on and the latest."""
+    """Fill out[:number], which has room for 8 more, with `latest` minus the times from `first` on."""
 
     def codegen(context, builder, signature, args):
         target, times, first, number, latest = args
@@ -128,7 +134,7 @@ def take_ages(typingctx, out, times, first, number, latest):
 
 @intrinsic
 def gaps_of(typingctx, lengths, starts, first, number):
-    """Bits by which one of the `number` items from `first` on does not end where the next begins."""
+    """Return the bits in which the end of one of `number` items from `first` on differs from the next one's start."""
 
     def codegen(context, builder, signature, args):
         lengths, starts, first, number = args
@@ -148,7 +154,7 @@ def gaps_of(typingctx, lengths, starts, first, number):
     return i64(lengths, starts, u64, i64), codegen
 
 
-def _of_highs(steps: bool, counted: bool) -> Callable[..., Any]:
+def _high_bits(steps: bool, counted: bool) -> Callable[..., Any]:
     @intrinsic
     def find(typingctx, values, number, base, shift, sign):
         def codegen(context, builder, signature, args):
@@ -176,20 +182,20 @@ def _of_highs(steps: bool, counted: bool) -> Callable[..., Any]:
     return find
 
 
-# Of the first `number` values, or of `sign` times their steps to the next, as uint64s above `base`: how many have bits
-# from `shift` on, and what these bits add up to. Values themselves have no sign.
-count_wide, count_wide_steps = _of_highs(False, True), _of_highs(True, True)
-sum_high, sum_high_steps = _of_highs(False, False), _of_highs(True, False)
+# Look at the first `number` values, or at `sign` times their steps to the next, as uint64s above `base`. Count those
+# with bits from `shift` on, or add these bits up. `sign` does nothing to values.
+count_wide, count_wide_steps = _high_bits(False, True), _high_bits(True, True)
+sum_high, sum_high_steps = _high_bits(False, False), _high_bits(True, False)
 
 
 @intrinsic
 def hashes_of(typingctx, values, number):
-    """A bit for each of values[:number]: no more bits than there are values that differ."""
+    """Return a word with a bit for each of values[:number]: at most as many bits as there are distinct values."""
 
     def codegen(context, builder, signature, args):
         array, number = args
         found = Reductions(builder, "or")
-        sixes, most = (ir.Constant(OCTET, [each] * LANES) for each in (6, 63))
+        sixes, most = (ir.Constant(OCTET, [value] * LANES) for value in (6, 63))
 
         def body(here, mask):
             values = octet(context, builder, signature.args[0], array, here, mask)
@@ -226,8 +232,8 @@ def _marker(marked: Callable[[Any, Any, Any], Any], kind: Any) -> Callable[..., 
     return mark
 
 
-# Which of the `number` values from `first` on, 64 at most, have bits from `given` on; which are `given`. Bit k is that
-# of value k.
+# Return a word whose bit k says of value k, of the `number` from `first` on, 64 at most, that it has bits from `given`
+# on, or that it equals `given`.
 marks_of = _marker(
     lambda builder, values, shifts: builder.icmp_unsigned("!=", builder.lshr(values, shifts), LANE_ZEROS), types.uint64
 )
@@ -236,8 +242,10 @@ equals_of = _marker(lambda builder, values, others: builder.icmp_unsigned("==", 
 
 @intrinsic
 def ones_of(typingctx, values, first, number, shift):
-    """(bits, how many) of the quotients of `number` values from `first` on, 8 at most: of each values[k] >> shift zeros
-    and a one. The bits mean nothing where they are more than 64."""
+    """Return the unary quotients of `number` values from `first` on, 8 at most: a word of bits, and their number.
+
+    Each quotient is values[k] >> shift zeros and a one. The word means nothing where there are more than 64 bits.
+    """
 
     def codegen(context, builder, signature, args):
         array, first, number, shift = args
@@ -254,13 +262,13 @@ def ones_of(typingctx, values, first, number, shift):
     return types.UniTuple(u64, 2)(values, u64, i64, u64), codegen
 
 
-# What follows reads and writes whole eights: arrays have room for 8 more than `number`, and what is left there means
-# nothing.
+# The intrinsics below read and write whole groups of eight. Arrays have room for 8 more than `number`; what is left
+# there means nothing.
 
 
 @intrinsic
 def lower(typingctx, values, number, base, slope):
-    """Takes base + i * slope from each of the first `number` values."""
+    """Subtract base + i * slope from each of the first `number` values."""
 
     def codegen(context, builder, signature, args):
         array, number, base, slope = args
@@ -281,8 +289,10 @@ def lower(typingctx, values, number, base, slope):
 
 @intrinsic
 def lower_steps(typingctx, values, number, base, sign):
-    """Puts `sign` times the step to the next, less base, in the place of the first `number` values, 8 at a time, the
-    next of all of which are read."""
+    """Replace each of the first `number` values by `sign` times the step to the next, less base.
+
+    The value after each whole group of eight is read.
+    """
 
     def codegen(context, builder, signature, args):
         array, number, base, sign = args
@@ -303,7 +313,7 @@ def lower_steps(typingctx, values, number, base, sign):
 
 @intrinsic
 def put_line(typingctx, out, to, number, start, step):
-    """out[to + k] = start + k * step of `number` values."""
+    """Set out[to + k] = start + k * step for `number` values."""
 
     def codegen(context, builder, signature, args):
         target, to, number, start, step = args
@@ -323,7 +333,7 @@ def put_line(typingctx, out, to, number, start, step):
 
 @intrinsic
 def run_on(typingctx, values, to, number, start):
-    """Makes of `number` steps, values[to] on, what they lead to from `start`."""
+    """Replace `number` steps, values[to] on, by the values that they lead to from `start`."""
 
     def codegen(context, builder, signature, args):
         array, to, number, start = args
@@ -344,8 +354,10 @@ def run_on(typingctx, values, to, number, start):
 
 @intrinsic
 def put_starts(typingctx, out, lengths, first, number, start):
-    """Fills out[first:first + number] with where these items begin, one behind the other from `start` on, nulls
-    without a byte."""
+    """Fill out[first : first + number] with the starts of items that lie one behind the other from `start` on.
+
+    A null has no byte.
+    """
 
     def codegen(context, builder, signature, args):
         target, lengths, first, number, start = args
@@ -369,8 +381,10 @@ def put_starts(typingctx, out, lengths, first, number, start):
 
 @intrinsic
 def put_lengths(typingctx, out, to, codes, number, shift, null):
-    """out[to + k] = codes[k] + shift, or `null` of a code of 0, of `number` codes: (the greatest code as a uint64, the
-    sum of the lengths, a null's 0). out may be codes."""
+    """Set out[to + k] = codes[k] + shift, or `null` for a code of 0, for `number` codes. out may be codes.
+
+    Return the greatest code as a uint64, and the sum of the lengths, where a null has 0.
+    """
 
     def codegen(context, builder, signature, args):
         target, to, codes, number, shift, null = args

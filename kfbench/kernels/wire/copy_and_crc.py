@@ -1,4 +1,4 @@
-"""What no encoder can beat: a copy of each finished batch, and the checksum that its format asks for."""
+"""The lower bound of any encoder: a copy of each finished batch, and the checksum that its format asks for."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from kfbench.kernels.wire.crc import crc32, crc32c
 
 @kernel
 def copy_and_crc32c(positions, data, crc_at, out):
-    """Copies batch b (data[positions[b]:positions[b + 1]]) and checksums it from byte crc_at of it; gives their xor."""
+    """Copy each batch data[positions[b]:positions[b + 1]]. Return the xor of their checksums from byte crc_at on."""
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
         start, end = positions[b], positions[b + 1]
@@ -20,7 +20,7 @@ def copy_and_crc32c(positions, data, crc_at, out):
 
 @kernel
 def copy_and_crc32(positions, data, crc_at, out):
-    """As copy_and_crc32c, with v0's and v1's checksum; positions are those of the messages."""
+    """Do the same with the checksum of v0 and v1; positions are those of the messages."""
     mixed = np.uint64(0)
     for b in range(len(positions) - 1):
         start, end = positions[b], positions[b + 1]

@@ -1,8 +1,8 @@
 """CRC-32C (v2 and later) and CRC-32 (v0, v1) over a slice of a buffer, fast or portable.
 
-CRC-32C: with AVX-512's carry-less multiply 256 bytes a step are folded; with SSE4.2 alone three chains are interleaved
-(the instruction has a latency of 3 and a throughput of 1), half as fast. CRC-32 folds 64 bytes a step. Portable:
-slicing by 16. Constants are computed, not copied.
+CRC-32C folds 256 bytes per step with AVX-512's carry-less multiply. With SSE4.2 alone it interleaves three chains,
+because the instruction has a latency of 3 and a throughput of 1; that is half as fast. CRC-32 folds 64 bytes per step.
+The portable code is slicing by 16. Constants are computed, not copied.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ LOW8, ALL32 = np.uint64(0xFF), np.uint64(0xFFFFFFFF)
 
 
 def _power(exponent: int, polynomial: int) -> int:
-    """x**exponent modulo the polynomial, bits reflected."""
+    """Return x**exponent modulo the polynomial, bits reflected."""
     remainder = 0x80000000
     for _ in range(exponent):
         remainder = (remainder >> 1) ^ (polynomial if remainder & 1 else 0)
@@ -28,7 +28,7 @@ def _power(exponent: int, polynomial: int) -> int:
 
 
 def _tables(polynomial: int) -> np.ndarray:
-    """uint32[16, 256]: row k moves a byte over k more bytes of zeros (slicing by 16)."""
+    """Return uint32[16, 256], whose row k moves a byte over k more bytes of zeros (slicing by 16)."""
     tables = np.zeros((16, 256), np.uint32)
     tables[0] = np.arange(256)
     for _ in range(8):
@@ -43,7 +43,7 @@ CASTAGNOLI_TABLES, IEEE_TABLES = _tables(CASTAGNOLI), _tables(IEEE)
 
 @leaf
 def _slice8(tables, word, row):
-    """Moves the eight bytes of `word` over `row` more bytes of zeros."""
+    """Move the eight bytes of `word` over `row` more bytes of zeros."""
     return np.uint64(
         tables[row + 7, word & LOW8]
         ^ tables[row + 6, (word >> np.uint64(8)) & LOW8]
@@ -71,7 +71,7 @@ def _tail(tables, crc, buffer, start, end):
     return crc
 
 
-LONG, SHORT = 1024, 128  # bytes a chain
+LONG, SHORT = 1024, 128  # bytes per chain
 LONG_2, LONG_1 = (np.uint64(_power(8 * k * LONG - 33, CASTAGNOLI)) for k in (2, 1))
 SHORT_2, SHORT_1 = (np.uint64(_power(8 * k * SHORT - 33, CASTAGNOLI)) for k in (2, 1))
 
@@ -95,14 +95,14 @@ def _chained_ahead(crc, buffer, start, end):
 
 def _chained_copy(crc, buffer, summed, at, data, start, size):
     end, step = at + size, 3 * SHORT
-    gap = min((summed - at) % step, size)  # till what is copied and not summed is whole steps
+    gap = min((summed - at) % step, size)  # until whole steps are copied and not summed
     move(buffer, at, data, start, gap)
     at += gap
     start += gap
     while summed + step <= at:
         crc = _three_chains(crc, buffer, summed, SHORT, SHORT_2, SHORT_1)
         summed += step
-    while at + step <= end:  # of one step's chains the CPU's window holds the next one's moves
+    while at + step <= end:  # the CPU overlaps one step's chains with the next one's moves
         move(buffer, at, data, start, step)
         crc = _three_chains(crc, data, start, SHORT, SHORT_2, SHORT_1)
         at += step
@@ -120,7 +120,7 @@ def _chained_rest(crc, buffer, start, end):
 
 
 def _lane_constants(bits: int, polynomial: int) -> tuple[int, int]:
-    """What moves a lane of 16 bytes forward: its low word, its high word."""
+    """Return the constants that move a lane of 16 bytes forward: for its low word, for its high word."""
     # A reflected product is one bit short, and the 32-bit constant sits in the high half of its word.
     return _power(bits + 63, polynomial) << 32, _power(bits - 1, polynomial) << 32
 
@@ -142,7 +142,7 @@ _wide_ahead_leaf = leaf(_wide_ahead)
 
 def _wide_copy(crc, buffer, summed, at, data, start, size):
     end = at + size
-    gap = (summed - at) & (VECTOR_BYTES - 1)  # till what is copied and not summed is whole vectors
+    gap = (summed - at) & (VECTOR_BYTES - 1)  # until whole vectors are copied and not summed
     if size < gap + VECTOR_BYTES:
         return _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, size))
     crc, summed = _wide_ahead_leaf(crc, buffer, summed, put_bytes(buffer, at, data, start, gap))
@@ -175,10 +175,10 @@ def _portable_tail(crc, buffer, start, end):
     return _tail(CASTAGNOLI_TABLES, crc, buffer, start, end)
 
 
-# A writer may run the checksum behind itself, while its bytes are still in the first cache: start with CRC32C_START,
-# `ahead` takes what is quick to take and says how far it came, `finish` takes the rest. Writers call it for BLOCK bytes
-# at least. `copy` copies what comes next, data[start:start + size] to buffer[at:], and may sum it on the way: beside a
-# checksum a copy costs next to nothing.
+# A writer may run the checksum behind itself, while its bytes are still in the first cache, from CRC32C_START on.
+# `ahead` sums what is quick to sum and returns the position that it has come to; writers call it for BLOCK bytes at
+# least. `finish` sums the rest. `copy` copies data[start : start + size] to buffer[at:], and may sum it on the way:
+# beside a checksum a copy costs next to nothing.
 CRC32C_START, BLOCK = ALL32, 3 * LONG
 if WIDE_CRC:
     _tier = _wide_ahead, _no_ahead, _fast_tail, _wide_copy
@@ -192,6 +192,7 @@ crc32c_copy = part(_tier[3])
 
 @leaf
 def crc32c_finish(crc, buffer, start, end):
+    """Return the checksum after buffer[start:end]; crc: the running one before it."""
     crc, start = crc32c_ahead(crc, buffer, start, end)
     crc, start = _rest_leaf(crc, buffer, start, end)
     return _tail_leaf(crc, buffer, start, end) ^ ALL32
@@ -199,7 +200,7 @@ def crc32c_finish(crc, buffer, start, end):
 
 @leaf
 def crc32c(buffer, start, end):
-    """CRC-32C of buffer[start:end]."""
+    """Return the CRC-32C of buffer[start:end]."""
     return crc32c_finish(CRC32C_START, buffer, start, end)
 
 
@@ -208,10 +209,10 @@ _fold = fold_lanes({bits: _lane_constants(bits, IEEE) for bits in (128, 256, 384
 
 @leaf
 def _first_lane(buffer, start, size):
-    """(low, high, spill): the first `size` bytes (1 to 16) of a message, started, behind zeros, as one lane.
+    """Return the first `size` bytes (1 to 16) of a message as one lane, behind zeros: low word, high word, spill.
 
     A checksum that starts from 0 does not see leading zeros, so the odd bytes go first and no tail is left. The start
-    value covers four bytes: what of it lies beyond `size` spills into what follows. Reads the 16 bytes before
+    value covers four bytes; its part beyond `size` is the spill into what follows. Reads the 16 bytes before
     start + size.
     """
     low, high = load_le64(buffer, start + size - 16), load_le64(buffer, start + size - 8)
@@ -245,17 +246,17 @@ crc32 = leaf(_fast_crc32 if FAST_CRC else _portable_crc32)
 
 @kernel
 def crc32c_of(buffer):
-    """CRC-32C of a whole uint8 array, as an int."""
+    """Return the CRC-32C of a whole uint8 array."""
     return crc32c(buffer, 0, len(buffer))
 
 
 @kernel
 def crc32_of(buffer):
-    """CRC-32 (IEEE) of a whole uint8 array, as an int."""
+    """Return the CRC-32 (IEEE) of a whole uint8 array."""
     return crc32(buffer, 0, len(buffer))
 
 
 @kernel
 def crc32_between(buffer, start, end):
-    """CRC-32 (IEEE) of buffer[start:end], as an int: a message has its header before it, which the fast path uses."""
+    """Return the CRC-32 (IEEE) of buffer[start:end]; the fast path reads 16 bytes before, of a message's header."""
     return crc32(buffer, start, end)

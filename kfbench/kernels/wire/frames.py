@@ -7,13 +7,13 @@ from kfbench.kernels.simd.intrinsics import get_i8, get_i32, move, prefetch
 LENGTH_AT = layouts.position(layouts.ENTRY, "length")
 START = layouts.ENTRY.itemsize
 MIN_LENGTH, MAGIC_AT = layouts.MIN_LENGTH, layouts.MAGIC_AT
-AHEAD, LINES, LINE_BYTES = 8, 4, 64  # entries, and cache lines of each: a header, and columns of 50 records
-STREAM_BEGIN, STREAM_BYTES = 256, 640  # behind a record; the longest whose lines all come sooner than the few wanted
+AHEAD, LINES, LINE_BYTES = 8, 4, 64  # entries, and cache lines of each: a header and columns of 50 records
+STREAM_BEGIN, STREAM_BYTES = 256, 640  # bytes behind a record's start; the longest record that is worth it
 
 
 @leaf
 def ask_ahead(data, positions, b):
-    """Asks for what will be read soon: entries lie kilobytes apart, where no CPU expects the next one."""
+    """Ask for the entry that will be read soon: entries lie kilobytes apart, where no CPU expects the next one."""
     ahead = positions[min(b + AHEAD, len(positions) - 1)]
     for k in range(LINES):
         prefetch(data, ahead + LINE_BYTES * k)
@@ -21,18 +21,21 @@ def ask_ahead(data, positions, b):
 
 @leaf
 def ask_on(data, at, size):
-    """As `ask_ahead`, at a record of so many bytes of which few are read: those behind it will be about as long, and
-    all their lines come sooner than the few that are wanted, one waiting for another. Of records longer than
-    STREAM_BYTES nothing is asked for."""
+    """Ask for what lies behind a record of `size` bytes, of which few are read; nothing for more than STREAM_BYTES.
+
+    The next records will be about as long. All their lines come sooner than the few that are wanted would come one
+    after another.
+    """
     for k in range(0, size if size <= STREAM_BYTES else 0, LINE_BYTES):
         prefetch(data, at + STREAM_BEGIN + k)
 
 
 @kernel
 def walk(data, positions, magics):
-    """(entries, where the walk stopped, whether a length stopped it). An incomplete last entry is no error.
+    """Find the entries of a log. An incomplete last entry is no error.
 
     Fills positions int64[entries + 1] and magics int8[entries], as far as there is room in them.
+    Returns (number of entries, position of the end, whether a bad length is there).
     """
     at, entries, size, room = 0, 0, len(data), len(magics)
     stopped = False
@@ -55,7 +58,7 @@ def walk(data, positions, magics):
 
 @kernel
 def are_entries(data, positions):
-    """Whether these are positions as `walk` finds them, or a run of such: each entry ends where its length says."""
+    """Return whether `walk` finds these positions, or a run of them: each entry ends where its length says."""
     if len(positions) == 0 or not 0 <= positions[0] <= len(data):
         return False
     for b in range(len(positions) - 1):
@@ -70,6 +73,6 @@ def are_entries(data, positions):
 
 @kernel
 def scatter(data, starts, ends, targets, out):
-    """Puts each entry data[starts[i]:ends[i]] at targets[i] of `out`."""
+    """Copy each entry data[starts[i]:ends[i]] to targets[i] of `out`."""
     for i in range(len(targets)):
         move(out, targets[i], data, starts[i], ends[i] - starts[i])

@@ -36,6 +36,12 @@ def count_bytes(count, unsigned):
 
 
 @leaf
+def small_varint_bytes(code):
+    """Return the bytes of an int64 below 2**28, by comparisons that compilers turn into vectors."""
+    return 1 + (code > 0x7F) + (code > 0x3FFF) + (code > 0x1FFFFF)
+
+
+@leaf
 def length_bytes(length, unsigned):
     """Return the size of a length that may be null (-1)."""
     return count_bytes(length + 1, True) if unsigned else count_bytes(length, False)

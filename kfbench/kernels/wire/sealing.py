@@ -13,6 +13,7 @@ LENGTH, AFTER_LENGTH = layouts.position(layouts.ENTRY, "length"), layouts.ENTRY.
 INT32_MAX = 2**31 - 1
 NO_CHECKSUM = -1
 NEVER = 2**62  # a position that no writer reaches
+FULL = -1  # instead of a position: `out` has no room
 OK, OFFSET_TOO_FAR, BATCH_TOO_LARGE, OUT_TOO_SMALL = 0, 1, 2, 3  # why an encoder stopped
 
 

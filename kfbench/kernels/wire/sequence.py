@@ -7,7 +7,7 @@ LARGEST = 2**31 - 1
 
 @leaf
 def last_sequence(first, last_delta):
-    """The sequence `last_delta` after `first`, -1 after -1; a negative delta comes out as in Java's int arithmetic."""
+    """Return the sequence `last_delta` after `first`, -1 after -1. A negative delta wraps as Java's ints do."""
     if first == -1:
         return first
     room = LARGEST - last_delta - (1 << 32 if last_delta < 0 else 0)

@@ -1,4 +1,4 @@
-"""What a reading kernel can find broken in a batch: a number, the field, and the promise that it breaks."""
+"""Damage that a reading kernel can find in a batch: a number, the field, and the promise that it breaks."""
 
 from typing import Final
 

@@ -1,6 +1,7 @@
 """Kafka's variable-length integers: zig-zag, then base-128 groups, low group first (`ByteUtils`).
 
-A reader that runs past `end`, or past the bytes that the type allows, gives back the position `end + 1`.
+Readers return the value and the next position, which is end + 1 where the bytes end too soon or are too many for the
+type.
 """
 
 import numpy as np
@@ -45,9 +46,9 @@ def put_varint(out, at, value):
 
 @leaf
 def put_bytes(out, at, data, start, length):
-    """Copies `length` bytes (null: none) with no byte read or written outside the buffers; gives the next position.
+    """Copy `length` bytes (null: none) without touching a byte outside the buffers. Return the next position.
 
-    Up to 128 bytes by overlapping vector moves: a call of memcpy costs 3 ns, as much as the rest of a small record.
+    Up to 128 bytes go by overlapping vector moves: a call of memcpy costs 3 ns, as much as the rest of a small record.
     """
     if length <= 32:
         if start + 32 <= len(data) and at + 32 <= len(out):
@@ -68,7 +69,7 @@ def put_bytes(out, at, data, start, length):
 
 @leaf
 def _get(data, at, end, most):
-    """(value before zig-zag, next position)."""
+    """Return a uint64 before zig-zag, of at most `most` bytes."""
     if at >= end:
         return np.uint64(0), end + 1
     byte = np.uint64(get_u8(data, at))
@@ -89,7 +90,7 @@ def _get(data, at, end, most):
 
 @leaf
 def get_varint(data, at, end):
-    """An int32 in at most 5 bytes, and the next position; bits beyond 32 are dropped, as Kafka does."""
+    """Return an int32 of at most 5 bytes, as an int64. Bits beyond 32 are dropped, as Kafka does."""
     value, at = _get(data, at, end, 5)
     value &= ALL32
     return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
@@ -97,34 +98,34 @@ def get_varint(data, at, end):
 
 @leaf
 def get_varlong(data, at, end):
-    """An int64 in at most 10 bytes, and the next position."""
+    """Return an int64 of at most 10 bytes."""
     value, at = _get(data, at, end, 10)
     return np.int64(value >> ONE) ^ -np.int64(value & ONE), at
 
 
 @leaf
 def get_uvarint(data, at, end):
-    """A uint32 in at most 5 bytes, as an int64, and the next position; bits beyond 32 are dropped."""
+    """Return a uint32 of at most 5 bytes, as an int64. Bits beyond 32 are dropped."""
     value, at = _get(data, at, end, 5)
     return np.int64(value & ALL32), at
 
 
 @leaf
 def get_uvarlong(data, at, end):
-    """A uint64 in at most 10 bytes, and the next position."""
+    """Return a uint64 of at most 10 bytes."""
     return _get(data, at, end, 10)
 
 
 @leaf
 def is_shortest_uvarint(data, start, end, value):
-    """Whether data[start:end] is the only way to write the uint32 read from there."""
+    """Return whether data[start:end] is the shortest encoding of the uint32 read from there, with no bits dropped."""
     size = uvarint_bytes(np.uint64(value))
     return size == end - start and not (size == 5 and get_u8(data, end - 1) > 0x0F)
 
 
 @leaf
 def is_shortest(data, start, end, value):
-    """Whether data[start:end] is the only way that Kafka writes the value read from there."""
+    """Return whether data[start:end] is what Kafka writes for the value read from there."""
     size = varint_bytes(value)
     last = get_u8(data, end - 1)
     # The last of 5 or 10 bytes has room for bits that a reader drops.

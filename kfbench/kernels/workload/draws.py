@@ -1,8 +1,8 @@
-"""Random draws by number: each is worked out from a seed, a purpose and its own number, whatever else is drawn.
+"""Random draws by number: a draw depends on a seed, a purpose and its own number alone.
 
 A stream is the sequence of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-2014) from a state that seed and purpose give: its word n is one multiplication and one finaliser away from n, so a
-slice of records costs its own draws and no others.
+2014) from a state that seed and purpose give. Its word n takes one multiplication and one finaliser, so a slice of
+records costs its own draws only.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 @leaf
 def mixed(bits):
-    """splitmix64's finaliser: a bijection of uint64."""
+    """Return splitmix64's finaliser of a uint64, a bijection."""
     bits = (bits ^ bits >> BITS_30) * FIRST
     bits = (bits ^ bits >> BITS_27) * SECOND
     return bits ^ bits >> BITS_31
@@ -26,26 +26,26 @@ def mixed(bits):
 
 @leaf
 def word(stream, number):
-    """uint64: what splitmix64 gives after `number` others when it is started at `stream`."""
+    """Return word `number`, from 0, of the splitmix64 sequence that starts at `stream`, uint64."""
     return mixed(stream + (np.uint64(number) + ONE) * STEP)
 
 
 @leaf
 def stream_of(seed, purpose):
-    """uint64: where the stream of a seed and a purpose (both from 0 to 2**63 - 1) starts."""
+    """Return the start of the stream of a seed and a purpose, both from 0 to 2**63 - 1, as uint64."""
     return word(mixed(np.uint64(seed)), purpose)
 
 
 @leaf
 def sixteen(stream, number):
-    """The draw `number` of 16 bits, as uint64: a word gives four."""
+    """Return the draw `number` of 16 bits, as uint64; a word gives four."""
     number = np.uint64(number)
     return word(stream, number >> BITS_2) >> ((number & THREE) << BITS_4) & LOW_16
 
 
 @kernel
 def pick(seed, purpose, start, table, out):
-    """Fills out[n] with entries of table[65_536]: each is as likely as the others. 16 bits a draw."""
+    """Fill out[n] with equally likely entries of table[65_536], by 16 bits per draw; draw `start` is the first."""
     stream = stream_of(seed, purpose)
     i, number = 0, np.int64(start)
     while i < len(out):
@@ -61,7 +61,7 @@ def pick(seed, purpose, start, table, out):
 
 @kernel
 def pick_at(seed, purpose, numbers, table, out):
-    """As `pick`, the draws of these numbers (>= 0): equal numbers give equal entries."""
+    """Fill out[n] with the draws of `pick` that have these numbers, int64[n], 0 or more."""
     stream = stream_of(seed, purpose)
     for i in range(len(out)):
         out[i] = table[sixteen(stream, numbers[i])]
@@ -69,11 +69,17 @@ def pick_at(seed, purpose, numbers, table, out):
 
 @kernel
 def grouped(seed, purpose, start, bits, table, firsts, widths, out):
-    """Fills out int64[n] with numbers of groups: a group by Walker's method, then each of its numbers is as likely.
+    """Fill out int64[n] with numbers: a group by Walker's method, then one of its numbers, each equally likely.
 
-    table uint64[2**bits], bits 1 to 32: a share of 2**32 above the number of a group: a draw that lands in a cell stays
-    there with that share, else it goes to that group. firsts int64, widths float64: the first number of a group, and
-    2**-53 of how many there are. Two words a draw.
+    Args:
+        seed, purpose: of the stream; a draw takes two words.
+        start: the number of the first draw.
+        bits: 1 to 32.
+        table: uint64[2**bits]. A draw that lands in a cell stays there with a share of 2**32, the entry's upper half;
+            otherwise it goes to the group in the lower half.
+        firsts: int64[groups], the first number of each group.
+        widths: float64[groups], 2**-53 times how many numbers it has.
+        out: int64[n], to be filled.
     """
     stream = stream_of(seed, purpose)
     if len(firsts) == 1:  # no choice: the second word alone

@@ -1,19 +1,24 @@
-"""Records of several kinds: which stand where, such as a tombstone after each delete."""
+"""Places and lengths of records of several kinds, such as a tombstone after each delete."""
 
 import numpy as np
 
 from kfbench.kernels.jit import kernel
 from kfbench.layouts import NULL_LENGTH
 
-DRAWN = -2  # no length of a kind, for each record has its own
+DRAWN = -2  # instead of a kind's length: each record has its own
 
 
 @kernel
 def pairs(drawn, followed, follower, plain, kinds, starts):
-    """Fills kinds uint8[n] with the kinds drawn, `follower` after each that is followed; gives how many were drawn.
+    """Place drawn kinds, each followed one with a follower after it. Return how many were drawn.
 
-    drawn uint8[n]; followed bool[256]; starts int64[n]: where each stands. The last record has no room for a follower,
-    and is `plain` instead.
+    Args:
+        drawn: uint8[n], kinds in order.
+        followed: bool[256], whether a kind has a follower.
+        follower: the kind of a follower.
+        plain: the kind of the last record in place of one whose follower has no room.
+        kinds: uint8[n], to be filled.
+        starts: int64[n], to be filled: the place of each kind drawn.
     """
     n, at, event = len(kinds), np.int64(0), np.int64(0)
     while at < n:
@@ -33,9 +38,10 @@ def pairs(drawn, followed, follower, plain, kinds, starts):
 
 @kernel
 def places(kinds, wanted, out):
-    """Fills out int64[at least n + 1] with the numbers of the records of these kinds; gives how many there are.
+    """Fill out int64[at least n + 1] with the numbers of the records of wanted kinds. Return how many there are.
 
-    kinds uint8[n]; wanted bool[256]. Every number is written and mostly overwritten: a branch would be mispredicted.
+    kinds: uint8[n]; wanted: bool[256]. Every number is written and most are overwritten: a branch would be
+    mispredicted.
     """
     count = np.int64(0)
     for i in range(len(kinds)):
@@ -46,9 +52,9 @@ def places(kinds, wanted, out):
 
 @kernel
 def settle(kinds, same, null_shares, chances, out):
-    """Sets lengths out int32[n] of records whose kind has one length for all, and of nulls.
+    """Set the lengths out int32[n] of nulls, and of records whose kind has one length for all.
 
-    same int32[256]: that length, or DRAWN; null_shares int32[256], of 65,536; chances int32[n]: a number below 65,536.
+    same: int32[256], that length or DRAWN; null_shares: int32[256], parts of 65,536; chances: int32[n], below 65,536.
     """
     for i in range(len(kinds)):
         kind = kinds[i]
@@ -59,7 +65,7 @@ def settle(kinds, same, null_shares, chances, out):
 
 @kernel
 def has_null(lengths, bounds, out):
-    """Fills out bool[batches]: whether one of the lengths between bounds[b] and bounds[b + 1] is a null's."""
+    """Fill out bool[batches] with whether any length from bounds[b] to bounds[b + 1] - 1 is a null's."""
     for b in range(len(out)):
         nulls = np.int64(0)
         for length in lengths[bounds[b] : bounds[b + 1]]:

@@ -1,5 +1,7 @@
-"""Where the batches of a producer end: Kafka's `RecordAccumulator` and `MemoryRecordsBuilder.hasRoomFor`, for one
-partition, in v2."""
+"""Batch bounds of a producer, for one partition, in v2.
+
+Source: Kafka's `RecordAccumulator` and `MemoryRecordsBuilder.hasRoomFor`.
+"""
 
 import numpy as np
 
@@ -17,14 +19,14 @@ ONE, NO_HEADERS = np.int64(1), np.int64(1)
 
 @leaf
 def _payload_bytes(key, value):
-    """Of a record without headers, wherever it stands: all but its length and its two deltas."""
+    """Return the bytes of a record without headers, all but its length and its two deltas."""
     key, value = np.int64(key), np.int64(value)
     return ONE + length_bytes(key, False) + max(key, 0) + length_bytes(value, False) + max(value, 0) + NO_HEADERS
 
 
 @leaf
 def _fixed_bytes(columns, i):
-    """As `_payload_bytes`, with the headers of record i."""
+    """Return the bytes of record i with its headers, all but its length and its two deltas."""
     bounds, size = columns[4], _payload_bytes(columns[2][i], columns[3][i])
     if bounds[i] == bounds[i + 1]:
         return size
@@ -33,22 +35,22 @@ def _fixed_bytes(columns, i):
 
 @leaf
 def _placed(fixed, time_delta, offset_delta):
-    """What a record takes with its deltas and its length."""
+    """Return the bytes of a record with its deltas and its length."""
     size = fixed + varint_bytes(time_delta) + count_bytes(offset_delta, False)
     return size + count_bytes(size, False)
 
 
 @leaf
 def _written(columns, first, end):
-    """What records first to end - 1 take in one batch: loops that become vectors wherever they can."""
+    """Return the bytes of records first to end - 1 in one batch, by loops that become vectors where possible."""
     times, keys, values = columns[0][first:end], columns[2][first:end], columns[3][first:end]
     bounds, written = columns[4], np.int64(0)
     if bounds[first] == bounds[end]:
         for i in range(len(times)):
             written += _placed(_payload_bytes(keys[i], values[i]), times[i] - times[0], i)
         return written
-    # Records and headers apart, which is right where a record's own length takes the same bytes with no header and with
-    # all of the batch's.
+    # Count records and headers separately. That is right where the length of a record takes the same bytes with no
+    # header as with all headers of the batch.
     begins, ends = bounds[first:end], bounds[first + 1 : end + 1]
     names, contents = columns[5][bounds[first] : bounds[end]], columns[6][bounds[first] : bounds[end]]
     headers, longer = np.int64(0), np.int64(0)
@@ -71,7 +73,7 @@ def _written(columns, first, end):
 
 @leaf
 def _most_bytes(columns, i):
-    """No record of these lengths takes more."""
+    """Return an upper bound of the bytes of record i."""
     bounds = columns[4]
     most = np.int64(columns[2][i]) + np.int64(columns[3][i]) + MOST_OVERHEAD_BYTES
     for h in range(bounds[i], bounds[i + 1]):
@@ -81,7 +83,10 @@ def _most_bytes(columns, i):
 
 @leaf
 def _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compressed_share):
-    """Where the records end that come in time and fit, as the client counts; those before `sure` do."""
+    """Return the end of the batch that begins with record `first`, as the client counts. Records before `sure` fit.
+
+    The other arguments are as in `linger`.
+    """
     room = np.int64(batch_size_bytes)
     if HEADER_BYTES + _most_bytes(columns, first) > room:
         room = max(room, HEADER_BYTES + MOST_DELTA_BYTES + _fixed_bytes(columns, first))
@@ -100,21 +105,26 @@ def _that_fit(times_us, columns, first, sure, linger_us, batch_size_bytes, compr
 
 @kernel
 def linger(times_us, columns, linger_us, batch_size_bytes, compressed_share, bounds):
-    """Fills bounds int64[n + 1] up to the number of batches, which it gives.
+    """Find the batches of a producer. Return their number.
 
-    times_us int64[n]: when the producer is given each record, never falling; columns: the shapes', whose timestamps go
-    into the deltas. A batch opens with its first record and takes those that come less than linger_us after it, up to
-    batch_size_bytes (`batch.size`). It takes its first record whatever the size, and its buffer is then as large as
-    the client estimates that record at most, so that a second one may still fit. compressed_share: what the client
-    believes to be left of the bytes written so far, its margin of 1.05 included; 1 without a codec. The next record
-    counts in full. No batch waits for the sender, for memory or for an acknowledgement.
+    A batch opens with its first record and takes those that come less than linger_us after it, up to batch_size_bytes.
+    It takes its first record whatever the size. Its buffer is then as large as the client's highest estimate of that
+    record, so that a second one may still fit. No batch waits for the sender, for memory or for an acknowledgement.
+
+    Args:
+        times_us: int64[n], when the producer is given each record, never falling.
+        columns: of `Shapes`; its timestamps go into the deltas.
+        linger_us, batch_size_bytes: `linger.ms`, in microseconds, and `batch.size`.
+        compressed_share: the share that the client believes to be left of the bytes written so far, its margin of 1.05
+            included; 1 without a codec. The next record counts in full.
+        bounds: int64[n + 1], to be filled up to the number of batches.
     """
     batches, first, most, i, n = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(len(times_us))
     bounds[0] = 0
     if n:
         opened = times_us[0] - linger_us
     while i < n:
-        # Selections, no branches: where a batch ends is hardly ever foreseen.
+        # Selections instead of branches: the end of a batch is hardly ever predicted.
         late = times_us[i] - opened >= linger_us
         batches += np.int64(late)
         first = i if late else first

@@ -1,5 +1,7 @@
-"""Kafka's default partitioner: murmur2 of the key, made positive, modulo the partitions (`Utils.murmur2`,
-`BuiltInPartitioner.partitionForKey`)."""
+"""Kafka's default partitioner: murmur2 of the key, made positive, modulo the partitions.
+
+Source: `Utils.murmur2`, `BuiltInPartitioner.partitionForKey`.
+"""
 
 import numpy as np
 
@@ -19,7 +21,7 @@ def _byte(data, at):
 
 @leaf
 def murmur2(data, start, length):
-    """As a uint64 below 2**32."""
+    """Return the hash of data[start : start + length], as a uint64 below 2**32."""
     h = SEED ^ np.uint64(length)
     at, end = start, start + length
     while end - at >= 4:
@@ -40,7 +42,7 @@ def murmur2(data, start, length):
 
 @kernel
 def partitions_of(keys, starts, lengths, partitions, out):
-    """The partition of each key, int32; NO_PARTITION for a null."""
+    """Fill out with the partition of each key; NO_PARTITION for a null."""
     for i in range(len(lengths)):
         length = np.int64(lengths[i])
         if length < 0:

@@ -1,4 +1,4 @@
-"""When arrivals come whose rate repeats: a period is cut into cells of equally many, each with its time and length."""
+"""Arrival times for a rate that repeats. A period is cut into cells of equally many arrivals."""
 
 import numpy as np
 
@@ -8,10 +8,17 @@ from kfbench.kernels.simd.intrinsics import leading_zeros
 
 @kernel
 def times(waited, unit, first, starts, lengths, period, since, last, out):
-    """Fills out int64[n], not falling and at most `last`: when each of waited float64[n] arrivals (rising) is expected.
+    """Fill out int64[n] with the times at which so many arrivals are expected; they never fall.
 
-    A cell has 1 / unit arrivals. starts, lengths: float64[a power of two] of the cells of a period. first: the cell,
-    and the share of it, in which the wait begins; since: the time at which the period of that cell began.
+    Args:
+        waited: float64[n], rising: numbers of arrivals.
+        unit: cells per arrival.
+        first: float64, the cell in which the wait begins, with the share of it that is over.
+        starts, lengths: float64[a power of two], of the cells of a period, in units of time.
+        period: the length of a period.
+        since: the time at which the period of `first` began.
+        last: no time is later.
+        out: int64[n], to be filled.
     """
     mask, begun = np.uint64(len(starts) - 1), np.int64(since)
     bits, before = np.int64(63 - leading_zeros(np.uint64(len(starts)))), begun

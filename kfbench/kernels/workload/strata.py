@@ -1,4 +1,4 @@
-"""Draws that are as even as can be, in random order."""
+"""Draws that are spread evenly, in random order."""
 
 import numpy as np
 
@@ -10,8 +10,10 @@ LOW_32 = np.uint64(0xFFFFFFFF)
 
 @kernel
 def evenly(seed, purpose, block, table, out):
-    """Fills out[n] with one entry from each of n equal parts of table, shuffled inside out (after Durstenfeld, CACM
-    1964). Half a word says which entry, the other half where it goes."""
+    """Fill out[n] with one entry from each of n equal parts of table, shuffled (Durstenfeld, CACM 1964, inside out).
+
+    Half a word chooses the entry, the other half its place. Each block has draws of its own.
+    """
     stream, scale = stream_of(seed, purpose), len(table) / len(out)
     first = np.uint64(block) << BITS_32
     for i in range(len(out)):

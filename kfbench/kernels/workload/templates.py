@@ -31,7 +31,7 @@ from kfbench.kernels.workload.draws import mixed, stream_of, word
     END,
 ) = range(15)
 
-OPERATION = np.dtype([  # what stands before a slot, and the slot
+OPERATION = np.dtype([  # the literal before a slot, and the slot
     ("literal_at", np.int64),  # in the text
     ("literal_bytes", np.int64),
     ("kind", np.int64),
@@ -44,13 +44,13 @@ OPERATION = np.dtype([  # what stands before a slot, and the slot
     ("span", np.int64),  # a number is low ... low + span - 1
     ("step", np.int64),
     ("by_key", np.int64),
-    ("every", np.int64),  # so many neighbours have the same draws
-    ("of", np.int64),  # so many different draws; 0: no limit
+    ("every", np.int64),  # neighbours that share a draw
+    ("of", np.int64),  # number of different draws; 0: no limit
     ("channel", np.uint64),  # slots of one channel and state draw the same
     ("pick", np.uint64),  # and of one pick choose the same of `of`
 ])  # fmt: skip
 
-# What every program's text begins with.
+# Every program's text begins with this.
 PRELUDE = (
     b"2026-01-01T00:00:00.000Z".ljust(32)
     + b"01/Jan/2026:00:00:00 +0000".ljust(32)
@@ -76,7 +76,7 @@ DIGIT_0, MINUS = 48, 45
 
 @leaf
 def digits_in(value):
-    """Decimal digits of a uint64."""
+    """Return the number of decimal digits of a uint64."""
     least = (64 - leading_zeros(value | ONE)) * 1233 >> 12
     return least + np.int64(value >= POWERS[least])
 
@@ -91,12 +91,12 @@ def put_digits(out, at, width, value):
 
 @leaf
 def _states(streams, number, key):
-    """What the draws of a record and of its key start from."""
+    """Return the states from which the draws of a record and of its key start."""
     return word(streams[0], number), word(streams[1], key)
 
 
 class Slot(NamedTuple):
-    """What a slot draws by, out of memory: every write may change what an array holds, and costs a look."""
+    """The fields of an OPERATION that draws depend on, in registers: after each write an array would be read again."""
 
     kind: int
     low: int
@@ -111,13 +111,13 @@ class Slot(NamedTuple):
 
 @leaf
 def _run(op, number):
-    """The number of a run of neighbours; most slots spare the division."""
+    """Return the number of a run of neighbours; most slots need no division."""
     return number if op.every == 1 else number // op.every
 
 
 @leaf
 def _one_of(op, state):
-    """Which of `of` values, as uint64."""
+    """Return the choice among `op.of` values, as uint64."""
     drawn = mixed(state ^ op.pick)
     # An octave of 1, 2, 4 … numbers, each octave as likely: the k-th is about 1/k as likely as the first.
     octave = (drawn >> BITS_32) * np.uint64(64 - leading_zeros(np.uint64(op.of))) >> BITS_32
@@ -129,7 +129,7 @@ def _one_of(op, state):
 
 @leaf
 def state_of(op, streams, states, number):
-    """What a slot draws from: the record, a run of records, the key, or one of a few."""
+    """Return the state that a slot draws from: of the record, a run of records, the key, or one of a few."""
     if op.by_key:
         base, state = streams[1], states[1]
     else:
@@ -141,7 +141,7 @@ def state_of(op, streams, states, number):
 
 @leaf
 def number_of(op, streams, states, number, key):
-    """The value of a slot that is a decimal number."""
+    """Return the value of a slot that is a decimal number."""
     if op.kind == COUNT:
         value = (key if op.by_key else _run(op, number)) * op.step + op.low
         if op.step == 1:
@@ -173,7 +173,11 @@ def decimal_width(value):
 
 @leaf
 def _draw(slot, streams, states, numbers, keys, known, drawn):
-    """Fills drawn uint64[n] with what a slot draws for each record; states: of the records' own draws."""
+    """Fill drawn uint64[n] with the draw of a slot for each record.
+
+    states, numbers, keys: uint64[n], int64[n], int64[n]: the records' own states, numbers and keys; streams: of records
+    and keys; known: uint64 scratch for slots of few values.
+    """
     if slot.of == 0 and not slot.by_key and slot.every == 1:
         for i in range(len(drawn)):
             drawn[i] = mixed(states[i] ^ slot.channel)
@@ -194,7 +198,7 @@ def _draw(slot, streams, states, numbers, keys, known, drawn):
 
 @leaf
 def _add_widths(op, widths, steps, drawn, out):
-    """To out int32[n], what a slot takes that draws its words, its number or the length of its text."""
+    """Add to out int32[n] the width of a slot that draws its words, its number or the length of its text."""
     if op.kind == WORDS:
         row = np.uint64(op.picks * 256)
         for i in range(len(out)):
@@ -205,19 +209,25 @@ def _add_widths(op, widths, steps, drawn, out):
             out[i] += low + np.int32((drawn[i] >> BITS_32) * span >> BITS_32)
     else:
         for s in range(op.at, op.at + op.size):
-            least, more = steps[s].least, np.int32(steps[s].more)
+            least, extra = steps[s].least, np.int32(steps[s].more)
             for i in range(len(out)):
-                out[i] += more if drawn[i] >= least else np.int32(0)
+                out[i] += extra if drawn[i] >= least else np.int32(0)
 
 
 @kernel
 def natural(ops, varying, widths, steps, seed, purpose, fixed, numbers, keys, scratch, out):
-    """Fills out int32[n]: a record's length while nothing is put into its elastic slots.
+    """Fill out int32[n] with each record's length while its elastic slots are empty.
 
-    varying int64: which ops have a drawn width; widths int32[256 a row of `picks`]: of the word that a random byte
-    picks; steps: how the digits of a number follow from what is drawn; fixed: the bytes of everything else, and those
-    of numbers before their first step; scratch uint64[3 a]: what `a` records at a time need. The rest is as `fill` has
-    it. Slot by slot: what a slot is asks no question of each record, and the loops become vectors.
+    Works slot by slot, so that loops over records have no branches and become vectors.
+
+    Args:
+        ops, seed, purpose, numbers, keys: as in `fill`.
+        varying: int64, which ops have a drawn width.
+        widths: int32[256 per row of `picks`], of the word that a random byte picks.
+        steps: rows (least, more): a draw of `least` or above gives a number `more` digits.
+        fixed: the bytes of everything else, and those of numbers before their first step.
+        scratch: uint64[3 * r], for r records at a time.
+        out: int32[n], to be filled.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
     room = len(scratch) // 3
@@ -249,7 +259,7 @@ def _copied(out, at, text, start, length):
 
 @leaf
 def _put_text(out, at, end, op, text, words, picks, state):
-    """Phrases to the end, the last one cut there."""
+    """Write phrases up to `end`, where the last one is cut."""
     k, drawn = 0, ZERO
     while at < end:
         if k & 7 == 0:
@@ -272,8 +282,23 @@ def _put_characters(out, at, width, op, text, state):
 
 
 @leaf
+def _put_drawn(out, at, width, op, text, words, picks, state):
+    """Write characters, raw bytes, zeros or a word drawn from `state`. Return the width. Arguments as in `fill`."""
+    if op.kind == CHARACTERS:
+        _put_characters(out, at, width, op, text, state)
+    elif op.kind == WORDS:
+        chosen = words[op.at + picks[op.picks * 256 + np.int64(mixed(state) >> BITS_56)]]
+        width = np.int64(chosen.length)
+        _copied(out, at, text, chosen.at, width)
+    else:
+        for b in range(0, width, 8):
+            put_i64(out, at + b, np.int64(word(state, b)) if op.kind == RAW else 0)
+    return width
+
+
+@leaf
 def _date(days):
-    """(year, month, day) of the days since 1970 (H. Hinnant, days_from_civil, after 1970 only)."""
+    """Return year, month and day of a number of days since 1970, none before (H. Hinnant, civil_from_days)."""
     days += 719_468
     era = days // 146_097
     day = days - era * 146_097
@@ -287,7 +312,10 @@ def _date(days):
 
 @leaf
 def _put_time(out, at, kind, text, ms, date):
-    """The width of what it wrote: a date and a time of day, to the millisecond but in access logs."""
+    """Write a date and a time of day, to the millisecond but in access logs (CLF). Return the width.
+
+    out, at: buffer and position; text: the program's; ms: Unix milliseconds; date: its year, month and day.
+    """
     year, month, day = date
     if kind == CLF:
         move32(out, at, text, CLF_AT)
@@ -312,12 +340,19 @@ def _put_time(out, at, kind, text, ms, date):
 
 @kernel
 def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_ms, naturals, lengths, starts, out):
-    """Writes record i to out[starts[i]:][:lengths[i]], cut if that is less than its natural length; -1: nothing.
+    """Write record i to out[starts[i]:][:lengths[i]], cut if that is less than its natural length; -1: nothing.
 
-    ops: OPERATION[k], the last of kind END; words: at and length of each in the text, with 32 bytes to read behind
-    each; picks uint8[256 a row]: a random byte's word; elastic: how many slots are; naturals: what `natural` gives. A
-    length is above it only where a slot is elastic. starts must rise, and out have the longest natural length and
-    SLACK_BYTES behind the last record.
+    Args:
+        ops: OPERATION[k], the last of kind END.
+        text: uint8, literals and words.
+        words: rows (at, length) of words in the text, with 32 bytes to read behind each.
+        picks: uint8[256 per row], a random byte's word.
+        seed, purpose: of the stream.
+        elastic: how many slots are elastic.
+        numbers, keys, times_ms: int64[n], of the records.
+        naturals: int32[n], as `natural` fills it. A length is above it only where a slot is elastic.
+        lengths, starts: of the records in `out`; starts rise.
+        out: uint8, with room for the longest natural length and SLACK_BYTES behind the last record.
     """
     streams = stream_of(seed, purpose), stream_of(seed, KEYS_PURPOSE)
     known_day, date = -1, (1970, 1, 1)
@@ -340,16 +375,7 @@ def fill(ops, text, words, picks, seed, purpose, elastic, numbers, keys, times_m
                 spare -= width
                 left -= 1
             if kind <= WORDS:
-                state = state_of(op, streams, states, number)
-                if kind == CHARACTERS:
-                    _put_characters(out, at, width, op, text, state)
-                elif kind == WORDS:
-                    chosen = words[op.at + picks[op.picks * 256 + np.int64(mixed(state) >> BITS_56)]]
-                    width = np.int64(chosen.length)
-                    _copied(out, at, text, chosen.at, width)
-                else:
-                    for b in range(0, width, 8):
-                        put_i64(out, at + b, np.int64(word(state, b)) if kind == RAW else 0)
+                width = _put_drawn(out, at, width, op, text, words, picks, state_of(op, streams, states, number))
             elif kind <= COUNT:
                 value = number_of(op, streams, states, number, key)
                 width = decimal_width(value)

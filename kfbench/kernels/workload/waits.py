@@ -1,4 +1,4 @@
-"""From gaps between records to times: in place, for fresh memory costs as much as the sums."""
+"""Times from gaps between records. They are computed in place: fresh memory costs as much as the sums."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ THOUSAND = np.uint64(1_000)
 
 @kernel
 def add_up(gaps):
-    """Makes of each gap float64[n] the sum of all up to it, and gives the last."""
+    """Replace each gap, float64[n], by the sum of all up to it. Return the last."""
     waited = 0.0
     for i in range(len(gaps)):
         waited += gaps[i]
@@ -19,8 +19,10 @@ def add_up(gaps):
 
 @kernel
 def begin(lengths, end, out):
-    """Fills out int64[at least n] with where stretches of these lengths begin that follow one another from 0 on, as far
-    as they lie below `end`; gives how many do, and where the last one ends."""
+    """Fill out int64[at least n] with the starts of stretches of these lengths that follow one another from 0 on.
+
+    Stops at the first start that is not below `end`. Returns how many are below, and the end of the last.
+    """
     at, count = np.int64(0), 0
     while count < len(lengths) and at < end:
         out[count] = at
@@ -31,8 +33,11 @@ def begin(lengths, end, out):
 
 @kernel
 def pause(starts, pauses, length, gaps):
-    """Puts pauses float64[bursts] before the records starts int64[bursts], rising, into their gaps float64[n]: all
-    stretched alike, so that pauses and gaps make `length`. They stay as they are where the gaps alone are longer."""
+    """Put pauses float64[bursts] into the gaps float64[n] before the records starts int64[bursts], which rise.
+
+    All pauses are stretched alike, so that pauses and gaps add up to `length`. They stay as they are where the gaps
+    alone are longer.
+    """
     within, paused = 0.0, 0.0
     for i in range(len(gaps)):
         within += gaps[i]
@@ -46,21 +51,21 @@ def pause(starts, pauses, length, gaps):
 
 @kernel
 def scale(waited, factor, first, out):
-    """Fills out int64[n], which may be the memory of waited float64[n], with whole times from `first` on."""
+    """Fill out int64[n] with first + waited * factor, rounded down; out may be the memory of waited float64[n]."""
     for i in range(len(waited)):
         out[i] = first + np.int64(waited[i] * factor)
 
 
 @kernel
 def milliseconds(times_us, first_ms, out):
-    """Fills out int64[n] with times_us int64[n], none negative, in whole milliseconds from first_ms on."""
+    """Fill out int64[n] with times_us int64[n], none negative, in whole milliseconds from first_ms on."""
     for i in range(len(out)):
         out[i] = first_ms + np.int64(np.uint64(times_us[i]) // THOUSAND)
 
 
 @kernel
 def follow(gaps, before, out):
-    """Fills out int64[n]: each one is its gap int32[n] after the one before it, the first after `before`."""
+    """Fill out int64[n] with times: each is its gap, int32[n], after the one before, the first after `before`."""
     at = np.int64(before)
     for i in range(len(out)):
         at += np.int64(gaps[i])
