@@ -97,7 +97,7 @@ def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int)
     assert (change.column, change.after - change.before, change.row["format"]) == ("size_bytes", by, "v3")
     assert found.is_regression
     said = text(found)
-    assert f"{change.before:,}" in said and f"{change.after:,}" in said and "5 records a batch" in said
+    assert f"{change.before:,}" in said and f"{change.after:,}" in said and "5 records per batch" in said
     assert "exact columns are not the same" in said
     (told,) = found.to_dict()["changed"]
     assert (told["batch_size"], told["before"], told["after"]) == (5, change.before, change.after)
@@ -186,7 +186,7 @@ def test_one_slow_cell_is_shown_and_no_regression_of_its_format(against: Against
     one = lambda row: V3(row) and row["batch_size"] == 100  # noqa: E731
     found = against(each(one, cpu_ns=times(2.0)))
     assert not found.is_regression and [each.row["batch_size"] for each in found.slower_cells] == [100]
-    assert "100 records a batch" in text(found).partition("Cells slower")[2]
+    assert "100 records per batch" in text(found).partition("Cells slower")[2]
 
 
 def verdict_of_forty(quiet: list[Row], factor: Callable[[Row, int], float]) -> str:

@@ -126,7 +126,7 @@ def test_paths_of_several_seeds_are_one_row_each(tmp_path: Path) -> None:
     for codec in ("none", "gzip 6", "zstd 3"):
         row, other = (row_of(each, format="v3", codec=codec) for each in (before, after))
         assert row["batches"] == other["batches"] and row["out (× bytes in)"] == other["out (× bytes in)"]
-        assert row["CPU (ns a record)"] == pytest.approx(other["CPU (ns a record)"])
+        assert row["CPU (ns per record)"] == pytest.approx(other["CPU (ns per record)"])
     memory = {(arm.cell_id, arm.codec, arm.format): arm.extra_bytes for arm in one.of("append")}
     for arm in two.of("append"):
         assert arm.extra_bytes == pytest.approx(memory[arm.cell_id, arm.codec, arm.format], nan_ok=True)

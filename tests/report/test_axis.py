@@ -11,7 +11,7 @@ from tests.report.columns import column, some
 def test_the_overhead_table_is_the_slice(results: Results) -> None:
     part = some(results.along(results.uncompressed, "batch_size"))
     table = axis.axis_table(part, "overhead_per_record", name="o", caption="Overhead")
-    assert column(table, "records a batch") == [1, 2, 3, 5, 10, 100]
+    assert column(table, "records per batch") == [1, 2, 3, 5, 10, 100]
     assert column(table, "v1") == [34.0] * 6
     ratios = axis.relative_table(part, "size_per_record", name="r", caption="Ratio")
     assert BASE_FORMAT not in [c.name for c in ratios.columns]

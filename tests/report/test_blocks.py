@@ -12,7 +12,7 @@ def test_a_small_block_is_one_table_and_a_large_one_a_table_an_axis(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ((small, rows),) = blocks.block_tables(results, "codecs")
-    assert [c.name for c in small.columns][:2] == ["records a batch", "codec"]
+    assert [c.name for c in small.columns][:2] == ["records per batch", "codec"]
     assert [row[:2] for row in small.rows] == [(1, "gzip 6"), (1, "zstd 3"), (10, "gzip 6"), (10, "zstd 3")]
     assert dict(zip([row[:2] for row in small.rows], column(small, "v1"), strict=True))[1, "zstd 3"] is None
     v3 = list(rows[rows["format"] == "v3"]["shown"])

@@ -20,11 +20,11 @@ Row = dict[str, Any]
 
 def test_a_path_table_is_what_the_rows_say(paths: Paths) -> None:
     table = some(broker_paths.path_table(paths, "append", shown=True))
-    assert "100 records a batch" in table.caption  # the cell nearest to the reference
+    assert "100 records per batch" in table.caption  # the cell nearest to the reference
     assert set(column(table, "format")) == set(broker_paths.SHOWN)
     row = row_of(table, format="v0", codec="gzip 6")
     assert row["batches"] == "rewritten"
-    assert row["recompressed (bytes a record)"] == 120.0
+    assert row["recompressed (bytes per record)"] == 120.0
     assert row["extra memory (KiB)"] == 4.0
     assert isinstance(row["CPU (× v2)"], Interval)
     assert row["CPU (× v2)"].median == pytest.approx(row["CPU (× v2 append)"], rel=0.02)
@@ -107,24 +107,30 @@ def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path
     assert "8,192 ms" in seek.caption and "8,192 ms" not in append.caption
     assert len(seek.rows) == len(append.rows)
     table = some(broker_paths.ratio_table(found, "append"))
-    assert [c.name for c in table.columns][:2] == ["records a batch", "codec"]  # the axis of other paths is not its own
+    assert [c.name for c in table.columns][:2] == [
+        "records per batch",
+        "codec",
+    ]  # the axis of other paths is not its own
 
 
 def test_a_lookup_is_told_by_the_call(paths: Paths) -> None:
     table = some(broker_paths.path_table(paths, "seek-offset", shown=True))
     labels = [c.label for c in table.columns]
-    assert "CPU (ns a call)" in labels and "CPU (× v2 append)" not in labels
-    assert row_of(table, format="v2", codec="none")["read (bytes a call)"] == 122_000
+    assert "CPU (ns per call)" in labels and "CPU (× v2 append)" not in labels
+    assert row_of(table, format="v2", codec="none")["read (bytes per call)"] == 122_000
 
 
 def test_the_ratios_argued_with_stand_beside_the_bytes(paths: Paths) -> None:
     table = some(broker_paths.argued_table(paths))
     assert len(table.rows) == 2 * len(CODECS)
-    row = row_of(table, **{"records a batch": 10, "codec": "gzip 6"})
-    assert (row["v0 recompresses (bytes a record)"], row["v1 recompresses (bytes a record)"]) == (120.0, 0.0)
-    assert (row["v2 decompresses (bytes a record)"], row["headers-first decompresses (bytes a record)"]) == (120, 48)
+    row = row_of(table, **{"records per batch": 10, "codec": "gzip 6"})
+    assert (row["v0 recompresses (bytes per record)"], row["v1 recompresses (bytes per record)"]) == (120.0, 0.0)
+    assert (row["v2 decompresses (bytes per record)"], row["headers-first decompresses (bytes per record)"]) == (
+        120,
+        48,
+    )
     assert row["v1 CPU (× v0)"].median == pytest.approx(0.2, rel=0.05)
-    assert row_of(table, **{"records a batch": 10, "codec": "zstd 3"})["v1 CPU (× v0)"] is None
+    assert row_of(table, **{"records per batch": 10, "codec": "zstd 3"})["v1 CPU (× v0)"] is None
 
 
 def test_the_sentence_follows_the_rows(paths: Paths, tmp_path: Path) -> None:
@@ -151,9 +157,9 @@ def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> Non
 
     found = changed(tmp_path, elsewhere)
     table = some(broker_paths.path_table(found, "fetch", shown=True))
-    assert set(column(table, "CPU (ns a call)")) == {None}
+    assert set(column(table, "CPU (ns per call)")) == {None}
     table = some(broker_paths.path_table(found, "mirror", shown=True))
-    assert set(column(table, "CPU (ns a record)")) == set(column(table, "CPU (× v2 append)")) == {None}
+    assert set(column(table, "CPU (ns per record)")) == set(column(table, "CPU (× v2 append)")) == {None}
     assert broker_paths.panels_beside_append(found) == {}
     plain, _ = conversions.conversion_tables(found)
     assert [table.name for table in plain] == ["broker-convert-bytes-none"]

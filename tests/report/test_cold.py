@@ -41,7 +41,7 @@ def test_cold_stands_beside_resident(with_cold: Results) -> None:
         by = dict(zip(labels, row, strict=True))
         there, here = by["v3, resident (×)"], by["v3, cold (×)"]
         assert here.median == pytest.approx(1.5 * there.median, rel=1e-3)  # type: ignore[union-attr]
-        assert by["v2, cold (ns a record)"] == pytest.approx(3 * by["v2, resident (ns a record)"])  # type: ignore[operator]
+        assert by["v2, cold (ns per record)"] == pytest.approx(3 * by["v2, resident (ns per record)"])  # type: ignore[operator]
         assert by["v2 again, cold (×)"] is not None
     assert table.notes == ("Calls went round through 210 MB or more.",)
 

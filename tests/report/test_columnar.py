@@ -28,7 +28,7 @@ from tests.report.workload_rows import Row, workload_rows
 from tests.runs import stored
 
 RECORDS, PAYLOAD = 1_000, 100
-METADATA = {"v2": 10, "v3": 9, "v3-headers-first": 7, NAME: 2, FLOOR: 1}  # bytes a record
+METADATA = {"v2": 10, "v3": 9, "v3-headers-first": 7, NAME: 2, FLOOR: 1}  # bytes per record
 COLUMNS = {NAME: 1.5, FLOOR: 0.5}  # what of it is no batch header
 SMALLER = {"none": 1.0, "snappy": 0.5, "zstd": 0.25}  # what a codec leaves
 TIME = {"v2": 1.0, "v3": 1.1, "v3-headers-first": 1.2, NAME: 0.5}
@@ -128,7 +128,7 @@ def test_metadata_is_what_is_no_payload_and_stands_beside_the_floor(found: Colum
         assert row["columnar above the floor (bytes)"] == 1
         assert (row["columns of columnar (bytes)"], row["their entropy (bytes)"]) == (1.5, 0.5)
     ((panel, dots),) = tables.metadata_panels(found).items()
-    assert panel == "100 records a batch" and set(dots["format"]) == {"v3", NAME, FLOOR}
+    assert panel == "100 records per batch" and set(dots["format"]) == {"v3", NAME, FLOOR}
 
 
 def test_bytes_stand_by_workload_and_codec(found: Columnar) -> None:
@@ -171,7 +171,7 @@ def test_figures_say_what_they_show(results: Results) -> None:
     assert list(figures) == ["columnar-metadata", "columnar-bytes", "columnar-cpu", "columnar-readings"]
     assert "own batches" in figures["columnar-bytes"].caption
     for name in ("columnar-cpu", "columnar-readings"):
-        assert "100 records a batch" in figures[name].caption
+        assert "100 records per batch" in figures[name].caption
         assert "v3-headers-first" not in figures[name].svg  # it was not timed here
     assert sentences.ACTIONS["fetch-record"] in figures["columnar-readings"].caption
 
@@ -179,11 +179,11 @@ def test_figures_say_what_they_show(results: Results) -> None:
 def test_every_cell_in_which_it_loses_is_listed_and_counted(found: Columnar) -> None:
     table = tables.losses_table(found)
     assert [row[:5] for row in table.rows] == [
-        ("bytes", "kv-etc", "100 records a batch", "snappy", "v2"),
-        ("bytes", "kv-etc", "100 records a batch", "snappy", "v3"),
-        ("bytes", "kv-etc", "100 records a batch", "snappy", "v3-headers-first"),
-        ("encode", "kv-etc", "100 records a batch", "no codec", "v2"),
-        ("encode", "kv-etc", "100 records a batch", "no codec", "v3"),
+        ("bytes", "kv-etc", "100 records per batch", "snappy", "v2"),
+        ("bytes", "kv-etc", "100 records per batch", "snappy", "v3"),
+        ("bytes", "kv-etc", "100 records per batch", "snappy", "v3-headers-first"),
+        ("encode", "kv-etc", "100 records per batch", "no codec", "v2"),
+        ("encode", "kv-etc", "100 records per batch", "no codec", "v3"),
     ]
     # 2 workloads, each in 3 batches and under 2 more codecs; headers first was not timed
     none = "0 of 12 by decode, decode-metadata, read-times, fetch-record, append and compact"
@@ -191,7 +191,7 @@ def test_every_cell_in_which_it_loses_is_listed_and_counted(found: Columnar) -> 
         assert f" {rival}: 1 of 10 by bytes; 1 of 2 by encode; {none} (" in note
     assert "v3-headers-first: 1 of 10 by bytes (" in table.notes[2]
     few = tables.few_cells_words(found)
-    assert "snappy and zstd at 100 records a batch" in few and "2 workloads, without a codec" in few
+    assert "snappy and zstd at 100 records per batch" in few and "2 workloads, without a codec" in few
 
 
 def test_sentences_say_what_the_tables_come_to(found: Columnar) -> None:
@@ -278,7 +278,7 @@ def test_batches_without_a_grid_are_mentioned(results: Results) -> None:
 
 
 def test_a_table_of_dashes_alone_is_none() -> None:
-    columns = plain_columns("records a batch", "codec", "v2")
+    columns = plain_columns("records per batch", "codec", "v2")
     made = {
         "dashes": Table(name="dashes", caption="", columns=columns, rows=((1, "lz4 1", None), (10, "lz4 1", None))),
         "names": Table(name="names", caption="", columns=columns[:1], rows=((1,), (10,))),

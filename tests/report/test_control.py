@@ -33,7 +33,7 @@ def test_times_of_two_hosts_share_no_table(results: Results) -> None:
     assert set(mixed.cpu["host"]) == {results.cpu["host"].iloc[0]}
     rest = some(cpu.cpu_slice(mixed, "batch_size"))
     for table in cpu.cpu_tables(rest, "encode", "cpu"):
-        assert 1 not in column(table, "records a batch") and 10 in column(table, "records a batch")
+        assert 1 not in column(table, "records per batch") and 10 in column(table, "records per batch")
     assert len(mixed.grid_bytes) == len(results.grid_bytes)  # bytes are the same everywhere
 
 

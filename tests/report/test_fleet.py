@@ -14,7 +14,7 @@ from tests.report.columns import column, row_of
 from tests.report.workload_rows import size_bytes, workload_rows
 from tests.runs import stored
 
-V2 = {"user-activity": 200, "cluster-metadata": 100}  # bytes a record
+V2 = {"user-activity": 200, "cluster-metadata": 100}  # bytes per record
 V3 = {"user-activity": 190, "cluster-metadata": 80}
 ENDS = (1_000_000, 2_000_000, 4_000_000)
 NS_A_RECORD = 50

@@ -7,7 +7,7 @@ import pytest
 
 from kfbench.report.data.fleet_model import MESSAGES_A_DAY, Modelled, modelled
 
-V2, V3 = 70, 60  # bytes a record
+V2, V3 = 70, 60  # bytes per record
 
 
 def row(start: int, records: int, name: str = "v2", **changes: Any) -> dict[str, Any]:

@@ -62,12 +62,14 @@ def test_floors_of_a_sweep_stand_beside_their_cells(rows: list[dict[str, Any]], 
 def test_the_caption_says_what_the_header_takes(results: Results, named: Results) -> None:
     figure = reference.overhead_figure(results, [])
     assert isinstance(figure, Figure)
-    assert "Floor: a lean header of 30 bytes a batch and the entropy of the columns" in figure.caption
-    crossed = "; the header's size is a choice, and below it lies v0 (without times) at one record a batch."
+    assert "Floor: a lean header of 30 bytes per batch and the entropy of the columns" in figure.caption
+    crossed = "; the header's size is a choice, and below it lies v0 (without times) at one record per batch."
     assert crossed in figure.caption
     above = reference.overhead_figure(results, ["v2", "v3"])
     assert isinstance(above, Figure) and "below" not in above.caption and "v0 " not in above.alt
-    assert "a lean header of 2 to 2,000 bytes a batch and" in floors.floor_parts(named.floors)  # of 1 to 1,000 records
+    assert "a lean header of 2 to 2,000 bytes per batch and" in floors.floor_parts(
+        named.floors
+    )  # of 1 to 1,000 records
 
 
 def test_no_frame_takes_a_floor_for_a_format(results: Results) -> None:
@@ -103,7 +105,7 @@ def test_the_table_says_how_far_formats_are_above(named: Results) -> None:
     for name, batch in (("cluster-metadata", 1), ("service-events", 10), ("forgotten", 1_000)):
         row = row_of(table, workload=name)
         v2, v3 = overhead("v2", batch), overhead("v3", batch)
-        assert row["floor (bytes)"] == FLOOR_BYTES and row["records a batch"] == batch
+        assert row["floor (bytes)"] == FLOOR_BYTES and row["records per batch"] == batch
         assert (row["floor: header (bytes)"], row["floor: columns (bytes)"]) == (HEADER_BYTES, 1)
         assert (row["v2 (bytes)"], row["v3 (bytes)"]) == pytest.approx((v2, v3))
         assert row["v2 above the floor (%)"] == pytest.approx(100 * (v2 - FLOOR_BYTES) / v2)

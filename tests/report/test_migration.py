@@ -130,8 +130,8 @@ def test_what_is_refused_is_no_saving(paths: Paths) -> None:
     table = some(migration.phases_table(paths, plans.find("kip724")))
     labels = [column.label for column in table.columns]
     shown = {str(row[0]): dict(zip(labels, row, strict=True)) for row in table.rows if row[1] == "none"}
-    assert shown["4.0"]["refused (% produced)"] == 10 and shown["4.0"]["bill (US$ a TiB)"] is None
-    assert isinstance(shown["3.0"]["bill (US$ a TiB)"], float) and "no bill" in table.notes[0]
+    assert shown["4.0"]["refused (% produced)"] == 10 and shown["4.0"]["bill (US$ per TiB)"] is None
+    assert isinstance(shown["3.0"]["bill (US$ per TiB)"], float) and "no bill" in table.notes[0]
 
 
 def test_actions_are_those_of_the_matrix() -> None:

@@ -120,7 +120,7 @@ def test_the_table_and_the_sentence_say_who_is_on_it(results: Results) -> None:
                     column(table, "on the front (encode)"), strict=True))  # fmt: skip
     first = found[0]
     assert [name for (batch, name), word in said.items() if batch == 100 and word == "yes"] == sorted(first.on_it)
-    assert f"to encode at 100 records a batch {first.on_it[0]}" in pareto.pareto_sentence(found)
+    assert f"to encode at 100 records per batch {first.on_it[0]}" in pareto.pareto_sentence(found)
 
 
 def test_what_is_larger_and_dearer_than_v2_is_named_and_not_drawn(results: Results) -> None:

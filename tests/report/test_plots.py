@@ -44,7 +44,7 @@ FIGURES = {
             columns=["x", "y", "words", "format", "saving"],
         ),
         "value",
-        "records a batch",
+        "records per batch",
     ),
     "pareto": lambda: plots.pareto(
         {

@@ -14,7 +14,7 @@ from tests.report.columns import column
 def test_a_prefix_is_told_in_shares_of_the_whole(rows: list[dict[str, Any]], results: Results) -> None:
     (table,) = prefix_tables(results, prefix_times(results))
     assert table.name == "prefix-v3-full"
-    assert column(table, "records a batch") == [10, 10, 100, 100]
+    assert column(table, "records per batch") == [10, 10, 100, 100]
     assert column(table, "codec") == ["gzip 6", "zstd 3"] * 2
     shares: list[Any] = [row[5] for row in table.rows]
     assert shares[1] == 1.0 and max(shares[0], shares[2]) < 0.05  # 10 KB are one block in zstd; gzip has none

@@ -35,7 +35,7 @@ def test_the_sentence_says_at_which_batch_its_times_were_taken(results: Results)
     assert f"; CPU against v2 at {batch_words(batch_size)}: encode " in reference.lead_sentence(results)
     rows = results.all.copy()
     rows.loc[rows["kind"] == "cpu", "batch_size"] = 7
-    assert "; CPU against v2 at 7 records a batch: encode " in reference.lead_sentence(Results(rows))
+    assert "; CPU against v2 at 7 records per batch: encode " in reference.lead_sentence(Results(rows))
 
 
 def test_a_ratio_inside_the_noise_is_called_a_tie() -> None:

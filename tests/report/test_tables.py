@@ -74,7 +74,7 @@ def test_a_table_is_a_group_named_by_its_caption() -> None:
 
 
 def test_a_row_is_named_by_as_many_cells_as_tell_it_from_others() -> None:
-    columns = tuple(Column(name=name) for name in ("records a batch", "format", "bytes", "place"))
+    columns = tuple(Column(name=name) for name in ("records per batch", "format", "bytes", "place"))
     rows = ((1, "v2", 70.0, "front"), (1, "v3", 57.0, None), (10, "v2", 70.0, "front"))
 
     def named(*shown: tuple[Any, ...]) -> list[str]:

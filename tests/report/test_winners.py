@@ -21,7 +21,7 @@ WHOLE = ("v1", "v2", "v3")
 
 
 def size(name: str, batch: int, value: int) -> float:
-    """Bytes a record."""
+    """Bytes per record."""
     return max(value, 0) + FIXED[name] + SHARED[name] / batch
 
 
@@ -67,12 +67,12 @@ def test_where_v2_is_within_a_percent_nothing_is_won(plain: winners.Map) -> None
 
 def test_the_table_has_the_words_of_the_map_and_the_other_all_ratios(plain: winners.Map) -> None:
     table, ratios = winners.map_table(plain), winners.ratio_table(plain)
-    row = row_of(table, **{"records a batch": 1})
+    row = row_of(table, **{"records per batch": 1})
     assert row["value null (bytes)"] == f"v1 −{100 * (1 - 34 / 70):.0f} %"  # not v0, which has no times
-    assert row_of(table, **{"records a batch": 10})["value null (bytes)"] == f"v3 −{100 * (1 - 12.9 / 15.1):.0f} %"
-    assert row_of(table, **{"records a batch": 100})["value 1,000 (bytes)"] == "tie"
+    assert row_of(table, **{"records per batch": 10})["value null (bytes)"] == f"v3 −{100 * (1 - 12.9 / 15.1):.0f} %"
+    assert row_of(table, **{"records per batch": 100})["value 1,000 (bytes)"] == "tie"
     assert row["value null (bytes)"].rank == pytest.approx(34 / 70 - 1, abs=1e-4)
-    assert row_of(table, **{"records a batch": 100})["value 1,000 (bytes)"].rank == 0
+    assert row_of(table, **{"records per batch": 100})["value 1,000 (bytes)"].rank == 0
     assert len(ratios.rows) == len(plain.wins)
     assert [row[-1] for row in ratios.rows if row[:2] == (100, 1_000)] == ["v3 and v2"]
 
@@ -80,7 +80,7 @@ def test_the_table_has_the_words_of_the_map_and_the_other_all_ratios(plain: winn
 def test_the_sentence_counts_wins_and_ties(plain: winners.Map) -> None:
     said = winners.maps_sentence([plain])
     old = sum(win.winners[0] == "v1" and not win.is_tie for win in plain.wins)
-    assert f"v1 is the smallest in {old} (by up to 51 %, at one record a batch and null values)" in said
+    assert f"v1 is the smallest in {old} (by up to 51 %, at one record per batch and null values)" in said
     assert f"Of {len(plain.wins)} cells without a codec, in which v0, v1, v2 and v3 are compared and no other" in said
     assert any(note.startswith("v1 has no headers, ") for note in winners.map_table(plain).notes)
     assert "2 are ties with v2" in said and "Of v0, v1, v2 and v3 the smallest" in winners.map_table(plain).caption
@@ -88,7 +88,7 @@ def test_the_sentence_counts_wins_and_ties(plain: winners.Map) -> None:
 
 def test_what_takes_less_at_a_loss_is_told_and_wins_nothing(plain: winners.Map) -> None:
     assert not any("v0" in win.winners for win in plain.wins)
-    cells = sum(26 + max(value, 0) < (34 + max(value, 0)) / (1 + TIE) for value in VALUES)  # of one record a batch
+    cells = sum(26 + max(value, 0) < (34 + max(value, 0)) / (1 + TIE) for value in VALUES)  # of one record per batch
     text = f"v0 leaves out times and is not compared: it takes less than all these in {cells} of 9 cells."
     assert cells == 2 and text in winners.maps_sentence([plain]) and text in winners.map_table(plain).notes
     assert "v0" in [column.name for column in winners.ratio_table(plain).columns]
@@ -116,7 +116,7 @@ def test_under_zstd_the_level_with_most_cells_is_shown(tmp_path: Path) -> None:
 def test_a_hole_in_the_plane_is_a_dash(tmp_path: Path) -> None:
     rows = [row for row in byte_rows() if (row["batch_size"], row["value_bytes"]) != (10, 10)]
     (found,) = maps_of(tmp_path, rows)
-    assert row_of(winners.map_table(found), **{"records a batch": 10})["value 10 (bytes)"] is None
+    assert row_of(winners.map_table(found), **{"records per batch": 10})["value 10 (bytes)"] is None
 
 
 def test_a_run_without_a_plane_says_so(results: Results, tmp_path: Path) -> None:

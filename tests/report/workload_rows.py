@@ -18,7 +18,7 @@ PLAIN_BYTES = 100  # a record
 OVERHEAD = {"v0": 26, "v1": 34, "v2": 8, "v3": 7}  # beside it a header a batch:
 HEADER = {"v0": 0, "v1": 0, "v2": 61, "v3": 49}
 LOSSES = {"v0": '{"timestamps":1000,"producer_id":10,"base_sequence":10}', "v1": '{"producer_id":10}'}
-# name -> variant -> records a batch; the second has headers, the last is none that the catalogue has
+# name -> variant -> records per batch; the second has headers, the last is none that the catalogue has
 WORKLOADS = {
     "cluster-metadata": {"default": 1},
     "service-events": {"default": 10},

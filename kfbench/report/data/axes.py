@@ -15,11 +15,11 @@ _DEFAULTS: Any = WORKLOADS[GRID]
 REFERENCE: Final[Mapping[str, Any]] = {axis.name: getattr(_DEFAULTS, axis.name) for axis in fields(_DEFAULTS)}
 HEADLINE_BATCHES: Final = (1, 10, 100, 1000)
 AXES: Final = {
-    "batch_size": Column(name="records a batch"),
+    "batch_size": Column(name="records per batch"),
     "key_bytes": Column(name="key", unit="bytes"),
     "value_bytes": Column(name="value", unit="bytes"),
     "timestamp_spread_ms": Column(name="timestamp spread", unit="ms"),
-    "headers": Column(name="headers a record"),
+    "headers": Column(name="headers per record"),
     "null_share": Column(name="share of null values"),
     "offset_stride": Column(name="offset stride"),
     "base_timestamp_ms": Column(name="base timestamp", unit="ms"),
@@ -34,7 +34,7 @@ _WORDS: Final = {  # the axes that a setting names, in this order
     "key_bytes": "{} byte keys",
     "value_bytes": "{} byte values",
     "timestamp_spread_ms": "{} ms from first to last timestamp",
-    "headers": "{} headers a record",
+    "headers": "{} headers per record",
 }
 
 

@@ -13,7 +13,7 @@ def percent(share: float) -> str:
 
 def batch_words(size: float) -> str:
     """Return the number of records per batch in words."""
-    return "one record a batch" if size == 1 else f"{number(int(size))} records a batch"
+    return "one record per batch" if size == 1 else f"{number(int(size))} records per batch"
 
 
 def codecs_of(rows: pd.DataFrame) -> list[str]:

@@ -46,7 +46,7 @@ def axis_section(results: Results, entry: AxisEntry) -> Section | Missing:
         why = f"no bytes without a codec at two levels of one axis: {AXES[entry.axis].name}"
         return Missing(what=entry.title, why=why)
     figures = [steps_figure(part, entry.name)] if entry.axis in STEPS else []
-    caption = "Overhead, bytes a record, uncompressed"
+    caption = "Overhead, bytes per record, uncompressed"
     return Section(
         name=entry.name,
         short=entry.short,
@@ -68,7 +68,7 @@ def steps_figure(part: Slice, name: str) -> Figure | Missing:
     return Figure(
         name=name,
         svg=plots.steps(numeric, STEPS[part.axis], "timestamp spread" if part.axis == "timestamp_spread_ms" else label),
-        alt=f"Overhead in bytes a record over {label}: {ends_words(numeric)}",
+        alt=f"Overhead in bytes per record over {label}: {ends_words(numeric)}",
         caption=f"Dotted: where a zig-zag varint needs one byte more ({part.setting}).",
         numbers=name,
     )
@@ -130,14 +130,14 @@ def overhead_sentence(part: Slice) -> str:
     parts = []
     if still:
         pays = listed([f"{name} pays {overhead[name].max():.0f}" for name in still])
-        parts.append(f"{pays} bytes a record whatever the batch")
+        parts.append(f"{pays} bytes per record whatever the batch")
     spans = []
     for name in moving(overhead):
         at = ends_of(overhead[name])
         spans.append(f"{name} from {at.start:.1f} at {number(int(at.first))} to {at.end:.1f} at {number(int(at.last))}")
     if spans:
         who = "the others share a header" if still else "a header is shared"
-        parts.append(f"{who} out over the batch: {listed(spans)} records a batch")
+        parts.append(f"{who} out over the batch: {listed(spans)} records per batch")
     return "; ".join(parts) + "." if parts else ""
 
 
@@ -160,13 +160,13 @@ def step_sentence(part: Slice) -> str:
         for name in (BASE_FORMAT, NEW)
         if name in changing
     ]:
-        parts.append(f"{AXES[part.axis].name} {ends} takes {listed(spans)} bytes of overhead a record")
+        parts.append(f"{AXES[part.axis].name} {ends} takes {listed(spans)} bytes of overhead per record")
     if still:
         parts.append(f"{listed(still)} {'does' if len(still) == 1 else 'do'} not depend on it")
     if {BASE_FORMAT, NEW} <= set(swept):
         gain = overhead[BASE_FORMAT] - overhead[NEW]
         least, most = f"{gain.min():.2f}", f"{gain.max():.2f}"
         span = least if least == most else f"{least} to {most}"
-        parts.append(f"{NEW} stays {span} bytes a record below {BASE_FORMAT}")
+        parts.append(f"{NEW} stays {span} bytes per record below {BASE_FORMAT}")
     text = "; ".join(parts)
     return text[:1].upper() + text[1:] + "." if text and spans else f"{text}." if text else ""

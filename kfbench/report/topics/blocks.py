@@ -47,7 +47,7 @@ def block_tables(results: Results, grid: str) -> list[BlockTable]:
     if not plain.empty:
         compressed = bool((plain["codec"] != "none").any())
         value = _to_base(plain) if compressed else plain["overhead_bytes"] / plain["records"]
-        caption = f"Bytes relative to {BASE_FORMAT} with the same codec" if compressed else "Overhead, bytes a record"
+        caption = f"Bytes relative to {BASE_FORMAT} with the same codec" if compressed else "Overhead, bytes per record"
         found += _split_tables(results, plain.assign(shown=value), f"{grid}-bytes", caption, 4 if compressed else 2)
     in_block = rows[rows["kind"] == "cpu"]
     timed = results.cpu[results.cpu["cell_id"].isin(in_block["cell_id"])]

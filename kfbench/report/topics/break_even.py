@@ -56,11 +56,11 @@ def break_even_table(results: Results) -> Table | None:
             rows.append((name, other, bracket_words(everywhere[0]), _range_words(everywhere), len(everywhere)))
     return Table(
         name="break-even",
-        caption=f"Records a batch from which a format is smaller, uncompressed ({parts[0].setting})",
+        caption=f"Records per batch from which a format is smaller, uncompressed ({parts[0].setting})",
         columns=(
             Column(name="format", swatch=True),
             Column(name="smaller than", swatch=True),
-            Column(name="from, records a batch"),
+            Column(name="from, records per batch"),
             Column(name="over every setting swept"),
             Column(name="settings"),
         ),
@@ -102,7 +102,7 @@ def break_even_sentence(results: Results) -> str:
         else []
         for name in (BASE_FORMAT, NEW)
     )
-    text = f"{BASE_FORMAT} is smaller than {listed(base)} records a batch on" if base else ""
+    text = f"{BASE_FORMAT} is smaller than {listed(base)} records per batch on" if base else ""
     text += f"; {NEW} than {listed(new)}" if new else ""
     return text + "."
 

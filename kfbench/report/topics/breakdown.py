@@ -31,7 +31,7 @@ def fields_section(results: Results) -> Section | Missing:
     figure = Figure(
         name="fields",
         svg=plots.stacked(panels),
-        alt=f"Overhead in bytes a record by group of fields. {words}",
+        alt=f"Overhead in bytes per record by group of fields. {words}",
         caption="Overhead by group of fields; every field stands in the tables beneath.",
         numbers=groups.name,
     )
@@ -63,7 +63,7 @@ def fields_table(by_field: pd.DataFrame, batch_size: int) -> Table:
     rows = [(str(field), *map(as_cell, row)) for field, row in zip(by_field.index, by_field.to_numpy(), strict=True)]
     return Table(
         name=f"fields-{batch_size}",
-        caption=f"Overhead by field, bytes a record, {batch_words(batch_size)}",
+        caption=f"Overhead by field, bytes per record, {batch_words(batch_size)}",
         columns=(Column(name="field"), *(Column(name=str(name)) for name in by_field.columns)),
         rows=(*rows, ("all overhead", *map(as_cell, by_field.sum()))),
     )
@@ -85,7 +85,7 @@ def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
     ]
     return Table(
         name=name,
-        caption="Overhead by group of fields, bytes a record",
+        caption="Overhead by group of fields, bytes per record",
         columns=(
             Column(name="batches"),
             Column(name="format", swatch=True),
@@ -97,7 +97,7 @@ def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
 
 
 def fields_sentence(by_size: Mapping[int, pd.DataFrame]) -> str:
-    """Name the largest fields of v2; the batch header counts as one. by_size: records a batch -> `field_bytes`."""
+    """Name the largest fields of v2; the batch header counts as one. by_size: records per batch -> `field_bytes`."""
     parts = []
     for size, by_field in by_size.items():
         if BASE_FORMAT not in by_field:

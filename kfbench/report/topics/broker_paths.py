@@ -79,9 +79,9 @@ def path_table(paths: Paths, operation: str, *, shown: bool) -> Table | None:
             Column(name="batches"),
             Column(name="CPU", unit=f"× {BASE_FORMAT}"),
             *([] if by_call else [Column(name="CPU", unit=f"× {BASE_FORMAT} append")]),
-            Column(name="CPU", unit=f"ns a {by}", digits=digits),
+            Column(name="CPU", unit=f"ns per {by}", digits=digits),
             Column(name="out", unit="× bytes in", digits=3),
-            *(Column(name=word, unit=f"bytes a {by}", digits=digits) for word in COUNTED.values()),
+            *(Column(name=word, unit=f"bytes per {by}", digits=digits) for word in COUNTED.values()),
             Column(name="extra memory", unit="KiB", digits=0),
             Column(name="lost, or why not measured"),
         ),
@@ -167,7 +167,7 @@ def beside_append_table(paths: Paths) -> Table | None:
         ]
     return Table(
         name=BESIDE_APPEND,
-        caption=f"CPU time a record of each path relative to {BASE_FORMAT}'s append with the same codec "
+        caption=f"CPU time per record of each path relative to {BASE_FORMAT}'s append with the same codec "
         f"({paths.setting(APPEND)})",
         columns=(Column(name="codec"), Column(name="path"), *(Column(name=name) for name in formats)),
         rows=tuple(body),
@@ -242,11 +242,11 @@ def argued_table(paths: Paths) -> Table | None:
         columns=(
             *key_columns(axes),
             Column(name=f"{v1} CPU", unit=f"× {v0}"),
-            Column(name=f"{v0} recompresses", unit="bytes a record", digits=1),
-            Column(name=f"{v1} recompresses", unit="bytes a record", digits=1),
+            Column(name=f"{v0} recompresses", unit="bytes per record", digits=1),
+            Column(name=f"{v1} recompresses", unit="bytes per record", digits=1),
             Column(name="headers-first CPU", unit=f"× {BASE_FORMAT}"),
-            Column(name=f"{BASE_FORMAT} decompresses", unit="bytes a record", digits=1),
-            Column(name="headers-first decompresses", unit="bytes a record", digits=1),
+            Column(name=f"{BASE_FORMAT} decompresses", unit="bytes per record", digits=1),
+            Column(name="headers-first decompresses", unit="bytes per record", digits=1),
         ),
         rows=tuple(body),
     )

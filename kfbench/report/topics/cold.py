@@ -53,7 +53,7 @@ def cold_table(results: Results, operation: str) -> Table | None:
             *(AXES[axis] for axis in varied),
             *(Column(name=f"{name}, {side}", unit="×") for name in names for side in ("cold", "resident")),
             Column(name=f"{AA}, cold", unit="×"),
-            *(Column(name=f"{BASE_FORMAT}, {side}", unit="ns a record", digits=1) for side in ("cold", "resident")),
+            *(Column(name=f"{BASE_FORMAT}, {side}", unit="ns per record", digits=1) for side in ("cold", "resident")),
         ),
         rows=tuple(body),
         notes=(f"Calls went round through {rotated / 1e6:,.0f} MB or more.",),

@@ -32,7 +32,7 @@ def compressed_section(results: Results) -> Section | Missing:
         texts=Texts(rows=rows[rows["codec"] != "none"]),
         figures=drawn(figures),
         tables=(
-            codecs_table(rows, "size_per_record", name="codecs", caption="Bytes a record, payload too", digits=2),
+            codecs_table(rows, "size_per_record", name="codecs", caption="Bytes per record, payload too", digits=2),
             ratios,
         ),
         more=(codecs_table(rows, "to_plain", name="codecs-plain", caption=plain_caption, digits=3),),
@@ -80,7 +80,7 @@ def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, di
         name=name,
         caption=caption,
         columns=(
-            Column(name="records a batch"),
+            Column(name="records per batch"),
             Column(name="codec"),
             *(Column(name=f, digits=digits) for f in pivot.columns),
         ),

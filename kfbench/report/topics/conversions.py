@@ -24,7 +24,7 @@ def conversion_tables(paths: Paths) -> tuple[list[Table], list[Table]]:
         found = plain if codec == "none" else packed
         if paths.one_host:
             found.append(
-                _matrix(part, s_per_gib, f"broker-convert-cpu-{codec}", f"CPU seconds a GiB that comes in ({where})")
+                _matrix(part, s_per_gib, f"broker-convert-cpu-{codec}", f"CPU seconds per GiB that comes in ({where})")
             )
         found.append(_matrix(part, growth, f"broker-convert-bytes-{codec}", f"bytes out / bytes in ({where})"))
     return plain, packed
@@ -79,7 +79,7 @@ def conversions_sentence(paths: Paths) -> str:
         if chosen and paths.one_host:
             grown = span([growth(row) for row in chosen])
             cost = span([s_per_gib(row) for row in chosen], 1)
-            said.append(f"{words} {cost} CPU seconds a GiB and makes {grown} times as many bytes")
+            said.append(f"{words} {cost} CPU seconds per GiB and makes {grown} times as many bytes")
     return f"A conversion between {listed(list(MAIN))} takes {'; '.join(said)}." if said else ""
 
 

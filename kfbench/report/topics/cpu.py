@@ -62,7 +62,7 @@ def cpu_tables(part: Slice, operation: str, name: str) -> list[Table]:
     one = _of_operation(part, operation)
     others = replace(one, rows=one.rows[one.rows["format"] != BASE_FORMAT])
     caption = f"{operation.capitalize()}, CPU time relative to {BASE_FORMAT}"
-    ns_caption = f"{operation.capitalize()}, ns of CPU time a record"
+    ns_caption = f"{operation.capitalize()}, ns of CPU time per record"
     return [
         axis_table(others, "ratio", name=f"{name}-{operation}", caption=caption, digits=3),
         axis_table(one, "ns_per_record", name=f"{name}-{operation}-ns", caption=ns_caption, digits=1),

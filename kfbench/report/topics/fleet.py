@@ -26,7 +26,7 @@ TIMES: Final = ("first cell", "last cell", "least", "most")  # the cost per reco
 ALL: Final = "equal shares"
 SHARES: Final = f"{ALL}: as many messages of each workload, which is assumed; no fleet is known to be like that."
 PACKED: Final = (
-    "Under a codec: an upper limit, by the bytes a record of this run's bytes cells, payload and all, a few thousand "
+    "Under a codec: an upper limit, by the bytes per record of this run's bytes cells, payload and all, a few thousand "
     "records of each. Their batches are those of a client without a codec; one that compresses fits more records into "
     "a batch that batch.size ends, and has fewer headers to save on."
 )

@@ -50,7 +50,7 @@ def floor_parts(floors: pd.DataFrame) -> str:
     """Say what a floor is made of, with the header bytes of these floors."""
     sizes = [number(size, 0) for size in sorted({*(header_bytes(floors) / floors["batches"]).round()})]
     words = " to ".join(dict.fromkeys((sizes[0], sizes[-1])))
-    return f"a lean header of {words} bytes a batch and the entropy of the columns of lengths, times and offsets"
+    return f"a lean header of {words} bytes per batch and the entropy of the columns of lengths, times and offsets"
 
 
 def header_bytes(floors: pd.DataFrame) -> pd.Series:
@@ -96,10 +96,10 @@ def floors_table(every: Sequence[Gap], *, variants: bool = False) -> Table | Non
     others = [name for name in OTHERS if any(name in each.of for each in found)]
     return Table(
         name="floors-variants" if variants else "floors",
-        caption=f"{'Variants' if variants else 'Workloads'}: bytes of metadata a record beside the metadata floor",
+        caption=f"{'Variants' if variants else 'Workloads'}: bytes of metadata per record beside the metadata floor",
         columns=(
             Column(name="workload"),
-            Column(name="records a batch", digits=1),
+            Column(name="records per batch", digits=1),
             *(Column(name=name, unit="bytes") for name in (FLOOR, f"{FLOOR}: header", f"{FLOOR}: columns")),
             *(Column(name=name, unit="bytes") for name in (BASE_FORMAT, *others)),
             Column(name=f"{BASE_FORMAT} above the floor", unit="%", digits=0),

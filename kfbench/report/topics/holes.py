@@ -36,7 +36,7 @@ def holes_table(paths: Paths) -> Table | None:
             body.append((f"1 in {step}" if step > 1 else "all", horizon_ms != NO_TIMESTAMP, *over))
     return Table(
         name="broker-holes",
-        caption="Holes: overhead of what compaction leaves of batches of 100, bytes a record, reckoned without a codec",
+        caption="Holes: overhead after compaction of batches of 100, bytes per record, computed without a codec",
         columns=(Column(name="kept"), Column(name="delete horizon"), *(Column(name=name) for name in paths.formats)),
         rows=tuple(body),
         notes=(

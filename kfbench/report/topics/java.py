@@ -95,7 +95,7 @@ def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
         caption=f"CPU time relative to {BASE_FORMAT}: Apache Kafka {found.versions[JAVA]} and kfbench",
         columns=(
             Column(name="operation"),
-            Column(name="records a batch"),
+            Column(name="records per batch"),
             Column(name="value", unit="bytes"),
             *(Column(name=f"{name}, {peer}", unit="×") for name in OTHERS for peer in (JAVA, OURS)),
             Column(name="which is dearer"),

@@ -32,7 +32,7 @@ ALIKE: Final = (
     "Before anything was timed, each wrote the same records as the same bytes, but for a batch's leader epoch, which "
     "is the broker's to fill, and read them back with the same offsets, timestamps (v0 has none), keys and values; "
     "checksums are computed and checked. The limit is a copy of the finished batches and their checksums, and reads "
-    "nothing. aiokafka, kafka-python and Java take and make an object a record, kfbench columns: what a program then "
+    "nothing. aiokafka, kafka-python and Java take and make an object per record, kfbench columns: what a program then "
     "does with them is not in it. kfbench, the limit and Java write into one buffer again and again, aiokafka and "
     "kafka-python into new memory each time. Python's collector is off for all that run in Python, and the JVM's "
     "compiler and collector run on threads of their own, which are not counted: what a collector costs whoever makes "
@@ -149,7 +149,7 @@ def _noise(file: _File) -> list[str]:
             "kind": "cpu",
             "status": "ok",
             "host": file.environment["host"],
-            "cell_id": f"{arm.peer}, {cell.batch_size} records a batch, {cell.value_bytes} bytes",
+            "cell_id": f"{arm.peer}, {cell.batch_size} records per batch, {cell.value_bytes} bytes",
             "operation": arm.operation,
             "format": arm.format,
             "arm": arm.arm,
@@ -206,9 +206,9 @@ def peers_table(found: Peers, hosts: list[str]) -> Table:
         name="peers",
         caption="CPU time of other implementations in multiples of kfbench's, plain records",
         columns=(
-            *plain_columns("operation", "format", "records a batch"),
+            *plain_columns("operation", "format", "records per batch"),
             Column(name="value", unit="bytes"),
-            Column(name=OURS, unit="ns a record", digits=1),
+            Column(name=OURS, unit="ns per record", digits=1),
             *(Column(name=_title(found, peer), unit="×") for peer in others),
         ),
         rows=tuple(body),

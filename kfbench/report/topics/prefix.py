@@ -85,9 +85,9 @@ def prefix_tables(results: Results, times: Sequence[PrefixTimes]) -> list[Table]
                 columns=(
                     *(AXES[axis] for axis in varied),
                     Column(name="codec"),
-                    Column(name="plain", unit="bytes a batch", digits=0),
-                    Column(name="metadata of it", unit="bytes a batch", digits=0),
-                    Column(name="decompressed", unit="bytes a batch", digits=0),
+                    Column(name="plain", unit="bytes per batch", digits=0),
+                    Column(name="metadata of it", unit="bytes per batch", digits=0),
+                    Column(name="decompressed", unit="bytes per batch", digits=0),
                     Column(name="decompressed", unit="× plain", digits=3),
                     Column(name="compressed bytes taken", unit="× all", digits=3),
                     Column(name="codec CPU", unit="× whole", digits=3),

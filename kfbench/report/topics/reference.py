@@ -32,7 +32,7 @@ def batch_size_section(results: Results) -> Section | Missing:
     formats = reference_table(results)
     if part is None or formats is None:
         return Missing(what=title, why=NO_BATCH_SIZES)
-    caption = "Overhead, bytes a record, uncompressed"
+    caption = "Overhead, bytes per record, uncompressed"
     ratio_caption = f"All bytes, payload too, relative to {BASE_FORMAT}"
     return Section(
         name="batch-size",
@@ -64,8 +64,8 @@ def overhead_figure(results: Results, formats: Sequence[str]) -> Figure | Missin
     return Figure(
         name="overhead",
         svg=plots.overhead(frame, floor=floor),
-        alt=f"Overhead in bytes a record over batch size, one line a format: {ends}",
-        caption=f"Overhead: bytes a record beyond keys, values and headers, uncompressed ({part.setting}). "
+        alt=f"Overhead in bytes per record over batch size, one line a format: {ends}",
+        caption=f"Overhead: bytes per record beyond keys, values and headers, uncompressed ({part.setting}). "
         f"Both axes are logarithmic. {below}",
         numbers="overhead",
     )
@@ -115,7 +115,7 @@ def reference_table(results: Results) -> Table | None:
         rows.append((name, *(as_cell(overhead.at[size, name]) for size in batches), as_cell(ratio), *times))
     return Table(
         name="reference",
-        caption=f"Overhead in bytes a record by batch size; ratios to {BASE_FORMAT} at {batch_words(at)} "
+        caption=f"Overhead in bytes per record by batch size; ratios to {BASE_FORMAT} at {batch_words(at)} "
         f"({part.setting})",
         columns=(
             Column(name="format", swatch=True),
@@ -151,7 +151,7 @@ def lead_sentence(results: Results, research: Sequence[str] = ()) -> str:
     share = 1 - sizes[NEW] / sizes[BASE_FORMAT]
     text = (
         f"Compared with {BASE_FORMAT}, {NEW} saves {number(base[first] - new[first], 1)} of {base[first]:.1f} overhead "
-        f"bytes a record at {batch_words(first)} and {number(base[last] - new[last], 1)} of {base[last]:.1f} at "
+        f"bytes per record at {batch_words(first)} and {number(base[last] - new[last], 1)} of {base[last]:.1f} at "
         f"{batch_words(last)}: {percent(share[first])} and {percent(share[last])} of all bytes"
     )
     cpu = headline_cpu(results)

@@ -61,7 +61,7 @@ def metadata_sentence(columnar: Columnar) -> str:
     text = (
         f"The floor is the entropy of a batch's columns behind a header of {NAME}'s own size. In the median of "
         f"{len(rows)} cells {listed(medians)} of what {BASE_FORMAT} has above it is saved; {NAME} stays "
-        f"{min(above):.2f} to {max(above):.2f} bytes a record above it."
+        f"{min(above):.2f} to {max(above):.2f} bytes per record above it."
     )
     batch = max(sizes.at.batch for sizes in rows)
     entropies = [(sizes.columns[NAME], sizes.columns[FLOOR]) for sizes in rows if sizes.at.batch == batch]

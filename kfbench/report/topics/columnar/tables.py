@@ -55,7 +55,7 @@ def metadata_table(columnar: Columnar) -> Table | None:
     others = [name for name in names if name not in (NAME, BASE_FORMAT)]
     return Table(
         name="columnar-metadata",
-        caption="Bytes of metadata a record: all but keys, values and headers, without a codec",
+        caption="Bytes of metadata per record: all but keys, values and headers, without a codec",
         columns=(
             Column(name="workload"),
             Column(name="batches"),
@@ -65,7 +65,7 @@ def metadata_table(columnar: Columnar) -> Table | None:
             Column(name="their entropy", unit="bytes"),
             *(Column(name=name, unit="bytes") for name in names),
             *(Column(name=name, unit=TO_BASE, digits=3) for name in others),
-            Column(name="records a batch", digits=1),
+            Column(name="records per batch", digits=1),
         ),
         rows=tuple(
             (
