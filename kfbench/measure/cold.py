@@ -108,7 +108,7 @@ def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeIn
             if call().positions[-1] != len(log) or not np.array_equal(out[: len(log)], log):
                 raise Unverified("encode into the timed buffers wrote other bytes than were verified")
 
-        return Arm(call=call, before=_do_nothing, verify=verify)
+        return Arm(call=call, verify=verify)
 
     arms = [arm(fmt, log) for fmt, log in zip(formats, logs, strict=True)]
     return Rotating(arms=arms, rotated_bytes=len(ring.places) * place_bytes)
@@ -140,11 +140,7 @@ def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int
             if not np.array_equal(copies, np.broadcast_to(log, copies.shape)):
                 raise Unverified("decode changed the bytes that it reads")
 
-        return Arm(call=lambda: fmt.decode(ring.take()), before=_do_nothing, verify=verify)
+        return Arm(call=lambda: fmt.decode(ring.take()), verify=verify)
 
     arms = [arm(fmt, log, start) for fmt, log, start in zip(formats, logs, starts[:-1].tolist(), strict=True)]
     return Rotating(arms=arms, rotated_bytes=laps.nbytes)
-
-
-def _do_nothing() -> None:
-    pass

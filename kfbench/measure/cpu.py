@@ -43,6 +43,10 @@ class Samples:
     wall_ns: NDArray[np.int64]
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True, kw_only=True)
 class Arm:
     """A timed call with its preparation and check.
@@ -53,8 +57,8 @@ class Arm:
     """
 
     call: Callable[[], object]
-    before: Callable[[], object]
-    verify: Callable[[], None]
+    before: Callable[[], object] = _nothing
+    verify: Callable[[], None] = _nothing
 
 
 class CallTimes(NamedTuple):

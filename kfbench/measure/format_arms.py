@@ -50,7 +50,7 @@ def _encode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> 
         if call().positions[-1] != len(log) or not np.array_equal(buffer[: len(log)], log):
             raise Unverified("encode into the timed buffer wrote other bytes than were verified")
 
-    return Arm(call=call, before=lambda: None, verify=verify)
+    return Arm(call=call, verify=verify)
 
 
 def _reading_arm(log: Bytes, view: Bytes, call: Callable[[], object], verify: Callable[[], None]) -> Arm:

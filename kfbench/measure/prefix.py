@@ -86,7 +86,7 @@ def measure_prefixes(
         ("decode", "measure", whole, lambda: fmt.decode(log)),
         ("decode-metadata", "measure", prefix, lambda: fmt.decode_metadata(log)),
     ]
-    arms = [Arm(call=call, before=_nothing, verify=_nothing) for *_, call in timed]
+    arms = [Arm(call=call) for *_, call in timed]
     for arm in arms:
         warm_up(arm)
     samples = measure(arms, 0, rounds, sample_ns, seed)
@@ -121,7 +121,3 @@ def _verify(fmt: Format, log: EncodedLog, made_bytes: int) -> None:
         raise Unverified(
             f"{fmt.name}: {metadata.plain_bytes} bytes made to read the metadata, {made_bytes} by the codec alone"
         )
-
-
-def _nothing() -> None:
-    pass

@@ -61,8 +61,10 @@ FORMATS = 5  # each of the cell that raises says so
 
 
 def test_cells_that_fail_are_rows_with_an_error(tmp_path: Path, undisturbed: Run) -> None:
-    """One hears the signal of its limit; one holds the interpreter's lock, and its worker is ended. A sweep that is
-    resumed tries again what a busy machine may have done, and not what a cell itself raises."""
+    """The signal of the limit ends a cell; a cell that holds the interpreter's lock loses its worker.
+
+    A resumed sweep tries both again, because the host may have been busy. It does not repeat a cell's own error.
+    """
     out = tmp_path / "out"
     with Sweeping(out, "--master", "local[2,1]", patch=FAULTY) as sweep:
         sweep.until(undisturbed.manifest["stages"][0]["cells"] + 1)

@@ -38,7 +38,7 @@ def busy(seconds: float) -> None:
 
 
 def arm(call: object, before: object = lambda: None) -> Arm:
-    return Arm(call=call, before=before, verify=lambda: None)  # type: ignore[arg-type]
+    return Arm(call=call, before=before)  # type: ignore[arg-type]
 
 
 def prepared(names: list[str], operation: str, sample: Sample, codec: str = "none") -> list[Arm]:
@@ -229,7 +229,7 @@ def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
 
 @pytest.mark.parametrize("rounds", [5, 7, 11, 19, 49])
 def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
-    """With many resamples, its ends are the same sorted ratios, or next to them."""
+    """The ends are the same sorted ratios as with many resamples, or next to them."""
     random = np.random.default_rng(rounds)
     for _ in range(3):
         ratios = np.sort(random.lognormal(0, 0.1, rounds))

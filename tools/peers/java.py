@@ -30,7 +30,7 @@ class Written(NamedTuple):
 
 
 class Java:
-    """The peer in a JVM. It is asked and answers through pipes."""
+    """The peer in a JVM, with requests and answers through pipes."""
 
     name = JAVA
     warm_up_s = (2.0, 8.0)  # the JVM compiles meanwhile

@@ -17,7 +17,7 @@ class Cell:
 
     Args:
         cell_id: hash of the workload and of its axes that are not at their default.
-        grids: each block with the formats that it asked for.
+        grids: each block with the formats that it wants.
         path: the broker path; empty for other kinds.
         to: the format that the path converts to.
         batches: the batches of the records.

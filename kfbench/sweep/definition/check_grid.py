@@ -124,8 +124,8 @@ def _codec_levels(where: str, grid: Grid) -> list[CodecLevel]:
         try:
             if codec not in CODECS:
                 raise IllegalCombination(f"no codec {codec!r} (codecs: {', '.join(CODECS)})")
-            asked: list[int | None] = [*levels] or [None]
-            codecs |= dict.fromkeys(CodecLevel(codec, CODECS[codec].check_level(level)) for level in asked)
+            wanted: list[int | None] = [*levels] or [None]
+            codecs |= dict.fromkeys(CodecLevel(codec, CODECS[codec].check_level(level)) for level in wanted)
             if grid.illegal == "refuse":
                 for name in (*grid.formats, *grid.to):
                     FORMATS[name].check_codec(codec)

@@ -297,7 +297,7 @@ def _first_records(workload: Workload, seed: int, start: int, records: int) -> S
 
 
 def _floor_rows(cell: Cell) -> Iterator[Row]:
-    """Compute the floor from shapes alone: no payload is made, and no format is asked."""
+    """Compute the floor from shapes, without a payload and without a format."""
     try:
         sample = _sample_of(cell)
         yield {"format": FLOOR, "status": "ok"} | floor(sample.shapes, sample.bounds, sample.batch_fields).columns

@@ -1,7 +1,7 @@
 """Measure the cells of one Spark task, one after another.
 
 An exception becomes a row with its error, and so does a cell that takes too long: one broken cell must not end a sweep
-of hours. Errors of a busy moment are kept apart, because another try may not have them.
+of hours. Errors of a busy moment are stored separately, because another try may not have them.
 """
 
 import time

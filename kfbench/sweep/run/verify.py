@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kfbench.batches import EncodedLog
 from kfbench.codecs import CODECS
@@ -192,10 +192,15 @@ def _check_cell(cell: Cell, plain: set[tuple[str, str]]) -> Iterator[Outcome | s
             yield Outcome(check=check, format=name, subject=cell.title, problem=_broken(promise))
 
 
-def _promises(
-    fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool
-) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the name of each check with a function that raises if it fails."""
+class _Promise(NamedTuple):
+    """A check, and the function that raises if it fails."""
+
+    check: str
+    verify: Callable[[], None]
+
+
+def _promises(fmt: Format, sample: Sample, codec: str, level: int | None, without_codec: bool) -> Iterator[_Promise]:
+    """Yield the promises that hold for a format and a sample. without_codec: include those without a codec."""
     records, given = sample.records, (sample.records, sample.bounds, sample.batch_fields)
 
     def encode(codec: str = "none", level: int | None = None) -> EncodedLog:
@@ -204,11 +209,11 @@ def _promises(
     if without_codec:
         log = cache(encode)
         parts = partial(fmt.breakdown, records, sample.bounds, sample.batch_fields)
-        yield "size", lambda: verify_size(fmt, *given, log())
-        yield "breakdown", lambda: verify_breakdown(fmt, parts(), records, log())
-        yield "round trip", lambda: verify_records(fmt, *given, log())
+        yield _Promise("size", lambda: verify_size(fmt, *given, log()))
+        yield _Promise("breakdown", lambda: verify_breakdown(fmt, parts(), records, log()))
+        yield _Promise("round trip", lambda: verify_records(fmt, *given, log()))
     if codec != "none":
-        yield codec, lambda: verify_records(fmt, *given, encode(codec, level))
+        yield _Promise(codec, lambda: verify_records(fmt, *given, encode(codec, level)))
 
 
 def _broken(promise: Callable[[], None]) -> str:

@@ -13,7 +13,7 @@ One side effect: the first sample of a named workload makes the C library keep m
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,13 +88,21 @@ def check_slice(records: int, seed: int, start: int) -> None:
         raise InvalidConfig(f"records {records}, start {start} and seed {seed} must not be negative")
 
 
-def block_slices(start: int, records: int) -> Iterator[tuple[int, int, int]]:
-    """Yield block, first record within it, and number of records for each block that the slice touches."""
+class BlockSlice(NamedTuple):
+    """The part of a slice in one block: the block's number, the first record within it, and the records."""
+
+    block: int
+    first: int
+    records: int
+
+
+def block_slices(start: int, records: int) -> Iterator[BlockSlice]:
+    """Yield the part of a slice in each block that it touches."""
     stop = start + records
     while start < stop:
         block, first = divmod(start, BLOCK_RECORDS)
         count = min(BLOCK_RECORDS - first, stop - start)
-        yield block, first, count
+        yield BlockSlice(block, first, count)
         start += count
 
 

@@ -8,7 +8,7 @@ over any number of them, and no block depends on another.
 
 import math
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -132,13 +132,18 @@ def block_us(a: Arrival) -> int:
     return round(length)
 
 
-def window_us(a: Arrival, block: int) -> tuple[int, int]:
-    """Return first and last microsecond of a block since the workload's beginning. The next begins where it ends."""
-    each = block_us(a)
+class Window(NamedTuple):
+    """The first and last microsecond of a block since the workload's beginning. The next block begins at the last."""
+
+    first: int
+    last: int
+
+
+def window_us(a: Arrival, block: int) -> Window:
+    """Return the window of a block."""
     if isinstance(a, Sine):
-        first, last = (int(_sine_times(a, each, np.zeros(1), MAX_US)[0]) for each in (block, block + 1))
-        return first, last
-    return block * each, (block + 1) * each
+        return Window(*(int(_sine_times(a, number, np.zeros(1), MAX_US)[0]) for number in (block, block + 1)))
+    return Window(block * block_us(a), (block + 1) * block_us(a))
 
 
 def times_us(a: Arrival, seed: int, block: int) -> Int64:

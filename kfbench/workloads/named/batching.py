@@ -141,15 +141,15 @@ def _geometric(survival: float) -> Int32:
 def drawn_ends(records: Distribution, seed: int, block: int, extra: int, units: int) -> Int64:
     """Return the ends below `units` of batches whose sizes are drawn, and `extra` larger."""
     size = mean_length(records) + extra
-    asked = int(units / size * 1.05) + 64
+    drawn = int(units / size * 1.05) + 64
     while True:
-        ends = np.cumsum(draw_lengths(records, seed, BATCHES, block * BLOCK_RECORDS, asked), dtype=np.int64)
+        ends = np.cumsum(draw_lengths(records, seed, BATCHES, block * BLOCK_RECORDS, drawn), dtype=np.int64)
         if extra:
-            ends += np.arange(1, asked + 1) * extra
+            ends += np.arange(1, drawn + 1) * extra
         if ends[-1] >= units:
             found: Int64 = ends[: np.searchsorted(ends, units)]
             return found
-        asked *= 2
+        drawn *= 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,17 +130,17 @@ class Batches:
     bounds: Int64
     fields: HeaderFields
 
-    def cut(self, first: int, records: int) -> tuple[Int64, HeaderFields]:
-        """Return bounds and fields of the batches of so many records from `first` on, counted from there."""
+    def cut(self, first: int, records: int) -> "Batches":
+        """Return the batches of so many records from `first` on, with bounds counted from there."""
         if records == BLOCK_RECORDS:
-            return self.bounds, self.fields
+            return self
         begin = int(np.searchsorted(self.bounds, first, side="right")) - 1
         end = int(np.searchsorted(self.bounds, first + records, side="left"))
         fields = {name: column[begin:end] for name, column in self.fields.items()}
         if "base_sequence" in fields and "base_offset" not in fields:  # what compaction cuts keeps its sequence
             fields["base_sequence"] = fields["base_sequence"].copy()
             fields["base_sequence"][0] += first - self.bounds[begin]
-        return np.clip(self.bounds[begin : end + 1] - first, 0, records), fields
+        return Batches(np.clip(self.bounds[begin : end + 1] - first, 0, records), fields)
 
 
 @dataclass(frozen=True)

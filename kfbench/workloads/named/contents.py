@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kfbench.arrays import Bytes, Int64
+from kfbench.arrays import Int64
 from kfbench.layouts import NULL_LENGTH
 from kfbench.records import Records, Shapes
 from kfbench.workloads.named.batching import Transactions
@@ -25,6 +25,7 @@ from kfbench.workloads.named.kinds import (
     stream_of,
 )
 from kfbench.workloads.named.tables import Key, Model
+from kfbench.workloads.payload.template import Filled
 
 NO_BYTES = np.zeros(0, np.uint8)
 
@@ -78,8 +79,8 @@ def _key_ids(model: Model, key: Key | None, seed: int, numbers: Int64, kinds: Ki
 
 def _fill_column(
     model: Model, column: Column, seed: int, shapes: Shapes, kinds: Kinds | None, numbers: Int64, ids: Int64
-) -> tuple[Bytes, Int64]:
-    """Return data and starts of all keys or values, filled kind by kind."""
+) -> Filled:
+    """Return all keys or values, filled kind by kind."""
     lengths = shapes.key_lengths if column == KEY else shapes.value_lengths
     pieces, starts, size = [NO_BYTES], np.zeros(len(shapes), np.int64), 0
     for k, pair in enumerate(model.parts):
@@ -94,7 +95,7 @@ def _fill_column(
             timestamps_ms=None if column == KEY else shapes.timestamps_ms,
         )  # fmt: skip
         if mine is None:
-            return data, found
+            return Filled(data, found)
         np.copyto(starts, found + size, where=mine)
         pieces.append(data)
         size += len(data)
@@ -107,4 +108,4 @@ def _fill_column(
             abort = drawn[marker].astype(np.int64)
         starts[marker] = size + abort * MARKER_LAYOUTS[column].itemsize
         pieces.append(np.frombuffer(MARKERS[column], np.uint8))
-    return np.concatenate(pieces), starts
+    return Filled(np.concatenate(pieces), starts)

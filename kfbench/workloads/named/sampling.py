@@ -36,9 +36,9 @@ def sample(model: Model, *, records: int, seed: int, start: int = 0) -> Sample:
         batches = Block(model, seed, number).fill(whole)
         if whole is not part:
             part.put(whole.cut(first, count))
-        cut, batch_fields = batches.cut(first, count)
-        bounds.append(cut[1:] + done)
-        fields.append(batch_fields)
+        cut = batches.cut(first, count)
+        bounds.append(cut.bounds[1:] + done)
+        fields.append(cut.fields)
         done += count
     shapes, kinds = columns.shapes(model), columns.kinds
     names = fields[0] if fields else ()

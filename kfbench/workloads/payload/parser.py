@@ -60,7 +60,7 @@ def shown(text: str) -> str:
 @dataclass(frozen=True, kw_only=True)
 class _Head:
     name: str = ""
-    asked: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()
     every: int = 1
     of: int = 0
 
@@ -150,7 +150,7 @@ class Parser:
                 self.named[name] = head, bodies
         self.slots += 1
         name = f"${head.name}" if head.name else str(self.slots)
-        follows = {"by_key": int("key" in head.asked), "every": head.every, "of": head.of, "pick": channel_of(name)}
+        follows = {"by_key": int("key" in head.options), "every": head.every, "of": head.of, "pick": channel_of(name)}
         for part, (literal, fields) in enumerate(_parts(body, head, self)):
             self.literal += literal
             self._add(**fields, **follows, channel=channel_of(f"{name} {variety} {part}"))
@@ -201,16 +201,16 @@ class Parser:
 
 
 def _head(name: str, how: str) -> _Head:
-    asked = dict(re.findall(r"(key|even|every|of) *(\d*)", how))
+    options = dict(re.findall(r"(key|even|every|of) *(\d*)", how))
     if name in _HOW:
         raise _Unreadable(f"{name} is no name: a space before it is missing")
-    if {"key", "every"} <= asked.keys():
+    if {"key", "every"} <= options.keys():
         raise _Unreadable("key and every do not go together")
-    numbers = {word: int(asked[word]) for word in ("every", "of") if word in asked}
+    numbers = {word: int(options[word]) for word in ("every", "of") if word in options}
     for word, number in numbers.items():
         if not 1 <= number <= MAX_SCALED:
             raise _Unreadable(f"{word} {number}: 1 to {MAX_SCALED} are possible")
-    return _Head(name=name, asked=frozenset(asked), **numbers)
+    return _Head(name=name, options=frozenset(options), **numbers)
 
 
 def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict[str, int]]]:
@@ -218,7 +218,7 @@ def _parts(body: str, head: _Head, parser: Parser) -> Iterator[tuple[bytes, dict
     if "|" in body:
         yield b"", _words(body.split("|"), head, parser)
         return
-    if "even" in head.asked:
+    if "even" in head.options:
         raise _Unreadable("even is for words")
     if body == "uuid":
         for literal, digits, alphabet in _UUID:
@@ -247,7 +247,7 @@ def _words(words: Sequence[str], head: _Head, parser: Parser) -> dict[str, int]:
     if len(words) > MAX_WORDS:
         raise _Unreadable(f"{len(words)} words; {MAX_WORDS} are the most")
     encoded = [word.encode() for word in words]
-    share = np.ones(len(words)) if "even" in head.asked else 1 / np.arange(1, len(words) + 1)
+    share = np.ones(len(words)) if "even" in head.options else 1 / np.arange(1, len(words) + 1)
     fields = {"kind": kernels.WORDS, **parser.add_words(encoded, share)}
     return fields | _width(min(map(len, encoded)), max(map(len, encoded)))
 
@@ -270,7 +270,7 @@ def _integer(low: int, high: int, kind: str | None, head: _Head, parser: Parser)
         raise _Unreadable("the range ends before it begins")
     if max(abs(low), abs(high)) > MAX_NUMBER or high - low >= most:
         raise _Unreadable(f"numbers up to {MAX_NUMBER} and a range of up to {most} are possible")
-    if kind == "drift" and "of" in head.asked:
+    if kind == "drift" and "of" in head.options:
         raise _Unreadable("drift and of do not go together")
     widths = [len(str(number)) for number in (low, high)] + [1] * (low <= 0 <= high)
     kinds = {None: kernels.INT, "low": kernels.LOW, "drift": kernels.DRIFT}
@@ -291,7 +291,7 @@ def _least_draw(kind: int, above: int, span: int) -> int:
 
 
 def _count(first: int, step: int, head: _Head) -> dict[str, int]:
-    if "of" in head.asked:
+    if "of" in head.options:
         raise _Unreadable("a count and of do not go together")
     if first > MAX_NUMBER or not 1 <= step <= MAX_SCALED:
         raise _Unreadable(f"it may begin at up to {MAX_NUMBER}, in steps of 1 to {MAX_SCALED}")
@@ -299,7 +299,7 @@ def _count(first: int, step: int, head: _Head) -> dict[str, int]:
 
 
 def _id(digits: int, head: _Head) -> dict[str, int]:
-    if head.asked:
+    if head.options:
         raise _Unreadable("an id depends on the key: it takes no head")
     if not 1 <= digits <= 9:
         raise _Unreadable("1 to 9 digits are possible")
@@ -307,7 +307,7 @@ def _id(digits: int, head: _Head) -> dict[str, int]:
 
 
 def _time(form: str, before_ms: int, head: _Head) -> dict[str, int]:
-    if head.asked:
+    if head.options:
         raise _Unreadable("a time depends on the record: it takes no head")
     if before_ms >= MAX_SCALED:
         raise _Unreadable(f"up to {MAX_SCALED - 1} ms before are possible")

@@ -35,7 +35,7 @@ length leaves; several share it evenly. A record that is wanted shorter than the
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,13 @@ from kfbench.workloads.grid import START_OF_2026_MS
 from kfbench.workloads.payload.parser import Parser, read_only, shown
 
 SCRATCH: Final = 1_024  # records at a time: 24 KiB
+
+
+class Filled(NamedTuple):
+    """Records one after another: data uint8[total], and the start of each, int64[n]."""
+
+    data: Bytes
+    starts: Int64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,8 +110,8 @@ class Template:
         keys: Int64 | None = None,
         timestamps_ms: Int64 | None = None,
         out: Bytes | None = None,
-    ) -> tuple[Bytes, Int64]:
-        """Return the bytes of these records one after another, uint8[total], and where each starts, int64[n].
+    ) -> Filled:
+        """Write these records one after another.
 
         Args:
             numbers: int64[n], seed the draws: a record's number, or a key's id, so equal keys are equal bytes.
@@ -128,7 +135,7 @@ class Template:
         times_ms = read_only(START_OF_2026_MS + numbers if timestamps_ms is None else timestamps_ms, np.int64)
         if len(self._ops) == 1:
             at = self._ops[0]["literal_at"]  # constant text needs one copy
-            return self._bytes[at : at + self.least_bytes], np.zeros(len(numbers), np.int64)
+            return Filled(self._bytes[at : at + self.least_bytes], np.zeros(len(numbers), np.int64))
         ends = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
         total = int(ends[-1]) if len(ends) else 0
         starts = np.zeros(len(numbers), np.int64)
@@ -140,4 +147,4 @@ class Template:
             self._ops, self._bytes, self._words, self._picks, seed, purpose, self.elastic_slots,
             numbers, keys, times_ms, naturals, lengths, read_only(starts, np.int64), out,
         )  # fmt: skip
-        return out[:total], starts
+        return Filled(out[:total], starts)
