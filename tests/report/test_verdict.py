@@ -1,62 +1,34 @@
 """The first screen: classes of workloads, their means, and what is said of them."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from kfbench.report.data.arms import ties
 from kfbench.report.data.capability import lacking
-from kfbench.report.data.named import TIE, Named
-from kfbench.report.data.paths import Paths
+from kfbench.report.data.named import TIE
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
-from kfbench.report.render.tables import Interval, Table, listed, number
-from kfbench.report.topics import class_times, verdict
-from kfbench.report.topics.classes import CLASS_ORDER, Untimed, Verdicts
+from kfbench.report.render.tables import Table, listed
+from kfbench.report.topics import verdict
+from kfbench.report.topics.classes import CLASS_ORDER, Verdicts
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
-from tests.report.broker_rows import broker_rows
+from tests.report.class_rows import (
+    HEADERS,
+    ONE,
+    SMALL,
+    appended,
+    beside,
+    costs_of,
+    detail,
+    sized,
+    verdicts_of,
+    whole_v1,
+)
 from tests.report.columns import column, row_of
-from tests.report.workload_rows import CPU, Row, size_bytes, workload_rows
+from tests.report.workload_rows import Row, size_bytes, workload_rows
 from tests.runs import stored
-
-ONE, SMALL, HEADERS = "One record a batch", "Small batches", "Record headers"
-
-
-def beside(rows: list[Row], workload: str, like: str, bytes_by: int, cpu_by: dict[str, float]) -> list[Row]:
-    """The rows of `like`, once more as another workload with other sizes and times."""
-    found = []
-    for row in rows:
-        if row["workload"] == like and row["variant"] == "default":
-            other = row | {"workload": workload, "cell_id": f"{workload}-default"}
-            if row["status"] == "ok" and row["kind"] == "bytes":
-                other["size_bytes"] = row["size_bytes"] * bytes_by
-            if row["status"] == "ok" and row["kind"] == "cpu":
-                other["cpu_ns"] = [int(ns * cpu_by.get(row["format"], 1.0)) for ns in row["cpu_ns"]]
-            found.append(other)
-    return found
-
-
-def appended(host: str = "here", **changed: Any) -> list[Row]:
-    """Append without a codec, timed on user-activity's own batches."""
-    return [
-        row | {"workload": "user-activity", "variant": "default", "cell_id": "append", "grid": "named", "host": host}
-        | {"batch_size": None} | changed
-        for row in broker_rows()
-        if row["operation"] == "append" and row["codec"] == "none" and row["batch_size"] == 10
-    ]  # fmt: skip
-
-
-def verdicts_of(folder: Path, rows: list[Row]) -> Verdicts:
-    results = Results(stored(folder, rows).measurements())
-    return Verdicts(results, Named(results), Paths(results))
-
-
-def detail(verdicts: Verdicts, name: str, fmt: str) -> dict[str, Any]:
-    return row_of(verdict.detail_table(verdicts), **{"workload class": name, "format": fmt})
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +43,6 @@ def table(verdicts: Verdicts) -> Table:
     found = verdict.verdict_table(verdicts)
     assert found is not None
     return found
-
-
-def costs_of(verdicts: Verdicts) -> Table:
-    found = verdict.costs_table(verdicts)
-    assert found is not None
-    return found
-
-
-def untimed(verdicts: Verdicts) -> list[Untimed]:
-    return verdicts.untimed(lambda each: each.smaller("none"))
 
 
 def test_each_workload_names_its_class_and_no_class_is_empty() -> None:
@@ -104,50 +66,6 @@ def test_bytes_are_geometric_means_of_the_workloads(table: Table, verdicts: Verd
     for each in (each for each in rows if each["workload class"] == ONE and each["no codec (bytes)"] is not None):
         assert each["no codec (× v2)"] == pytest.approx(each["no codec (bytes)"] / row["v2 (bytes)"])
     assert [each["format"] for each in rows if each["workload class"] == SMALL] == ["v0", "v1", "v2", "v3"]
-
-
-def test_cpu_is_the_mean_of_paired_ratios_with_an_interval(verdicts: Verdicts) -> None:
-    ratio = row_of(costs_of(verdicts), **{"workload class": ONE})["encode (× v2 CPU)"]
-    wanted = CPU["v3"] / CPU["v2"] * np.sqrt(1.5)
-    assert isinstance(ratio, Interval) and ratio.median == pytest.approx(wanted, rel=0.02)
-    assert ratio.low <= ratio.median <= ratio.high and ratio.high - ratio.low < 0.05
-    own = detail(verdicts, ONE, "v2")
-    assert own["encode (× v2 CPU)"] == own["decode (× v2 CPU)"] == 1.0
-
-
-def test_append_stands_where_it_was_timed(verdicts: Verdicts) -> None:
-    table = costs_of(verdicts)
-    appends = dict(zip(column(table, "workload class"), column(table, "append (× v2 CPU)"), strict=True))
-    assert isinstance(appends[SMALL], Interval) and appends[SMALL].median == pytest.approx(1.0, rel=0.03)
-    assert {name for name, ratio in appends.items() if ratio is None} == {ONE, HEADERS}  # in forgotten v2 ties
-    again = {each.name: each.again.get("append") for each in verdicts.classes}
-    assert [name for name, ratio in again.items() if ratio is not None] == [SMALL] and again[SMALL] != appends[SMALL]
-    said = "No append for one record a batch and record headers: not timed on these workloads."
-    assert said in table.notes
-
-
-def test_a_time_that_is_missing_has_its_reason(tmp_path: Path) -> None:
-    none = verdicts_of(tmp_path / "none", workload_rows())
-    every = tuple(each.name for each in none.classes if each.smaller("none"))
-    assert untimed(none) == [(class_times.NOT_TIMED, every, ["append"])] and every == (ONE, SMALL, HEADERS)
-    bare = verdicts_of(tmp_path / "bytes", [row for row in workload_rows() if row["kind"] == "bytes"])
-    assert untimed(bare) == [(class_times.NOT_TIMED, every, ["encode", "decode", "append"])]
-    said = "one record a batch, small batches and record headers: not timed on these workloads."
-    assert f"No encode, decode and append for {said}" in costs_of(bare).notes
-    assert verdict.cost_sentence(bare) == ""
-    found = verdict.verdict_table(bare)
-    assert found is not None and set(column(found, "v3 encode (× v2 CPU)")) == {None}
-    assert "No encode, decode and append of v3 for any class: not timed on these workloads." in found.notes
-    skipped: Row = {"status": "skipped", "error": "no control batches", "cpu_ns": None, "workload": "service-events"}
-    some = verdicts_of(tmp_path / "skipped", [*workload_rows(), *appended(), *appended(cell_id="other", **skipped)])
-    assert ("no control batches", (HEADERS,), ["append"]) in untimed(some)
-
-
-def test_an_append_of_two_hosts_is_none(tmp_path: Path) -> None:
-    both = [*workload_rows(), *appended(), *appended("elsewhere", cell_id="other")]
-    found = costs_of(verdicts_of(tmp_path, both))
-    assert set(column(found, "append (× v2 CPU)")) == {None}
-    assert f"No append for small batches: {class_times.SEVERAL_HOSTS}." in found.notes
 
 
 def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_told(table: Table) -> None:
@@ -179,15 +97,6 @@ def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
     assert list(wins.values()) == ["v2", "tie with v2", "tie with v2", "v3"]
 
 
-def sized(sizes: dict[str, int]) -> list[Row]:
-    """All other formats take twice a million."""
-    rows = workload_rows()
-    for row in rows:
-        if row["status"] == "ok" and row["kind"] == "bytes":
-            row["size_bytes"] = sizes.get(row["format"], 2_000_000)
-    return rows
-
-
 def test_what_loses_something_wins_nothing_and_says_what(verdicts: Verdicts, table: Table) -> None:
     """v0 takes 126 bytes, v1 134, v3 156 in batches of one record; v0 has no times, and neither has producer ids."""
     row = row_of(table, **{"workload class": ONE})
@@ -200,10 +109,6 @@ def test_what_loses_something_wins_nothing_and_says_what(verdicts: Verdicts, tab
     assert "is the smallest in" not in said
 
 
-def whole_v1() -> list[Row]:
-    return [row | {"losses": "{}"} if row["format"] == "v1" and "losses" in row else row for row in workload_rows()]
-
-
 def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_said(tmp_path: Path) -> None:
     found = verdicts_of(tmp_path, whole_v1())
     (one,) = (each for each in found.classes if each.name == ONE)
@@ -214,21 +119,6 @@ def test_v1_wins_where_it_loses_nothing_and_what_it_has_no_room_for_is_said(tmp_
     assert (row["winner (no codec)"], row["winner (zstd 3)"]) == ("v1 †", "v3")
     (note,) = (note for note in table.notes if note.startswith("†"))
     assert note.startswith(f"† v1 has no {listed(lacking('v1', 'v2'))}. ") and "control batches and zstd." in note
-
-
-def test_what_wins_under_zstd_alone_has_no_cost_without_it(tmp_path: Path) -> None:
-    """v1 takes 2.5 times v2's CPU. v3 wins under zstd, which v1 has not, and was timed without."""
-    rows = [row for row in whole_v1() if row["workload"] == "cluster-metadata"]
-    found = verdicts_of(tmp_path / "plain", rows)
-    table = costs_of(found)
-    assert column(table, "winner (no codec)") == ["v1 †"]
-    (cost,) = column(table, "encode (× v2 CPU)")
-    assert cost.median == pytest.approx(2.5, rel=0.02)
-    said = "Winners under zstd 3 alone are left out (v3 for any class): "
-    assert f"{said}not timed under zstd 3." in table.notes
-    assert f"the winners without a codec take {cost.median:.2f} to encode" in verdict.cost_sentence(found)
-    packed = [row | {"codec": "zstd", "level": 3, "cell_id": "z"} for row in rows if row["kind"] == "cpu"]
-    assert f"{said}timed further below." in costs_of(verdicts_of(tmp_path / "packed", [*rows, *packed])).notes
 
 
 def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_path: Path) -> None:
@@ -246,16 +136,6 @@ def test_formats_near_the_smallest_share_its_place_and_each_has_its_cost(tmp_pat
     assert row["winner (no codec)"] == row["winner (zstd 3)"] == "v3 and v3-headers-first"
     costs = costs_of(found)
     assert [each[1] for each in costs.rows if each[0] == ONE] == ["v3", "v3-headers-first"]
-
-
-def test_what_v3_costs_stands_beside_its_bytes(verdicts: Verdicts, table: Table) -> None:
-    for each in verdicts.classes:
-        row = row_of(table, **{"workload class": each.name})
-        for operation in class_times.TIMED:
-            time = each.cpu.get((operation, "v3"))
-            assert row[f"v3 {operation} (× v2 CPU)"] == (time and time.mean)
-    assert table.columns[-3].name == "v3 encode" and any("is a tie." in note for note in table.notes)
-    assert any(note.startswith("No append of v3 for ") for note in table.notes)
 
 
 def test_what_was_compared_is_told_from_the_rows(tmp_path: Path, table: Table) -> None:
@@ -316,20 +196,6 @@ def test_a_variant_of_this_project_is_named_as_one(tmp_path: Path, table: Table)
     assert not any("this project" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(("low", "is_tie"), [(1.02, False), (1.0051, False), (1.0049, True), (0.99, True)])
-def test_a_tie_is_one_as_it_is_printed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, low: float, is_tie: bool
-) -> None:
-    """An interval that is printed as if it began at 1 is a tie, and no other is."""
-    found = verdicts_of(tmp_path, workload_rows())
-    time = class_times.joined([Interval(median=1.03, low=low, high=1.05)])
-    one = replace(found.classes[0], cpu={("encode", "v3"): time}, again={})
-    monkeypatch.setattr(found, "classes", [one])
-    cell = row_of(costs_of(found), **{"workload class": ONE})["encode (× v2 CPU)"]
-    assert ("(1.00–" in number(cell) or "(0.99–" in number(cell)) == is_tie
-    assert isinstance(cell, Interval) and ties(cell, found.noise.get("encode")) == is_tie
-
-
 def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
     """The rows, those of a kind as errors where their cells are as told."""
     error = {"status": "error", "error": "it broke\nat a line", "size_bytes": None, "cpu_ns": None}
@@ -382,39 +248,6 @@ def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:
     assert verdict.detail_table(verdicts).rows == ()
 
 
-@pytest.mark.parametrize("status", ["ok", "error"])
-def test_a_time_of_another_host_has_its_own_reason(tmp_path: Path, status: str) -> None:
-    """Not that of a codec's skipped row, nor of a variant's error."""
-    rows = workload_rows()
-    for row in rows:
-        if row["kind"] == "cpu" and row["workload"] == "cluster-metadata":
-            row["host"] = "there"
-            if status == "error":
-                row |= {"status": "error", "error": "it broke", "cpu_ns": None}
-    (first, *_) = (row for row in workload_rows() if row["kind"] == "cpu" and row["workload"] == "cluster-metadata")
-    other = first | {"format": "v3", "status": "skipped", "error": "v3 has no lz4", "codec": "lz4", "cpu_ns": None}
-    variant = first | {
-        "format": "v3",
-        "status": "error",
-        "error": "odd",
-        "variant": "odd",
-        "cell_id": "odd",
-        "cpu_ns": None,
-    }
-    found = verdicts_of(tmp_path, [other, variant, *rows])
-    why = {"ok": class_times.SEVERAL_HOSTS, "error": "error, it broke"}[status]
-    assert (why, (ONE,), ["encode", "decode"]) in untimed(found)
-
-
-def test_rounds_that_are_no_pairs_are_no_time_and_are_told(tmp_path: Path) -> None:
-    rows = workload_rows()
-    for row in rows:
-        if (row["kind"], row["format"], row["workload"]) == ("cpu", "v3", "cluster-metadata"):
-            row["cpu_ns"] = row["cpu_ns"][:-2]
-    found = verdicts_of(tmp_path, rows)
-    assert (class_times.UNEQUAL, (ONE,), ["encode", "decode"]) in untimed(found)
-
-
 def test_least_and_most_of_the_workloads_stand_beside_the_mean(verdicts: Verdicts) -> None:
     row = detail(verdicts, ONE, "v3")
     least, _, most = row["encode, least–most"].partition("–")
@@ -449,36 +282,6 @@ def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> No
     other = verdicts_of(tmp_path, rows)
     assert "1.846 to 1.981 without a codec (within 1 % in 0 of 4, more in 4)" in verdict.verdict_sentence(other)
     assert "v3 takes less for" in verdict.cpu_sentence(other) and "more" not in verdict.cpu_sentence(other)
-
-
-def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
-    """v3 takes 10 % more, and so does v2's A/A arm in one workload."""
-    rows = workload_rows()
-    for row in rows:
-        if row["workload"] == "forgotten" and row.get("arm") == "aa":
-            row["cpu_ns"] = [int(ns * 1.2) for ns in row["cpu_ns"]]
-    noisy, quiet = verdicts_of(tmp_path / "noisy", rows), verdicts_of(tmp_path / "quiet", workload_rows())
-    assert noisy.noise["encode"][1] > 1.15 > 1.02 > quiet.noise["encode"][1]
-    assert "v3 takes as much, as far as can be told, in 4 of 4 classes to encode" in verdict.cpu_sentence(noisy)
-    assert "in 0 of 4 classes to encode" in verdict.cpu_sentence(quiet)
-    low, high = noisy.noise["encode"]
-    assert f"By class, v2 against itself reads {low:.2f}–{high:.2f} (encode)" in verdict.cpu_sentence(noisy)
-    assert f"reaches into {low:.2f}–{high:.2f} (encode)" in str(costs_of(noisy).notes)
-    assert "the middle 95 % of v2 against itself by class, is a tie." in str(costs_of(noisy).notes)
-    again = row_of(verdict.classes_table(noisy), **{"workload class": "forgotten"})["encode (× v2 CPU)"]
-    assert again.median == pytest.approx(1.2, rel=0.03)
-
-
-def test_a_noisy_operation_makes_no_ties_of_another(tmp_path: Path) -> None:
-    """v3 takes 10 % more to encode and to decode; v2's decode alone reads 20 % more against itself."""
-    rows = workload_rows()
-    for row in rows:
-        if row.get("operation") == "decode" and row.get("arm") == "aa":
-            row["cpu_ns"] = [int(ns * 1.2) for ns in row["cpu_ns"]]
-    found = verdicts_of(tmp_path, rows)
-    assert found.noise["encode"][1] < 1.02 < 1.15 < found.noise["decode"][1]
-    said = verdict.cpu_sentence(found)
-    assert "in 0 of 4 classes to encode" in said and "in 4 of 4 classes to decode" in said
 
 
 def test_of_the_other_formats_the_smallest_is_shown(tmp_path: Path) -> None:
