@@ -41,7 +41,7 @@ def program() -> str | None:
 
 
 class Chromium:
-    """One process, which shows one page after another. Ends with its `with`."""
+    """A Chromium process that shows one page after another. It ends with its `with`."""
 
     def __init__(self, path: str) -> None:
         self._profile = tempfile.TemporaryDirectory(prefix="kfbench-chromium-", ignore_cleanup_errors=True)
@@ -80,7 +80,7 @@ class Chromium:
         return Tab(self, session, page, width, height, dark, media)
 
     def ask(self, method: str, session: str = "", **params: Any) -> Message:
-        """One command and its result. What happens meanwhile is kept for `events`."""
+        """Send a command and return its result. Events that arrive meanwhile are kept for `events`."""
         self._asked += 1
         message = {"id": self._asked, "method": method, "params": params} | ({"sessionId": session} if session else {})
         os.write(self._in, json.dumps(message).encode() + b"\0")
@@ -91,7 +91,7 @@ class Chromium:
         return result
 
     def events(self, method: str) -> list[Message]:
-        """What has happened to the page that is shown, oldest first."""
+        """The events of the page that is shown, oldest first."""
         return [came["params"] for came in self._came if came["method"] == method]
 
     def _answer(self, asked: int) -> Message:
@@ -142,7 +142,7 @@ class Tab:
         return found["result"].get("value")
 
     def press(self, key: str, text: str = "") -> None:
-        """One key, down and up. key: its DOM name."""
+        """Press and release a key. key: its DOM name."""
         code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
         typed = {"text": text} if text else {}
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **typed)
@@ -152,7 +152,7 @@ class Tab:
         self.send("Input.insertText", text=text)
 
     def pdf(self) -> bytes:
-        """As printed, on the paper that the browser takes by itself."""
+        """Return the page as printed, on the browser's default paper."""
         return base64.b64decode(self.send("Page.printToPDF", printBackground=False)["data"])
 
     def picture(self, whole: bool = False) -> bytes:
@@ -170,7 +170,7 @@ class Tab:
         return [each["request"]["url"] for each in self._browser.events("Network.requestWillBeSent")]
 
     def complaints(self) -> list[str]:
-        """What the browser wrote to its console: errors, warnings, what a content security policy refused."""
+        """Return what the browser wrote to its console: errors, warnings, refusals by the content security policy."""
         self.ask("0")
         said = [each["entry"]["text"] for each in self._browser.events("Log.entryAdded")]
         said += [each["exceptionDetails"]["text"] for each in self._browser.events("Runtime.exceptionThrown")]

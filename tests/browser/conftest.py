@@ -1,4 +1,4 @@
-"""One browser and two pages for all: the newest committed report as it is rendered now, and the answer of a what-if."""
+"""The browser and two pages for all tests: the newest committed report, rendered now, and a what-if."""
 
 import os
 import shutil

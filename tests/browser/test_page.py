@@ -130,7 +130,7 @@ COLOURS = """(() => {
 
 
 def contrast(one: list[float], other: list[float]) -> float:
-    """Of WCAG 2.2."""
+    """Return the contrast ratio of WCAG 2.2."""
 
     def luminance(rgb: list[float]) -> float:
         red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in rgb)

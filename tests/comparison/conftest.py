@@ -1,4 +1,4 @@
-"""One small run for all tests of comparisons."""
+"""A small run for all tests of comparisons."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How far two runs agree, on made rows: 24 cells of four formats, on days that drift from cell to cell."""
+"""The agreement of two runs on made rows: 24 cells of four formats, on days that drift from cell to cell."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a report says of a fleet follows from the rows of the model: other rows, other terabytes."""
+"""The fleet in a report follows the rows of the model: other rows give other terabytes."""
 
 from pathlib import Path
 from typing import Any

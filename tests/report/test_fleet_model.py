@@ -1,4 +1,4 @@
-"""What cells add up to, what is left out of it, and what a fleet takes."""
+"""The sums of cells, the cells that are left out, and the bytes of a fleet."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def test_a_linear_cost_has_exponent_one_and_another_has_not() -> None:
 
 
 def test_what_came_before_does_not_hide_how_cost_grows() -> None:
-    """From the fifth cell on a record costs twice as much; sums still have the cheap ones in them."""
+    """A record costs twice as much from the fifth cell on; sums still contain the cheap ones."""
     rows = both(*((1_000 * i, 1_000) for i in range(8)))
     for each in rows:
         if each["start"] >= 4_000:

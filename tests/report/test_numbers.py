@@ -38,8 +38,7 @@ def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
-    """What stands for an SVG -> what it would be drawn from: drawing itself takes most of the time, and has its tests
-    in test_plots."""
+    """A stand-in for each SVG -> what it would be drawn from. Drawing is slow, and test_plots tests it."""
     found: dict[str, tuple[Any, ...]] = {}
 
     def draw(*arguments: Any, **options: Any) -> str:

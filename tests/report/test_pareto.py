@@ -1,4 +1,4 @@
-"""Who is on the front of bytes and CPU: by the stored rows, and by made ones."""
+"""The formats on the front of bytes and CPU, by stored rows and by made ones."""
 
 from pathlib import Path
 

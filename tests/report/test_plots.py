@@ -114,7 +114,7 @@ def test_an_inline_figure_is_self_contained_and_named(name: str) -> None:
 
 
 def test_bars_of_a_histogram_are_as_high_as_their_shares() -> None:
-    """Of the one panel with two bars, 75 % and 25 %: the SVG draws each as a path from the axis up."""
+    """The first panel has two bars, 75 % and 25 %. The SVG draws each as a path from the axis up."""
     svg = FIGURES["histograms"]()
     paths = [re.findall(r"-?[\d.]+", path) for path in re.findall(rf'd="([^"]+)"[^>]*fill: {look.OTHER.light}', svg)]
     heights = [max(ys) - min(ys) for ys in ([float(y) for y in path[1::2]] for path in paths)]
@@ -138,7 +138,7 @@ def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
 
 
 def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
-    """On a logarithmic axis nothing is infinitely far down: beneath the caption, and beneath all the rest of a page."""
+    """Zero is infinitely far down on a logarithmic axis: its line would cross the page beneath the figure."""
     gone = floor()
     gone.iloc[-1] = 0.0
     root = ET.fromstring(plots.overhead(overhead_frame(), floor=gone))

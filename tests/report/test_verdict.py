@@ -257,7 +257,7 @@ def test_least_and_most_of_the_workloads_stand_beside_the_mean(verdicts: Verdict
 
 
 def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
-    """Of two workloads of a class one takes 10 % more, the other 10 % less: their mean says neither."""
+    """One workload of a class takes 10 % more, the other 10 % less. Their mean shows neither."""
     rows = sized({"v2": 1_000_000, "v3": 900_000})
     for row in rows:
         if row["workload"] == "service-events" and row["format"] == "v3" and "size_bytes" in row:

@@ -1,4 +1,4 @@
-"""Which format wins over batch size and value size follows from the rows."""
+"""The winners over batch size and value size follow the rows."""
 
 from pathlib import Path
 from typing import Any

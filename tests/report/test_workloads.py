@@ -1,4 +1,4 @@
-"""Which format wins for whom follows from the rows: other rows, other winners."""
+"""The winners by workload follow the rows: other rows give other winners."""
 
 from pathlib import Path
 from typing import Any
@@ -251,7 +251,7 @@ def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows:
 
 
 def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
-    """Of the second seed v3 takes 10 % more bytes and twice the time: half of each shows."""
+    """v3 takes 10 % more bytes and twice the time under the second seed. Half of each shows."""
     rows = workload_rows()
     for row in workload_rows():
         if row["status"] == "ok" and row["format"] == "v3":
