@@ -12,7 +12,7 @@ from kfbench.comparison.change import Estimate
 from kfbench.comparison.compare import Changed, Comparison, Lone, about
 from kfbench.comparison.timed_arms import Row
 from kfbench.report.data.axes import setting
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
 SHOWN: Final = 20  # cells; --json has all
@@ -91,7 +91,7 @@ def _changes(changed: Sequence[Changed]) -> Table:
     return Table(
         name="changed",
         caption="Exact columns that changed",
-        columns=tuple(Column(name=name) for name in names),
+        columns=plain_columns(*names),
         rows=tuple(line(name, each) for name, each in sorted(groups.items())),
     )
 
@@ -148,7 +148,7 @@ def _lone_cells(lone: tuple[Sequence[Lone], Sequence[Lone]]) -> Table:
     return Table(
         name="lone",
         caption="Cells of only one run (--json lists all)",
-        columns=tuple(Column(name=name) for name in names),
+        columns=plain_columns(*names),
         rows=tuple(lines),
     )
 
@@ -159,7 +159,7 @@ def _beside(found: Comparison) -> Table:
     return Table(
         name="beside",
         caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
-        columns=(*(Column(name=name) for name in names), Column(name="A", digits=3), Column(name="B", digits=3)),
+        columns=(*plain_columns(*names), Column(name="A", digits=3), Column(name="B", digits=3)),
         rows=tuple(tuple(each) for each in found.cpu.beside),
     )
 
@@ -184,7 +184,7 @@ def _operations(found: Comparison) -> Table:
 
     resized = found.cpu.resized
     columns = (
-        *(Column(name=name) for name in ("kind", "operation", "arms", "slower", "faster", "unclear")),
+        *plain_columns("kind", "operation", "arms", "slower", "faster", "unclear"),
         Column(name="median |B/A − 1|", unit="%"),
         Column(name="95 of 100 within", unit="%"),
         Column(name="A/A median", unit="%"),
@@ -208,7 +208,7 @@ def _formats(found: Comparison) -> Table:
         name="formats",
         caption="CPU: ratio to the base by format, the median cell",
         columns=(
-            *(Column(name=name) for name in ("kind", "operation", "format", "cells", "slower", "faster")),
+            *plain_columns("kind", "operation", "format", "cells", "slower", "faster"),
             Column(name="A", digits=3),
             Column(name="B", digits=3),
             Column(name="B / A", digits=3),
@@ -241,7 +241,7 @@ def _slower(found: Comparison) -> Table:
     return Table(
         name="slower",
         caption=f"Cells slower by more than {percent(found.threshold, None)}, {min(len(arms), SHOWN)} of {len(arms)}",
-        columns=(*(Column(name=name) for name in ("cell", "codec, operation", "format")), *ratios),
+        columns=(*plain_columns("cell", "codec, operation", "format"), *ratios),
         rows=tuple(map(line, arms[:SHOWN])),
     )
 

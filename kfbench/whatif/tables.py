@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
-from kfbench.report.render.tables import Cell, Column, Table
+from kfbench.report.render.tables import Cell, Column, Table, plain_columns
 from kfbench.whatif.answer import OWN, PROPOSALS, TODAY, Arm, WhatIf
 from kfbench.whatif.notes import answer_notes, month_notes, source_notes
 from kfbench.whatif.rebatch import Batching
@@ -87,7 +87,7 @@ def source_table(answer: WhatIf) -> Table:
     return Table(
         name="sources",
         caption=f"What was read, by {names[0]}",
-        columns=tuple(Column(name=name) for name in (*names, "format and codec now")),
+        columns=plain_columns(*names, "format and codec now"),
         rows=tuple(rows),
         notes=tuple(source_notes(answer)),
     )
@@ -160,7 +160,7 @@ def field_table(answer: WhatIf) -> Table:
     return Table(
         name="fields",
         caption=f"Bytes by field without a codec, {answer.batches_words}",
-        columns=(Column(name="field"), *(Column(name=name) for name in answer.breakdown)),
+        columns=(Column(name="field"), *plain_columns(*answer.breakdown)),
         rows=tuple((field, *(parts.get(field) or None for parts in answer.breakdown.values())) for field in fields),
     )
 
@@ -185,7 +185,7 @@ def overhead_table(answer: WhatIf) -> Table:
     return Table(
         name="overhead-bytes",
         caption="Overhead without a codec: all bytes but the payload; savings below 0: takes more",
-        columns=(FORMAT, *(Column(name=name) for name in names)),
+        columns=(FORMAT, *plain_columns(*names)),
         rows=tuple(rows),
     )
 
@@ -264,6 +264,6 @@ def uniform_table(answer: WhatIf) -> Table:
     return Table(
         name="overhead",
         caption="Bytes per record beside keys, values and headers, in batches of so many of these records; no codec",
-        columns=(Column(name="records per batch"), *(Column(name=name) for name in names)),
+        columns=(Column(name="records per batch"), *plain_columns(*names)),
         rows=tuple((level, *(row.get(name) for name in names)) for level, row in answer.overhead.items()),
     )
