@@ -2,84 +2,21 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from kfbench.comparison.agreement import Base, agreement
-from kfbench.comparison.compare import Comparison, compare
+from kfbench.comparison.agreement import agreement
+from kfbench.comparison.compare import compare
 from kfbench.comparison.text import text
 from kfbench.errors import RunError
 from kfbench.measure.environment import host
 from kfbench.measure.schema import table
 from kfbench.store import create_run
+from tests.comparison.edits import ONE, V3, Against, Edit, Row, each, of, times, without
 from tests.runs import MANIFEST, stored
-
-Row = dict[str, Any]
-Edit = Callable[[Row], object]
-Against = Callable[..., Comparison]
-
-
-@pytest.fixture(scope="module")
-def quiet(rows: list[Row]) -> list[Row]:
-    """The rows, timed on a machine that nothing disturbs: 0.3 % from round to round."""
-    random, found = np.random.default_rng(5), [dict(row) for row in rows]
-    for row in found:
-        if row.get("cpu_ns"):
-            row["cpu_ns"] = random.normal(100_000, 300, len(row["cpu_ns"])).round().astype(int).tolist()
-    return found
-
-
-@pytest.fixture
-def against(quiet: list[Row], tmp_path: Path) -> Against:
-    """The run against itself with some rows edited; an edit that returns False drops the row."""
-
-    def found(
-        *edits: Edit,
-        more: tuple[Row, ...] = (),
-        first: tuple[Edit, ...] = (),
-        first_more: tuple[Row, ...] = (),
-        first_facts: Mapping[str, Any] | None = None,
-        **facts: Any,
-    ) -> Comparison:
-        runs = []
-        for changes, added, other in ((first, first_more, first_facts or {}), (edits, more, facts)):
-            kept = [row for row in map(dict, quiet) if all(edit(row) is not False for edit in changes)]
-            runs.append(stored(tmp_path, [*kept, *added], **{"profile_text": "asked", **other}).path)
-        before, after = runs
-        return compare(before, after, threshold=0.03)
-
-    return found
-
-
-def of(**wanted: Any) -> Callable[[Row], bool]:
-    return lambda row: all(row.get(name) == value for name, value in wanted.items())
-
-
-def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
-    """An edit of the rows that match: new values, or functions of the old ones."""
-
-    def edit(row: Row) -> None:
-        if matches(row):
-            row |= {name: value(row.get(name)) if callable(value) else value for name, value in changes.items()}
-
-    return edit
-
-
-def without(matches: Callable[[Row], bool]) -> Edit:
-    return lambda row: not matches(row)
-
-
-def times(factor: float) -> Callable[[list[int]], list[int]]:
-    return lambda samples: [round(sample * factor) for sample in samples]
-
-
-ONE = of(kind="bytes", grid="batch", batch_size=5, format="v3")
-V3 = of(kind="cpu", format="v3", arm="measure", operation="encode")
 
 
 def test_a_run_is_no_regression_of_itself(against: Against, rows: list[Row]) -> None:
@@ -220,52 +157,6 @@ def test_cells_that_moved_no_further_than_aa_arms_do_are_not_counted(
         return 1.3 if V3(row) and i < 15 else of_aa ** (-1) ** i if row["arm"] == "aa" and i % 4 < 2 else 1.0
 
     assert verdict_of_forty(quiet, factor) == verdict
-
-
-def test_a_slower_machine_is_no_regression_and_is_seen_in_the_base(against: Against) -> None:
-    timed = lambda row: bool(row.get("cpu_ns"))  # noqa: E731
-    found = against(each(timed, cpu_ns=times(2.0)))
-    assert not found.is_regression and not found.slower_bases
-    base = bases(found)["cpu", "encode"]
-    assert base.change == pytest.approx(2.0, rel=1e-3) and base.yardstick == 1.0 and base.verdict == "unclear"
-
-
-def bases(found: Comparison) -> dict[tuple[str, str], Base]:
-    return {(base.kind, base.operation): base for base in found.cpu.bases}
-
-
-def test_a_slower_base_is_a_regression_though_every_ratio_to_it_got_smaller(against: Against) -> None:
-    found = against(each(of(kind="cpu", format="v2", operation="encode"), cpu_ns=times(1.5)))
-    assert found.is_regression and not found.slower_groups
-    (base,) = found.slower_bases
-    assert (base.formats, base.operation) == (("v2",), "encode") and ("v3", "encode") in base.unmoved
-    said = text(found)
-    assert "Regression: the base itself is slower: v2 (encode) took 1.500 times as long" in said
-    assert "No regression" not in said and "v0 (encode)" in said.splitlines()[-1]
-    told = next(each for each in found.to_dict()["cpu"]["bases"] if each["operation"] == "encode")
-    assert told["verdict"] == "slower" and found.to_dict()["is_regression"] is True
-
-
-def test_a_base_that_slows_down_with_some_of_the_others_is_a_regression(against: Against) -> None:
-    """Code that v2 and v3 share got slower; v0 and v1 show that it is not the machine."""
-    shared = lambda row: row["kind"] == "cpu" and row["format"] not in ("v0", "v1")  # noqa: E731
-    found = against(each(shared, cpu_ns=times(1.3)))
-    assert {base.operation for base in found.slower_bases} == {"encode", "decode"}
-    assert {name for base in found.slower_bases for name, _ in base.unmoved} == {"v0", "v1"}
-
-
-def test_formats_that_got_faster_do_not_make_the_base_slower(against: Against) -> None:
-    found = against(each(V3, cpu_ns=times(0.5)))
-    assert not found.is_regression and not bases(found)["cpu", "encode"].unmoved
-    slow_day = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(2.0), yardstick_ns=lambda ns: ns and 2 * ns)
-    found = against(each(V3, cpu_ns=times(0.5)), slow_day)
-    assert not found.is_regression and bases(found)["cpu", "encode"].yardstick == pytest.approx(2.0)
-
-
-def test_a_base_among_few_cells_is_slower_where_each_is(against: Against) -> None:
-    few = without(lambda row: row["kind"] != "cpu" or row["grid"] != "large")
-    slow = each(of(kind="cpu", format="v2", operation="encode"), cpu_ns=times(1.5))
-    assert [base.operation for base in against(few, slow, first=(few,), profile_text="else").slower_bases] == ["encode"]
 
 
 def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> None:

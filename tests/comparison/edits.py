@@ -1,0 +1,42 @@
+"""Edits of stored rows: the difference between two runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kfbench.comparison.compare import Comparison
+
+Row = dict[str, Any]
+
+
+Edit = Callable[[Row], object]
+
+
+Against = Callable[..., Comparison]
+
+
+def of(**wanted: Any) -> Callable[[Row], bool]:
+    return lambda row: all(row.get(name) == value for name, value in wanted.items())
+
+
+def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
+    """An edit of the rows that match: new values, or functions of the old ones."""
+
+    def edit(row: Row) -> None:
+        if matches(row):
+            row |= {name: value(row.get(name)) if callable(value) else value for name, value in changes.items()}
+
+    return edit
+
+
+def without(matches: Callable[[Row], bool]) -> Edit:
+    return lambda row: not matches(row)
+
+
+def times(factor: float) -> Callable[[list[int]], list[int]]:
+    return lambda samples: [round(sample * factor) for sample in samples]
+
+
+ONE = of(kind="bytes", grid="batch", batch_size=5, format="v3")
+
+
+V3 = of(kind="cpu", format="v3", arm="measure", operation="encode")
