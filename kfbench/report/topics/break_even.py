@@ -9,7 +9,7 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, OLD, pictured
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
+from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number, plain_columns
 from kfbench.report.section import Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics.axis import ends_words, relative_table
 from kfbench.report.topics.reference import NO_BATCH_SIZES
@@ -60,9 +60,7 @@ def break_even_table(results: Results) -> Table | None:
         columns=(
             Column(name="format", swatch=True),
             Column(name="smaller than", swatch=True),
-            Column(name="from, records per batch"),
-            Column(name="over every setting swept"),
-            Column(name="settings"),
+            *plain_columns("from, records per batch", "over every setting swept", "settings"),
         ),
         rows=tuple(rows),
         notes=("4–5: not at 3, yes at 5, and 4 was not measured. A setting: one point of all the other axes.",),

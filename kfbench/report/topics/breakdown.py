@@ -12,7 +12,7 @@ from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import in_order, pictured
 from kfbench.report.render import plots
 from kfbench.report.render.look import GROUPS
-from kfbench.report.render.tables import Column, Table, listed, number
+from kfbench.report.render.tables import Column, Table, listed, number, plain_columns
 from kfbench.report.render.words import batch_words
 from kfbench.report.section import Figure, Missing, Section
 
@@ -89,7 +89,7 @@ def groups_table(panels: Mapping[str, pd.DataFrame], *, name: str) -> Table:
         columns=(
             Column(name="batches"),
             Column(name="format", swatch=True),
-            *(Column(name=group) for group in shown),
+            *plain_columns(*shown),
             Column(name="all overhead"),
         ),
         rows=tuple(rows),

@@ -25,7 +25,7 @@ from kfbench.report.data.paths import (
 )
 from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, OLD, in_order
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Interval, Table, number
+from kfbench.report.render.tables import Cell, Column, Interval, Table, number, plain_columns
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 from kfbench.report.topics.holes import holes_table
 
@@ -75,8 +75,7 @@ def path_table(paths: Paths, operation: str, *, shown: bool) -> Table | None:
         columns=(
             Column(name="format", swatch=True),
             *([Column(name="to")] if converts else []),
-            Column(name="codec"),
-            Column(name="batches"),
+            *plain_columns("codec", "batches"),
             Column(name="CPU", unit=f"× {BASE_FORMAT}"),
             *([] if by_call else [Column(name="CPU", unit=f"× {BASE_FORMAT} append")]),
             Column(name="CPU", unit=f"ns per {by}", digits=digits),
@@ -126,7 +125,7 @@ def ratio_table(paths: Paths, operation: str) -> Table | None:
     return Table(
         name=f"broker-{operation}-workloads",
         caption=f"{path_of(operation).title}: CPU time relative to {BASE_FORMAT}, by workload",
-        columns=(*key_columns(axes), *(Column(name=name) for name in formats)),
+        columns=(*key_columns(axes), *plain_columns(*formats)),
         rows=tuple(body),
     )
 
@@ -169,7 +168,7 @@ def beside_append_table(paths: Paths) -> Table | None:
         name=BESIDE_APPEND,
         caption=f"CPU time per record of each path relative to {BASE_FORMAT}'s append with the same codec "
         f"({paths.setting(APPEND)})",
-        columns=(Column(name="codec"), Column(name="path"), *(Column(name=name) for name in formats)),
+        columns=plain_columns("codec", "path", *formats),
         rows=tuple(body),
         notes=("Medians of paths that were timed apart.",),
     )
@@ -177,11 +176,11 @@ def beside_append_table(paths: Paths) -> Table | None:
 
 def append_sentence(paths: Paths) -> str:
     """Say what append costs in each format, in bytes touched and in CPU."""
-    said = []
+    parts = []
     v0, v1 = OLD
     packed = [pair for pair in paths.against(v1, v0) if pair[0].codec != "none"]
     if packed:
-        said.append(
+        parts.append(
             f"With a codec {v1}'s append takes {_times(paths, packed)} times the CPU of {v0}'s, which recompresses "
             f"{_recompressed_share([old for _, old in packed])} of the plain bytes where {v1} recompresses "
             f"{_recompressed_share([new for new, _ in packed])}"
@@ -189,15 +188,15 @@ def append_sentence(paths: Paths) -> str:
     own = [arm for arm in paths.of(APPEND) if arm.format == BASE_FORMAT and arm.is_ok]
     if own:
         written = span([written_per_batch(arm) for arm in own], 0)
-        said.append(f"Batches of {BASE_FORMAT} are {works_words(own)}, with {written} bytes written in each")
+        parts.append(f"Batches of {BASE_FORMAT} are {works_words(own)}, with {written} bytes written in each")
     first = [pair for pair in paths.against(HEADERS_FIRST, BASE_FORMAT) if pair[0].codec != "none"]
     if first:
         shares = [new.decompressed_bytes / old.decompressed_bytes for new, old in first if old.decompressed_bytes]
-        said.append(
+        parts.append(
             f"Headers first decompresses {span(shares)} of what {BASE_FORMAT} does, for {_times(paths, first)} times "
             "its CPU"
         )
-    return ". ".join(said) + "." if said else ""
+    return ". ".join(parts) + "." if parts else ""
 
 
 def _times(paths: Paths, pairs: Sequence[tuple[Arm, Arm]]) -> str:
@@ -264,16 +263,16 @@ def _argued_cells(
 
 def keep_sentence(paths: Paths) -> str:
     """Say which paths open compressed batches, and how much of a log a seek reads."""
-    said = []
+    parts = []
     for operation in paths.within("keep"):
         arms = [arm for arm in paths.of(operation) if arm.is_ok]
         if arms and path_of(operation).is_per_call:
             shares = [100 * arm.read_bytes / arm.source_bytes for arm in arms]
-            said.append(f"{operation} reads {span(shares, 1)} % of the log")
+            parts.append(f"{operation} reads {span(shares, 1)} % of the log")
         elif packed := [arm for arm in arms if arm.codec != "none"]:
             opened = sum(arm.decompressed_bytes > 0 for arm in packed)
-            said.append(f"{operation} opens {opened} of {len(packed)} compressed logs")
-    text = "; ".join(said)
+            parts.append(f"{operation} opens {opened} of {len(packed)} compressed logs")
+    text = "; ".join(parts)
     return text[:1].upper() + text[1:] + "." if text else ""
 
 

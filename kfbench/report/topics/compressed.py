@@ -10,7 +10,7 @@ from kfbench.report.data.axes import HEADLINE_BATCHES
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import NEW, PICTURED, worth_a_column
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Column, Table, number
+from kfbench.report.render.tables import Column, Table, number, plain_columns
 from kfbench.report.render.words import batch_words, percent
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 
@@ -80,8 +80,7 @@ def codecs_table(rows: pd.DataFrame, column: str, *, name: str, caption: str, di
         name=name,
         caption=caption,
         columns=(
-            Column(name="records per batch"),
-            Column(name="codec"),
+            *plain_columns("records per batch", "codec"),
             *(Column(name=f, digits=digits) for f in pivot.columns),
         ),
         rows=tuple((int(size), codec, *map(as_cell, pivot.loc[(size, codec)])) for size, codec in index),

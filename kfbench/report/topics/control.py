@@ -13,7 +13,7 @@ from kfbench.report.data import noise
 from kfbench.report.data.arms import ties
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import OLD
-from kfbench.report.render.tables import Column, Interval, Table, listed, number
+from kfbench.report.render.tables import Column, Interval, Table, listed, number, plain_columns
 from kfbench.report.render.words import batch_words, percent
 from kfbench.report.section import Missing, Section, Texts
 
@@ -84,8 +84,7 @@ def aa_table(results: Results) -> Table | None:
         name="aa",
         caption=f"A/A: {BASE_FORMAT} a second time in every cell of the grid, in caches, relative to the first",
         columns=(
-            Column(name="operation"),
-            Column(name="cells"),
+            *plain_columns("operation", "cells"),
             Column(name="interval holds 1.0", unit="cells"),
             *(Column(name=name, digits=3) for name in ("median", "2.5 %", "97.5 %", "least", "most")),
         ),
@@ -119,9 +118,7 @@ def control_table(results: Results) -> Table | None:
         name="control",
         caption=f"Negative control: {number(size)} byte values, {batch_words(batch)}, CPU relative to {BASE_FORMAT}",
         columns=(
-            Column(name="format"),
-            Column(name="operation"),
-            Column(name="checksum"),
+            *plain_columns("format", "operation", "checksum"),
             Column(name=f"× {BASE_FORMAT}", digits=3),
             Column(name="verdict"),
         ),

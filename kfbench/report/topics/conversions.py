@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib, span
 from kfbench.report.data.shown_formats import MAIN, in_order
-from kfbench.report.render.tables import Column, Table, listed
+from kfbench.report.render.tables import Column, Table, listed, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics.broker_paths import folded_tables, losses_or_reason, path_texts, shown_tables
 
@@ -40,7 +40,7 @@ def _matrix(rows: Sequence[Arm], value: Callable[[Arm], float], name: str, capti
     return Table(
         name=name.replace(" ", "-"),
         caption=f"Convert, from row to column: {caption}",
-        columns=(Column(name="from", swatch=True), *(Column(name=to) for to in targets)),
+        columns=(Column(name="from", swatch=True), *plain_columns(*targets)),
         rows=tuple((name, *(cells.get((name, to)) for to in targets)) for name in in_order(name for name, _ in cells)),
     )
 
@@ -58,9 +58,7 @@ def losses_table(paths: Paths) -> Table | None:
         caption="What a conversion leaves out, or why it is not done",
         columns=(
             Column(name="from", swatch=True),
-            Column(name="to"),
-            Column(name="codecs"),
-            Column(name="lost, or why not"),
+            *plain_columns("to", "codecs", "lost, or why not"),
         ),
         rows=tuple(
             (name, to, listed(list(dict.fromkeys(names))), words) for (name, to, words), names in codecs.items()
@@ -71,7 +69,7 @@ def losses_table(paths: Paths) -> Table | None:
 def conversions_sentence(paths: Paths) -> str:
     """Say what conversions between the released formats and v3 cost per GiB, without a codec and with one."""
     rows = [row for row in paths.of(CONVERSION) if row.status == "ok" and {row.format, row.to_format} <= set(MAIN)]
-    said = []
+    parts = []
     for words, chosen in (
         ("without a codec", [row for row in rows if row.codec == "none"]),
         ("with one", [row for row in rows if row.codec != "none"]),
@@ -79,8 +77,8 @@ def conversions_sentence(paths: Paths) -> str:
         if chosen and paths.one_host:
             grown = span([growth(row) for row in chosen])
             cost = span([s_per_gib(row) for row in chosen], 1)
-            said.append(f"{words} {cost} CPU seconds per GiB and makes {grown} times as many bytes")
-    return f"A conversion between {listed(list(MAIN))} takes {'; '.join(said)}." if said else ""
+            parts.append(f"{words} {cost} CPU seconds per GiB and makes {grown} times as many bytes")
+    return f"A conversion between {listed(list(MAIN))} takes {'; '.join(parts)}." if parts else ""
 
 
 def conversions_section(paths: Paths) -> Section | Missing:

@@ -9,7 +9,7 @@ from kfbench.claims.example import KIP_931_WRITTEN_MS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.records import Records
 from kfbench.report.data.paths import Paths
-from kfbench.report.render.tables import Cell, Column, Table
+from kfbench.report.render.tables import Cell, Table, plain_columns
 
 HOLES: Final = (1, 2, 10, 100)  # one record of so many stays
 DAY_MS: Final = 86_400_000
@@ -37,7 +37,7 @@ def holes_table(paths: Paths) -> Table | None:
     return Table(
         name="broker-holes",
         caption="Holes: overhead after compaction of batches of 100, bytes per record, computed without a codec",
-        columns=(Column(name="kept"), Column(name="delete horizon"), *(Column(name=name) for name in paths.formats)),
+        columns=plain_columns("kept", "delete horizon", *paths.formats),
         rows=tuple(body),
         notes=(
             "16-byte keys, 100-byte values, records 1 ms apart. Batches are not merged: a header is shared by fewer.",

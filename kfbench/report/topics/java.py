@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
+from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics import peers
 from kfbench.report.topics.control import NO_TIMES
@@ -94,8 +94,7 @@ def java_table(found: Peers, every: Sequence[Pair]) -> Table | None:
         name="java",
         caption=f"CPU time relative to {BASE_FORMAT}: Apache Kafka {found.versions[JAVA]} and kfbench",
         columns=(
-            Column(name="operation"),
-            Column(name="records per batch"),
+            *plain_columns("operation", "records per batch"),
             Column(name="value", unit="bytes"),
             *(Column(name=f"{name}, {peer}", unit="×") for name in OTHERS for peer in (JAVA, OURS)),
             Column(name="which is dearer"),

@@ -102,8 +102,7 @@ def phases_table(paths: Paths, plan: Plan) -> Table | None:
         name=f"broker-migrate-{plan.name}",
         caption=f"{plan.summary}: brokers' load for each GiB produced, in {plan.old} ({paths.setting(CONVERSION)})",
         columns=(
-            Column(name="phase"),
-            Column(name="codec"),
+            *plain_columns("phase", "codec"),
             Column(name="append CPU", unit="s"),
             Column(name="fetch CPU", unit="s"),
             Column(name="out", unit="GiB"),

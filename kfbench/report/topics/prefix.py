@@ -113,26 +113,26 @@ def prefix_sentence(times: Sequence[PrefixTimes]) -> str:
     """Say what is saved where a batch is more than one block of its codec, and what it costs elsewhere."""
     saving = [row for row in times if row.prefix.plain_bytes < row.whole.plain_bytes]
     whole = [row for row in times if row.is_all]
-    said = []
+    parts = []
     if saving:
         shares = [row.decompressed_share for row in saving]
-        said.append(
+        parts.append(
             f"In {len(saving)} of {len(times)} cases less than the whole is decompressed: {percent(min(shares))} to "
             f"{percent(max(shares))} of the plain bytes, for {_times(saving)}"
         )
     if whole:
         most = int(max(row.whole.plain_bytes / row.whole.batches for row in whole))
         codecs = sorted({row.whole.codec for row in whole})
-        said.append(
+        parts.append(
             f"In {len(whole)} of {len(times)} ({listed(codecs)}, batches of up to {number(most)} plain bytes) the "
             f"prefix ends in the last block of its codec and all is decompressed: there it takes {_times(whole)}"
         )
     dearer = [sum(ratio.low > 1 for ratio in ratios) for ratios in (_decompress(times), _read(times))]
-    said.append(
+    parts.append(
         f"The prefix is dearer than the whole, its interval above 1, in {dearer[0]} cases for the codec and "
         f"{dearer[1]} for the reader; the whole against itself reads {_span([row.again for row in times], 3)}"
     )
-    return ". ".join(said) + "."
+    return ". ".join(parts) + "."
 
 
 def _times(times: Sequence[PrefixTimes]) -> str:

@@ -13,7 +13,7 @@ from kfbench.report.data.arms import CPU_DIGITS
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.named import NONE, codec_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
-from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number
+from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number, plain_columns
 from kfbench.report.topics.columnar.measured import (
     BESIDE,
     NAME,
@@ -57,8 +57,7 @@ def metadata_table(columnar: Columnar) -> Table | None:
         name="columnar-metadata",
         caption="Bytes of metadata per record: all but keys, values and headers, without a codec",
         columns=(
-            Column(name="workload"),
-            Column(name="batches"),
+            *plain_columns("workload", "batches"),
             Column(name=NAME, unit=TO_BASE, digits=3),
             Column(name=f"{NAME} above the floor", unit="bytes"),
             Column(name=f"columns of {NAME}", unit="bytes"),
@@ -177,9 +176,7 @@ def means_table(columnar: Columnar) -> Table | None:
         name="columnar-means",
         caption=f"All bytes relative to {BASE_FORMAT} with the same codec, geometric mean over workloads",
         columns=(
-            Column(name="codec"),
-            Column(name="batches"),
-            Column(name="workloads"),
+            *plain_columns("codec", "batches", "workloads"),
             Column(name=NAME, unit=TO_BASE, digits=3),
             Column(name=f"{NAME}, least–most"),
             *(Column(name=name, unit=TO_BASE, digits=3) for name in names[1:]),
@@ -229,9 +226,7 @@ def _times_table(
         name=name,
         caption=caption,
         columns=(
-            Column(name="workload"),
-            Column(name="batches"),
-            Column(name="codec"),
+            *plain_columns("workload", "batches", "codec"),
             *(Column(name=f"{operation}, {name}", unit=TO_BASE) for operation, name in shown),
         ),
         rows=tuple(
@@ -264,11 +259,7 @@ def losses_table(columnar: Columnar) -> Table:
         name="columnar-losses",
         caption=f"Where {NAME} loses: every cell in which it takes more than {' or '.join(rivals)}",
         columns=(
-            Column(name="what"),
-            Column(name="workload"),
-            Column(name="batches"),
-            Column(name="codec"),
-            Column(name="against"),
+            *plain_columns("what", "workload", "batches", "codec", "against"),
             Column(name=NAME, unit="× the other", digits=3),
         ),
         rows=tuple(
