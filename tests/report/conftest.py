@@ -1,4 +1,4 @@
-"""One small run for all report tests."""
+"""Small runs and verdicts for all report tests."""
 
 from typing import Any
 
@@ -6,8 +6,17 @@ import pytest
 
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
+from kfbench.report.render.tables import Table
+from kfbench.report.topics import verdict
+from kfbench.report.topics.classes import Verdicts
 from kfbench.store import Run
 from tests.report.broker_rows import broker_rows
+from tests.report.class_rows import (
+    appended,
+    beside,
+    verdicts_of,
+)
+from tests.report.workload_rows import workload_rows
 from tests.runs import measured, stored
 
 
@@ -35,3 +44,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def paths(made: Run) -> Paths:
     return Paths(Results(made.measurements()))
+
+
+@pytest.fixture(scope="session")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    rows = workload_rows()
+    rows += beside(rows, "connect-internal", "cluster-metadata", 4, {"v3": 1.5})
+    return verdicts_of(tmp_path_factory.mktemp("verdict"), [*rows, *appended()])
+
+
+@pytest.fixture(scope="session")
+def table(verdicts: Verdicts) -> Table:
+    found = verdict.verdict_table(verdicts)
+    assert found is not None
+    return found

@@ -15,7 +15,6 @@ from tests.report.class_rows import (
     ONE,
     SMALL,
     appended,
-    beside,
     costs_of,
     detail,
     verdicts_of,
@@ -23,20 +22,6 @@ from tests.report.class_rows import (
 )
 from tests.report.columns import column, row_of
 from tests.report.workload_rows import CPU, Row, workload_rows
-
-
-@pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
-    rows = workload_rows()
-    rows += beside(rows, "connect-internal", "cluster-metadata", 4, {"v3": 1.5})
-    return verdicts_of(tmp_path_factory.mktemp("verdict"), [*rows, *appended()])
-
-
-@pytest.fixture(scope="module")
-def table(verdicts: Verdicts) -> Table:
-    found = verdict.verdict_table(verdicts)
-    assert found is not None
-    return found
 
 
 def untimed(verdicts: Verdicts) -> list[Untimed]:

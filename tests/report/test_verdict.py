@@ -18,7 +18,6 @@ from tests.report.class_rows import (
     HEADERS,
     ONE,
     SMALL,
-    appended,
     beside,
     costs_of,
     detail,
@@ -29,20 +28,6 @@ from tests.report.class_rows import (
 from tests.report.columns import column, row_of
 from tests.report.workload_rows import Row, size_bytes, workload_rows
 from tests.runs import stored
-
-
-@pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
-    rows = workload_rows()
-    rows += beside(rows, "connect-internal", "cluster-metadata", 4, {"v3": 1.5})
-    return verdicts_of(tmp_path_factory.mktemp("verdict"), [*rows, *appended()])
-
-
-@pytest.fixture(scope="module")
-def table(verdicts: Verdicts) -> Table:
-    found = verdict.verdict_table(verdicts)
-    assert found is not None
-    return found
 
 
 def test_each_workload_names_its_class_and_no_class_is_empty() -> None:
