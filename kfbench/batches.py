@@ -1,15 +1,15 @@
-"""Batches around records: batch plans, header fields, encoded and decoded logs."""
+"""Batches around records: header fields, encoded and decoded logs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64, freeze, integers_of
+from kfbench.arrays import Bytes, Int32, Int64, freeze
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.layouts import (
     NO_PARTITION_LEADER_EPOCH,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CREATE_TIME, APPEND_TIME = 0, 1
-CHUNK_BYTES: Final = 8 << 20  # how much is held plain at a time on its way through a codec
-CACHED_BATCHES: Final = 1 << 16  # larger plans are not cached: this one takes half a megabyte
 TIMESTAMP_TYPES: Final = ("create", "append", "none")  # "none": of magic 0, which has no timestamps
 
 FIELDS: Final = np.dtype(
@@ -94,7 +92,7 @@ BATCH: Final = np.dtype(
         ("is_transactional", np.bool_),
         ("is_control", np.bool_),
         ("delete_horizon_ms", np.int64),
-        ("shared_headers", np.int64),  # stored once, and counted in each record too
+        ("shared_headers", np.int64),  # stored once per batch, counted in each record
         ("records_size_bytes", np.int64),
         ("canonical", np.bool_),
         ("mixed_magic", np.bool_),  # a compressed set of v0 holds messages of v1, or of v1 those of v0 (KAFKA-4298)
@@ -112,41 +110,6 @@ def timestamp_types(rows: NDArray[np.void]) -> NDArray[np.object_]:
     """Return the names of the timestamp types of these BATCH rows, with "none" for Kafka's NO_TIMESTAMP_TYPE."""
     numbers = np.where(rows["magic"] == 0, TIMESTAMP_TYPES.index("none"), rows["timestamp_type"])
     return np.array(TIMESTAMP_TYPES, object)[numbers]
-
-
-def plan(records: int, batch_size: int | ArrayLike) -> Int64:
-    """Return where batches begin and end among `records` records: int64[batches + 1] from 0 to `records`.
-
-    batch_size: records per batch (the last may be smaller), or such boundaries (equal neighbours: an empty batch).
-    """
-    if isinstance(batch_size, int | np.integer):
-        size = int(batch_size)
-        if size < 1:
-            raise InvalidRecords(f"batch_size: {size} is below 1")
-        size = min(size, max(records, 1))  # far above, arange would round or overflow
-        return _regular(records, size) if records // size < CACHED_BATCHES else _regular.__wrapped__(records, size)
-    bounds = integers_of("batch_size", batch_size, np.int64)
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != records or np.count_nonzero(bounds[1:] < bounds[:-1]):
-        raise InvalidRecords(f"batch_size: boundaries must rise from 0 to the {records} records")
-    return bounds
-
-
-@lru_cache(maxsize=8)  # a benchmark asks for the same plan in every call
-def _regular(records: int, size: int) -> Int64:
-    bounds = np.arange(0, records + size if records else 1, size, dtype=np.int64)
-    bounds[-1] = records
-    bounds.flags.writeable = False
-    return bounds
-
-
-def chunks(sizes: Int64) -> Iterator[tuple[int, int]]:
-    """Yield runs of batches, first and end, of about CHUNK_BYTES each. sizes: bytes of each batch."""
-    ends, lo = np.cumsum(sizes), 0
-    while lo < len(sizes):
-        before = int(ends[lo - 1]) if lo else 0
-        hi = max(lo + 1, int(np.searchsorted(ends, before + CHUNK_BYTES, side="right")))
-        yield lo, hi
-        lo = hi
 
 
 class BatchFields:
@@ -194,8 +157,8 @@ class BatchFields:
             self.rows[name] = values
         self.tags: Bytes = _NO_TAGS
         if tagged_fields is not None:
-            each = [tagged_fields] if isinstance(tagged_fields, Mapping) else list(tagged_fields)
-            self.tags, bounds, self.rows["tags_count"] = encoded(each)
+            per_batch = [tagged_fields] if isinstance(tagged_fields, Mapping) else list(tagged_fields)
+            self.tags, bounds, self.rows["tags_count"] = encoded(per_batch)
             self.rows["tags_start"], self.rows["tags_bytes"] = bounds[:-1], np.diff(bounds)
         if "append_time_ms" in given and "timestamp_type" not in given:
             self.rows["timestamp_type"] = self.rows["append_time_ms"] != NO_TIMESTAMP
@@ -208,7 +171,7 @@ class BatchFields:
 
     @classmethod
     def trusted(cls, rows: NDArray[np.void], tags: Bytes = _NO_TAGS) -> Self:
-        """Make fields of FIELDS rows that a kernel has just read, and the bytes of their tagged fields: given away."""
+        """Make fields of FIELDS rows and tagged bytes that a kernel has just read. Both are given away."""
         fields = cls.__new__(cls)
         fields.rows, fields.tags = rows, tags
         fields.rows.flags.writeable = False
@@ -257,7 +220,7 @@ class BatchFields:
         return frozenset(name for name in FIELD_NAMES if self.set_in(name).any())
 
     def set_in(self, name: str) -> NDArray[np.bool_]:
-        """Return which batches have the field at another value than its default: bool[batches], or one item for all."""
+        """Return True for batches where the field differs from its default: bool[batches], or one item for all."""
         if name == "tagged_fields":
             return self.rows["tags_count"] != 0  # type: ignore[no-any-return]
         return self.rows[name] != FIELD_DEFAULTS[name]  # type: ignore[no-any-return]
@@ -296,18 +259,18 @@ class EncodedLog:
 class DecodedLog:
     """A log as read: records, the start of each batch's records (bounds int64[batches + 1]), and batch headers.
 
-    records.timestamps_ms are what a consumer sees; create_timestamps_ms what the producer wrote. They differ under log
-    append time. Keys and values lie in the bytes that were read, and `.batches` is worked out from these when it is
-    first asked for: do not change them. errors: damaged batches that were left out (on_error="skip"). trailing_bytes:
-    the size of an incomplete last batch, which is no error in Kafka.
+    records.timestamps_ms are the times that a consumer sees, create_timestamps_ms the producers'. They differ under log
+    append time. Keys and values are views of the bytes that were read, and `.batches` is computed from these bytes on
+    first use: do not change them. errors: damaged batches that were left out (on_error="skip"). trailing_bytes: the
+    size of an incomplete last batch, which is no error in Kafka.
     """
 
     records: Records
     bounds: Int64
     create_timestamps_ms: Int64
-    rows: Callable[[], NDArray[np.void]]  # makes the BATCH rows when first asked
-    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # likewise; None: the format has no tagged fields
-    format_name: str | None = None  # None where the magic byte tells it; kip98 and enriched share theirs
+    rows: Callable[[], NDArray[np.void]]  # computes the BATCH rows on first use
+    tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None  # on first use; None: no tags in the format
+    format_name: str | None = None  # None if the magic byte tells the format
     errors: Sequence[CorruptLog] = ()
     trailing_bytes: int = 0
 

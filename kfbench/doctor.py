@@ -1,4 +1,4 @@
-"""What kfbench needs from a machine: found or missing, and the command that mends it."""
+"""The needs of kfbench on a machine: found or missing, and the command that fixes it."""
 
 import os
 import platform
@@ -17,14 +17,17 @@ from typing import Any, Final, Literal
 
 from kfbench.extras import has_extra
 
-MOST_KEPT_BYTES: Final = 1 << 30  # of other code; what one state of ours compiles to is some 40 MiB
+MOST_KEPT_BYTES: Final = 1 << 30  # compiled from other states of the code; one state takes some 40 MiB
 LEAST_MEMORY_BYTES: Final = 2 << 30  # Spark's JVM takes 1 GiB, each of its Python workers some 200 MiB
 INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One need. state: "ok", "warning" (works, but less well) or "missing"; mend: what to do, empty if ok."""
+    """The result of one check.
+
+    state: "ok", "warning" (works, but less well) or "missing". mend: the fix; "" if ok.
+    """
 
     name: str
     state: Literal["ok", "warning", "missing"]
@@ -42,14 +45,14 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """All checks, in the order in which they are worth mending."""
-    return [_checked(name, need) for name, need in _NEEDS.items()]
+    """Run all checks, the most important first."""
+    return [_run_check(name, need) for name, need in _NEEDS.items()]
 
 
-def _checked(name: str, need: Callable[[], Check]) -> Check:
+def _run_check(name: str, need: Callable[[], Check]) -> Check:
     try:
         return need()
-    except ImportError as error:  # one missing package must not hide what else is missing
+    except ImportError as error:  # one missing package must not hide the others
         return Check(name=name, state="missing", found=str(error), mend="make setup")
 
 
@@ -66,7 +69,7 @@ def _packages() -> Check:
 
 
 def _extra(extra: str, serves: str) -> Check:
-    """Going without an extra is a choice: a warning."""
+    """Warn about a missing extra: it is optional."""
     name, needed = f"extra {extra}", _requirements(extra)
     if missing := [package for package in needed if not _installed(package)]:
         found = f"without {', '.join(missing)}, for {serves}"
@@ -75,7 +78,7 @@ def _extra(extra: str, serves: str) -> Check:
 
 
 def _requirements(extra: str) -> list[str]:
-    """The packages that kfbench itself (extra "") or one of its extras names."""
+    """Return the packages that kfbench (extra "") or one of its extras requires."""
     found = []
     for line in requires("kfbench") or ():
         of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
@@ -97,7 +100,7 @@ def _installed(package: str) -> bool:
 
 
 def _lacking_for_spark() -> Literal["missing", "warning"]:
-    """The state of what only Spark needs: without Spark it is not missed."""
+    """Return the state of a need that only Spark has: a warning if Spark is not installed."""
     return "missing" if has_extra("sweep") else "warning"
 
 
@@ -123,7 +126,7 @@ def _kernels() -> Check:
     try:
         from kfbench.kernels import CACHE_FOLDER, FAST_CRC, WIDE_CRC
     except ImportError as error:
-        # Also what Numba says where it can write neither beside its code nor at home.
+        # Numba raises it too, if it can write neither beside its code nor in the home folder.
         mend = "make setup, or name a writable folder: export KFBENCH_CACHE_DIR=/some/folder"
         return Check(name="kernels", state="missing", found=str(error), mend=mend)
     by = "AVX-512" if WIDE_CRC else "SSE4.2"
@@ -131,16 +134,18 @@ def _kernels() -> Check:
     return Check(name="kernels", state="ok", found=f"{crc}; compiled code in {CACHE_FOLDER}")
 
 
-def _kept() -> Check:
-    """Kernels and unpacked code have a folder for each state of the code that ran here; a sweep drops those that nobody
-    used for a month."""
+def _cached_code() -> Check:
+    """Measure the compiled kernels and unpacked code of other states of the code.
+
+    Each state has its own folder. A sweep deletes folders that were not used for a month.
+    """
     from kfbench.kernels import CACHE_FOLDER
     from kfbench.sweep.host.prune_cache import others
 
     root, size_bytes = CACHE_FOLDER.parent, 0
     for folder in others():
         for file in folder.rglob("*"):
-            with suppress(OSError):  # somebody else tidies up
+            with suppress(OSError):  # another process deletes it
                 size_bytes += file.lstat().st_size if file.is_file() else 0
     found = f"{size_bytes / 2**20:,.0f} MiB of other states of the code in {root}"
     if size_bytes > MOST_KEPT_BYTES:
@@ -194,7 +199,7 @@ _NEEDS: Final[dict[str, Callable[[], Check]]] = {
     "java": _java,
     "bash": _shell,
     "kernels": _kernels,
-    "kept code": _kept,
+    "kept code": _cached_code,
     "codecs": _codecs,
     "cores": _cores,
     "memory": _memory,

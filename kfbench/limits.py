@@ -32,15 +32,18 @@ class Limits:
                 raise InvalidConfig(f"limits.{field.name}: a whole number from 1 to 2**62 - 1 is wanted, not {value!r}")
 
     def log_bytes(self, log_size_bytes: int) -> int:
-        """The bytes that a log of this size may decompress to in all, and may become in another format."""
+        """Return the bytes to which a log of this size may decompress, and which it may take in another format."""
         return min(self.batch_bytes + self.log_expansion * log_size_bytes, MOST)
 
     def log_records(self, log_size_bytes: int) -> int:
-        """The records that a log of this size may hold in all where one may take no byte: 48 bytes of columns each."""
+        """Return the records that a log of this size may hold if they may take no byte: 48 bytes of columns each."""
         return min(self.batch_records + self.log_expansion * log_size_bytes // 48, MOST)
 
     def log_headers(self, log_size_bytes: int) -> int:
-        """The headers that a log may hold in all, in v3 those that shared ones stand for: 24 bytes of columns each."""
+        """Return the headers that a log of this size may hold: 24 bytes of columns each.
+
+        A header that is stored once for a batch counts once per record.
+        """
         return min(self.batch_headers + self.log_expansion * log_size_bytes // 24, MOST)
 
 

@@ -1,4 +1,4 @@
-"""Show how far a command is: bars on a terminal, lines elsewhere."""
+"""Progress of a command: bars on a terminal, lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,14 +20,16 @@ from rich.progress import (
 )
 from rich.text import Text
 
-SILENT_S: Final = 2.0  # what takes no longer needs no bar
+SILENT_S: Final = 2.0  # a shorter wait gets no bar
 LINE_S: Final = 30.0  # between lines about one stage, where there is no terminal
 
 
 @contextmanager
 def reading(size_bytes: int, what: str, console: Console | None = None) -> Iterator[Callable[[int], None]]:
-    """Gives what is to be called with the bytes that were read, of size_bytes; a bar shows them after SILENT_S. None:
-    stderr. Nothing is written where the console is no terminal."""
+    """Show a bar while size_bytes are read, from SILENT_S on. Yield a function to call with each number of new bytes.
+
+    console None: stderr. Nothing is written unless the console is a terminal.
+    """
     console = console or Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description:>6}"),
@@ -41,8 +43,8 @@ def reading(size_bytes: int, what: str, console: Console | None = None) -> Itera
     )
     task, since = bar.add_task(what, total=size_bytes), time.monotonic()
 
-    def advance(fresh_bytes: int) -> None:
-        bar.advance(task, fresh_bytes)
+    def advance(new_bytes: int) -> None:
+        bar.advance(task, new_bytes)
         if console.is_terminal and not bar.live.is_started and time.monotonic() - since > SILENT_S:
             bar.start()
 
@@ -54,9 +56,9 @@ def reading(size_bytes: int, what: str, console: Console | None = None) -> Itera
 
 
 def counting(console: Console, *, is_spoken: bool = False) -> Progress:
-    """Return bars of tasks that have a total, a `unit` and a word on what `failed`.
+    """Return bars for tasks that have a total and the fields `unit` and `failed`.
 
-    Where there is no terminal, is_spoken prints a line when a task begins and one every LINE_S. Else it is silent.
+    Without a terminal, is_spoken prints a line when a task begins and then one every LINE_S.
     """
     bars = _Spoken if is_spoken and not console.is_terminal else Progress
     return bars(

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64, rows_joined
-from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog, chunks
+from kfbench.batch_plan import chunks
+from kfbench.batches import APPEND_TIME, NO_FIELDS, BatchFields, DecodedLog, EncodedLog
 from kfbench.broker.source import bytes_of, find
 from kfbench.broker.work import CREATE_TIMES, Work
 from kfbench.codecs import CODEC_NAMES, Allowance

@@ -1,4 +1,4 @@
-"""The allowance of a log: how much a reader may still make of it, whatever its bytes claim."""
+"""The allowance of a log: the bytes, records and headers that a reader may still allocate for it."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,11 +10,15 @@ from kfbench.limits import LIMITS, Limits
 
 @dataclass(kw_only=True)
 class Allowance:
-    """What may still be made of one log while it is read, in whichever formats.
+    """The rest of what a reader may allocate for one log. Reading lowers it.
 
-    limits: for each batch. The rest is for the whole log, and goes down as it is read: log_bytes decompressed;
-    log_records and log_headers of columnar, where one may take no byte, and of v3 the headers that shared ones stand
-    for; log_header_bytes that headers stand for; built_bytes of plain batches that are written in another format.
+    Attributes:
+        limits: the limits of each batch.
+        log_bytes: decompressed bytes.
+        log_records: records of columnar, where a record may take no byte.
+        log_headers: headers of columnar, and headers of v3 that are stored once for a batch.
+        log_header_bytes: bytes of headers that templates of columnar stand for.
+        built_bytes: plain bytes of batches that are written in another format.
     """
 
     limits: Limits

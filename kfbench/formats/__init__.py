@@ -23,7 +23,7 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
 
 
 def _by_magic() -> dict[int, Format]:
-    """The first format of each magic, of those that their magic tells."""
+    """Return the first format of each magic, among those that are told by magic."""
     first: dict[int, Format] = {}
     for fmt in FORMATS.values():
         if fmt.is_told_by_magic:
@@ -32,8 +32,8 @@ def _by_magic() -> dict[int, Format]:
 
 
 BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(_by_magic())
-BASE_FORMAT: Final = "v2"  # the one that Kafka writes today: every ratio is to it
-SHIPPED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "shipped")  # today's ship v2 alone
+BASE_FORMAT: Final = "v2"  # Kafka writes it today; every ratio is to it
+SHIPPED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "shipped")
 PROPOSED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "proposed")
 
 

@@ -44,10 +44,10 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
+from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.columnar_reading import ColumnarReading
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.format import shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import SealedFormat, fits

@@ -38,7 +38,7 @@ from kfbench.kernels.formats import enriched as kernels
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EnrichedFormat(MessageFormat):
-    """time_tag: every message has tag 0."""
+    """enriched or, with time_tag, enriched-ms: every message has tag 0."""
 
     time_tag: bool
     origin: Origin = "proposed"

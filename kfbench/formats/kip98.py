@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields
 from kfbench.codecs import CODECS, Allowance, codec_of
+from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
-from kfbench.formats.base.format import shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import SealedFormat
@@ -77,6 +77,8 @@ class Kip98Reading(Reading):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Kip98Format(SealedFormat):
+    """The batch of KIP-98's text. Readers decode everything, whatever part is wanted."""
+
     name: str = "kip98"
     magic: int = kernels.THIS_MAGIC
     summary: str = "the batch as the text of KIP-98 has it, never shipped"

@@ -1,4 +1,4 @@
-"""The content of one log segment: batches, records if asked for, damage. The answer of `kfbench inspect`."""
+"""The content of one log segment: batches, damage and, on request, records. The answer of `kfbench inspect`."""
 
 import base64
 import os
@@ -82,7 +82,7 @@ class Inspection:
 
     @property
     def unreadable(self) -> str | None:
-        """Why there is no batch, if no damage tells it; else None."""
+        """The reason why there is no batch, unless `damage` says it; None: there is a batch, or damage."""
         if self.damage or len(self.log):
             return None
         return nothing_in(self.size_bytes - self.allocated_bytes)
@@ -127,7 +127,7 @@ class Inspection:
         return [{str(name): value for name, value in row.items()} for row in self.log.batches.to_dict("records")]
 
     def _record_ranges(self) -> Iterator[range]:
-        """The records of each batch."""
+        """Return the record numbers of each batch."""
         return (range(first, last) for first, last in pairwise(self.log.bounds.tolist()))
 
     def _counts(self, column: str) -> dict[Any, int]:
@@ -156,7 +156,7 @@ class Inspection:
             return f"{left_out} left out in {counted(len(self.damage), 'place')}"
         if not self.trailing_bytes:
             return "none"
-        # A copy that was cut off looks like a segment that is being written.
+        # A truncated copy looks like a segment that is being written.
         return f"none before byte {self.size_bytes - self.trailing_bytes:,}" if len(self.log) else str(self.unreadable)
 
     @property

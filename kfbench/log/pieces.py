@@ -120,7 +120,7 @@ def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
 
 
 def _claimed_bytes(start: Bytes) -> int:
-    """The size that the batch with this start claims; 0: the start has no length yet."""
+    """Return the size that a batch claims in its first bytes; 0: too few bytes for a length."""
     if len(start) < START:
         return 0
     return START + int.from_bytes(start[LENGTH_AT:START].tobytes(), "big", signed=True)

@@ -20,7 +20,7 @@ from kfbench.records import Records
 
 
 class SharedHeaders(NamedTuple):
-    """Where tag 1 of each batch lies in the source. A batch without it has equal bounds."""
+    """The position of tag 1 of each batch in the source. A batch without it has equal bounds."""
 
     starts: Int64
     stops: Int64
@@ -52,7 +52,7 @@ class BatchReading(Reading):
         self.shared = NONE_SHARED
         if magic == 3:
             self.shared = SharedHeaders(np.empty(batches, np.int64), np.empty(batches, np.int64))
-        # Featured: any batch is unsigned, headers first or tagged. Other kernels read these.
+        # is_featured: any batch is unsigned, headers first or tagged. Other kernels read such batches.
         self.record_room, self.any_codec, self.two_clocks, self.is_featured = batch.survey(
             data, positions, magic, allowance.limits.batch_records, allowance.limits.field_bytes, check_crcs,
             self.codecs, self.counts, bodies, *self.shared, self.damage.state,
@@ -63,7 +63,7 @@ class BatchReading(Reading):
         self.any_shared = bool(self.is_featured and np.any(self.shared.starts != self.shared.stops))
 
     def decompress(self, metadata_only: bool = False) -> None:
-        """Make the bodies plain. metadata_only: of batches with headers first, make no more than the metadata plain."""
+        """Decompress the bodies. metadata_only: decompress the metadata alone, in batches that have headers first."""
         if not self.any_codec:
             return
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
@@ -85,7 +85,7 @@ class BatchReading(Reading):
 
     @cached_property
     def _headers_first(self) -> NDArray[np.bool_]:
-        """Which batches have their metadata first."""
+        """True for batches with headers first: bool[batches]."""
         if self.magic != 3:
             return np.zeros(len(self.codecs), np.bool_)
         attributes = self.data[self.positions[:-1] + batch_header.ATTRIBUTES].astype(np.int64) << 8
@@ -111,7 +111,7 @@ class BatchReading(Reading):
 
     def read_times(self) -> tuple[Int64, Int64]:
         """Return timestamps and offsets, and set `bounds`."""
-        if self.is_featured:  # headers first has no lengths to go from record to record; the others are rare
+        if self.is_featured:  # headers first has no record lengths to skip by; the others are rare
             self.read_columns()
             return self.index.timestamps, self.index.offsets
         timestamps, offsets = np.empty(self.record_room, np.int64), np.empty(self.record_room, np.int64)
@@ -171,6 +171,6 @@ class BatchReading(Reading):
         return int((self.ends - self.starts).sum()) if self.made_bytes is None else self.made_bytes
 
     def compressed_bodies(self) -> list[memoryview]:
-        """The compressed body of each batch that has records; for a reading that was not decompressed."""
+        """Return the compressed body of each batch that has records. Call it before `decompress`."""
         view = self.data.data
         return [view[start:end] for start, end in zip(self.starts, self.ends, strict=True) if start < end]

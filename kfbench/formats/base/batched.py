@@ -1,4 +1,4 @@
-"""Batches of records written as varints, as `DefaultRecordBatch` has them: what v2 and v3 share."""
+"""The common part of v2 and v3: batches of records written as varints (`DefaultRecordBatch`)."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple
@@ -10,10 +10,10 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance
+from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.batch_reading import BatchReading
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import OnError
-from kfbench.formats.base.format import shapes_of
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import SealedFormat
@@ -25,7 +25,7 @@ ONE_SHARED: Final = np.zeros(1, np.int64)  # no batch shares headers in tag 1
 
 
 def _capabilities(features: int) -> Capabilities:
-    """Return what a batch with these features carries: all but, without TAGGED_BIT, a caller's tagged fields."""
+    """Return the capabilities of batches with these features. A caller's tagged fields need TAGGED_BIT."""
     return Capabilities(
         timestamps=True,
         headers=True,

@@ -1,4 +1,4 @@
-"""Declarations of a format: what it can carry, where it has its checksum, and where it comes from."""
+"""Declarations of a format: capabilities, checksum, origin."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,12 +6,12 @@ from typing import Literal, NamedTuple
 
 from kfbench.batches import FIELD_DEFAULTS
 
-Origin = Literal["shipped", "proposed", "own"]  # by some Kafka; laid out in a text of others; by kfbench
+Origin = Literal["shipped", "proposed", "own"]  # in some Kafka; in a proposal's text; by kfbench
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a format can carry. Header fields are those of `BatchFields`."""
+    """The parts of records and batches that a format can carry. batch_fields: names as in `BatchFields`."""
 
     timestamps: bool
     milliseconds: bool = True  # False: timestamps are int32 seconds
@@ -27,7 +27,7 @@ class Capabilities:
 
     @property
     def missing(self) -> list[str]:
-        """What `encode` refuses, or leaves out with lossy=True."""
+        """The parts that `encode` refuses, or leaves out with lossy=True."""
         parts = [part for part in ("timestamps", "milliseconds", "headers", "empty_batches") if not getattr(self, part)]
         return parts + [name for name in (*FIELD_DEFAULTS, "tagged_fields") if name not in self.batch_fields]
 

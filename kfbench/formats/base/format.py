@@ -19,35 +19,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
-from kfbench.batches import (
-    CREATE_TIME,
-    NO_FIELDS,
-    BatchFields,
-    DecodedLog,
-    DecodedMetadata,
-    DecodedTimes,
-    EncodedLog,
-    chunks,
-    plan,
-)
+from kfbench.batch_plan import chunks, plan
+from kfbench.batches import CREATE_TIME, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
+from kfbench.formats.base.arguments import check_entries, default_fields, shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
+from kfbench.formats.base.compression import gather
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.entries import Entries
 from kfbench.formats.base.index import NO_HEADERS, Index, header_counts
 from kfbench.formats.base.reading import BatchColumns, Part, Reading
 from kfbench.kernels.formats import control
-from kfbench.kernels.wire import frames, status
+from kfbench.kernels.wire import status
 from kfbench.limits import Limits
 from kfbench.records import Records, Shapes
 
 
 class Format(ABC):
-    """A record format: it makes bytes of records, and records of bytes.
+    """A record format: it encodes records and decodes bytes.
 
-    Arguments that several methods have: batch_size is a number of records, or int64 boundaries. batch_fields are the
-    header fields to set. codec and level are Kafka's.
+    Args of several methods:
+        batch_size: records per batch, or boundaries int64[batches + 1].
+        batch_fields: the header fields to set.
+        codec, level: Kafka's names and levels.
+
+    Attributes:
+        checksum: None if an entry has none.
+        features: attribute bits that every batch of this format sets.
+        bare_parts: prefixes of `breakdown` names that no codec covers.
+        holds_messages: True if entries are messages, not batches.
+        is_told_by_magic: False if another format has the same magic, so that the caller must name the format.
+        has_metadata_reader: True if `decode_metadata` reads less than `decode`.
     """
 
     name: str
@@ -56,11 +59,11 @@ class Format(ABC):
     capabilities: Capabilities
     origin: Origin = "own"
     checksum: ClassVar[Checksum | None] = None
-    features: int = 0  # attribute bits that every batch of this format sets
-    bare_parts: ClassVar[tuple[str, ...]] = ("batch_header.",)  # how names of `breakdown` begin that no codec covers
-    holds_messages: ClassVar[bool] = False  # entries are messages, not batches
-    is_told_by_magic: ClassVar[bool] = True  # else another format has the same magic, and the caller has to know
-    has_metadata_reader: ClassVar[bool] = False  # `decode_metadata` reads less than `decode`
+    features: int = 0
+    bare_parts: ClassVar[tuple[str, ...]] = ("batch_header.",)
+    holds_messages: ClassVar[bool] = False
+    is_told_by_magic: ClassVar[bool] = True
+    has_metadata_reader: ClassVar[bool] = False
 
     def encode(
         self,
@@ -86,7 +89,7 @@ class Format(ABC):
                 if np.may_share_memory(out, data):
                     raise InvalidRecords("out: it holds bytes of the records, which would be overwritten")
         bounds = plan(len(records), batch_size)
-        fields = _fields(batch_fields)
+        fields = default_fields(batch_fields)
         fields.over(len(bounds) - 1)
         self._check(records, bounds, fields)
         losses = self._losses(records.shapes, bounds, fields)
@@ -114,7 +117,7 @@ class Format(ABC):
         """
         self._check_sizeable(records)
         bounds = plan(len(records), batch_size)
-        out, fields = np.empty(len(bounds) - 1, np.int64), _fields(batch_fields)
+        out, fields = np.empty(len(bounds) - 1, np.int64), default_fields(batch_fields)
         fields.over(len(out))
         self._sizes(records, bounds, fields, out)
         return out
@@ -135,7 +138,7 @@ class Format(ABC):
     ) -> dict[str, int]:
         """Return the bytes of each field over all batches. They add up to `size(...).sum()`."""
         self._check_sizeable(records)
-        bounds, fields = plan(len(records), batch_size), _fields(batch_fields)
+        bounds, fields = plan(len(records), batch_size), default_fields(batch_fields)
         fields.over(len(bounds) - 1)
         return self._parts(records, bounds, fields)
 
@@ -143,7 +146,7 @@ class Format(ABC):
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
         """Return what the format cannot carry, and how many of each. Empty: it can carry all."""
-        shapes, fields = shapes_of(records), _fields(batch_fields)
+        shapes, fields = shapes_of(records), default_fields(batch_fields)
         bounds = plan(len(shapes), batch_size)
         fields.over(len(bounds) - 1)
         return self._losses(shapes, bounds, fields)
@@ -202,7 +205,7 @@ class Format(ABC):
         entries.
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
-        positions = _check_entries(positions, data)
+        positions = check_entries(positions, data)
         return self._read_times(data, positions, Allowance.of(len(data), limits))
 
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
@@ -219,7 +222,7 @@ class Format(ABC):
         """
         data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
-        positions = _check_entries(positions, data)
+        positions = check_entries(positions, data)
         if len(wanted) != len(positions) - 1:
             raise InvalidRecords(f"indices: {len(wanted)} items for {len(positions) - 1} batches")
         index, damage = Index(len(wanted), two_clocks=False), Damage(positions, "raise")
@@ -242,7 +245,7 @@ class Format(ABC):
         state: NDArray[np.int8],  # noqa: ARG002
         index: Index,  # noqa: ARG002
     ) -> None:
-        raise IllegalCombination(f"{self.name} has no way to one record of a batch")
+        raise IllegalCombination(f"{self.name} cannot read a single record of a batch")
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         """Read the entries data[positions[i]:positions[i + 1]]."""
@@ -281,7 +284,7 @@ class Format(ABC):
         """Read these entries as far as `part` says; damage is noted, not raised."""
 
     def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """One BATCH row per sound entry."""
+        """Return one BATCH row per sound entry."""
         return read.rows(records, bounds)
 
     def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:  # noqa: ARG002
@@ -290,7 +293,7 @@ class Format(ABC):
 
     @abstractmethod
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
-        """An upper bound of the bytes of any encoding of these records."""
+        """Return at least the bytes that `_write` needs."""
 
     @abstractmethod
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
@@ -312,7 +315,7 @@ class Format(ABC):
             plain = np.empty(int(sizes[lo:hi].sum()), np.uint8)
             part = bounds[lo : hi + 1], fields.part(lo, hi)
             pieces.append(self._compress_chunk(records, *part, codec, level, plain, first=lo))
-        return _gather(pieces, out)
+        return gather(pieces, out)
 
     @abstractmethod
     def _compress_chunk(
@@ -386,51 +389,3 @@ class Format(ABC):
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
-
-
-def _check_entries(positions: ArrayLike, data: Bytes) -> Int64:
-    """Return the positions as int64. Raise InvalidRecords unless they are of entries."""
-    checked: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
-    if not frames.are_entries(data, checked):
-        raise InvalidRecords(
-            "positions: must be of entries, one after another, each as long as it says: `Entries.of(data)` finds them "
-            "(in v0 and v1 each message is one)"
-        )
-    return checked
-
-
-def _fields(batch_fields: BatchFields | None) -> BatchFields:
-    if not isinstance(batch_fields, BatchFields | None):
-        raise InvalidRecords(f"batch_fields: kfbench.BatchFields is wanted, not {type(batch_fields).__name__}")
-    return batch_fields or NO_FIELDS
-
-
-def shapes_of(records: Records | Shapes) -> Shapes:
-    """Return the shapes of records. Raise InvalidRecords for anything else."""
-    if not isinstance(records, Records | Shapes):
-        raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
-    return records.shapes if isinstance(records, Records) else records
-
-
-def _gather(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Bytes, Int64]:
-    """Join pieces of data and positions, in `out` if it is given."""
-    sizes = [len(data) for data, _ in pieces]
-    total = sum(sizes)
-    if out is not None:
-        check_buffer(out, total)
-    data = np.zeros(0, np.uint8)
-    if pieces:
-        data = np.concatenate([data for data, _ in pieces], out=None if out is None else out[:total])
-    starts = np.cumsum([0, *sizes])
-    positions = [positions[:-1] + start for (_, positions), start in zip(pieces, starts, strict=False)]
-    return data, np.concatenate([*positions, starts[-1:]]).astype(np.int64)
-
-
-def compress_bodies(codec: Codec, level: int | None, plain: Bytes, starts: Int64, ends: Int64) -> tuple[Bytes, Int64]:
-    """Compress plain[starts[b]:ends[b]] of each batch: the payload and its bounds. An empty body stays empty."""
-    return codecs.join_payloads(
-        [
-            codec.compress(plain[start:end], level) if start < end else b""
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-    )

@@ -10,7 +10,7 @@ from kfbench.records import Records, Shapes
 
 
 class Headers(NamedTuple):
-    """Where the keys and values of headers lie."""
+    """Lengths and positions of the keys and values of m headers."""
 
     key_lengths: NDArray[np.int32]
     key_starts: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Messages, and wrapper messages around a compressed set, as `LegacyRecord` has them: what v0, v1, enriched share."""
+"""The common part of v0, v1 and enriched: messages, and wrappers around a compressed set (`LegacyRecord`)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,9 +10,11 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
 from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of
 from kfbench.errors import InvalidRecords
+from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
+from kfbench.formats.base.compression import compress_bodies
 from kfbench.formats.base.damage import OnError
-from kfbench.formats.base.format import Format, compress_bodies, shapes_of
+from kfbench.formats.base.format import Format
 from kfbench.formats.base.message_reading import MessageReading
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.kernels.formats import legacy

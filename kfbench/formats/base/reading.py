@@ -45,12 +45,12 @@ class Reading(ABC):
     header_bounds: Int64  # int64[records + 1]
 
     def records(self) -> Records:
-        """The records of sound entries, with the timestamps that a consumer sees."""
+        """Return the records of sound entries, with the timestamps that a consumer sees."""
         return self.index.records(self.source, self.header_bounds, NO_HEADERS)
 
     @abstractmethod
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """One BATCH row per sound entry. bounds: of the sound entries."""
+        """Return one BATCH row per sound entry. bounds: the sound entries' int64[n + 1]."""
 
     @property
     def has_tags(self) -> bool:
@@ -63,7 +63,7 @@ class Reading(ABC):
         return False
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:
-        """The tagged fields of each sound entry that are not the format's own."""
+        """Return the tagged fields of each sound entry that are not the format's own."""
         raise NotImplementedError
 
     @property
@@ -78,7 +78,7 @@ class Reading(ABC):
 
     @property
     def plain_bytes(self) -> int:
-        """How many bytes had to be plain to read this far."""
+        """The bytes of plain bodies that this reading needed."""
         return int((self.ends - self.starts)[self.sound].sum())
 
     @property

@@ -1,4 +1,4 @@
-"""Batches with one header, one checksum and a body that a codec may cover: what v2, v3, kip98 and columnar share."""
+"""The common part of v2, v3, kip98 and columnar: batches of one header and a body that a codec may cover."""
 
 from abc import abstractmethod
 
@@ -8,12 +8,15 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
 from kfbench.codecs import Codec
 from kfbench.errors import InvalidRecords
-from kfbench.formats.base.format import Format, compress_bodies
+from kfbench.formats.base.compression import compress_bodies
+from kfbench.formats.base.format import Format
 from kfbench.kernels.wire import sealing
 from kfbench.records import Records
 
 
 class SealedFormat(Format):
+    """A format whose batch is a header, an optional checksum (`checksum` None: none) and a body."""
+
     @abstractmethod
     def _encode(
         self,

@@ -1,0 +1,35 @@
+"""Checks of the arguments that the methods of a format share."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kfbench.arrays import Bytes, Int64, integers_of
+from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.errors import InvalidRecords
+from kfbench.kernels.wire import frames
+from kfbench.records import Records, Shapes
+
+
+def check_entries(positions: ArrayLike, data: Bytes) -> Int64:
+    """Return the positions as int64. Raise InvalidRecords unless they are of entries."""
+    checked: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
+    if not frames.are_entries(data, checked):
+        raise InvalidRecords(
+            "positions: must be of entries, one after another, each as long as it says: `Entries.of(data)` finds them "
+            "(in v0 and v1 each message is one)"
+        )
+    return checked
+
+
+def default_fields(batch_fields: BatchFields | None) -> BatchFields:
+    """Return the fields, or the defaults for None. Raise InvalidRecords for anything else."""
+    if not isinstance(batch_fields, BatchFields | None):
+        raise InvalidRecords(f"batch_fields: kfbench.BatchFields is wanted, not {type(batch_fields).__name__}")
+    return batch_fields or NO_FIELDS
+
+
+def shapes_of(records: Records | Shapes) -> Shapes:
+    """Return the shapes of records. Raise InvalidRecords for anything else."""
+    if not isinstance(records, Records | Shapes):
+        raise InvalidRecords(f"records: kfbench.Records or Shapes are wanted, not {type(records).__name__}")
+    return records.shapes if isinstance(records, Records) else records
