@@ -12,7 +12,7 @@ import pytest
 
 from kfbench import FORMATS, Limits, layouts
 from kfbench.errors import CorruptLog
-from tests.reference import columnar, v23
+from tests.reference import columnar, columnar_columns, columnar_headers, v23
 from tests.reference.model import Fields, Message, RefusedError
 from tests.reference.varint import unsigned, zigzag
 
@@ -101,11 +101,11 @@ def test_every_extension() -> None:
 
 
 def test_every_form_of_header() -> None:
-    assert [getattr(columnar, name) for _, name, *_ in tables("Headers")[0]] == [0, 1, 2, 3, 4]
+    assert [getattr(columnar_headers, name) for _, name, *_ in tables("Headers")[0]] == [0, 1, 2, 3, 4]
 
 
 # Of each kind: its descriptor's two bits, or all of it; values for which the encoder takes it, and what they are.
-KINDS: dict[str, tuple[int, columnar.Nature, list[int]]] = {
+KINDS: dict[str, tuple[int, columnar_columns.Nature, list[int]]] = {
     "bits": (0, "offsets", [0, 1]),
     "base": (1, "offsets", [-1, -1]),
     "slope": (2, "offsets", [0, 5, 10, 15, 20]),
@@ -124,10 +124,10 @@ def test_every_kind_of_column() -> None:
         wanted, nature, values = KINDS[name]
         high, _, low = kind.partition(", low bits ")
         assert wanted == (int(high) << 6 | int(low) if low else int(high)), name
-        first = columnar.column(values, nature)[0]
+        first = columnar_columns.column(values, nature)[0]
         assert (first if first >> 6 == 3 else first >> 6) == wanted, name
     with pytest.raises(RefusedError, match="column 0xc6"):
-        columnar._read_column(columnar._Reader(bytes([0xC6, 0, 0]), 0), 2, "ages")
+        columnar_columns.read_column(columnar_columns.Reader(bytes([0xC6, 0, 0]), 0), 2, "ages")
     assert "3 with low bits 6 to 63 is refused." in TEXT
 
 
@@ -135,8 +135,8 @@ def test_every_kind_of_column() -> None:
 def test_what_follows_the_descriptor(row: list[str]) -> None:
     """The fields that the table lists, one after another, are the column, and its last cell gives the values."""
     _, nature, values = KINDS[row[1]]
-    data = columnar.column(values, nature)
-    reader, found = columnar._Reader(data, 1), {"w": data[0] & 63}
+    data = columnar_columns.column(values, nature)
+    reader, found = columnar_columns.Reader(data, 1), {"w": data[0] & 63}
     bits: list[int] = []
     for field in re.split(r", (?!w\)|W\()", row[2]):
         match field.split():
@@ -172,11 +172,11 @@ def test_what_follows_the_descriptor(row: list[str]) -> None:
 
 
 def test_what_our_encoder_tries_in_a_column() -> None:
-    most, tried = columnar.MOST_COLUMN_VALUES, columnar.TRIED_COLUMN_VALUES
+    most, tried = columnar_columns.MOST_VALUES, columnar_columns.TRIED_VALUES
     assert f"*A dictionary* has d values, 2 to {most}, and" in TEXT
     assert f"W(max - base) ≥ 4 and 2 to {tried} values are distinct" in TEXT
     for number, kind in ((tried, 0xC5), (tried + 1, 0x0E)):
-        assert columnar.column([1000 * i for i in range(number)] * 6, "lengths")[0] == kind
+        assert columnar_columns.column([1000 * i for i in range(number)] * 6, "lengths")[0] == kind
     assert "8 times its bytes are no more than 7 times those of the smallest other kind" in TEXT
 
 

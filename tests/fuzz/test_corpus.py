@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fuzz import corpus
-from tests.reference import columnar
+from tests.reference import columnar, columnar_columns, columnar_headers
 
 KINDS = ("bits", "base", "slope", "delta", "patched", "patched delta", "rice", "rice delta", "dictionary")
 FORMS = ("constant", "plain", "plain with nulls", "dictionary", "hex template")
@@ -34,17 +34,19 @@ class Seen:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches, self.here = Counter[str](), set[str]()
         self.role = ""
-        for name in ("_read_numbers", "_read_lengths", "_read_column", "_read_form", "_read_headers"):
-            monkeypatch.setattr(columnar, name, self.watched(name, getattr(columnar, name)))
+        for name in ("_read_numbers", "read_lengths", "read_column", "_read_form", "read_headers"):
+            for module in (columnar, columnar_columns, columnar_headers):
+                if hasattr(module, name):
+                    monkeypatch.setattr(module, name, self.watched(name, getattr(module, name)))
 
     def watched(self, name: str, read: Any) -> Any:
         def reads(reader: Any, *given: Any) -> Any:
             byte = reader.data[reader.at]
             if name == "_read_numbers":
                 self.role = given[1]
-            elif name == "_read_lengths":
+            elif name == "read_lengths":
                 self.role = "codes" if given[1] else "lengths"
-            elif name == "_read_column":
+            elif name == "read_column":
                 self.here.add(f"{self.role}: {KINDS[byte >> 6 if byte >> 6 < 3 else 3 + (byte & 63)]}")
             elif name == "_read_form":
                 self.here.add(f"header form: {FORMS[byte]}")
@@ -66,7 +68,7 @@ class Seen:
             self.here.add("headers by record, one header")
         extensions = set[int]()
         if bits & columnar.EXTENSIONS:
-            reader = columnar._Reader(data, columnar.FIXED_BYTES + (14 if bits & columnar.PRODUCER else 0))
+            reader = columnar_columns.Reader(data, columnar.FIXED_BYTES + (14 if bits & columnar.PRODUCER else 0))
             for _ in range(2 if bits & columnar.OFFSETS else 1):
                 reader.number()
             extensions = {*columnar._read_extensions(reader)}

@@ -1,6 +1,6 @@
-"""Batches that ask for every kind of column and every form of header, drawn as a seed and a few choices.
+"""Batches for every kind of column and every form of header, drawn from a seed and a few choices.
 
-`tests.strategies` has the edges that formats share; columns need more records, and values that are somehow alike.
+`tests.strategies` has the edge cases that formats share. Columns need more records and similar values.
 """
 
 import random
@@ -20,7 +20,7 @@ Draw = random.Random
 ATTRIBUTES_AT, PRODUCER_BYTES = 21, 14
 FARTHEST = INT32 - 300  # fields may leave 100 offsets free before and behind
 
-# Each gives `count` int64s of a kind that some column is the best for.
+# Each draws `count` int64s for which some kind of column is the smallest.
 SHAPES: dict[str, Callable[[Draw, int], list[int]]] = {
     "equal": lambda draw, count: [draw.choice([0, 1, 63, 64, 300])] * count,
     "narrow": lambda draw, count: [draw.randrange(1 << draw.choice([1, 3, 8])) for _ in range(count)],
@@ -53,7 +53,7 @@ def _sums(steps: Iterable[int]) -> list[int]:
 
 
 def _tail(draw: Draw, count: int) -> list[int]:
-    """Most are small, some several times as large: too many for patches."""
+    """Return mostly small values; some are several times as large, too many for patches."""
     scale = draw.choice([1, 1, 3, 20, 300])
     return [min(int(draw.expovariate(1) ** 2 * scale), 10_000) for _ in range(count)]
 
@@ -78,7 +78,7 @@ def _contents(draw: Draw, count: int, nulls: str, shapes: Sequence[str] = LENGTH
 
 
 def _header_values(draw: Draw, count: int) -> list[bytes | None]:
-    """Of one position in all records."""
+    """Return the values of one header position in all records."""
     few = [None, b"", b"a", b"b" * 9, b"accept", b"x" * 130]
     match draw.randrange(8):
         case 0:
@@ -158,7 +158,7 @@ BASE_TIMESTAMPS = st.sampled_from([None, None, None, -1, 0, NOW_MS, INT64])
 
 @st.composite
 def fields_of(draw: st.DrawFn, messages: Sequence[Message]) -> Fields:
-    """What producers, brokers and the cleaner set, and times of the header that are no record's."""
+    """Draw the fields that producers, brokers and the cleaner set, and header times that no record has."""
     given = draw(v2_fields(messages, 0))
     base = draw(BASE_TIMESTAMPS) if given.delete_horizon_ms is None else None
     latest = draw(BASE_TIMESTAMPS)
@@ -169,12 +169,12 @@ def fields_of(draw: st.DrawFn, messages: Sequence[Message]) -> Fields:
 
 @st.composite
 def cases(draw: st.DrawFn, max_batches: int = 3) -> Case:
-    """For a format whose offsets may be anything within an int32 of the batch's first."""
+    """Draw cases whose offsets lie anywhere within an int32 of the batch's first one."""
     drawn = tuple(draw(BATCHES) for _ in range(draw(st.integers(1, max_batches))))
     return Case(batches=drawn, fields=tuple(draw(fields_of(batch)) for batch in drawn))
 
 
-# For who fuzzes: without Hypothesis, and the same every time
+# For fuzzers: without Hypothesis, and the same every time
 
 FIELDS: tuple[Fields, ...] = (
     Fields(),
@@ -199,7 +199,7 @@ def drawn(seed: int) -> tuple[tuple[Message, ...], Fields]:
 
 
 def by_rows(messages: Sequence[Message], fields: Fields) -> bytes:
-    """As `columnar.encode` has the batch, but with extension 4 and its payload, which no encoder writes."""
+    """Return the batch of `columnar.encode`, but with extension 4 and its payload, which no encoder writes."""
     rows = b"".join((message.key or b"") + (message.value or b"") for message in messages)
     payload = rows + columnar.payload_section(messages)[len(rows) :]
     batch = bytearray(columnar.batch(messages, fields, "none", payload))

@@ -1,48 +1,21 @@
-"""The reference of columnar against its text: what it writes reads back, what the text forbids it refuses.
+"""The reference of columnar against its specification: it reads what it writes, and refuses what the text forbids.
 
-Batches by hand are the kernels' too: they refuse what the reference refuses, and read the rest alike.
+Batches by hand are checked with the kernels too: they refuse and read the same.
 """
 
-import struct
 from dataclasses import replace
-from itertools import pairwise
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import strategies
-from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.formats.fuzz import mutations, sealed
 from tests.reference import codecs, columnar, columnar_cases
+from tests.reference.columnar_by_hand import NO_TIME, batch, read, refused
 from tests.reference.model import CODEC_NAMES, Fields, Message, RefusedError
-from tests.reference.varint import unsigned, zigzag
+from tests.reference.varint import unsigned
 from tests.strategies import INT32, INT64, NOW_MS
-
-INT64S = st.integers(-(2**63), INT64)
-NO_TIME = "ffffffffffff"
-NATURES: tuple[columnar.Nature, ...] = get_args(columnar.Nature)
-
-
-def batch(covered: str, magic: int = 4) -> bytes:
-    """From the attributes on, in hexadecimal; sealed, of base offset 0."""
-    return sealed(struct.pack(">qiibI", 0, 0, -1, magic, 0) + bytes.fromhex(covered))
-
-
-def read(covered: str) -> list[Message]:
-    data = batch(covered)
-    found = columnar.decode_one(data, 0)
-    assert found.size_bytes == len(data)
-    check_agrees_with_reference(data)
-    return list(found.messages)
-
-
-def refused(covered: str, why: str) -> None:
-    data = batch(covered)
-    with pytest.raises(RefusedError, match=why):
-        columnar.decode_one(data, 0)
-    check_agrees_with_reference(data)
-
 
 # Round trips
 
@@ -81,262 +54,6 @@ def test_what_other_formats_are_asked_reads_back(data: st.DataObject) -> None:
     case = data.draw(strategies.cases(max_batches=2, falling=True))
     for messages, fields in zip(case.batches, case.fields, strict=True):
         check_round_trip(messages, fields, data.draw(st.sampled_from(CODEC_NAMES)))
-
-
-# Columns
-
-COLUMNS = st.lists(INT64S, min_size=2, max_size=20) | st.builds(
-    lambda name, seed, count: columnar_cases.shaped(columnar_cases.Draw(seed), name, count),
-    st.sampled_from(columnar_cases.WILD_NAMES),
-    st.integers(0, 2**32),
-    st.integers(2, 80),
-)
-
-
-def steps_of(values: list[int], nature: columnar.Nature) -> list[int]:
-    sign = -1 if nature == "ages" else 1
-    return [columnar._wrapped(sign * (after - before)) for before, after in pairwise(values)]
-
-
-def every_column(values: list[int], nature: columnar.Nature) -> list[bytes]:
-    """Each way to write a column, at widths of the writer's own choice."""
-    n, wrapped, above = len(values), columnar._wrapped, columnar._above
-    least, slope = min(values), wrapped(wrapped(values[-1] - values[0]) // (n - 1) + 1)
-    base, levels = wrapped(values[0] - 1), [wrapped(value - i * slope) for i, value in enumerate(values)]
-    steps = steps_of(values, nature)
-    low, first = min(steps), zigzag(values[0])
-
-    def whole(of: list[int], under: int) -> bytes:
-        return b"".join(struct.pack("<Q", above(value, under)) for value in of)
-
-    columns = [
-        b"\x3f" + whole(values, 0),
-        b"\x7f" + zigzag(base) + whole(values, base),
-        b"\xbf" + zigzag(levels[0]) + zigzag(slope) + whole(levels, levels[0]),
-        b"\xc0\x3f" + first + zigzag(7) + whole(steps, 7),
-    ]
-    for width in (0, 1, 13, 56):
-        for form, start, under, of in ((1, b"", least, values), (2, first, low, steps)):
-            over = [above(value, under) for value in of]
-            if any(value >> width for value in over):
-                columns.append(columnar.patched(form, start, under, over, width))
-    for form, start, under, of in ((3, b"", least, values), (4, first, low, steps)):
-        over = [above(value, under) for value in of]
-        shortest = max(0, max(over).bit_length() - 8)  # a quotient takes up to 256 bits
-        columns += [columnar.rice(form, start, under, over, width) for width in {min(shortest, 56), 56}]
-    distinct = sorted({above(value, base) for value in values} | {0, 2**64 - 1})
-    columns.append(columnar.dictionary(base, distinct, [distinct.index(above(value, base)) for value in values]))
-    return columns
-
-
-@given(values=COLUMNS)
-def test_every_kind_of_column_reads_alike(values: list[int]) -> None:
-    for nature in NATURES:
-        for column in [columnar.column(values, nature), *every_column(values, nature)]:
-            reader = columnar._Reader(column + b"?", 0)
-            assert columnar._read_column(reader, len(values), nature) == values
-            assert reader.rest() == b"?"
-
-
-@given(values=COLUMNS)
-def test_plain_kinds_are_no_smaller_than_the_one_that_is_taken(values: list[int]) -> None:
-    def packed_bytes(of: list[int], base: int) -> int:
-        bits = max(columnar._above(value, base) for value in of).bit_length()
-        return -(-len(of) * (bits if bits <= 56 else 64) // 8)
-
-    least = min(values)
-    frame = 1 + len(zigzag(least)) + packed_bytes(values, least)
-    bits = 1 + packed_bytes(values, 0) if least >= 0 else frame
-    for nature in NATURES:
-        column, plain = columnar.column(values, nature), min(bits, frame)
-        if nature in ("ages", "offsets"):
-            steps = steps_of(values, nature)
-            plain = min(plain, 2 + len(zigzag(values[0]) + zigzag(min(steps))) + packed_bytes(steps, min(steps)))
-        assert len(column) <= (plain * 7 // 8 if column[0] in (0xC3, 0xC4) else plain)
-
-
-@given(values=COLUMNS)
-def test_no_column_is_of_a_kind_that_is_not_for_it(values: list[int]) -> None:
-    """Kinds by their descriptors, 0 to 2 by the two bits that they have."""
-    allowed = {
-        "ages": {0, 1, 2, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4},
-        "offsets": {0, 1, 2, 0xC0, 0xC1, 0xC2, 0xC3, 0xC4},
-        "lengths": {0, 1, 0xC1, 0xC3, 0xC5},
-        "codes": {0, 1, 0xC1, 0xC5},
-    }
-    for nature in NATURES:
-        first = columnar.column(values, nature)[0]
-        assert (first if first >> 6 == 3 else first >> 6) in allowed[nature]
-
-
-@pytest.mark.parametrize(
-    ("nature", "shape", "kinds"),
-    [
-        ("ages", "a tail below", {0xC3}),
-        ("ages", "gaps", {0xC4}),
-        ("offsets", "a tail", {0xC3}),
-        ("offsets", "gaps", {0xC4}),
-        ("lengths", "a tail", {0xC3}),
-        ("lengths", "few", {0xC5}),
-        ("codes", "few", {0xC5}),
-    ],
-)
-def test_cases_have_the_kinds_that_they_are_drawn_for(nature: columnar.Nature, shape: str, kinds: set[int]) -> None:
-    """A tenth of them at the least, as batches have their columns."""
-    found = []
-    for seed in range(100):
-        draw = columnar_cases.Draw(seed)
-        values = columnar_cases.shaped(draw, shape, 64)
-        if nature == "ages":
-            values = [max(values) - value for value in values]
-        if nature == "codes":
-            values = [value - min(values) + 1 if draw.random() < 0.7 else 0 for value in values]
-        found.append(columnar.column(values, nature)[0])
-    assert sum(first in kinds for first in found) >= 10
-
-
-@pytest.mark.parametrize(
-    ("values", "nature", "column"),
-    [
-        ([0, 0], "offsets", "00"),
-        ([1, 0, 3], "offsets", "02 31"),  # 1 | 0 << 2 | 3 << 4
-        ([7, 7, 7], "lengths", "40 0e"),
-        ([-1, 0, -1], "offsets", "41 01 02"),
-        ([0, 3, 6], "lengths", "03 9801"),
-        ([0, 5, 10, 15, 20], "offsets", "80 00 0a"),
-        ([20, 15, 10, 5, 0], "offsets", "80 28 09"),
-        ([20, 15, 10, 5, 0], "ages", "80 28 09"),  # a slope is added here, too
-        ([2**63 - 1, -(2**63)], "offsets", "c0 00 feffffffffffffffff01 02"),  # a step of 1, modulo 2**64
-        ([2**63 - 1, -(2**63)], "ages", "c0 00 feffffffffffffffff01 01"),  # which falls by -1
-        ([3] * 20 + [503], "lengths", "c1 00 06 01 14 f403"),  # one of 21 values is 500 above 3
-        ([*range(20), *range(119, 139)], "offsets", "c2 00 00 02 01 13 63"),  # one of 39 steps is 99 above 1
-        ([*range(138, 118, -1), *range(19, -1, -1)], "ages", "c2 00 9402 02 01 13 63"),
-        ([1 << 56, 0], "lengths", "3f 0000000000000001 0000000000000000"),  # 57 bits are written as 64
-        # Rice: 27 ones, three times 0001. Of offsets rice delta would take as much.
-        ([1] * 27 + [4] * 3, "lengths", "c3 00 02 ffffff4744"),
-        ([1] * 27 + [4] * 3, "ages", "c3 00 02 ffffff4744"),
-        ([1] * 27 + [4] * 3, "offsets", "c3 00 02 ffffff4744"),
-        ([1] * 27 + [4] * 3, "codes", "42 02 000000000000c00f"),
-        # 20 ones, 18 times 01, twice 00001; the lowest bit of each in front.
-        ([0, 1] * 10 + [3] * 18 + [8, 9], "lengths", "c3 01 00 aaaafaffbf ffffafaaaaaaaa1002"),
-        # Rice delta: 26 steps of 1, one of 4, one of 2.
-        ([*range(27), 30, 32], "offsets", "c4 00 00 02 ffffffa3"),
-        ([*range(32, 5, -1), 2, 0], "ages", "c4 00 40 02 ffffffa3"),
-        # 7 bytes of 8, 8 bytes of 9.
-        ([0] * 26 + [3, 1], "lengths", "c3 00 00 ffffffa3"),
-        ([0] * 29 + [3, 3, 2], "lengths", "02 00000000000000bc"),
-        # A dictionary: 0 and 295 above 5 by first appearance, an index of one bit each.
-        ([5, 300, 5, 5, 300, 5, 5, 5], "lengths", "c5 09 0a 02 004e02 12"),
-        ([5, 300, 5, 5, 300, 5, 5, 5], "codes", "c5 09 0a 02 004e02 12"),
-        ([300, 5] * 4, "lengths", "c5 09 0a 02 270100 aa"),
-        ([0, 15] * 7, "lengths", "c5 04 00 02 f0 aa2a"),
-        ([0, 15] * 6, "lengths", "04 f0f0f0f0f0f0"),  # as large, and an earlier kind
-    ],
-)
-def test_columns_by_hand(values: list[int], nature: columnar.Nature, column: str) -> None:
-    assert columnar.column(values, nature) == bytes.fromhex(column)
-    assert read_column(column, len(values), nature) == values
-
-
-@pytest.mark.parametrize(
-    ("values", "nature", "first"),
-    [
-        ([0, 8] * 50, "lengths", 0xC5),
-        ([0, 7] * 50, "lengths", 0x03),  # in 3 bits
-        ([0, 8] * 50, "ages", 0x04),
-        ([0, 8] * 50, "offsets", 0x04),
-        ([1000 * i for i in range(16)] * 6, "codes", 0xC5),
-        ([1000 * i for i in range(17)] * 6, "codes", 0x0E),  # 17 values
-    ],
-)
-def test_where_a_dictionary_is_tried(values: list[int], nature: columnar.Nature, first: int) -> None:
-    column, distinct = columnar.column(values, nature), [*dict.fromkeys(values)]
-    assert column[0] == first
-    assert len(columnar.dictionary(0, distinct, [distinct.index(value) for value in values])) <= len(column)
-
-
-def read_column(column: str, count: int, nature: columnar.Nature = "lengths") -> list[int]:
-    return columnar._read_column(columnar._Reader(bytes.fromhex(column), 0), count, nature)
-
-
-@pytest.mark.parametrize("width", [57, 58, 62])
-def test_widths_that_have_no_code(width: int) -> None:
-    room = "00" * 40
-    for column in (f"{width:02x}", f"{0x40 | width:02x} 00", f"{0x80 | width:02x} 00 00"):
-        refused(f"0100 {NO_TIME} 03 {column} {room}", "width code")
-    for low in range(6):
-        for code in (width, width + 64, 0x40, *([63] if low in (1, 2, 3, 4) else [])):
-            refused(f"0100 {NO_TIME} 03 {0xC0 | low:02x} {code:02x} 00 02 {room}", f"width code {code}")
-
-
-@pytest.mark.parametrize(
-    ("column", "count", "why"),
-    [
-        ("c6 00 00", 2, "column"),
-        ("ff 00 00", 2, "column"),
-        ("01 04", 2, "padding"),
-        ("01", 2, "bytes wanted"),
-        ("41 00", 2, "bytes wanted"),
-        ("c1 00 00 00", 2, "patches"),
-        ("c1 00 00 03 00 00 00 00", 2, "patches"),
-        ("c1 00 00 01 02 01", 2, "padding"),
-        ("c1 00 00 01 03 01", 3, "positions"),
-        ("c1 00 00 02 05 01 01", 4, "positions"),  # 1 and 1
-        ("c1 00 00 02 01 01 01", 4, "positions"),  # 1 and 0
-        ("c1 00 00 01 00 00", 2, "patch 0"),
-        ("c1 38 00" + "00" * 14 + "01 00 8002", 2, "patch 256"),
-        ("c3 00 00", 2, "bytes wanted"),
-        ("c3 00 00 01", 2, "bytes wanted"),  # one of two
-        ("c3 00 00 80 00", 2, "bytes wanted"),
-        ("c3 00 00 07", 2, "padding"),
-        ("c3 00 00 83", 2, "padding"),
-        ("c3 01 00 04 03", 2, "padding"),  # of the bits
-        ("c4 00 00 00 03", 2, "padding"),  # one step
-        ("c5 00 00 00 00", 2, "dictionary of 0"),
-        ("c5 00 00 01 00", 2, "dictionary of 1"),
-        ("c5 01 00 03 07 03", 2, "index 3 of 3"),
-        ("c5 01 00 03 0f 00", 2, "padding"),
-        ("c5 01 00 03 07 10", 2, "padding"),
-        ("c5 01 00 02 03", 2, "bytes wanted"),
-        ("c5 3f 00 02 00000000000000 0000000000000000", 2, "bytes wanted"),
-        ("c5 08 00 03 00", 2, "bytes wanted"),
-        ("c5 02 00 03 64 00", 2, "padding"),
-        ("c5 02 00 03 24 10", 2, "padding"),
-        ("c1 01 00 00 03 00 00 00 00", 2, "patches"),
-        ("3a" + "00" * 16, 2, "width code"),
-    ],
-)
-def test_columns_that_are_refused(column: str, count: int, why: str) -> None:
-    refused(f"0100 {NO_TIME} {count:02x} {column}", why)
-
-
-def test_columns_that_our_encoder_does_not_write() -> None:
-    assert read_column("02 00", 2) == [0, 0]  # wider than needed
-    assert read_column("80 02 04", 3) == [1, 3, 5]
-    assert read_column("c2 00 05 00 01 03", 2) == [-3, 0]  # one step, whose position takes no byte
-    assert read_column("c3 01 01 02 06", 2) == [1, 0]  # quotients 1, 0
-
-
-def test_a_quotient_that_is_more_than_a_uint64() -> None:
-    """257 << 56 is 1 << 56."""
-    assert read_column("c3 38 02" + "00" * 14 + "00" * 32 + "06", 2) == [(1 << 56) + 1, 1]
-
-
-@pytest.mark.parametrize("nature", ["offsets", "lengths", "codes"])
-def test_steps_fall_in_ages_alone(nature: columnar.Nature) -> None:
-    for column, rises, falls in [
-        ("c0 02 05 02 0d", [-3, -1, 3], [-3, -5, -9]),  # steps of 1 + 1, 1 + 3
-        ("c2 00 05 02 01 01 03", [-3, -2, 2], [-3, -4, -8]),  # the second by 3 more
-        ("c4 01 05 02 02 06", [-3, 0, 2], [-3, -6, -8]),  # 1 + 0 + (1 << 1), 1 + 1
-    ]:
-        assert read_column(column, 3, nature) == rises
-        assert read_column(column, 3, "ages") == falls
-
-
-def test_a_dictionary_of_as_many_as_there_may_be() -> None:
-    assert read_column("c5 08 01 ff" + bytes(range(255)).hex() + "fe00", 2) == [253, -1]
-    # Values of 64 bits, the same twice, one that is not used.
-    assert read_column("c5 3f 02 03" + "ff" * 16 + "00" * 8 + "01", 2) == [0, 0]
 
 
 # Forms of a batch. Here the attributes and the latest time, 8 bytes, come first.
@@ -402,7 +119,7 @@ def test_nulls() -> None:
     ],
 )
 def test_a_minimum_that_is_no_length(covered: str) -> None:
-    """Refused where no record has it, too."""
+    """It is refused even where no record has it."""
     refused(covered, "minimum")
 
 
@@ -604,7 +321,7 @@ def test_other_damage() -> None:
 
 @given(data=st.data())
 def test_damage_is_refused_or_read(data: st.DataObject) -> None:
-    """Nothing else comes of it: no other error, no endless loop."""
+    """Damage leads to no other error and no endless loop."""
     messages = data.draw(columnar_cases.batches(max_count=9))
     damaged = data.draw(mutations(columnar.encode(messages, data.draw(columnar_cases.fields_of(messages)))))
     try:

@@ -11,24 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kfbench.kernels.formats.columnar import columns as packed
 from kfbench.kernels.formats.columnar import quotients
-from kfbench.kernels.formats.columnar.columns import (
-    BASED,
-    BITS,
-    DELTA,
-    DICTIONARY,
-    MOST_BITS,
-    PATCHED,
-    PATCHED_DELTA,
-    RICE,
-    RICE_DELTA,
-    SLOPED,
-    U1,
-    U7,
-    WORD,
-    bits_of,
-    packed_bytes,
-)
+from kfbench.kernels.formats.columnar.columns import U1, U7, bits_of, packed_bytes
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.intrinsics import bit_count
 from kfbench.kernels.simd.simd_int64 import (
@@ -93,7 +78,7 @@ class Packing(NamedTuple):
 def width_of(value):
     """Return the width that a uint64 is packed with."""
     bits = bits_of(value)
-    return bits if bits <= MOST_BITS else np.int64(WORD)
+    return bits if bits <= packed.MOST_BITS else np.int64(packed.WORD)
 
 
 @leaf
@@ -130,7 +115,7 @@ def _plan_patches(x, residuals, budget_bytes, wide):
             break
         width = np.int64(bits) - 1
         size = packed_bytes(n, width) + patch_bytes
-        if size < best.size_bytes and width <= MOST_BITS:
+        if size < best.size_bytes and width <= packed.MOST_BITS:
             best = Packing(size, width, number)
     return best
 
@@ -161,7 +146,7 @@ def _plan_quotients(x, residuals, budget_bytes):
     width = max(bits_of(np.uint64(residuals.total)) - bits_of(np.uint64(n)), 0)  # bits of the mean, or one less
     if width and residuals.total < n << width:
         width -= 1
-    width = min(width, np.int64(MOST_BITS))  # so wide, the size is never below 7/8 of that of words
+    width = min(width, np.int64(packed.MOST_BITS))  # so wide, the size is never below 7/8 of that of words
     low_bytes = packed_bytes(n, width)
     if low_bytes + quotients.quotient_bytes(n, np.int64(0)) > budget_bytes:
         return none
@@ -218,7 +203,7 @@ def _with_dictionary(x, n, bounds, plan, known):
     size = _dictionary_bytes(n, bounds.low, width, number)
     if number == 0 or size >= plan.size_bytes:
         return plan
-    return ColumnPlan(size, np.int64(DICTIONARY), width, bounds.low, np.int64(0), np.int64(0), number)
+    return ColumnPlan(size, np.int64(packed.DICTIONARY), width, bounds.low, np.int64(0), np.int64(0), number)
 
 
 @leaf
@@ -240,8 +225,8 @@ def choose_even(bounds, n):
         bits_width = width_of(np.uint64(bounds.high))
         bits_size = 1 + packed_bytes(n, bits_width)
         if bits_size <= size:
-            return ColumnPlan(bits_size, np.int64(BITS), bits_width, none, none, none, none)
-    return ColumnPlan(size, np.int64(BASED), width, bounds.low, none, none, none)
+            return ColumnPlan(bits_size, np.int64(packed.BITS), bits_width, none, none, none, none)
+    return ColumnPlan(size, np.int64(packed.BASED), width, bounds.low, none, none, none)
 
 
 @leaf
@@ -253,10 +238,10 @@ def _residuals_of(bounds, n):
 @leaf
 def _choose_for_lengths(x, n, bounds, nature, scratch):
     residuals = _residuals_of(bounds, n)
-    plan = _with_patches(x, residuals, PATCHED, choose_even(bounds, n), scratch)
+    plan = _with_patches(x, residuals, packed.PATCHED, choose_even(bounds, n), scratch)
     plan = _with_dictionary(x, n, bounds, plan, scratch)
     if nature == LENGTHS:
-        plan = _with_quotients(x, residuals, RICE, plan, _seven_eighths(plan.size_bytes))
+        plan = _with_quotients(x, residuals, packed.RICE, plan, _seven_eighths(plan.size_bytes))
     return plan
 
 
@@ -278,7 +263,7 @@ def _choose_for_trends(x, n, bounds, sign, scratch):
         width = width_of(np.uint64(highest - lowest))
         size = 1 + varint_bytes(lowest) + varint_bytes(slope) + packed_bytes(n, width)
         if size < plan.size_bytes:
-            plan = ColumnPlan(size, np.int64(SLOPED), width, lowest, none, slope, none)
+            plan = ColumnPlan(size, np.int64(packed.SLOPED), width, lowest, none, slope, none)
     values = _residuals_of(bounds, n)
     steps = Residuals(
         n - 1, least, sign, first, bits_of(np.uint64(greatest - least)), sign * (x[n - 1] - first) - least * (n - 1),
@@ -287,14 +272,14 @@ def _choose_for_trends(x, n, bounds, sign, scratch):
     width = width_of(np.uint64(greatest - least))
     size = steps.head_bytes + packed_bytes(n - 1, width)
     if size < plan.size_bytes:
-        plan = ColumnPlan(size, np.int64(DELTA), width, least, first, none, none)
-    plan = _with_patches(x, values, PATCHED, plan, scratch)
-    plan = _with_patches(x, steps, PATCHED_DELTA, plan, scratch)
+        plan = ColumnPlan(size, np.int64(packed.DELTA), width, least, first, none, none)
+    plan = _with_patches(x, values, packed.PATCHED, plan, scratch)
+    plan = _with_patches(x, steps, packed.PATCHED_DELTA, plan, scratch)
     budget = _seven_eighths(plan.size_bytes)
-    plan = _with_quotients(x, values, RICE, plan, budget)
-    if plan.kind == RICE:
+    plan = _with_quotients(x, values, packed.RICE, plan, budget)
+    if plan.kind == packed.RICE:
         budget = plan.size_bytes - 1
-    return _with_quotients(x, steps, RICE_DELTA, plan, budget)
+    return _with_quotients(x, steps, packed.RICE_DELTA, plan, budget)
 
 
 @part

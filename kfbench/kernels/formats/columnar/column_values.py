@@ -1,23 +1,15 @@
-"""One value of a column without the others. Parameters are those of `columns`; `i` is the number of the value."""
+"""Single values of columns, read without the others. Parameters are those of `columns`; i is the value's number."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from kfbench.kernels.formats.columnar import columns as packed
 from kfbench.kernels.formats.columnar import quotients
 from kfbench.kernels.formats.columnar.columns import (
-    ALL_ALIKE,
-    BASED,
-    DICTIONARY,
-    INT32_MAX,
-    NULL,
-    PATCHED,
-    RICE,
-    RICE_DELTA,
     U0,
     U1,
     U31,
-    WORD,
     Patches,
     are_steps,
     check_indexes,
@@ -37,7 +29,7 @@ from kfbench.kernels.wire.varint import get_uvarint, get_varlong
 
 
 class LengthAround(NamedTuple):
-    """One length of a column and what lies around it, int64 each."""
+    """A length of a column and the bytes around it, int64 each."""
 
     state: int
     position: int  # the next one
@@ -68,7 +60,7 @@ def _sum(data, p, first, n, width):
     before = nonzero_before = total = nonzero = np.int64(0)
     if width == 0:
         return before, nonzero_before, total, nonzero
-    if width < WORD and group_end(p, n, width) <= len(data):
+    if width < packed.WORD and group_end(p, n, width) <= len(data):
         bits = np.uint64(width)
         mask = (U1 << bits) - U1
         if width <= 8:
@@ -131,15 +123,15 @@ def read_at(data, p, end, n, sign, i):
     state, kind, width, start, value = head.state, head.kind, head.width, head.position, head.first
     if state != status.SOUND:
         return state, start, value
-    if kind == DICTIONARY:
+    if kind == packed.DICTIONARY:
         state, p, value = _dictionary_value(data, end, n, head, i)
         return state, p, head.base + value
     own = before = np.int64(0)
     p = start + packed_bytes(head.packed, width)
-    if kind == RICE or kind == RICE_DELTA:
+    if kind == packed.RICE or kind == packed.RICE_DELTA:
         found = quotients.around(data, p, end, head.packed, i)
         state, p, own, before = found.state, found.position, found.own << width, found.before << width
-    elif kind >= PATCHED:
+    elif kind >= packed.PATCHED:
         patched = _patched_around(data, p, end, head.packed, i, head)
         state, p, own, before = patched.state, patched.position, patched.own, patched.before
     if are_steps(kind):
@@ -160,7 +152,7 @@ def _no_length(state, p):
 @leaf
 def _length_state(value, length, most_bytes):
     """Return the state of a length. value: its code, or the length itself."""
-    if value < 0 or value > INT32_MAX or length > INT32_MAX:
+    if value < 0 or value > packed.INT32_MAX or length > packed.INT32_MAX:
         return status.COLUMN_LENGTH
     return status.LIMIT_FIELD if length > most_bytes else status.SOUND
 
@@ -175,15 +167,15 @@ def _walk_around(data, p, end, n, has_nulls, shift, i, most_bytes):
     state, kind, width, value, m, start = head.state, head.kind, head.width, head.first, head.packed, head.position
     if state != status.SOUND:
         return _no_length(state, start)
-    is_delta, is_rice = are_steps(kind), kind == RICE or kind == RICE_DELTA
+    is_delta, is_rice = are_steps(kind), kind == packed.RICE or kind == packed.RICE_DELTA
     stream = p = start + packed_bytes(m, width)
     patches, patch_index, patch_high = Patches(state, np.int64(0), start, np.int64(0), p), np.int64(-1), U0
-    if kind == DICTIONARY:
+    if kind == packed.DICTIONARY:
         state, _, p = check_indexes(data, p, end, n, m)
     elif is_rice:
         found = quotients.around(data, p, end, m, np.int64(0))
         state, p = found.state, found.position
-    elif kind >= PATCHED:
+    elif kind >= packed.PATCHED:
         patches = read_patches(data, p, end, m)
         state, p = patches.state, patches.position
     if state != status.SOUND:
@@ -192,7 +184,7 @@ def _walk_around(data, p, end, n, has_nulls, shift, i, most_bytes):
     for k in range(n):
         j = k - 1 if is_delta else k
         residual = np.int64(0)
-        if kind == DICTIONARY:
+        if kind == packed.DICTIONARY:
             state, _, residual = _dictionary_value(data, end, n, head, k)
         elif j >= 0:
             if width:
@@ -213,7 +205,7 @@ def _walk_around(data, p, end, n, has_nulls, shift, i, most_bytes):
             value += head.base + residual
         here = value
         if has_nulls:
-            here = value + shift if value else np.int64(NULL)
+            here = value + shift if value else np.int64(packed.NULL)
         state = _length_state(value, here, most_bytes)
         if state != status.SOUND:  # before the next value has a state of its own
             break
@@ -233,29 +225,31 @@ def _read_around(data, p, end, n, has_nulls, i, with_total, most_bytes):
     shift = np.int64(0)
     if has_nulls:
         shift, p = get_uvarint(data, p, end)
-        if shift > INT32_MAX:
+        if shift > packed.INT32_MAX:
             return _no_length(status.COLUMN_LENGTH, p)
         shift -= 1
     head = read_head(data, p, end, n)
     state, kind, width, base, start = head.state, head.kind, head.width, head.base, head.position
     if state != status.SOUND:
         return _no_length(state, start)
-    is_short = base >= 0 and base <= INT32_MAX and width <= 31
-    if not is_short or (kind > BASED and kind != PATCHED and (kind != RICE or has_nulls)):
+    is_short = base >= 0 and base <= packed.INT32_MAX and width <= 31
+    if not is_short or (kind > packed.BASED and kind != packed.PATCHED and (kind != packed.RICE or has_nulls)):
         return _walk_around(data, p, end, n, has_nulls, shift, i, most_bytes)
     column, p = p, start + packed_bytes(n, width)
     own = high_before = high_total = zeros_before = zeros = np.int64(0)
     largest = U0
-    if kind == PATCHED:
+    if kind == packed.PATCHED:
         patched = _patched_around(data, p, end, n, i, head)
         state, p, own, high_before, high_total = patched[:5]
         zeros_before, zeros, largest = patched[5:]
         if largest >> U31:  # may be sound where the base brings the length back
             return _walk_around(data, column, end, n, has_nulls, shift, i, most_bytes)
-    elif kind == RICE:
+    elif kind == packed.RICE:
         found = quotients.around(data, p, end, n, i)
         state, p = found.state, found.position
-        if found.total >= INT32_MAX or base + ((found.total + 1) << width) > INT32_MAX:  # one may be too much
+        if (
+            found.total >= packed.INT32_MAX or base + ((found.total + 1) << width) > packed.INT32_MAX
+        ):  # one may be too much
             return _walk_around(data, column, end, n, has_nulls, shift, i, most_bytes)
         own, high_before, high_total = found.own << width, found.before << width, found.total << width
     length = base + own
@@ -264,8 +258,8 @@ def _read_around(data, p, end, n, has_nulls, i, with_total, most_bytes):
     before, nonzero_before, total, nonzero = _sum(data, start, i, n if with_total else i, width)
     before += high_before + base * i + shift * (i if base else nonzero_before + zeros_before)
     total += high_total + base * n + shift * (n if base else nonzero + zeros)
-    is_far = base + np.int64(largest) + shift > INT32_MAX
-    length = length + shift if length or not has_nulls else np.int64(NULL)
+    is_far = base + np.int64(largest) + shift > packed.INT32_MAX
+    length = length + shift if length or not has_nulls else np.int64(packed.NULL)
     if state == status.SOUND and not is_far:
         state = np.int64(_length_state(np.int64(0), length, most_bytes))
     elif is_far:
@@ -278,15 +272,12 @@ def read_around(data, p, end, n, has_nulls, i, with_total, most_bytes):
     """Return the LengthAround of a column of n lengths.
 
     Args:
-        data uint8[]: a log
-        p, end: positions in it of the column and of the end of the batch
-        n: number of lengths, at least 2
+        data, p, end, n, i: as in the module
         has_nulls: whether the column has codes
-        i: number of the length
         with_total: whether the bytes of all items are needed; else the total means nothing
         most_bytes: greatest length allowed
     """
-    if not has_nulls and p < end and get_u8(data, p) == ALL_ALIKE:  # without a call
+    if not has_nulls and p < end and get_u8(data, p) == packed.ALL_ALIKE:  # without a call
         length, p = get_varlong(data, p + 1, end)
         return LengthAround(np.int64(_length_state(length, length, most_bytes)), p, length, length * i, length * n)
     return _read_around(data, p, end, n, has_nulls, i, with_total, most_bytes)

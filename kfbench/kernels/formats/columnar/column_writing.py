@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kfbench.kernels.formats.columnar import columns as packed
 from kfbench.kernels.formats.columnar import quotients
 from kfbench.kernels.formats.columnar.choosing import (
     AGES,
@@ -25,26 +26,7 @@ from kfbench.kernels.formats.columnar.choosing import (
     choose_even,
     find_distinct,
 )
-from kfbench.kernels.formats.columnar.columns import (
-    BASED,
-    BITS,
-    DICTIONARY,
-    EXTENDED,
-    INT32_MAX,
-    MOST_BITS,
-    NULL,
-    PATCHED,
-    RICE,
-    RICE_DELTA,
-    SLOPED,
-    U0,
-    U1,
-    WORD,
-    WORD_CODE,
-    are_steps,
-    bits_of,
-    packed_bytes,
-)
+from kfbench.kernels.formats.columnar.columns import U0, U1, are_steps, bits_of, packed_bytes
 from kfbench.kernels.jit import leaf, part
 from kfbench.kernels.simd.bit_packing import join4, join8
 from kfbench.kernels.simd.bit_stream import flush, push
@@ -72,7 +54,7 @@ def pack(out, at, x, n, width):
     mask = (U1 << bits) - U1
     end = at + packed_bytes(n, width)
     word, fill = U0, U0
-    if width == WORD:
+    if width == packed.WORD:
         for i in range(np.uint64(n)):
             put_le64(out, at, np.uint64(x[i]))
             at += 8
@@ -146,34 +128,34 @@ def _put_patches(out, at, x, n, width, number):
 def put(out, at, x, n, plan, sign, scratch):
     """Write x[:n]; the plan's bytes fit. sign: -1 of ages, else 1."""
     kind, width = plan.kind, plan.width
-    code = np.uint8(width if width <= MOST_BITS else WORD_CODE)
-    if kind < EXTENDED:
+    code = np.uint8(width if width <= packed.MOST_BITS else packed.WORD_CODE)
+    if kind < packed.EXTENDED:
         put_u8(out, at, np.uint8(np.int64(code) | kind << 6))
         at += 1
     else:
-        put_u8(out, at, np.uint8(EXTENDED << 6 | (kind - EXTENDED)))
+        put_u8(out, at, np.uint8(packed.EXTENDED << 6 | (kind - packed.EXTENDED)))
         put_u8(out, at + 1, code)
         at += 2
     m, is_delta = n, are_steps(kind)
     if is_delta:
         at = put_varint(out, at, plan.first)
         m = n - 1
-    if kind != BITS:
+    if kind != packed.BITS:
         at = put_varint(out, at, plan.base)
-    if kind == SLOPED:
+    if kind == packed.SLOPED:
         at = put_varint(out, at, plan.slope)
-    if kind == DICTIONARY:
+    if kind == packed.DICTIONARY:
         return _put_dictionary(out, at, x, n, plan, scratch)
-    if width == 0 and kind < PATCHED:  # nothing is packed
+    if width == 0 and kind < packed.PATCHED:  # nothing is packed
         return at
     if is_delta:
         lower_steps(x, m, plan.base, sign)
-    elif kind != BITS:
+    elif kind != packed.BITS:
         lower(x, n, plan.base, plan.slope)
     at = pack(out, at, x, m, width)
-    if kind == RICE or kind == RICE_DELTA:
+    if kind == packed.RICE or kind == packed.RICE_DELTA:
         return quotients.put(out, at, x, m, np.uint64(width))
-    return _put_patches(out, at, x, m, width, plan.number) if kind >= PATCHED else at
+    return _put_patches(out, at, x, m, width, plan.number) if kind >= packed.PATCHED else at
 
 
 @part
@@ -193,7 +175,7 @@ def write(out, at, x, n, bounds, nature, scratch):
     if plan.size_bytes > len(out) - at:
         return np.int64(FULL)
     put_u8(out, at, np.uint8(plan.kind << 6 | plan.width))
-    if plan.kind == BASED:
+    if plan.kind == packed.BASED:
         return put_varint(out, at + 1, plan.base)
     return pack(out, at + 1, x, n, plan.width)
 
@@ -225,7 +207,7 @@ def _take_codes(x, n, nulls, least, greatest, sum_of_lengths):
     """Turn x[:n] from lengths, some of them null, into codes. Return the LengthColumn."""
     shift = 1 - least
     for i in range(np.uint64(n)):
-        x[i] = x[i] + shift if x[i] != NULL else np.int64(0)
+        x[i] = x[i] + shift if x[i] != packed.NULL else np.int64(0)
     total_bytes = sum_of_lengths + nulls  # a null was added as -1
     return LengthColumn(
         nulls, least, total_bytes, Bounds(np.int64(0), greatest + shift, total_bytes + shift * (n - nulls))
@@ -242,16 +224,16 @@ def fill_lengths(x, lengths, first, stride, n):
         length = np.int64(lengths[first + i * stride])
         x[i] = length
         least_any, greatest, total = min(least_any, length), max(greatest, length), total + length
-    if least_any != NULL:
+    if least_any != packed.NULL:
         return LengthColumn(np.int64(0), least_any, total, Bounds(least_any, greatest, total))
-    if greatest == NULL:
+    if greatest == packed.NULL:
         for i in range(np.uint64(n)):
             x[i] = 0
         return _all_null(n)
-    nulls, least = np.int64(0), np.int64(INT32_MAX)
+    nulls, least = np.int64(0), np.int64(packed.INT32_MAX)
     for i in range(np.uint64(n)):
-        nulls += x[i] == NULL
-        least = min(least, x[i] if x[i] != NULL else np.int64(INT32_MAX))
+        nulls += x[i] == packed.NULL
+        least = min(least, x[i] if x[i] != packed.NULL else np.int64(packed.INT32_MAX))
     return _take_codes(x, n, nulls, least, greatest, total)
 
 

@@ -1,4 +1,4 @@
-"""One record of a columnar batch, without the others."""
+"""Single records of columnar batches, read without the others."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ from kfbench.kernels.wire.varint import get_varlong
 
 
 class Fetched(NamedTuple):
-    """One record as it was read from the columns of its batch, int64 each."""
+    """A record as it was read from the columns of its batch, int64 each."""
 
     state: int
     age: int

@@ -109,7 +109,7 @@ _place_of = leaf(_fast_place_of if FAST_DEPOSIT else _portable_place_of)
 
 
 class QuotientAround(NamedTuple):
-    """One quotient of a stream and what lies around it, int64 each."""
+    """A quotient of a stream and the sums around it, int64 each."""
 
     state: int
     position: int  # the next one

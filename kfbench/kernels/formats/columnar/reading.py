@@ -1,4 +1,14 @@
-"""Columnar batches read: headers, columns, and where the payload of each record lies."""
+"""Columnar batches read: headers, columns, and where the payload of each record lies.
+
+Parameters of the functions here, unless they say otherwise:
+
+    data uint8[], positions int64[batches + 1]: a log and its batches; p, end: positions in it, `end` of the batch
+    n: number of the batch's records; r: row of the first of them
+    most_bytes: greatest length allowed
+    x int64[records of the largest batch + GROUP]: scratch
+    columns: RecordColumns, filled from row r on; kernels take its arrays
+    state int8[batches]: see `status`; a batch that breaks a promise gets its number
+"""
 
 from typing import NamedTuple
 
@@ -46,11 +56,9 @@ def survey(data, positions, most_records, most_in_all, check_crcs, counts, state
     and whether any has headers.
 
     Args:
-        data uint8[], positions int64[batches + 1]: the log, and its batches
         most_records, most_in_all: records allowed per batch, and in all
         check_crcs: whether to check the CRC of batches that are damaged or claim more records than they have bytes
         counts int64[batches]: filled with the number of records
-        state int8[batches]: filled, see `status`
     """
     records, largest, append, headers = np.int64(0), np.int64(0), False, False
     for b in range(len(state)):
@@ -106,15 +114,11 @@ class ReadColumns(NamedTuple):
 
 @leaf
 def _read_times(data, p, end, n, header, base_offset, created, offsets, r):
-    """Read ages and offsets of n >= 1 records into rows r and up. Return the state and the next position.
+    """Read ages and offsets of n >= 1 records. Return the state and the next position.
 
     Args:
-        data uint8[], p, end: the log, the position of the columns in it, the end of the batch
-        n: number of records
-        header: the batch's Header
-        base_offset: of the batch
-        created int64[], offsets int64[]: filled; times are the producer's
-        r: the first row
+        header, base_offset: of the batch
+        created int64[], offsets int64[]: filled from row r on; times are the producer's
     """
     bits, none, to = header.attributes, np.int64(0), np.uint64(r)
     if n == 1:
@@ -168,16 +172,7 @@ def _read_lengths(data, p, end, n, has_column, has_nulls, most_bytes, x, lengths
 
 @leaf
 def _read_columns(data, end, n, header, base_offset, most_bytes, x, columns, r):
-    """Read ages, offsets and lengths of n >= 1 records. Return ReadColumns.
-
-    Args:
-        data uint8[], end: the log, and the end of the batch in it
-        n: number of records
-        header, base_offset: of the batch
-        most_bytes: greatest length allowed
-        x int64[n + GROUP]: scratch
-        columns: RecordColumns, filled from row r on
-    """
+    """Read ages, offsets and lengths of n >= 1 records. Return ReadColumns. header, base_offset: of the batch."""
     bits, none, to = header.attributes, np.int64(0), np.uint64(r)
     state, p = _read_times(data, header.body, end, n, header, base_offset, columns.created, columns.offsets, r)
     if state != status.SOUND:
@@ -249,19 +244,14 @@ def index(data, positions, counts, limits, check_crcs, two_clocks, with_payload,
           bodies, totals, codecs, bounds):  # fmt: skip
     """Read the columns of each sound batch. Return the number of bytes that were read.
 
-    No byte of payload is moved, and a compressed payload is not looked at. A batch that breaks a promise gets its state
-    and no record.
+    No byte of payload is moved, and a compressed payload is not looked at. A damaged batch gets no record.
 
     Args:
-        data uint8[], positions int64[batches + 1]: the log, and its batches
         counts int64[batches]: as `survey` filled them
         limits: bytes per field, headers per batch, headers in all
         check_crcs: whether to check checksums
         two_clocks: whether timestamps and created are two arrays
         with_payload: whether to find keys and values too, where the payload is plain and has no headers
-        x int64[records of the largest batch + GROUP]: scratch
-        state int8[batches]
-        columns: the arrays of RecordColumns, filled
         header_bounds int64[records + 1 + GROUP]: filled; empty if no batch has headers
         bodies int64[batches]: filled with where the payload begins, or the header columns
         totals int64[batches]: filled with the bytes of keys and values
@@ -316,7 +306,7 @@ def times(data, positions, counts, state, timestamps, offsets, bounds):
 
     Args:
         timestamps int64[records + GROUP], offsets int64[records + GROUP]: filled
-        data, positions, counts, state, bounds: as in `index`
+        counts, bounds: as in `index`
     """
     r = np.int64(0)
     bounds[0] = 0
@@ -339,13 +329,13 @@ def times(data, positions, counts, state, timestamps, offsets, bounds):
 
 @kernel
 def place(data, positions, source, starts, ends, bounds, totals, header_totals, state, columns):
-    """Find the keys and values of the batches that `index` has left. A batch that breaks a promise gets its state.
+    """Find the keys and values of the batches that `index` has left.
 
     Args:
         source uint8[], starts, ends int64[batches]: source[starts[b]:ends[b]] is the plain payload of batch b
         totals, header_totals int64[batches]: bytes of keys and values, and of headers
         columns: those of `index`; the last group of a batch is written into the rows of the next one
-        data, positions, bounds, state: as in `index`
+        bounds: as in `index`
     """
     rows = RecordColumns(*columns)
     for b in range(len(state)):

@@ -81,24 +81,29 @@ FIXED_PART_BYTES = np.array([layouts.COLUMNAR_HEADER[name].itemsize for name in 
 PRODUCER_PART = PARTS.index("batch_header.producer")
 
 
-class WrittenColumns(NamedTuple):
-    """The columns of one batch but for headers, as they were written. int64 each but for the last two."""
+class Field(NamedTuple):
+    """The keys or the values of all records."""
 
-    position: int  # behind them, FULL where there is no room
-    bits: int  # of the attributes
-    key_bytes: int
-    value_bytes: int
-    is_key_run: bool  # the keys lie one behind the other in the records' buffer
-    is_value_run: bool
+    lengths: np.ndarray  # int32[records], -1 of a null
+    data: np.ndarray  # uint8[]
+    starts: np.ndarray  # int64[records]
 
 
 class WrittenLengths(NamedTuple):
     """A column of lengths as it was written."""
 
-    position: int
-    bits: int
+    position: int  # behind it, FULL where there is no room
+    bits: int  # of the attributes
     total_bytes: int
-    is_run: bool
+    is_run: bool  # the items lie one behind the other
+
+
+class WrittenColumns(NamedTuple):
+    """The columns of one batch but for headers, as they were written."""
+
+    bits: int  # of the attributes
+    keys: WrittenLengths
+    values: WrittenLengths  # its position is behind all columns
 
 
 class Sum(NamedTuple):
@@ -115,58 +120,37 @@ def _fill_offsets(x, offsets, first, n, base_offset):
 
 
 @leaf
-def _put_lengths(out, at, lengths, starts, first, n, bit, x, plans):
-    """Write the column of the lengths of n >= 2 records, unless all are null. bit: of the attributes."""
-    is_run, found = fill_placed_lengths(x, lengths, starts, first, n)
+def _put_lengths(out, at, field, first, n, bit, x, plans):
+    """Write the column of n >= 2 lengths, unless all are null. Return WrittenLengths.
+
+    Args:
+        out uint8[], at: written from there on; FULL if there is no room even for what comes before
+        field, first: a Field and the first record
+        bit: of the attributes
+        x int64[n + GROUP], plans int64[BUCKETS]: scratch
+    """
+    none, bits = np.int64(0), np.int64(bit)
+    if at == FULL:
+        return WrittenLengths(at, none, none, True)
+    is_run, found = fill_placed_lengths(x, field.lengths, field.starts, first, n)
     if found.nulls == n:
-        return WrittenLengths(at, np.int64(0), found.total_bytes, is_run)
-    bits = np.int64(bit | bit << 1 if found.nulls else bit)
+        return WrittenLengths(at, none, found.total_bytes, is_run)
+    if found.nulls:
+        bits |= bits << 1
     return WrittenLengths(write_lengths(out, at, x, n, found, plans), bits, found.total_bytes, is_run)
 
 
 @leaf
-def _put_length(out, at, length, bit):
-    """Write the length of the only record. Return the next position, or FULL, and the attribute bits."""
-    if length < 0:
-        return at, 0
-    if 5 > len(out) - at and uvarint_bytes(np.uint64(length)) > len(out) - at:
-        return np.int64(FULL), bit
-    return put_uvarint(out, at, np.uint64(length)), bit
-
-
-@leaf
-def _put_only_record(out, at, columns, first, batch):
-    """Write the columns of a batch of one record, whose age is 0. Return WrittenColumns."""
-    _, offsets, key_lengths, value_lengths = columns[:4]
-    key_length, value_length = np.int64(key_lengths[first]), np.int64(value_lengths[first])
-    bits = np.int64(OFFSETS if batch.has_holes else 0)
-    if batch.has_holes:
-        delta = offsets[first] - batch.base_offset
-        at = put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
-    if at != FULL:
-        at, bit = _put_length(out, at, key_length, KEYS)
-        bits |= bit
-    if at != FULL:
-        at, bit = _put_length(out, at, value_length, VALUES)
-        bits |= bit
-    return WrittenColumns(at, bits, max(key_length, 0), max(value_length, 0), True, True)
-
-
-@leaf
-def _put_columns(out, at, columns, first, batch, x, plans):
-    """Write the columns of n >= 1 records but for headers. Return WrittenColumns.
+def _put_times(out, at, columns, first, batch, x, plans):
+    """Write the columns of ages and offsets of n >= 2 records. Return the next position, or FULL.
 
     Args:
         out uint8[], at: written from there on
-        columns: the columns of the records
-        first uint64: the first record
+        columns, first: the columns of the records and the first record
         batch: the Outline of the batch
         x int64[n + GROUP], plans int64[BUCKETS]: scratch
     """
     n = batch.count
-    if n == 1:
-        return _put_only_record(out, at, columns, first, batch)
-    bits = np.int64((AGES if batch.greatest_age else 0) | (OFFSETS if batch.has_holes else 0))
     if batch.greatest_age:
         take_ages(x, columns[0], first, n, batch.latest)
         # Over more than half of all times the greatest age is a negative int64, and the least is not 0.
@@ -178,15 +162,55 @@ def _put_columns(out, at, columns, first, batch, x, plans):
     if batch.has_holes and at != FULL:
         _fill_offsets(x, columns[1], first, n, batch.base_offset)
         at = write_values(out, at, x, n, choosing.OFFSETS, plans)
-    keys = values = WrittenLengths(at, np.int64(0), np.int64(0), True)
+    return at
+
+
+@leaf
+def _put_length(out, at, length, bit):
+    """Write the length of the only record, unless it is null. Return WrittenLengths. bit: of the attributes."""
+    if length < 0:
+        return WrittenLengths(at, np.int64(0), np.int64(0), True)
+    if 5 > len(out) - at and uvarint_bytes(np.uint64(length)) > len(out) - at:
+        return WrittenLengths(np.int64(FULL), np.int64(bit), length, True)
+    return WrittenLengths(put_uvarint(out, at, np.uint64(length)), np.int64(bit), length, True)
+
+
+@leaf
+def _put_only_record(out, at, offsets, keys, values, first, batch):
+    """Write the columns of a batch of one record, whose age is 0. Return WrittenColumns; see `_put_columns`."""
+    bits, none = np.int64(OFFSETS if batch.has_holes else 0), np.int64(0)
+    if batch.has_holes:
+        delta = offsets[first] - batch.base_offset
+        at = put_varint(out, at, delta) if varint_bytes(delta) <= len(out) - at else np.int64(FULL)
+    key_column = value_column = WrittenLengths(at, none, none, True)
     if at != FULL:
-        keys = _put_lengths(out, at, columns[2], columns[8], first, n, KEYS, x, plans)
-    if keys.position != FULL:
-        values = _put_lengths(out, keys.position, columns[3], columns[10], first, n, VALUES, x, plans)
-    return WrittenColumns(
-        values.position if keys.position != FULL else np.int64(FULL), bits | keys.bits | values.bits,
-        keys.total_bytes, values.total_bytes, keys.is_run, values.is_run,
-    )  # fmt: skip
+        key_column = _put_length(out, at, np.int64(keys.lengths[first]), KEYS)
+        value_column = key_column
+        if key_column.position != FULL:
+            value_column = _put_length(out, key_column.position, np.int64(values.lengths[first]), VALUES)
+    return WrittenColumns(bits | key_column.bits | value_column.bits, key_column, value_column)
+
+
+@leaf
+def _put_columns(out, at, columns, keys, values, first, batch, room):
+    """Write the columns of any batch but for headers. Return WrittenColumns.
+
+    Args:
+        out uint8[], at: written from there on
+        columns, keys, values: the columns of the records, and the Fields among them
+        first, batch: the first record, and the Outline of the batch
+        room: a Scratch
+    """
+    if batch.count == 1:
+        return _put_only_record(out, at, columns[1], keys, values, first, batch)
+    bits, none = np.int64((AGES if batch.greatest_age else 0) | (OFFSETS if batch.has_holes else 0)), np.int64(0)
+    if batch.count == 0:
+        nothing = WrittenLengths(at, none, none, True)
+        return WrittenColumns(bits, nothing, nothing)
+    at = _put_times(out, at, columns, first, batch, room.x, room.plans)
+    key_column = _put_lengths(out, at, keys, first, batch.count, KEYS, room.x, room.plans)
+    value_column = _put_lengths(out, key_column.position, values, first, batch.count, VALUES, room.x, room.plans)
+    return WrittenColumns(bits | key_column.bits | value_column.bits, key_column, value_column)
 
 
 @leaf
@@ -199,25 +223,23 @@ def _put_run(out, at, data, start, total, done):
 
 
 @leaf
-def _put_items(out, at, data, starts, lengths, first, end, total, is_run, done):
-    """Copy keys or values one after another. Return the next position and the Sum.
+def _put_items(out, at, field, first, end, column, done):
+    """Copy the keys or values of the records `first` up to `end`. Return the next position and the Sum.
 
     Args:
         out uint8[], at: written from there on
-        data uint8[], starts int64[], lengths int32[]: the items of all records, a null with -1
-        first, end uint64: the records of the batch
-        total: bytes of their items
-        is_run: whether they lie one behind the other
+        field: a Field
+        column: the WrittenLengths of its column
         done: the Sum so far
     """
-    if total == 0:
+    if column.total_bytes == 0:
         return at, done
-    start = starts[first]
+    start = field.starts[first]
     # The first of a run may be a null, whose start may be anywhere.
-    if is_run and start >= 0 and total <= len(data) - start:
-        return _put_run(out, at, data, start, total, done)
+    if column.is_run and start >= 0 and column.total_bytes <= len(field.data) - start:
+        return _put_run(out, at, field.data, start, column.total_bytes, done)
     for i in range(first, end):
-        at = put_bytes(out, at, data, starts[i], np.int64(lengths[i]))
+        at = put_bytes(out, at, field.data, field.starts[i], np.int64(field.lengths[i]))
     return at, done
 
 
@@ -239,14 +261,12 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         positions int64[batches + 1], bodies int64[batches]: filled with where batches and their payloads begin
     """
     room, headers = Scratch(*scratch), headers_of(columns)
-    key_lengths, value_lengths = columns[2:4]
-    keys, key_starts, values, value_starts = columns[7:11]
+    keys, values = Field(columns[2], columns[7], columns[8]), Field(columns[3], columns[9], columns[10])
     at = 0
     for b in range(len(bounds) - 1):
         first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         row = fields[b if len(fields) > 1 else 0]
         batch = outline(columns[0], columns[1], first, end, row)
-        count = batch.count
         if batch.is_too_far:
             return OFFSET_TOO_FAR, b
         extensions = count_extensions(row, batch)
@@ -255,39 +275,31 @@ def _encode(columns, bounds, fields, codec, scratch, out, positions, bodies):
         start = at
         positions[b] = start
         at = put_header(out, at, row, batch, extensions)
-        none = np.int64(0)
-        found = WrittenColumns(at, np.int64(OFFSETS if batch.has_holes else 0), none, none, True, True)
-        written = HeaderSizes(at, none, none, False)
-        bits = found.bits
-        if count:
-            found = _put_columns(out, at, columns, first, batch, room.x, room.plans)
-            at, bits = found.position, found.bits
-            if WITH_HEADERS and headers.bounds[first] != headers.bounds[end] and at != FULL:
-                bits |= HEADERS
-                written = put_columns(out, at, headers, first, count, room)
-                at = written.position
-        header_total = written.key_bytes + written.value_bytes
-        total = found.key_bytes + found.value_bytes + header_total
+        found = _put_columns(out, at, columns, keys, values, first, batch, room)
+        at, bits = found.values.position, found.bits
+        header_sizes = HeaderSizes(at, np.int64(0), np.int64(0), False)
+        if WITH_HEADERS and headers.bounds[first] != headers.bounds[end] and at != FULL:
+            bits |= HEADERS
+            header_sizes = put_columns(out, at, headers, first, batch.count, room)
+            at = header_sizes.position
+        header_total = header_sizes.key_bytes + header_sizes.value_bytes
+        total = found.keys.total_bytes + found.values.total_bytes + header_total
         if at == FULL or total > len(out) - at:
             return OUT_TOO_SMALL, b
-        bits |= attributes_of(row, codec, 0, count)
+        bits |= attributes_of(row, codec, 0, batch.count)
         bits |= (PRODUCER if has_producer(row) else 0) | (EXTENSIONS if extensions else 0)
         put_i16(out, start + ATTRIBUTES, np.int16((bits ^ 0x8000) - 0x8000))  # an i16 of the same bits
         bodies[b] = at
         if at + total - start - AFTER_LENGTH > INT32_MAX:
             return BATCH_TOO_LARGE, b
-        sealed = codec == 0 or count == 0
+        sealed = codec == 0 or batch.count == 0
         done = Sum(CRC32C_START, start + ATTRIBUTES if sealed else NEVER)
-        at, done = _put_items(
-            out, at, keys, key_starts, key_lengths, first, end, found.key_bytes, found.is_key_run, done
-        )
-        at, done = _put_items(
-            out, at, values, value_starts, value_lengths, first, end, found.value_bytes, found.is_value_run, done
-        )
-        if WITH_HEADERS and written.is_staged:
-            at, done = _put_run(out, at, room.staged, none, header_total, done)
+        at, done = _put_items(out, at, keys, first, end, found.keys, done)
+        at, done = _put_items(out, at, values, first, end, found.values, done)
+        if WITH_HEADERS and header_sizes.is_staged:
+            at, done = _put_run(out, at, room.staged, np.int64(0), header_total, done)
         elif WITH_HEADERS and bits & HEADERS:
-            at = put_payload(out, at, headers, first, count)
+            at = put_payload(out, at, headers, first, batch.count)
         if sealed:
             seal(out, start, at, CRC, crc32c_finish(done.crc, out, done.position, at))
     positions[len(bounds) - 1] = at

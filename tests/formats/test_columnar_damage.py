@@ -1,0 +1,221 @@
+"""Damaged and hostile columnar batches: they are refused early, and take no room."""
+
+import itertools
+import struct
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench import FORMATS, Records, codecs
+from kfbench.batches import DecodedLog
+from kfbench.errors import CorruptLog, InvalidRecords
+from kfbench.limits import Limits
+from kfbench.log import read_log
+from tests import strategies
+from tests.common import (
+    messages_of,
+    records_of,
+)
+from tests.formats.columnar_batches import (
+    CODECS,
+    COLUMNAR,
+    HEADED,
+    batch_of,
+    positions_of,
+    with_headers,
+)
+from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
+from tests.reference import columnar, columnar_cases
+from tests.reference.model import Fields, Message
+from tests.reference.varint import unsigned, zigzag
+
+
+@given(data=st.data())
+def test_damage_agrees_with_the_reference(data: st.DataObject) -> None:
+    case = data.draw(columnar_cases.cases(1) | strategies.cases_of("columnar", max_batches=1))
+    codec = data.draw(st.sampled_from(["none", "none", "gzip"]))
+    log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)], codec)
+    changed = data.draw(mutations(bytes(log)))
+    check_agrees_with_reference(changed)
+    check_metadata_without_checksums(changed, "columnar")
+
+
+@given(data=st.data(), cut=st.integers(17, 300))
+def test_prefixes_that_are_cut_agree_with_the_reference(data: st.DataObject, cut: int) -> None:
+    case = data.draw(columnar_cases.cases(1))
+    log = COLUMNAR.encode(records_of(case.messages), [0, len(case.messages)])
+    check_agrees_with_reference(sealed(bytes(log)[: max(cut, 30)]))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_payload_is_no_larger_than_its_lengths_say(codec: str) -> None:
+    """The lengths are known before the codec runs; it stops at their sum."""
+    messages = [Message(offset=i, timestamp_ms=0, value=b"v" * 100) for i in range(2)]
+    whole, larger = (
+        columnar.batch(messages, Fields(), codec, codecs.find(codec).compress(bytes(size))) for size in (200, 16 << 20)
+    )
+    assert len(COLUMNAR.decode(whole).records) == 2
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLog, match="lengths add up to: grows past the limit of 200 bytes"):
+            COLUMNAR.decode(larger)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+# One per field that an error names; tests/reference/test_columnar.py has each way to break a promise.
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "column": (batch_of(0x100, "c6 01 00 00"), "column"),
+    "packed values": (batch_of(0x100, "c3 00 00 07"), "behind its last value"),
+    "patches": (batch_of(0x100, "c1 01 00 00 01 00 00"), "patches"),
+    "offset delta": (batch_of(0x200, "01 40 8080808010"), "offset delta"),
+    "column length": (batch_of(0x400, "c3 1e 00" + 8 * "00" + "09"), "column length"),
+    "extensions": (batch_of(0x8000, "01 05 00"), "extensions"),
+    "attributes": (batch_of(0x800, ""), "attributes"),
+    "empty batch": (batch_of(0x300, "00 00", "00"), "attributes"),
+    "payload": (batch_of(0, "00"), "payload"),
+    "codec": (batch_of(5, ""), "codec"),
+    "headers": (batch_of(0x4000, "01 01 00 05"), "headers"),
+    "payload of a template": (batch_of(0x4000, "01 01 00 04 01 01 00", "03"), "payload"),
+    "batch header": (batch_of(0, "", "80"), "batch header"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_hostile_batches_are_refused(name: str) -> None:
+    data, promise = REFUSED[name]
+    with pytest.raises(CorruptLog, match=promise) as refusal:
+        COLUMNAR.decode(data)
+    assert refusal.value.position == 0
+    assert "\n" not in str(refusal.value)
+    check_agrees_with_reference(data)
+    sound = bytes(COLUMNAR.encode(Records.from_lists([b"v"])))
+    kept = COLUMNAR.decode(sound + data + sound, on_error="skip")
+    assert (len(kept), len(kept.records), len(kept.errors)) == (2, 2, 1)
+
+
+def refused_early(call: Callable[[], DecodedLog], match: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptLog, match=match):
+            call()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_claim_of_records_is_refused_before_there_is_room_for_them() -> None:
+    """Records may take no byte: 34 bytes can claim 2**31 of them."""
+    claim = batch_of(0, "", "ffffffff07")
+    assert len(claim) == 34
+    refused_early(lambda: COLUMNAR.decode(claim), "limits.batch_records")
+    many = batch_of(0, "", "8040") * 400  # 8,192 each
+    refused_early(lambda: COLUMNAR.decode(many, limits=Limits(batch_records=1 << 13, log_expansion=1)), "log_expansion")
+    two = batch_of(0, "", "e807") * 2
+    kept = COLUMNAR.decode(two, on_error="skip", limits=Limits(batch_records=1000, log_expansion=1))
+    assert (len(kept.records), len(kept.errors)) == (1000, 1)
+    with pytest.raises(CorruptLog, match="log_expansion"):
+        COLUMNAR.read_times(two, positions_of(two), Limits(batch_records=1000, log_expansion=1))
+
+
+def test_other_formats_between_claims_make_no_room_for_more_of_them() -> None:
+    """Limits hold for a whole log, not for each run of batches of one magic."""
+    claim, between = batch_of(0, "", "e807"), bytes(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]))
+    limits = Limits(batch_records=1000, log_expansion=1)
+    kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
+    assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
+    claim = batch_of(0x4000, "01 01" + "00 00 01", "e807")
+    limits = Limits(batch_headers=1000, log_expansion=1)
+    kept = read_log((claim + between) * 5, on_error="skip", limits=limits)
+    assert (len(kept.records), len(kept), len(kept.errors)) == (1000, 6, 4)
+    assert kept.errors[0].promise == "more headers in all than limits.log_expansion allows a log of this size"
+    claim = bytes(COLUMNAR.encode(with_headers([b"%04000x" % (i % 16) for i in range(1000)]), 1000))
+    kept = read_log((claim + between) * 5, on_error="skip", limits=Limits(batch_bytes=5_000_000, log_expansion=1))
+    assert (len(kept), {error.field for error in kept.errors}) == (6, {"headers"})
+
+
+def test_a_damaged_batch_takes_no_room_from_those_behind_another_format() -> None:
+    damaged, sound = batch_of(0x1000, "ff 00 00", "e807"), batch_of(0, "", "e807")
+    between = bytes(FORMATS["v2"].encode(Records.from_lists([]), [0, 0]))
+    limits = Limits(batch_records=1000, log_expansion=1)
+    assert len(read_log(damaged + between + sound, on_error="skip", limits=limits).records) == 1000
+
+
+def test_claims_of_headers_are_refused_before_there_is_room_for_them() -> None:
+    """A constant header takes no byte per record, and neither does its expansion."""
+    claim = batch_of(0x4000, "01 808008" + "00 00 01" * 4, "808040")
+    refused_early(lambda: COLUMNAR.decode(claim, limits=Limits(batch_headers=1 << 20, batch_records=1 << 10)), "limits")
+    records = Records.from_lists([b""] * 100, headers=[[("h", b"x" * 1000)]] * 100)
+    log = COLUMNAR.encode(records)
+    assert COLUMNAR.decode(log, limits=Limits(batch_headers=100)).records == records
+    refused_early(lambda: COLUMNAR.decode(log, limits=Limits(batch_headers=99)), "batch_headers")
+    refused_early(lambda: COLUMNAR.decode(log, limits=Limits(batch_bytes=1000, log_expansion=1)), "log_expansion")
+    template = with_headers([b"%01000x" % i for i in range(100)])
+    log = COLUMNAR.encode(template)
+    refused_early(lambda: COLUMNAR.decode(log, limits=Limits(batch_bytes=1000, log_expansion=1)), "log_expansion")
+    with pytest.raises(CorruptLog, match="field_bytes"):
+        COLUMNAR.decode(log, limits=Limits(field_bytes=999))
+
+
+def test_damage_behind_a_codec_leaves_the_others() -> None:
+    """Columns are read before the payload is decompressed. Rows of batches that fail later are dropped."""
+    records = Records.from_lists(
+        [b"value %d" % i for i in range(40)], headers=[[("h", b"%04x" % i)] for i in range(40)]
+    )
+    log = COLUMNAR.encode(records, 10, "zstd")
+    parts = [bytes(log.data[start:end]) for start, end in itertools.pairwise(log.positions.tolist())]
+    parts[1] = sealed(parts[1][:-4] + b"\xff" * 4)
+    other = bytes(COLUMNAR.encode(records.part(10, 20), 10))
+    parts[2] = sealed(parts[2][:-1])
+    kept = COLUMNAR.decode(b"".join([*parts, other]), on_error="skip")
+    assert len(kept.errors) == 2
+    expected = [i for i in range(40) if not 10 <= i < 30] + list(range(10, 20))
+    assert [message.value for message in messages_of(kept.records)] == [b"value %d" % i for i in expected]
+    assert [message.headers[0][1] for message in messages_of(kept.records)] == [b"%04x" % i for i in expected]
+    assert len(kept.batches) == 3
+
+
+BY_RECORD = [Message(**{**each.__dict__, "headers": each.headers[: i % 3]}) for i, each in enumerate(HEADED)]
+
+
+@pytest.mark.parametrize("messages", [HEADED, BY_RECORD, HEADED[:1], HEADED[3:4]])
+def test_no_room_that_is_too_small_is_written_behind(messages: list[Message]) -> None:
+    records = records_of(messages)
+    size = len(COLUMNAR.encode(records, [0, len(messages)]).data)
+    for room in range(size):
+        arena = np.full(room + 64, 0xEE, np.uint8)
+        with pytest.raises(InvalidRecords, match=f"out: {room} bytes, {size} are needed"):
+            COLUMNAR.encode(records, [0, len(messages)], out=arena[:room])
+        assert (arena[room:] == 0xEE).all()
+
+
+MASK = bytes(511) + b"\1"  # of a template of 4096 characters, one of which varies
+TEMPLATE = b"\1\1\0\4\x80\x20" + MASK  # by position, one header, an empty key
+ALL_VARY = TEMPLATE[:-512] + b"\xff" * 512
+LARGE = b"\1\2\0\4\1\1\0\1\x40" + zigzag(1 << 28)  # a template of one digit, and values of 256 MiB
+
+
+@pytest.mark.parametrize(
+    ("attributes", "count", "columns"),
+    [(0x4000, 1 << 12, TEMPLATE), (0x4004, 1 << 12, ALL_VARY), (0x4004, 2, LARGE), (0x4000, 2, LARGE)],
+)
+def test_a_refused_batch_of_templates_takes_no_room(attributes: int, count: int, columns: bytes) -> None:
+    """551 bytes once claimed 64 GiB."""
+    covered = struct.pack(">H", attributes) + b"\xff" * 6 + unsigned(count) + columns + b"no codec"
+    sound = bytes(COLUMNAR.encode(records_of(HEADED), [0, len(HEADED)]).data)
+    data = sound + sealed(struct.pack(">qiibI", 0, 0, -1, 4, 0) + covered) + sound
+    COLUMNAR.decode(data, on_error="skip")  # compiled
+    tracemalloc.start()
+    found = COLUMNAR.decode(data, on_error="skip")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.errors) == 1 and len(found.records) == 2 * len(HEADED)
+    assert peak < 150 * count + (1 << 20)
+    with pytest.raises(CorruptLog):
+        COLUMNAR.decode(data)

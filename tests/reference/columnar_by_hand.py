@@ -1,0 +1,31 @@
+"""Columnar batches by hand: the reference and the kernels read or refuse them alike."""
+
+import struct
+
+import pytest
+
+from tests.formats.fuzz import check_agrees_with_reference, sealed
+from tests.reference import columnar
+from tests.reference.model import Message, RefusedError
+
+NO_TIME = "ffffffffffff"  # the latest time of a batch without times
+
+
+def batch(covered: str, magic: int = 4) -> bytes:
+    """Return a sealed batch of base offset 0. covered: its bytes from the attributes on, in hexadecimal."""
+    return sealed(struct.pack(">qiibI", 0, 0, -1, magic, 0) + bytes.fromhex(covered))
+
+
+def read(covered: str) -> list[Message]:
+    data = batch(covered)
+    found = columnar.decode_one(data, 0)
+    assert found.size_bytes == len(data)
+    check_agrees_with_reference(data)
+    return list(found.messages)
+
+
+def refused(covered: str, why: str) -> None:
+    data = batch(covered)
+    with pytest.raises(RefusedError, match=why):
+        columnar.decode_one(data, 0)
+    check_agrees_with_reference(data)

@@ -1,0 +1,219 @@
+"""Header columns of magic 4 and their payload, written and read (docs/columnar.md)."""
+
+import struct
+from collections.abc import Callable, Sequence
+
+from tests.reference.columnar_columns import (
+    INT32_MAX,
+    Reader,
+    checked_length,
+    coded_length,
+    column,
+    lengths_column,
+    packed,
+    read_column,
+    read_indexes,
+    read_lengths,
+)
+from tests.reference.model import Message, RefusedError
+from tests.reference.varint import unsigned
+
+BY_RECORD, BY_POSITION = 0, 1
+CONSTANT, PLAIN, PLAIN_WITH_NULLS, DICTIONARY, HEX_TEMPLATE = range(5)
+DIGITS = b"0123456789abcdef"
+TRIED_VALUES, MOST_VALUES = 32, 256  # of a dictionary: by our encoder, by a reader
+# The defaults of kfbench.Limits
+BATCH_HEADERS = 1 << 24
+BATCH_BYTES = 256 << 20
+LOG_EXPANSION = 256
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+# Writing
+
+
+def encode_headers(messages: Sequence[Message]) -> tuple[bytes, bytes]:
+    """Return the columns and the payload."""
+    rows = [[(key.encode(), value) for key, value in message.headers] for message in messages]
+    flat = [header for row in rows for header in row]
+    payload = b"".join(key + (value or b"") for key, value in flat)
+    if len(messages) == 1:
+        return unsigned(len(flat)) + b"".join(unsigned(len(key)) + coded_length(value) for key, value in flat), payload
+    if len({tuple(key for key, _ in row) for row in rows}) == 1:
+        return _headers_by_position(rows)
+    metadata = struct.pack(">B", BY_RECORD) + column([len(row) for row in rows], "lengths")
+    if len(flat) == 1:
+        ((key, value),) = flat
+        return metadata + unsigned(len(key)) + coded_length(value), payload
+    values = [value for _, value in flat]
+    has_nulls = None in values
+    metadata += lengths_column([key for key, _ in flat], has_nulls=False)
+    metadata += struct.pack(">B", has_nulls) + lengths_column(values, has_nulls)
+    return metadata, payload
+
+
+def _headers_by_position(rows: Sequence[Sequence[tuple[bytes, bytes | None]]]) -> tuple[bytes, bytes]:
+    metadata = struct.pack(">B", BY_POSITION) + unsigned(len(rows[0]))
+    payload = b""
+    for position in zip(*rows, strict=True):
+        key = position[0][0]
+        values = [value for _, value in position]
+        form, described, content = min(_forms(values), key=lambda each: len(each[1]) + len(each[2]))
+        metadata += unsigned(len(key)) + struct.pack(">B", form) + described
+        payload += key + content
+    return metadata, payload
+
+
+def _forms(values: Sequence[bytes | None]) -> list[tuple[int, bytes, bytes]]:
+    """Return each form that these values can have: its number, its columns, its payload."""
+    distinct = list(dict.fromkeys(values))  # in order of first appearance
+    if len(distinct) == 1:
+        return [(CONSTANT, coded_length(values[0]), values[0] or b"")]
+    form = PLAIN_WITH_NULLS if None in values else PLAIN
+    found = [(form, lengths_column(values, form == PLAIN_WITH_NULLS), b"".join(value or b"" for value in values))]
+    if len(distinct) <= TRIED_VALUES:
+        metadata = unsigned(len(distinct)) + b"".join(map(coded_length, distinct))
+        metadata += packed([distinct.index(value) for value in values], (len(distinct) - 1).bit_length())
+        found.append((DICTIONARY, metadata, b"".join(value or b"" for value in distinct)))
+    texts = [value for value in values if value is not None]
+    if form == PLAIN and len({len(text) for text in texts}) == 1:
+        varies = [len(set(characters)) > 1 for characters in zip(*texts, strict=True)]
+        digits = [[text[k] for k in range(len(text)) if varies[k]] for text in texts]
+        if all(digit in DIGITS for row in digits for digit in row):
+            found.append((HEX_TEMPLATE, *_hex_template(texts[0], varies, digits)))
+    return found
+
+
+def _hex_template(text: bytes, varies: Sequence[bool], digits: Sequence[Sequence[int]]) -> tuple[bytes, bytes]:
+    metadata = unsigned(len(text)) + packed([int(each) for each in varies], 1)
+    nibbles = [DIGITS.index(digit) for row in digits for digit in row]
+    nibbles += [0] * (len(nibbles) % 2)
+    constant = bytes(text[k] for k in range(len(text)) if not varies[k])
+    return metadata, constant + bytes(high << 4 | low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
+
+
+# Reading
+
+# A reader of the headers of all records from the payload. Reading the columns returns it.
+HeadersOf = Callable[[Reader], list[Headers]]
+
+
+def read_headers(reader: Reader, count: int, log_bytes: int) -> HeadersOf:
+    if count == 1:
+        number = reader.number()
+        _check_number(number)
+        return _rows_of([number], [(reader.length(), reader.nullable_length()) for _ in range(number)])
+    mode = reader.byte()
+    if mode == BY_POSITION:
+        return _read_positions(reader, count, log_bytes)
+    if mode != BY_RECORD:
+        raise RefusedError(f"headers of mode {mode}")
+    numbers = read_column(reader, count, "lengths")
+    if not 0 <= min(numbers) <= max(numbers) <= INT32_MAX:
+        raise RefusedError("number of headers")
+    number = sum(numbers)
+    _check_number(number)
+    if number == 1:
+        return _rows_of(numbers, [(reader.length(), reader.nullable_length())])
+    key_lengths = [checked_length(value) for value in read_column(reader, number, "lengths")]
+    has_nulls = reader.byte()
+    if has_nulls > 1:
+        raise RefusedError(f"nulls {has_nulls}")
+    return _rows_of(numbers, list(zip(key_lengths, read_lengths(reader, number, bool(has_nulls)), strict=True)))
+
+
+def _check_number(number: int) -> None:
+    if not 1 <= number <= BATCH_HEADERS:
+        raise RefusedError(f"{number} headers")
+
+
+def _rows_of(numbers: Sequence[int], lengths: Sequence[tuple[int, int | None]]) -> HeadersOf:
+    def headers_of(payload: Reader) -> list[Headers]:
+        found = [(_text(payload.take(key)), payload.content(value)) for key, value in lengths]
+        rows, start = [], 0
+        for number in numbers:
+            rows.append(tuple(found[start : start + number]))
+            start += number
+        return rows
+
+    return headers_of
+
+
+def _text(key: bytes) -> str:
+    return key.decode(errors="replace")
+
+
+def _read_positions(reader: Reader, count: int, log_bytes: int) -> HeadersOf:
+    number = reader.number()
+    _check_number(number * count)
+    positions = []
+    expanded = 0
+    for _ in range(number):
+        key_length = reader.length()
+        values_of, value_bytes = _read_form(reader, count)
+        positions.append((key_length, values_of))
+        expanded += count * key_length + value_bytes
+        if expanded > BATCH_BYTES + LOG_EXPANSION * log_bytes:
+            raise RefusedError(f"headers of {expanded} bytes")
+
+    def headers_of(payload: Reader) -> list[Headers]:
+        columns = []
+        for key_length, values_of in positions:
+            key = _text(payload.take(key_length))
+            columns.append([(key, value) for value in values_of(payload)])
+        return list(zip(*columns, strict=True))
+
+    return headers_of
+
+
+_ValuesOf = Callable[[Reader], list[bytes | None]]
+
+
+def _read_form(reader: Reader, count: int) -> tuple[_ValuesOf, int]:
+    """Return a reader of a position's values in the payload, and the bytes that shared values stand for."""
+    form = reader.byte()
+    if form == HEX_TEMPLATE:
+        return _read_template(reader, count)
+    if form in (PLAIN, PLAIN_WITH_NULLS):
+        return _chosen(read_lengths(reader, count, form == PLAIN_WITH_NULLS), range(count)), 0
+    if form == CONSTANT:
+        lengths, chosen = [reader.nullable_length()], [0] * count
+    elif form == DICTIONARY:
+        number = reader.number()
+        if not 2 <= number <= MOST_VALUES:
+            raise RefusedError(f"dictionary of {number}")
+        lengths = [reader.nullable_length() for _ in range(number)]
+        chosen = read_indexes(reader, count, number)
+    else:
+        raise RefusedError(f"header of form {form}")
+    return _chosen(lengths, chosen), sum(lengths[i] or 0 for i in chosen)
+
+
+def _chosen(lengths: Sequence[int | None], chosen: Sequence[int]) -> _ValuesOf:
+    def values_of(payload: Reader) -> list[bytes | None]:
+        contents = [payload.content(length) for length in lengths]
+        return [contents[i] for i in chosen]
+
+    return values_of
+
+
+def _read_template(reader: Reader, count: int) -> tuple[_ValuesOf, int]:
+    length = reader.length()
+    if not length:
+        raise RefusedError("template of no characters")
+    varies = reader.packed(length, 1)
+    varying = sum(varies)
+    if not varying:
+        raise RefusedError("template of no digits")
+
+    def values_of(payload: Reader) -> list[bytes | None]:
+        constant = iter(payload.take(length - varying))
+        template = [0 if each else next(constant) for each in varies]
+        nibbles = [nibble for byte in payload.take(-(-count * varying // 2)) for nibble in (byte >> 4, byte & 15)]
+        if count * varying % 2 and nibbles.pop():
+            raise RefusedError("padding")
+        digits = (DIGITS[nibble] for nibble in nibbles)
+        return [bytes(next(digits) if varies[k] else template[k] for k in range(length)) for _ in range(count)]
+
+    return values_of, count * length
