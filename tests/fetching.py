@@ -1,4 +1,4 @@
-"""One record of a batch, whatever its bytes say."""
+"""Checks of `Format.fetch`: one record of a batch, on any bytes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Kafka's own reader says of a log, in its words (a golden vector's sidecar), beside what we read."""
+"""Comparison of our reading of a log with Kafka's, which is a golden vector's sidecar."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the bytes may make a reader allocate: each limit holds, and one more is enough to pass it."""
+"""Limits of a reader's allocations: each limit holds, and a limit that is one higher lets the bytes pass."""
 
 import tracemalloc
 from dataclasses import fields

@@ -1,6 +1,6 @@
-"""Seeded cases of what a broker does: what comes in, and the step with its options under Kafka's names.
+"""Seeded cases for a broker: the bytes that come in, and the step with Kafka's names for its options.
 
-Most requests are sound, as a producer writes them; the rest break one rule or another, and Kafka says which.
+Most requests are sound, as a producer writes them. The rest break a rule, and Kafka tells which.
 """
 
 import random
@@ -42,7 +42,7 @@ class BrokerCase:
 
 
 def broker_cases(op: str, seed: int, count: int) -> Iterator[BrokerCase]:
-    """The same on every machine."""
+    """Yield `count` cases, the same on every machine."""
     made = {"validate": _requests, "convert": _conversions, "compact": _cleanings}[op]
     number = left = 0
     for number in range(count):
@@ -149,7 +149,7 @@ def _leader(draw: random.Random, magic: int, base_ms: int) -> Spec:
 
 
 def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> bytes:
-    """One thing is not as a producer should send it; whether that matters is for Kafka to say."""
+    """Return the request with one thing that no producer sends. Kafka decides if it is refused."""
     kind = draw.randrange(5)
     if kind == 0:
         return request + other
@@ -172,7 +172,7 @@ def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> b
     return sealed(patched) if at else patched  # the offset is no part of what the checksum covers
 
 
-# Logs: whatever a partition may hold
+# Logs: anything that a partition may hold
 
 
 def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]:
@@ -192,7 +192,7 @@ def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]
 
 
 def _batches_of(chunk: Chunk) -> list[bytes]:
-    """Those that Kafka's own writer takes: what is odd beyond that it could not write again."""
+    """Return the batches that Kafka's own writer can write: Kafka has to write them again."""
     log = encoded(chunk)
     return [
         log.data[log.positions[i] : log.positions[i + 1]].tobytes()

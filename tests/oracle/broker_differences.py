@@ -1,4 +1,4 @@
-"""Where our broker paths and Kafka's part on purpose: each difference with its reason, and how to tell one."""
+"""Intended differences between our broker paths and Kafka's: the reason of each, and a check that recognizes it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,5 +108,5 @@ DIFFERENCES = (
 
 
 def difference(found: Verdicts) -> str | None:
-    """The name of the difference that explains the two verdicts."""
+    """Return the name of the difference that explains the two verdicts; None: no difference does."""
     return next((known.name for known in DIFFERENCES if known.applies(found)), None)

@@ -1,4 +1,4 @@
-"""Apache Kafka's record classes behind one JVM that stays: a JSON request a line, a JSON answer a line."""
+"""Apache Kafka's record classes in one JVM: one line of JSON per request and per answer."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -50,15 +50,15 @@ class Kafka:
         return answer
 
     def read(self, data: bytes) -> Spec:
-        """What Kafka's consumer sees in `data`: the sidecar of a golden vector, without name and spec."""
+        """Return Kafka's reading of `data`: the sidecar of a golden vector, without name and spec."""
         return self._ask(op="read", bytes=data.hex())
 
     def write(self, *batches: Spec) -> bytes:
-        """The bytes of batches, one after another. For what a spec can say see `Writer.java`."""
+        """Return the bytes of batches, one after another. Specs: see `Writer.java`."""
         return bytes.fromhex(self._ask(op="write", batches=batches)["bytes"])
 
     def compress(self, data: bytes, codec: str, level: int | None = None) -> bytes:
-        """`data` as the stream of a batch compresses it."""
+        """Compress `data` as the stream of a batch does."""
         answer = self._ask(op="compress", bytes=data.hex(), compression=codec, level=level)
         return bytes.fromhex(answer["bytes"])
 
@@ -73,11 +73,11 @@ class Kafka:
         return tuple(map(int, self.version("zstd-jni").partition("-")[0].split(".")))
 
     def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:
-        """What a broker makes of `data` (op: stamp, convert, compact, validate), and what it says about it."""
+        """Return the bytes that a broker makes of `data`, and its notes. op: stamp, convert, compact or validate."""
         answer = self._ask(op=op, bytes=data.hex(), **options)
         return bytes.fromhex(answer.pop("bytes")), answer
 
     def change_each(self, op: str, asked: Sequence[tuple[bytes, Spec]]) -> list[tuple[bytes, Spec]]:
-        """`change` of many (data, options) at once."""
+        """Run `change` for many (data, options) in one request."""
         answers = self._send([{"op": op, "bytes": data.hex()} | options for data, options in asked])
         return [(bytes.fromhex(answer.pop("bytes")), answer) for answer in answers]

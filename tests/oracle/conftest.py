@@ -1,4 +1,4 @@
-"""One JVM for all that asks Kafka; the number of verdicts, and notes of tests, stand in pytest's summary."""
+"""The JVM that all oracle tests share. Pytest's summary shows the number of verdicts and the tests' notes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def kafka(fetched: Callable[[Path], Path]) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="session")
 def verdicts(pytestconfig: pytest.Config) -> Counter[str]:
-    """Count here what was judged, by what it was."""
+    """The number of judged batches and logs, by kind."""
     return pytestconfig.stash.setdefault(VERDICTS, Counter())
 
 

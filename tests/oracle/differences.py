@@ -1,4 +1,4 @@
-"""Where we and Kafka's reader part on purpose: each difference with its reason, and how to tell one."""
+"""Intended differences between our reader and Kafka's: the reason of each, and a check that recognizes it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,5 +63,5 @@ DIFFERENCES = (
 
 
 def difference(seen: Seen, refusal: CorruptLog | None) -> str | None:
-    """The name of the difference that explains the two verdicts."""
+    """Return the name of the difference that explains the two verdicts; None: no difference does."""
     return next((known.name for known in DIFFERENCES if known.applies(seen, refusal)), None)

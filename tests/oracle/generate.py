@@ -1,6 +1,6 @@
-"""Seeded batches at the edges of v0, v1 and v2, each as our plain messages and as what Kafka's writer is asked for.
+"""Seeded batches at the edges of v0, v1 and v2, each as plain messages and as a spec for Kafka's writer.
 
-Much faster than hypothesis' drawing, and the same on every machine; a failing chunk is taken apart by its judge.
+They are drawn faster than hypothesis draws, and are the same on every machine. The judge takes a failing chunk apart.
 """
 
 import random
@@ -32,7 +32,7 @@ APPEND_TIME = NOW_MS + 123_457  # no record's own time: inner messages of v1 wou
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """Batches in one format, codec and level. kafka: for each, what its writer is asked for, or None if it refuses."""
+    """Batches in one format, codec and level. kafka: the writer's spec of each, or None if Kafka cannot write it."""
 
     name: str
     codec: str
@@ -44,7 +44,7 @@ class Chunk:
         return len(self.kafka)
 
     def part(self, chosen: Sequence[int]) -> "Chunk":
-        """Some of the batches alone."""
+        """Return some of the batches alone."""
         case = Case(
             batches=tuple(self.case.batches[i] for i in chosen), fields=tuple(self.case.fields[i] for i in chosen)
         )
@@ -119,7 +119,7 @@ def _messages(draw: random.Random, magic: int, offset: int) -> tuple[Message, ..
 
 
 def _producer(draw: random.Random) -> dict[str, Any]:
-    """None, idempotent or transactional; Kafka's writer takes no half of it."""
+    """Draw no producer, an idempotent one or a transactional one. Kafka's writer refuses anything between."""
     kind = draw.randrange(3)
     if kind == 0:
         return {}
@@ -132,7 +132,7 @@ def _producer(draw: random.Random) -> dict[str, Any]:
 
 
 def _range(draw: random.Random, first: int, last: int) -> dict[str, Any]:
-    """The offsets that a batch still speaks for when compaction has taken its first and last records."""
+    """Draw the offset range of a batch whose first and last records were compacted away."""
     given = {}
     if draw.random() < 0.3:
         given["base_offset"] = max(first - draw.randrange(100), 0)
@@ -187,7 +187,7 @@ def _records(draw: random.Random, first: int) -> Drawn:
             given["append_time_ms"] = draw.choice([0, NOW_MS, INT64])
         case 1:
             given["delete_horizon_ms"] = draw.choice([0, NOW_MS + 86_400_000, INT64])
-        case 2:  # as the leader writes into a batch that says something else
+        case 2:  # the leader overwrites the batch's maximum
             stamp = {"maxTimestamp": draw.choice([0, NOW_MS, INT64]), "timestampType": "CREATE_TIME"}
     spec = _spec(2, messages, given)
     if stamp:
@@ -238,7 +238,7 @@ def _empty(draw: random.Random, first: int) -> Drawn:
 
 
 def _odd(draw: random.Random, first: int) -> Drawn:
-    """What the format can say and Kafka's writer would not."""
+    """Draw a batch that the format can hold and Kafka's writer cannot write."""
     messages = _messages(draw, 2, first) if draw.random() < 0.8 else ()
     last = messages[-1].offset if messages else first
     fields = Fields(
@@ -260,7 +260,7 @@ def _legacy(draw: random.Random, magic: int, messages: tuple[Message, ...], comp
     given: dict[str, Any] = {}
     stamp: dict[str, Any] = {}
     if compressed:
-        # A v1 reader counts back from the wrapper's offset, so only v0 can name a later one.
+        # A v1 reader counts back from the wrapper's offset, so only v0 can have a later one.
         given = _range(draw, messages[0].offset, messages[-1].offset)
         if magic == 1:
             given.pop("last_offset", None)

@@ -1,6 +1,6 @@
-"""Writes the golden vectors anew with Apache Kafka's own classes: `make golden`.
+"""Write the golden vectors with Apache Kafka's own classes: `make golden`.
 
-A vector is NAME.bin, a log, and NAME.json, its sidecar: how the bytes were made, and what Kafka's reader says of them.
+A vector is a log, NAME.bin, and its sidecar, NAME.json: the spec of the bytes, and Kafka's reading of them.
 """
 
 import json
@@ -16,11 +16,11 @@ from tools import jvm
 GOLDEN = Path(__file__).parents[2] / "datasets" / "golden"
 BROKER_STEPS = ("stamp", "convert", "compact", "validate")
 BROKER_CATEGORIES = ("downconvert", "compaction", "validate")
-"""The last step of these is the broker's; their sidecars hold what went into it."""
+"""Categories whose last step is the broker's. Their sidecars hold its input."""
 
 
 def written(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
-    """The bytes of a vector, and what Kafka noted on the way. Where its broker refuses, there are none."""
+    """Return the bytes of a vector and Kafka's notes. There are no bytes if Kafka's broker refuses."""
     data, notes = kafka.write(*map(_expanded, vector.batches)), dict[str, Any]()
     for step in vector.steps:
         if step["op"] in BROKER_STEPS:
@@ -60,7 +60,7 @@ def sidecar(kafka: Kafka, vector: Vector) -> tuple[bytes, Spec]:
 
 
 def text(described: Spec) -> str:
-    """JSON with a line a batch and a line a record."""
+    """Return JSON with one line per batch and per record."""
     lines = [f"{compact(name)}:{compact(described[name])}" for name in described if name != "batches"]
     batches = []
     for batch in described["batches"]:
@@ -75,7 +75,7 @@ def compact(value: Any) -> str:
 
 
 def write(kafka: Kafka, folder: Path) -> int:
-    """Writes all vectors and their index; gives their number."""
+    """Write all vectors and their index; return their number."""
     for old in [*folder.glob("*.bin"), *folder.glob("*.json")]:
         old.unlink()
     index = []

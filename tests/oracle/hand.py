@@ -1,4 +1,4 @@
-"""What is done to golden vectors by hand: bytes patched, cut and added, inside a codec too, and sealed again."""
+"""Changes to golden vectors by hand: patch, cut and add bytes, also under a codec, and make checksums true again."""
 
 import gzip
 import struct
@@ -31,7 +31,7 @@ def applied(data: bytes, step: Spec) -> bytes:
 
 
 def _last_batch_at(data: bytes) -> int:
-    """Where the last batch begins; its own size may be wrong."""
+    """Return where the last batch begins; its own size may be wrong."""
     at = 0
     while True:
         (size,) = struct.unpack_from(">i", data, at + 8)
@@ -41,7 +41,7 @@ def _last_batch_at(data: bytes) -> int:
 
 
 def _sealed(batch: bytes) -> bytes:
-    """With the length of a wrapper's value as well."""
+    """Make length and checksum true again, and the length of a wrapper's value."""
     magic = batch[16]
     if magic < 2 and batch[17] & 7 and len(batch) > HEADER_BYTES[magic]:
         at = HEADER_BYTES[magic]
@@ -50,7 +50,7 @@ def _sealed(batch: bytes) -> bytes:
 
 
 def _inside(batch: bytes, step: Spec) -> bytes:
-    """One compressed batch with its plain bytes changed, packed again: by its own codec, or as `pack` says."""
+    """Change the plain bytes of a compressed batch and compress them again, by its codec or as `pack` says."""
     magic = batch[16]
     codec = ("none", "gzip", "snappy", "lz4", "zstd")[batch[22 if magic == 2 else 17] & 7]
     header, payload = batch[: HEADER_BYTES[magic]], batch[HEADER_BYTES[magic] :]

@@ -1,4 +1,4 @@
-"""Kafka's verdict on a chunk of batches, both ways. Each check raises AssertionError."""
+"""Kafka's verdict on a chunk of batches, in both directions. Each check raises AssertionError."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,7 +11,7 @@ from tests.oracle.generate import Chunk
 from tests.reference.model import Fields, Message
 from tests.sidecars import check_sidecar, unhex
 
-# What depends on how well a library compresses.
+# Columns that depend on the compression library.
 COMPRESSED_ONLY = {"position", "size", "crc"}
 SIDECAR_NAMES = {
     "producer_id": "producerId",
@@ -37,7 +37,7 @@ def encoded(chunk: Chunk) -> EncodedLog:
 
 
 def judge_ours(kafka: Kafka, chunk: Chunk) -> int:
-    """Kafka reads what we write: what we were given, and what we ourselves read. Gives the number of batches."""
+    """Check that Kafka reads our bytes as we do, and as the case has them. Return the number of batches."""
     data = bytes(encoded(chunk))
     seen = kafka.read(data)
     assert (seen["error"], seen["trailingBytes"]) == (None, 0)
@@ -117,13 +117,13 @@ def judge_kafkas(kafka: Kafka, chunk: Chunk) -> int:
 
 
 def _held(seen: dict[str, Any], but: Collection[str] = ()) -> list[dict[str, Any]]:
-    """All but what depends on the compressed bytes; the plain ones are in it by their sha256."""
+    """Return the columns that do not depend on compressed bytes; plain bytes count by their sha256."""
     assert seen["error"] is None
     return [{name: row[name] for name in row.keys() - COMPRESSED_ONLY - set(but)} for row in seen["batches"]]
 
 
 def disagreement(judge: Callable[[Kafka, Chunk], int], kafka: Kafka, chunk: Chunk) -> str:
-    """What is wrong with a chunk that failed, by the smallest batch that fails alone."""
+    """Describe the failure of a chunk by the smallest batch that fails alone."""
     found = []
     for one in [chunk.part([i]) for i in range(len(chunk))] + [chunk]:
         try:

@@ -1,4 +1,4 @@
-"""Damage that no checksum catches: batches changed in places, inside a codec too, and sealed again."""
+"""Damage that no checksum catches: changed batches, also under a codec, with true checksums."""
 
 import random
 import struct
@@ -15,7 +15,7 @@ EDGE_INT32 = (-(2**31), -2, -1, 0, 1, 13, 14, 2**31 - 1)
 
 
 def mutants(name: str, codec: str, seed: int, count: int) -> Iterator[bytes]:
-    """One log each: a batch, or one between two sound ones."""
+    """Yield `count` logs: a damaged batch, alone or between two sound batches."""
     draw = random.Random(f"mutants {name} {codec} {seed}")
     pool: list[bytes] = []
     for chunk in chunks(name, codec, seed, 400):
@@ -60,7 +60,7 @@ def _with_payload(header: bytes, payload: bytes) -> bytes:
 
 
 def _inner_sealed(plain: bytes) -> bytes:
-    """The messages of an inner set with the checksums that their bytes ask for, as far as their sizes lead."""
+    """Make the checksums of a set's messages true again, up to the first message whose size is wrong."""
     out, at = b"", 0
     while len(plain) - at >= 18:
         (size,) = struct.unpack_from(">i", plain, at + 8)
@@ -73,7 +73,7 @@ def _inner_sealed(plain: bytes) -> bytes:
 
 
 def _damage(draw: random.Random, data: bytearray, first: int) -> None:
-    """One to three changes at or behind `first`."""
+    """Make one to three changes at byte `first` or after it."""
     for _ in range(draw.choice([1, 1, 2, 3])):
         if len(data) <= first:
             return

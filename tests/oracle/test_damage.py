@@ -1,4 +1,4 @@
-"""What Kafka refuses we refuse, and the other way round, but for the differences that are listed with their reasons."""
+"""Kafka and we refuse the same damaged batches. The listed differences are the only exceptions."""
 
 import struct
 from collections import Counter
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.oracle
 
 
 def verdict(kafka: Kafka, data: bytes) -> str:
-    """What both say of a log; AssertionError where they disagree and no listed difference explains it."""
+    """Return the verdict on a log. Raise AssertionError if both disagree and no listed difference explains it."""
     seen = kafka.read(data)
     error, refusal = seen["error"], None
     try:

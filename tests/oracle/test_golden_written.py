@@ -11,7 +11,7 @@ from tests.oracle.golden import GOLDEN, write
 
 pytestmark = pytest.mark.oracle
 
-# What depends on how well a library compresses, or on how it words a failure.
+# Values that depend on the compression library or on its error messages.
 LIBRARYS_OWN = {"size", "sha256", "validBytes", "position", "crc", "message", "cause", "decompressError"}
 
 

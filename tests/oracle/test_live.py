@@ -1,4 +1,4 @@
-"""Apache Kafka's own classes judge batches as they are drawn: no round trip of ours can hide a fault from them."""
+"""Apache Kafka's own classes judge drawn batches: they see faults that a round trip of ours would hide."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Judged = Callable[[str, str], Counter[str]]
 
 @pytest.fixture(scope="module")
 def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Judges the batches of a format and codec, once: how many hold by direction. Raises AssertionError."""
+    """Judge the batches of a format and codec once. The result is the number that hold, by direction."""
 
     @cache
     def judge_both(name: str, codec: str) -> tuple[Counter[str], list[str]]:
