@@ -61,12 +61,13 @@ def migrate(
         existing(source)
 
     from kfbench.migration.ask import migrate
+    from kfbench.migration.text import migration_text
 
     answer = migrate(plan, codec, asked_traffic, asked_prices, source, tracked)
     if as_json:
         print_json(answer.to_dict())
     else:
-        print_result(answer.to_text())
+        print_result(migration_text(answer))
     if answer.damage:
         others = f" (and {len(answer.damage) - 1:,} more)" if len(answer.damage) > 1 else ""
         complain(f"{source}: {answer.damage[0].words()}{others}")

@@ -1,1 +1,1 @@
-"""The answer of `kfbench migrate`: what moving to another record format costs, phase by phase."""
+"""The subject of `kfbench migrate`: the cost of moving to another record format, phase by phase."""

@@ -1,7 +1,7 @@
-"""What brokers bear in each phase of a plan (`broker.plans`) and what that costs, all replicas and consumers together.
+"""Loads and bills of brokers in each phase of a plan (`plans`), all replicas and consumers together.
 
-Measured costs and shares of old clients give a load for each phase; prices make it a bill; two bills give the share of
-old consumers at which the new format stops to pay. Pure: costs come from `measure.migrate` or from a run's rows.
+Measured costs and shares of old clients give the load of each phase. Prices make a bill of it. Two bills give the share
+of old consumers at which the new format stops to pay. Costs come from `measure` or from a run's rows.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ DAYS_A_MONTH: Final = 365.25 / 12
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """One operation on one log, as measured. losses: as EncodedLog.losses.
+    """The measured cost of one operation on one log. losses: as EncodedLog.losses.
 
-    ratio: CPU time against the plan's first operation in the same rounds (median and its 95 % interval). span_ns: the
-    95 % interval of cpu_ns; None: not known.
+    span_ns: the 95 % interval of cpu_ns, or None. ratio: CPU time against the plan's first operation in the same
+    rounds, median and 95 % interval.
     """
 
     source_bytes: int
@@ -39,13 +39,13 @@ class Cost:
 
     @property
     def bytes_ratio(self) -> float:
-        """Bytes out for each that comes in."""
+        """Bytes out per byte in."""
         return self.target_bytes / self.source_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What the operations of a plan cost on the same records. size_bytes: those records in each format."""
+    """The costs of a plan's operations on the same records. size_bytes: of those records in each format."""
 
     codec: str
     size_bytes: Mapping[str, int]
@@ -53,34 +53,37 @@ class Costs:
     control: tuple[float, float, float] | None = None  # the first operation against itself: must hold 1.0
 
     def of(self, operation: Operation) -> Cost:
-        """Raises InvalidConfig."""
+        """Return the cost of an operation. Raise InvalidConfig where it was not measured."""
         if operation not in self.operations:
             path, source, target = operation
             raise InvalidConfig(f"{path} of {source}{f' to {target}' if target != source else ''} was not measured")
         return self.operations[operation]
 
     def at(self, end: Literal[0, 1]) -> "Costs":
-        """With every CPU time at the low or the high end of its interval."""
-        each = self.operations.items()
-        return replace(
-            self, operations={name: replace(c, cpu_ns=c.span_ns[end]) if c.span_ns else c for name, c in each}
-        )
+        """Return the costs with every CPU time at the low (0) or the high (1) end of its interval."""
+        operations = {
+            operation: replace(cost, cpu_ns=cost.span_ns[end]) if cost.span_ns else cost
+            for operation, cost in self.operations.items()
+        }
+        return replace(self, operations=operations)
 
     def to_dict(self) -> dict[str, Any]:
-        each = [
+        operations = [
             operation._asdict() | asdict(cost) | {"cpu_s_per_gib": cost.cpu_s_per_gib, "bytes_ratio": cost.bytes_ratio}
             for operation, cost in self.operations.items()
         ]
-        return {"codec": self.codec, "size_bytes": dict(self.size_bytes), "control": self.control, "operations": each}
+        return {"codec": self.codec, "size_bytes": dict(self.size_bytes), "control": self.control} | {
+            "operations": operations
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Who is there and what is kept. Shares from 0 to 1. Raises InvalidConfig, naming the field.
+    """Clients, copies and retention. Shares are from 0 to 1. Raises InvalidConfig, naming the field.
 
-    old_producers: of the records produced; old_consumers: of the records fetched; fan_out: consumers that read each
-    record; replication: copies of each, the leader's included; old_data: share of the records fetched that are from
-    before the plan's writes changed; canary_leaders: share of the leaders on the canary.
+    old_producers: share of the records produced. old_consumers: share of the records fetched. fan_out: consumers that
+    read each record. replication: copies of each record, the leader's included. old_data: share of the records fetched
+    that were stored before the plan changed the format on disk. canary_leaders: share of the leaders on the canary.
     """
 
     old_producers: float = 0.1
@@ -98,8 +101,10 @@ class Traffic:
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """US dollars. The defaults are assumptions of PRICES_ASSUMED, in the range of public clouds' list prices: replace
-    them by one's own. GB is 10**9 bytes. Raises InvalidConfig, naming the field."""
+    """Prices in US dollars. GB is 10**9 bytes. Raises InvalidConfig, naming the field.
+
+    The defaults are assumptions of PRICES_ASSUMED, in the range of public clouds' list prices.
+    """
 
     cpu_core_hour: float = 0.04
     storage_gb_month: float = 0.08
@@ -125,11 +130,11 @@ ONLY_CPU: Final = Prices(cpu_core_hour=1.0, storage_gb_month=0.0, network_gb=0.0
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a GiB produced makes brokers do, all replicas and consumers together.
+    """The work of brokers for a GiB produced, all replicas and consumers together.
 
-    "A GiB produced" is so many records as take a GiB in the plan's old format: the same records in every phase. Bytes
-    in come from producers to leaders and from leaders to followers, bytes out go to consumers and followers: what is
-    replicated counts at both ends. refused: share of the records offered, and asked for by consumers.
+    "A GiB produced" is as many records as take a GiB in the plan's old format: the same records in every phase. Bytes
+    in come from producers to leaders, and from leaders to followers. Bytes out go to consumers and followers, so
+    replicated bytes count at both ends. refused_*: share of the records offered, and of those asked for.
     """
 
     append_cpu_s: float = 0.0
@@ -148,12 +153,12 @@ class Load:
 
     @property
     def refuses(self) -> bool:
-        """Then its bill is lower than one that serves all, and not because it saves anything."""
+        """True where requests are refused: the bill is then lower, although nothing is saved."""
         return self.refused_produced > 0 or self.refused_fetched > 0
 
     @property
     def zero_copy_share(self) -> float | None:
-        """Of the bytes that go out; None where none do."""
+        """The share of zero-copy in the bytes that go out; None: no bytes go out."""
         return self.zero_copy_bytes / self.out_bytes if self.out_bytes else None
 
     def __add__(self, other: Self) -> Self:
@@ -167,10 +172,13 @@ class Load:
 
 
 def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
-    """The load of brokers in one phase; of the canary alone where the phase is one. Before, all clients are old."""
+    """Return the load of brokers in one phase (of a canary phase: of the canary alone).
+
+    In the phase `plan.before` all clients are old.
+    """
     if phase.only_old or phase.name == plan.before:
         traffic = replace(traffic, old_producers=1.0, old_consumers=1.0)
-    a_gib = GIB / costs.size_bytes[plan.old]
+    old_scale = GIB / costs.size_bytes[plan.old]
     total, stored_bytes = Load(), 0.0
     for producer, share in _weighted(plan, traffic.old_producers):
         cell = on_produce(phase, producer, costs.codec)
@@ -178,40 +186,41 @@ def load(plan: Plan, phase: Phase, costs: Costs, traffic: Traffic) -> Load:
             total += Load(refused_produced=share)
             continue
         cost = costs.of(Operation("append", cell.spoken, phase.writes))
-        stored_bytes += share * a_gib * cost.target_bytes
-        total += Load(append_cpu_s=cost.cpu_ns / 1e9, in_bytes=cost.source_bytes) * (share * a_gib)
+        stored_bytes += share * old_scale * cost.target_bytes
+        total += Load(append_cpu_s=cost.cpu_ns / 1e9, in_bytes=cost.source_bytes) * (share * old_scale)
     total += Load(disk_bytes=stored_bytes)
     fresh = stored_bytes / costs.size_bytes[phase.writes]
     follower = on_fetch(phase, phase.writes, plan.old if phase.only_old else phase.knows, costs.codec)
     copies = _fetched(follower, phase.writes, costs) * (fresh * (traffic.replication - 1))
-    total += copies + Load(in_bytes=copies.out_bytes, disk_bytes=copies.out_bytes)  # followers write what they get
+    total += copies + Load(in_bytes=copies.out_bytes, disk_bytes=copies.out_bytes)  # followers write what they fetch
     for consumer, share in _weighted(plan, traffic.old_consumers):
-        for is_old, part, scale in ((False, 1 - traffic.old_data, fresh), (True, traffic.old_data, a_gib)):
+        for is_old, part, scale in ((False, 1 - traffic.old_data, fresh), (True, traffic.old_data, old_scale)):
             upgraded = is_old and phase.forces
             stored = plan.old if is_old and not upgraded else phase.writes
             cell = on_fetch(phase, stored, consumer, costs.codec)
             if cell.format is None:
                 total += Load(refused_fetched=share * part)
             elif part:
-                found = _upgraded(plan, cell, stored, costs) if upgraded else _fetched(cell, stored, costs)
-                found = found if cell.action in ZERO_COPY else replace(found, down_convert_cpu_s=found.fetch_cpu_s)
-                total += found * (share * part * scale * traffic.fan_out)
+                one = _upgraded(plan, cell, stored, costs) if upgraded else _fetched(cell, stored, costs)
+                one = one if cell.action in ZERO_COPY else replace(one, down_convert_cpu_s=one.fetch_cpu_s)
+                total += one * (share * part * scale * traffic.fan_out)
     return total
 
 
-def _weighted(plan: Plan, old: float) -> list[tuple[str, float]]:
-    return [(name, share) for name, share in ((plan.old, old), (plan.new, 1 - old)) if share]
+def _weighted(plan: Plan, old_share: float) -> list[tuple[str, float]]:
+    """Return the formats of clients with their shares, without a share of 0."""
+    return [(name, share) for name, share in ((plan.old, old_share), (plan.new, 1 - old_share)) if share]
 
 
 def _fetched(cell: Cell, stored: str, costs: Costs) -> Load:
-    """One reading of the measured log."""
+    """Return the load of one fetch of the measured log."""
     cost = costs.of(fetching(cell, stored))
     zero_copy_bytes = cost.target_bytes if cell.action in ZERO_COPY else 0
     return Load(fetch_cpu_s=cost.cpu_ns / 1e9, out_bytes=cost.target_bytes, zero_copy_bytes=zero_copy_bytes)
 
 
 def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
-    """One reading of what a forced upgrade made of the measured log: as large as it left it."""
+    """Return the load of one fetch of the measured log after a forced upgrade, at its size then."""
     if cell.action not in ZERO_COPY:
         if not splits(plan, costs.codec):
             return _fetched(cell, stored, costs)
@@ -224,7 +233,7 @@ def _upgraded(plan: Plan, cell: Cell, stored: str, costs: Costs) -> Load:
 
 
 def loads(plan: Plan, costs: Costs, traffic: Traffic) -> dict[str, Load]:
-    """The load of each phase by its name. A canary has two: its own, and that of the whole cluster with it."""
+    """Return the load of each phase by name. A canary has two: its own, and that of the whole cluster."""
     found: dict[str, Load] = {}
     for phase in plan.phases:
         own = load(plan, phase, costs, traffic)
@@ -240,7 +249,7 @@ def loads(plan: Plan, costs: Costs, traffic: Traffic) -> dict[str, Load]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bill:
-    """Dollars per GiB produced."""
+    """A bill in US dollars per GiB produced."""
 
     cpu: float
     storage: float
@@ -252,8 +261,10 @@ class Bill:
 
 
 def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
-    """CPU as used, bytes on disk for as long as they are kept, bytes in and out. What is refused costs nothing: see
-    `Load.refuses`."""
+    """Return the bill for CPU as used, for bytes on disk during the retention, and for bytes in and out.
+
+    Refused requests cost nothing: see `Load.refuses`.
+    """
     gb_months = found.disk_bytes / GB * traffic.retention_days / DAYS_A_MONTH
     return Bill(
         cpu=found.cpu_s / 3600 * prices.cpu_core_hour,
@@ -264,11 +275,12 @@ def bill(found: Load, traffic: Traffic, prices: Prices) -> Bill:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """The share of old consumers at which the new format costs what the old one did; None: it always or never pays.
+    """The share of old consumers at which the new format costs as much as the old one.
 
-    span: the shares at which CPU times within their intervals leave open whether it pays, also where those times alone
-    say always or never; None where none is open, or intervals are not known. pays: on which side of the share it is
-    cheaper. saved_*: dollars per GiB produced without and with old consumers only; below 0: it costs more.
+    share: None: it always or never pays. pays: the side of the share on which the new format is cheaper. span: the
+    shares at which the CPU times' intervals leave open whether it pays, or None (no such share, or no intervals).
+    saved_without, saved_with_all: US dollars per GiB produced with no and with only old consumers; below 0: it costs
+    more.
     """
 
     share: float | None
@@ -284,32 +296,35 @@ Counted = Literal["down-conversion", "everything"]
 def break_even(
     plan: Plan, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted = "down-conversion"
 ) -> BreakEven:
-    """The plan's goal against what was before, when all clients spoke the old format and nothing was converted.
+    """Compare the bills of the plan's phases `goal` and `before`, where all clients were old and nothing was converted.
 
-    counted: "down-conversion" sets the CPU that old consumers cost, their fetches that are not zero-copy, against what
-    is saved in storage and network, and nothing else: no append, up-conversions for old producers among them, and no
-    zero-copy. "everything": the whole bill. The bill is linear in the share of old consumers, so two shares give the
-    line. Raises InvalidConfig where one of the two refuses anybody.
+    The bill is linear in the share of old consumers, so two shares give the line. Raises InvalidConfig where one of the
+    phases refuses a client.
+
+    counted: "everything" is the whole bill. "down-conversion" counts storage, network and the CPU of old consumers'
+    fetches that are not zero-copy. It leaves out zero-copy and appends, and so the up-conversions for old producers.
     """
     found = _crossing(plan, costs, costs, traffic, prices, counted)
     if not all(cost.span_ns for cost in costs.operations.values()):
         return found
     low, high = costs.at(0), costs.at(1)
     ends = [_crossing(plan, *pair, traffic, prices, counted) for pair in ((low, high), (high, low))]
-    if all(each.share is None and each.pays == ends[0].pays for each in ends):
+    if all(end.share is None and end.pays == ends[0].pays for end in ends):
         return found
-    # One end saves no less than the other at any share, so that no two have opposite sides. One without a share has it
-    # at 0 or at 1.
-    beyond = 0.0 if any(each.pays == "above" for each in (found, *ends)) else 1.0
-    shares = [(beyond if each.pays == "always" else 1 - beyond) if each.share is None else each.share for each in ends]
+    # One end saves at least as much as the other at every share, so no two ends pay on opposite sides. An end without a
+    # share has it at 0 or at 1.
+    always_at = 0.0 if any(end.pays == "above" for end in (found, *ends)) else 1.0
+    shares = [
+        (always_at if end.pays == "always" else 1 - always_at) if end.share is None else end.share for end in ends
+    ]
     return replace(found, span=(min(shares), max(shares)))
 
 
 def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> BreakEven:
-    """before, goal: what operations cost in either phase."""
-    then = replace(traffic, old_producers=1.0, old_consumers=1.0)
+    """Return the break-even without its span. before, goal: the costs of operations in either phase."""
+    all_old = replace(traffic, old_producers=1.0, old_consumers=1.0)
 
-    def asked(phase: str, costs: Costs, given: Traffic) -> float:
+    def bill_of(phase: str, costs: Costs, given: Traffic) -> float:
         found = load(plan, plan.phase(phase), costs, given)
         if found.refuses:
             raise InvalidConfig(f"{plan.name}: {phase!r} refuses a part of the traffic, which is not saved")
@@ -318,7 +333,7 @@ def _crossing(plan: Plan, before: Costs, goal: Costs, traffic: Traffic, prices: 
         return bill(found, given, prices).total
 
     def saved(share: float) -> float:
-        return asked(plan.before, before, then) - asked(plan.goal, goal, replace(traffic, old_consumers=share))
+        return bill_of(plan.before, before, all_old) - bill_of(plan.goal, goal, replace(traffic, old_consumers=share))
 
     without, with_all = saved(0.0), saved(1.0)
     if (without >= 0) == (with_all >= 0):

@@ -1,12 +1,12 @@
-"""What the operations of a migration cost: each path on the same records, interleaved, verified before it is timed.
+"""Measured costs of a migration's operations: on the same records, interleaved, verified before they are timed.
 
-An append is what a leader does with a producer's requests in its request buffer; zero-copy is a fetch that hands out a
-view of them. What the kernel does on the way to disk and network is not measured.
+An append is a leader's work on producers' requests in its request buffer. Zero-copy is a fetch that returns a view of
+the log. The kernel's work on the way to disk and network is not measured.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,11 +25,26 @@ from kfbench.records import Records
 
 ROUNDS: Final = 7
 FETCH_BYTES: Final = 1 << 20  # max.partition.fetch.bytes by default
-BASE_OFFSET: Final = 1_000_000  # any but the producer's 0: the broker has something to set
+BASE_OFFSET: Final = 1_000_000  # not the producer's 0, so that the broker has something to set
 
 UNTOUCHED: Final[tuple[PathName, ...]] = ("zero-copy", "scan", "copy")
 
 Given = tuple[Records, Int64, BatchFields]
+
+
+class Source(NamedTuple):
+    """The log that an operation is given. times: how often it holds the measured log (1.0: once)."""
+
+    log: EncodedLog
+    times: float
+
+
+class Prepared(NamedTuple):
+    """An operation that is ready to be timed, the size of its result and its losses."""
+
+    arm: Arm
+    size_bytes: int
+    losses: dict[str, int]
 
 
 def measure_costs(
@@ -42,10 +57,10 @@ def measure_costs(
     rounds: int = ROUNDS,
     seed: int = 0,
 ) -> Costs:
-    """The costs of a plan on these records, batches as producers send them (offsets from 0, without holes).
+    """Measure a plan's operations on these records, in batches as producers send them (offsets from 0, no holes).
 
-    A sample is one call: give so many records that its fixed cost does not show. Raises Unverified where a path gives
-    other records than it should, IllegalCombination, and Refused where a broker does not take them.
+    A sample is one call: give enough records that its fixed cost does not show. Raises Unverified where a path gives
+    other records than it should, IllegalCombination, and Refused where a broker does not take the records.
     """
     given = records, bounds, batch_fields
     logs = {}
@@ -55,25 +70,25 @@ def measure_costs(
         verify_records(fmt, *given, logs[name])
     wanted = operations(plan, codec)
     sources = {operation: _source(operation, logs, plan.new) for operation in wanted}
-    # One buffer for all, as in cpu.prepare: where each arm has its own, an A/A reads a few percent off.
-    buffer = np.empty(max(len(log.data) for log, _ in sources.values()), np.uint8)
-    prepared = [_prepare(operation, sources[operation][0], given, buffer) for operation in wanted]
-    arms = [arm for arm, *_ in prepared]
+    # One buffer for all, as in cpu.prepare: with a buffer each, an arm against itself reads a few percent off.
+    buffer = np.empty(max(len(source.log.data) for source in sources.values()), np.uint8)
+    prepared = [_prepare(operation, sources[operation].log, given, buffer) for operation in wanted]
+    arms = [each.arm for each in prepared]
     for arm in arms:
         arm.verify()
     samples = measure([*arms, arms[0]], 0, rounds, ONE_CALL, seed)  # an append changes its input
     base_ns = samples[0].cpu_ns
     costs = {}
-    for operation, (_, size_bytes, losses), each in zip(wanted, prepared, samples, strict=False):
+    for operation, ready, sample in zip(wanted, prepared, samples, strict=False):
         log, times = sources[operation]
-        cpu_ns, *span_ns = paired_ratio(each.cpu_ns / times, np.ones(rounds))
+        cpu_ns, low_ns, high_ns = paired_ratio(sample.cpu_ns / times, np.ones(rounds))
         costs[operation] = Cost(
             source_bytes=round(len(log.data) / times),
-            target_bytes=round(size_bytes / times),
+            target_bytes=round(ready.size_bytes / times),
             cpu_ns=cpu_ns,
-            span_ns=(span_ns[0], span_ns[1]),
-            ratio=paired_ratio(each.cpu_ns / times, base_ns),
-            losses=losses,
+            span_ns=(low_ns, high_ns),
+            ratio=paired_ratio(sample.cpu_ns / times, base_ns),
+            losses=ready.losses,
         )
     return Costs(
         codec=codec,
@@ -83,25 +98,25 @@ def measure_costs(
     )
 
 
-def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> tuple[EncodedLog, float]:
-    """What a path is given, and how many times over.
+def _source(operation: Operation, logs: Mapping[str, EncodedLog], new: str) -> Source:
+    """Return the log that an operation is given.
 
-    A fetch that converts nothing is all fixed cost: it gets as much as a consumer does.
+    A fetch that converts nothing is all fixed cost: it gets as many bytes as a consumer's fetch.
     """
     log = logs[operation.source]
     if operation.path == "down-convert upgraded":
-        return convert(log, new).encoded, 1.0
+        return Source(convert(log, new).encoded, 1.0)
     if operation.path not in UNTOUCHED:
-        return log, 1.0
+        return Source(log, 1.0)
     times = -(-FETCH_BYTES // len(log.data))
     positions = chained([log.positions] * times)
     positions = positions[: np.searchsorted(positions, FETCH_BYTES) + 1]
     data = np.tile(log.data, times)[: positions[-1]]
-    return EncodedLog(data=data, positions=positions), len(data) / len(log.data)
+    return Source(EncodedLog(data=data, positions=positions), len(data) / len(log.data))
 
 
-def _prepare(operation: Operation, source: EncodedLog, given: Given, buffer: Bytes) -> tuple[Arm, int, dict[str, int]]:
-    """The arm, the bytes that it gives and what it loses. Raises Unverified."""
+def _prepare(operation: Operation, source: EncodedLog, given: Given, buffer: Bytes) -> Prepared:
+    """Call and verify an operation. Raise Unverified."""
     log = EncodedLog(data=buffer[: len(source.data)], positions=source.positions)
     call = _call(operation, log)
 
@@ -121,7 +136,7 @@ def _prepare(operation: Operation, source: EncodedLog, given: Given, buffer: Byt
         if not np.array_equal(call().data, data):
             raise Unverified(f"{_title(operation)}: another call gave other bytes than were verified")
 
-    return Arm(call=call, before=before, verify=verify), len(data), dict(done.work.losses)
+    return Prepared(Arm(call=call, before=before, verify=verify), len(data), dict(done.work.losses))
 
 
 def _call(operation: Operation, log: EncodedLog) -> Callable[[], Any]:
@@ -146,7 +161,7 @@ def _title(operation: Operation) -> str:
 
 
 def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -> None:
-    """What converts nothing hands on what came in. Raises Unverified."""
+    """Raise Unverified where a path that converts nothing changed a byte."""
     work = done.work
     if work.untouched != work.batches or not np.array_equal(done.data, source.data):
         raise Unverified(f"{_title(operation)}: {work.batches - work.untouched} of {work.batches} batches were touched")
@@ -155,7 +170,7 @@ def _verify_untouched(operation: Operation, done: Fetched, source: EncodedLog) -
 
 
 def _verify(operation: Operation, data: Bytes, given: Given) -> None:
-    """The bytes are a log of these records, but for what one of the two formats cannot carry. Raises Unverified."""
+    """Raise Unverified unless the bytes are a log of these records, except for what a format cannot carry."""
     path, source, target = operation
     fmt = FORMATS[target]
     _, bounds, batch_fields = given

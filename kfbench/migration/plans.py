@@ -1,25 +1,23 @@
-"""From one record format to the next while clients of both are there: what a broker does, phase by phase.
+"""Plans of a migration between record formats (`plans.toml`), and what a broker does in each of their phases.
 
-A matrix (format on disk × producer × consumer) says which conversions run, where zero-copy is kept, what is refused
-and what is lost. Pure: nothing is measured or encoded here.
+The matrix (format on disk × producer × consumer) says which conversions run, where zero-copy is kept, what is refused
+and what is lost. Nothing is measured or encoded here.
 
 Clients and brokers are named by the newest record format that they know. A client of Kafka 0.10.2 or later asks which
-requests the broker takes (KIP-35, KIP-97) and speaks no newer format; an older one is refused.
-
-Sources: KIP-31 "Compatibility, Deprecation, and Migration Plan" (two phases and a canary, v0 to v1); KIP-724 (3.0 and
-4.0, v0 and v1 to v2, forced upgrade); KIP-931 says only that old consumers are down-converted for as before, so a
-rollout of v3 takes KIP-31's two phases.
+requests the broker takes (KIP-35, KIP-97) and speaks no newer format. An older client is refused.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from kfbench.errors import InvalidConfig
 from kfbench.formats import FORMATS
 
-# Which versions of a request carry which format (Kafka's ProduceRequest and FetchRequest); v3 has none yet.
+# The request versions that carry each format (Kafka's ProduceRequest and FetchRequest). v3 has none yet.
 PRODUCE_API: Final[Mapping[str, str]] = {"v0": "0-1", "v1": "2", "v2": "3+", "v3": "to come"}
 FETCH_API: Final[Mapping[str, str]] = {"v0": "0-1", "v1": "2-3", "v2": "4+", "v3": "to come"}
 
@@ -41,13 +39,14 @@ ZERO_COPY: Final[tuple[Action, ...]] = ("zero-copy", "scan")
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """How brokers are set up for a while. Formats by name.
+    """The settings of brokers in one phase. Formats are given by name.
 
-    writes: what clients' records become on disk; knows: the newest that the broker knows; stored: all that may lie on
-    disk, data from before included; least_*: the oldest that a producer or consumer may speak, that is still read from
-    disk. scans: batches are looked at before a reader that is older than `writes` costs zero-copy; else it always does.
-    only_old: clients and followers all speak the old format (a canary). forces: stored data is upgraded once, at
-    start-up.
+    writes: the format on disk of new records. knows: the newest format that the broker knows. stored: all formats that
+    may be on disk, older data included. least_produced, least_fetched: the oldest format that clients may speak.
+    least_read: the oldest that is read from disk. scans: the broker looks at each batch before it gives up zero-copy
+    for a reader older than `writes`; else it always gives it up. negotiates: clients ask which requests the broker
+    takes. only_old: clients and followers all speak the old format (a canary). forces: stored data is upgraded once,
+    at start-up.
     """
 
     name: str
@@ -67,10 +66,10 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The phases of a migration from `old` to `new`. formats: all that matter to it.
+    """The phases of a migration from format `old` to `new`. formats: all formats in the plan.
 
-    before, goal: the phases whose bills are set against each other; in `before` all clients are old. rest: what the
-    other brokers do beside a canary.
+    before, goal: the phases whose bills are compared. In `before` all clients are old. rest: the phase of the brokers
+    beside a canary.
     """
 
     name: str
@@ -84,161 +83,30 @@ class Plan:
     rest: str | None = None
 
     def phase(self, name: str) -> Phase:
-        """Raises InvalidConfig."""
+        """Return a phase by name. Raise InvalidConfig."""
         for phase in self.phases:
             if phase.name == name:
                 return phase
         raise InvalidConfig(f"{self.name}: no phase {name!r} (phases: {', '.join(each.name for each in self.phases)})")
 
 
-def _two_phases(name: str, summary: str, old: str, new: str, source: str, negotiates: bool) -> Plan:
-    """KIP-31's procedure: first all brokers know the new format, then, once consumers do, it goes to disk."""
-    both = (old, new)
-    phases = (
-        Phase(
-            name="before",
-            source=source,
-            summary=f"brokers know {old} only",
-            writes=old,
-            knows=old,
-            stored=(old,),
-            negotiates=negotiates,
-        ),
-        Phase(
-            name="phase 1",
-            source=f"{source} Phase 1",
-            summary=f"brokers know {new} and keep {old} on disk; consumers, then producers are upgraded",
-            writes=old,
-            knows=new,
-            stored=(old,),
-        ),
-        Phase(
-            name="canary",
-            source=f"{source} To canary a broker",
-            summary=f"one broker writes {new}; clients and followers still speak {old}",
-            writes=new,
-            knows=new,
-            stored=both,
-            only_old=True,
-        ),
-        Phase(
-            name="phase 2",
-            source=f"{source} Phase 2",
-            summary=f"brokers write {new}, after most of the consumers are upgraded",
-            writes=new,
-            knows=new,
-            stored=both,
-        ),
-    )
-    return Plan(
-        name=name,
-        summary=summary,
-        old=old,
-        new=new,
-        formats=both,
-        phases=phases,
-        before="before",
-        goal="phase 2",
-        rest="phase 1",
-    )
+def _load() -> Iterator[Plan]:
+    def columns(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+
+    text = files("kfbench.migration").joinpath("plans.toml").read_text(encoding="utf-8")
+    for name, row in tomllib.loads(text).items():
+        phases = tuple(Phase(**columns(phase)) for phase in row["phases"])
+        yield Plan(**columns(row) | {"name": name, "phases": phases})
 
 
-def _kip724() -> Plan:
-    old, every = ("v0", "v1"), ("v0", "v1", "v2")
-    v3_0 = Phase(
-        name="3.0",
-        source="KIP-724 Apache Kafka 3.0",
-        summary="all writes are v2, old clients are converted for, without looking at what is on disk",
-        writes="v2",
-        knows="v2",
-        stored=every,
-    )
-    before = Phase(
-        name="before 3.0",
-        source="KIP-724 Motivation",
-        summary="log.message.format.version keeps v1 on disk",
-        writes="v1",
-        knows="v2",
-        stored=old,
-        scans=True,
-    )
-    phases = (
-        before,
-        replace(
-            before,
-            name="before 3.0, v2",
-            summary="log.message.format.version at its default: v2; batches are looked at for old readers",
-            writes="v2",
-            stored=every,
-        ),
-        v3_0,
-        replace(
-            v3_0,
-            name="3.0, forced upgrade",
-            source="KIP-724 log.record.version.force.upgrade",
-            summary="at start-up all segments become v2: compressed sets one batch each, plain messages one each",
-            stored=("v2",),
-            forces=True,
-        ),
-        replace(
-            v3_0,
-            name="4.0",
-            source="KIP-724 Apache Kafka 4.0",
-            summary="produce 2 and fetch 3 or lower are refused; v0 and v1 on disk go out as they are",
-            least_produced="v2",
-            least_fetched="v2",
-        ),
-        replace(
-            v3_0,
-            name="after 4.0",
-            source="KIP-724 Future Work",
-            summary="v0 and v1 are no longer read from disk: the forced upgrade has to come first",
-            least_produced="v2",
-            least_fetched="v2",
-            least_read="v2",
-        ),
-    )
-    return Plan(
-        name="kip724",
-        summary="v0 and v1 to v2 in Kafka 3.0 and 4.0 (KIP-724)",
-        old="v1",
-        new="v2",
-        formats=every,
-        phases=phases,
-        before="before 3.0",
-        goal="3.0",
-    )
-
-
-def _v3() -> Plan:
-    plan = _two_phases("v3", "v2 to v3 (KIP-931) in KIP-31's two phases", "v2", "v3", "KIP-931", negotiates=True)
-    forced = replace(
-        plan.phase("phase 2"),
-        name="phase 2, forced upgrade",
-        source="KIP-724 log.record.version.force.upgrade",
-        summary="at start-up all segments become v3, which the KIP foresees for newer formats",
-        stored=("v3",),
-        forces=True,
-    )
-    return replace(plan, phases=(*plan.phases, forced))
-
-
-PLANS: Final[Mapping[str, Plan]] = MappingProxyType(
-    {
-        plan.name: plan
-        for plan in (
-            _two_phases("kip31", "v0 to v1 in two phases (KIP-31)", "v0", "v1", "KIP-31", negotiates=False),
-            _kip724(),
-            _v3(),
-        )
-    }
-)
+PLANS: Final[Mapping[str, Plan]] = MappingProxyType({plan.name: plan for plan in _load()})
 
 
 class Operation(NamedTuple):
-    """One path from one format to another: what is measured.
+    """One measured path from one format to another.
 
-    "down-convert upgraded": a fetch, by a reader of `target`, of what a forced upgrade made of data in `source`.
+    "down-convert upgraded" is a fetch by a reader of `target`. A forced upgrade made the stored data from `source`.
     """
 
     path: PathName
@@ -248,10 +116,10 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What a broker does with one request. format: what is stored, or delivered; None where nothing is.
+    """The action of a broker on one request. format: of the data stored or delivered; None: there is none.
 
-    spoken: the format of the request. lost: what the step leaves out where there is any; error: Kafka's name for it.
-    idempotent: the error that idempotent and transactional producers get, where others are served.
+    spoken: the format of the request. lost: what the step leaves out, if there is any. error: Kafka's name of the
+    refusal. idempotent: the error for idempotent and transactional producers, where others are served.
     """
 
     action: Action
@@ -264,7 +132,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One combination of the matrix. stored: the format of the data that is fetched."""
+    """One combination of the matrix. stored: the format of the fetched data."""
 
     phase: str
     stored: str
@@ -282,20 +150,20 @@ class Row:
 
 
 def find(name: str) -> Plan:
-    """A plan by name. Raises InvalidConfig."""
+    """Return a plan by name. Raise InvalidConfig."""
     if name not in PLANS:
         raise InvalidConfig(f"no plan {name!r} (plans: {', '.join(PLANS)})")
     return PLANS[name]
 
 
 def check_codec(plan: Plan, codec: str) -> None:
-    """Raises IllegalCombination for a codec that a format of the plan does not have."""
+    """Raise IllegalCombination for a codec that a format of the plan does not have."""
     for name in plan.formats:
         FORMATS[name].check_codec(codec)
 
 
 def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
-    """What becomes of a request whose producer's newest format is `producer`."""
+    """Return the action on a produce request. producer: the newest format that the producer knows."""
     spoken = _spoken(phase, producer)
     if _index(spoken) > _index(phase.knows) or _index(spoken) < _index(phase.least_produced):
         return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
@@ -307,19 +175,19 @@ def on_produce(phase: Phase, producer: str, codec: str) -> Cell:
         action: Action = "recompress" if spoken == "v0" and codec != "none" else "in place"
     else:
         action = "up-convert" if step > 0 else "down-convert"
-    gone = lost(spoken, phase.writes)
+    losses = lost(spoken, phase.writes)
     # LogValidator: a producer id is never dropped on the way to disk.
-    error = "UNSUPPORTED_FOR_MESSAGE_FORMAT" if "producer_id" in gone else None
-    return Cell(action=action, spoken=spoken, format=phase.writes, lost=gone, idempotent=error)
+    error = "UNSUPPORTED_FOR_MESSAGE_FORMAT" if "producer_id" in losses else None
+    return Cell(action=action, spoken=spoken, format=phase.writes, lost=losses, idempotent=error)
 
 
 def refuses_idempotent(plan: Plan) -> bool:
-    """Whether brokers refuse idempotent and transactional producers in some phase, for what they write there."""
+    """Return True where brokers refuse idempotent and transactional producers in some phase."""
     return any("producer_id" in FORMATS[phase.writes].capabilities.missing for phase in plan.phases)
 
 
 def on_fetch(phase: Phase, stored: str, consumer: str, codec: str) -> Cell:
-    """What a consumer whose newest format is `consumer` gets of data that is stored in one format."""
+    """Return the action on a fetch of data in format `stored`. consumer: the newest format that the consumer knows."""
     spoken = _spoken(phase, consumer)
     if _index(spoken) > _index(phase.knows) or _index(spoken) < _index(phase.least_fetched):
         return Cell(action="refused", spoken=spoken, error="UNSUPPORTED_VERSION")
@@ -331,7 +199,7 @@ def on_fetch(phase: Phase, stored: str, consumer: str, codec: str) -> Cell:
         return Cell(action="down-convert", spoken=spoken, format=spoken, lost=lost(stored, spoken))
     if _index(spoken) >= _index(phase.writes):
         return Cell(action="zero-copy", spoken=spoken, format=stored)
-    # Data from before is old enough, but only a broker that looks at the batches knows.
+    # The stored data is old enough for the reader, but only a broker that looks at the batches knows.
     return Cell(action="scan" if phase.scans else "copy", spoken=spoken, format=stored)
 
 
@@ -344,13 +212,13 @@ def _index(name: str) -> int:
 
 
 def lost(source: str, target: str) -> tuple[str, ...]:
-    """What `target` cannot carry and `source` can: lost where a log has any."""
-    had = FORMATS[source].capabilities.missing
-    return tuple(what for what in FORMATS[target].capabilities.missing if what not in had)
+    """Return what `source` can carry and `target` cannot: it is lost where a log has any."""
+    missing_before = FORMATS[source].capabilities.missing
+    return tuple(name for name in FORMATS[target].capabilities.missing if name not in missing_before)
 
 
 def matrix(plan: Plan, codec: str = "none") -> tuple[Row, ...]:
-    """Every phase × format on disk × producer × consumer. Raises IllegalCombination."""
+    """Return every phase × format on disk × producer × consumer. Raise IllegalCombination."""
     check_codec(plan, codec)
     return tuple(
         Row(
@@ -373,7 +241,7 @@ def _clients(plan: Plan, phase: Phase) -> Iterator[tuple[str, str]]:
 
 
 def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:
-    """What has to be measured for the plan's loads. The first is what was there before: the base of ratios."""
+    """Return the operations behind the plan's loads. The first, an append in the old format, is the base of ratios."""
     found = [Operation("append", plan.old, plan.old)]
     for row in matrix(plan, codec):
         phase = plan.phase(row.phase)
@@ -389,12 +257,12 @@ def operations(plan: Plan, codec: str = "none") -> tuple[Operation, ...]:
 
 
 def fetching(cell: Cell, stored: str) -> Operation:
-    """The operation that a served fetch is, of data in `stored`."""
+    """Return the operation of a fetch that is served. stored: the format on disk."""
     assert cell.action in ("zero-copy", "scan", "copy", "down-convert")
-    # Zero-copy does not depend on who reads, nor does looking at every batch.
+    # The cost of zero-copy and of a scan does not depend on the reader.
     return Operation(cell.action, stored, stored if cell.action in ZERO_COPY else cell.spoken)
 
 
 def splits(plan: Plan, codec: str) -> bool:
-    """Whether a forced upgrade makes one batch of each old record: what it costs is then not what fresh data does."""
+    """Return True where a forced upgrade makes one batch of each old record, which costs more than fresh data."""
     return codec == "none" and _index(plan.old) < 2

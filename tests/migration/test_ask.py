@@ -1,4 +1,4 @@
-"""`migrate`: phases, costs and break-even of a rollout, on shapes of records and on a log of one's own."""
+"""`migrate`: phases, costs and break-even of a rollout, on generated records and on a given log."""
 
 import json
 from dataclasses import replace
@@ -11,10 +11,13 @@ from kfbench import Records, read_log
 from kfbench.batches import BatchFields
 from kfbench.errors import IllegalCombination, KfbenchError
 from kfbench.formats import FORMATS
-from kfbench.migration import ask
-from kfbench.migration.ask import Migration, Sample, migrate, phase_matrix
+from kfbench.migration import ask, subjects
+from kfbench.migration.answer import Migration
+from kfbench.migration.ask import migrate
 from kfbench.migration.bills import ONLY_CPU, BreakEven, Prices, Traffic, bill, load
 from kfbench.migration.plans import PLANS, Plan, matrix
+from kfbench.migration.subjects import Sample, log_subject
+from kfbench.migration.text import migration_text, pays_text, phase_matrix
 from tests.recorded import FOLDER
 
 V3 = PLANS["v3"]
@@ -26,7 +29,7 @@ def found() -> Migration:
     return migrate(V3, "lz4", Traffic(), Prices(), FOLDER / "activity-lz4.log")
 
 
-def test_a_log_of_ones_own_is_one_subject(found: Migration) -> None:
+def test_a_given_log_is_one_subject(found: Migration) -> None:
     (subject,) = found.subjects
     log = read_log(FOLDER / "activity-lz4.log")
     assert subject.name == "activity-lz4.log"
@@ -38,7 +41,7 @@ def test_a_log_of_ones_own_is_one_subject(found: Migration) -> None:
 def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
     (subject,) = found.subjects
     others = subject.by_conversion.saved_without - subject.by_bill.saved_without
-    assert f"{-others * 1_024:+.4f} $/TiB" in found.to_text()
+    assert f"{-others * 1_024:+.4f} $/TiB" in migration_text(found)
     for price, each in ((Prices(), subject.by_bill), (ONLY_CPU, subject.by_cpu)):
         then = load(V3, V3.phase("before"), subject.costs, Traffic(old_producers=1, old_consumers=1))
         now = load(V3, V3.phase("phase 2"), subject.costs, Traffic(old_consumers=0))
@@ -48,12 +51,12 @@ def test_the_break_even_is_that_of_the_loads(found: Migration) -> None:
 
 def test_a_break_even_says_which_shares_are_open() -> None:
     always = BreakEven(share=None, pays="always", saved_without=1.0, saved_with_all=0.5)
-    assert ask._pays(always) == "always"
-    assert ask._pays(replace(always, span=(0.97, 1.0))) == "always (open: 97 to 100 %)"
+    assert pays_text(always) == "always"
+    assert pays_text(replace(always, span=(0.97, 1.0))) == "always (open: 97 to 100 %)"
 
 
 def test_text_and_json_say_the_same(found: Migration) -> None:
-    text, data = found.to_text(), json.loads(json.dumps(found.to_dict()))
+    text, data = migration_text(found), json.loads(json.dumps(found.to_dict()))
     assert [phase["name"] for phase in data["phases"]] == [phase.name for phase in V3.phases]
     for phase in V3.phases:
         assert f"{phase.name} ({phase.source}): {phase.summary}" in text
@@ -70,7 +73,7 @@ def test_text_and_json_say_the_same(found: Migration) -> None:
 
 def test_a_plan_with_refusals_and_losses_says_so() -> None:
     found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), FOLDER / "edges.log")
-    text = found.to_text()
+    text = migration_text(found)
     assert "refused (UNSUPPORTED_VERSION)" in text
     assert "10.0 % of produce, 20.0 % of fetch" in text
     assert "unreadable" in text
@@ -79,8 +82,8 @@ def test_a_plan_with_refusals_and_losses_says_so() -> None:
 
 
 def test_the_shapes_are_measured_when_no_log_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask, "VALUE_BYTES", (10, 100))
-    monkeypatch.setattr(ask, "BATCH_SIZES", (1, 10))
+    monkeypatch.setattr(subjects, "VALUE_BYTES", (10, 100))
+    monkeypatch.setattr(subjects, "BATCH_SIZES", (1, 10))
     monkeypatch.setattr(ask, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=1_000)})
     shown = []
 
@@ -105,19 +108,11 @@ def written(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_what_no_client_sent_is_left_out(tmp_path: Path) -> None:
-    records = Records.from_lists([b"a", b"b", b"c"], keys=[b"k", b"\0\0\0\1", b"k"], offsets=[5, 9, 20])
+def test_control_batches_are_left_out(tmp_path: Path) -> None:
+    records = Records.from_lists([b"a", b"\0" * 6, b"c"], keys=[b"k", b"\0\0\0\1", b"k"], offsets=[5, 9, 20])
     control = BatchFields(is_control=[False, True, False], producer_id=7, producer_epoch=0, base_sequence=[0, -1, 1])
-    data = (
-        FORMATS["v2"]
-        .encode(
-            Records.from_lists([b"a", b"\0" * 6, b"c"], keys=[b"k", b"\0\0\0\1", b"k"], offsets=[5, 9, 20]),
-            1,
-            batch_fields=control,
-        )
-        .data.tobytes()
-    )
-    subject = ask._of_log(written(tmp_path / "0.log", data), Sample(size_bytes=1 << 20, batches=2))
+    data = FORMATS["v2"].encode(records, 1, batch_fields=control).data.tobytes()
+    subject = log_subject(written(tmp_path / "0.log", data), Sample(size_bytes=1 << 20, batches=2))
     assert len(subject.records) == len(records) - 1
     assert subject.records.shapes.offsets.tolist() == [0, 1]
     assert subject.batch_fields.rows["base_sequence"].tolist() == [0, 1]
@@ -126,10 +121,10 @@ def test_what_no_client_sent_is_left_out(tmp_path: Path) -> None:
 
 def test_a_long_log_gives_its_first_batches(tmp_path: Path) -> None:
     small = Records.from_lists([b"x"] * 20)
-    subject = ask._of_log(written(tmp_path / "0.log", FORMATS["v2"].encode(small, 1).data.tobytes()), SEVEN)
+    subject = log_subject(written(tmp_path / "0.log", FORMATS["v2"].encode(small, 1).data.tobytes()), SEVEN)
     assert len(subject.bounds) - 1 == len(subject.records) == 7  # no repeat: as many batches as are wanted
     wide = Records.from_lists([b"x" * 400_000] * 10)
-    subject = ask._of_log(written(tmp_path / "1.log", FORMATS["v2"].encode(wide, 1).data.tobytes()), SEVEN)
+    subject = log_subject(written(tmp_path / "1.log", FORMATS["v2"].encode(wide, 1).data.tobytes()), SEVEN)
     assert np.diff(subject.bounds).tolist() == [1, 1, 1]
 
 
@@ -140,7 +135,7 @@ def test_a_short_log_is_repeated(tmp_path: Path) -> None:
         batch_fields=BatchFields(producer_id=[7, 8], producer_epoch=0, base_sequence=[0, 5]),
     )
     path = written(tmp_path / "0.log", log.data.tobytes())
-    subject = ask._of_log(path, Sample(size_bytes=2_000, batches=100))
+    subject = log_subject(path, Sample(size_bytes=2_000, batches=100))
     assert np.diff(subject.bounds).tolist() == [3, 3] * 3  # 600 bytes each time
     assert subject.records.shapes.offsets.tolist() == list(range(18))
     assert subject.batch_fields.rows["producer_id"].tolist() == [7, 8] * 3
@@ -151,10 +146,10 @@ def test_no_more_of_a_log_is_read_than_is_measured(tmp_path: Path) -> None:
     log = FORMATS["v2"].encode(Records.from_lists([b"x" * 1_000] * 100), 1).data.copy()
     log[-1] ^= 1
     path = written(tmp_path / "0.log", log.tobytes())
-    subject = ask._of_log(path, Sample(size_bytes=5_000, batches=100))
+    subject = log_subject(path, Sample(size_bytes=5_000, batches=100))
     assert len(subject.records) == 5
     at = len(log) // 100 * 99
-    subject = ask._of_log(path, Sample(size_bytes=1 << 20, batches=100))
+    subject = log_subject(path, Sample(size_bytes=1 << 20, batches=100))
     assert [each.position for each in subject.damage] == [at] and len(subject.bounds) == 100
     assert subject.left_out[0].startswith(f"{len(log) - at:,} bytes of damage: batch at byte {at}: crc: ")
 
@@ -165,9 +160,9 @@ def test_producer_ids_are_left_out_where_brokers_refuse_them(tmp_path: Path, is_
     log = FORMATS["v2"].encode(Records.from_lists([b"x" * 50] * 6), 3, batch_fields=fields)
     path = written(tmp_path / "0.log", log.data.tobytes())
     found = migrate(PLANS["kip724"], "none", Traffic(), Prices(), path)
-    assert "0.log: measured without the producer ids of " in found.to_text()
+    assert "0.log: measured without the producer ids of " in migration_text(found)
     assert found.to_dict()["subjects"][0]["left_out"]
-    assert "idempotent: refused (UNSUPPORTED_FOR_MESSAGE_FORMAT)" in found.to_text()
+    assert "idempotent: refused (UNSUPPORTED_FOR_MESSAGE_FORMAT)" in migration_text(found)
     assert migrate(V3, "none", Traffic(), Prices(), path).subjects[0].left_out == ()
 
 

@@ -1,0 +1,181 @@
+"""Records that a migration is measured on: nine generated shapes, or the first batches of a log."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from kfbench.arrays import Int64
+from kfbench.batches import NO_FIELDS, BatchFields
+from kfbench.errors import KfbenchError
+from kfbench.log.inspect import Damage, segment_size
+from kfbench.log.segment import join_records
+from kfbench.log.tail import nothing_in
+from kfbench.migration.measure import ROUNDS
+from kfbench.records import Records
+from kfbench.sources.log import find
+from kfbench.text import counted
+from kfbench.workloads.grid import GridPoint
+
+VALUE_BYTES: Final = (10, 100, 1_024)
+BATCH_SIZES: Final = (1, 10, 100)
+PRODUCER_FIELDS: Final = ("producer_id", "producer_epoch", "base_sequence", "is_transactional")  # brokers set the rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The most that is measured. size_bytes: of keys and values."""
+
+    size_bytes: int
+    batches: int
+    records: int = 20_480
+    rounds: int = ROUNDS
+
+    def repeats(self, size_bytes: int, batches: int, records: int) -> int:
+        """Return how often a log of this size fits, at least once."""
+        return max(int(min(self.size_bytes / max(size_bytes, 1), self.batches / batches, self.records / records)), 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Records to measure with, in batches as producers sent them.
+
+    about: a description. left_out: what of the log is not measured, in words. damage: what could not be read.
+    """
+
+    name: str
+    about: str
+    records: Records
+    bounds: Int64
+    batch_fields: BatchFields
+    left_out: tuple[str, ...] = ()
+    damage: tuple[Damage, ...] = ()
+
+
+def generated_subjects(sample: Sample) -> list[Subject]:
+    """Generate records of every value length in batches of every size, each at most as large as `sample`."""
+    subjects = []
+    for value_bytes in VALUE_BYTES:
+        for batch_size in BATCH_SIZES:
+            point = GridPoint(value_bytes=value_bytes, batch_size=batch_size, timestamp_spread_ms=batch_size - 1)
+            batches = sample.size_bytes // (batch_size * (point.value_bytes + point.key_bytes))
+            batches = min(max(batches, 1), sample.batches, sample.records // batch_size)
+            generated = point.generate(records=batch_size * batches, seed=1)
+            subjects.append(
+                Subject(
+                    name=f"{value_bytes} B × {batch_size}",
+                    about=f"values of {value_bytes} bytes, keys of {point.key_bytes}, {batch_size} records a batch",
+                    records=generated.records,
+                    bounds=generated.bounds,
+                    batch_fields=generated.batch_fields,
+                )
+            )
+    return subjects
+
+
+def without_producers(subject: Subject) -> Subject:
+    """Return the subject as producers that are not idempotent send it."""
+    count = int((subject.batch_fields.rows["producer_id"] >= 0).sum())
+    if not count:
+        return subject
+    left_out = (
+        f"the producer ids of {counted(count, 'batch')}: idempotent and transactional producers are refused in phases "
+        "that write v0 or v1"
+    )
+    return replace(subject, batch_fields=NO_FIELDS, left_out=(*subject.left_out, left_out))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FirstBatches:
+    """The first batches of a log that clients wrote and that hold records."""
+
+    records: Records
+    batch_counts: Int64  # records of each batch
+    producers: dict[str, Any]  # PRODUCER_FIELDS of each batch
+    damage: list[Damage]
+
+
+def log_subject(path: str | os.PathLike[str], sample: Sample) -> Subject:
+    """Read the first batches of a log as a subject, and repeat those of a short log. Raise KfbenchError.
+
+    No more is read than `sample` takes. Damage is left out and listed.
+    """
+    name = os.fspath(path)
+    segment_size(path)
+    first = _first_batches(name, sample)
+    records, batches = len(first.records), len(first.batch_counts)
+    # A short log is repeated, so that the fixed cost of a call does not show.
+    times = sample.repeats(first.records.shapes.payload_bytes, batches, records)
+    repeated = first.records.take(np.tile(np.arange(records), times))
+    producers: dict[str, Any] = {field: np.tile(values, times) for field, values in first.producers.items()}
+    about = f"{counted(records, 'record')} in {counted(batches, 'batch')} of {name}"
+    lost_bytes = sum(damage.size_bytes for damage in first.damage)
+    left_out = (f"{counted(lost_bytes, 'byte')} of damage: {first.damage[0].words()}",) if first.damage else ()
+    return Subject(
+        name=Path(path).name,
+        about=f"{about}, {times} times over" if times > 1 else about,
+        records=replace(repeated, shapes=replace(repeated.shapes, offsets=np.arange(len(repeated)))),
+        bounds=np.append(0, np.cumsum(np.tile(first.batch_counts, times))),
+        batch_fields=BatchFields(**producers),
+        left_out=left_out,
+        damage=tuple(first.damage),
+    )
+
+
+def _first_batches(name: str, sample: Sample) -> _FirstBatches:
+    found = find(name)
+    if not found.parts:
+        raise KfbenchError(f"{name}: {found.skipped[0].reason}")
+    parts: list[Records] = []
+    counts = [np.zeros(0, np.int64)]
+    producers: dict[str, list[Any]] = {field: [] for field in PRODUCER_FIELDS}
+    damage: list[Damage] = []
+    size_bytes = batches = records = 0
+    is_log = False
+    try:
+        for chunk in found.parts[0].chunks():
+            damage += chunk.damage
+            bounds = chunk.bounds if chunk.bounds is not None else np.zeros(1, np.int64)
+            is_log |= len(bounds) > 1
+            batch_counts, sizes = np.diff(bounds), _payload_bytes(chunk.records, bounds)
+            rows = np.broadcast_to(chunk.fields.over(len(batch_counts)), len(batch_counts))
+            wanted = np.flatnonzero(~rows["is_control"] & (batch_counts > 0))
+            bytes_before = size_bytes + np.cumsum(sizes[wanted]) - sizes[wanted]
+            records_before = records + np.cumsum(batch_counts[wanted]) - batch_counts[wanted]
+            has_room = (bytes_before < sample.size_bytes) & (records_before < sample.records)
+            wanted = wanted[has_room][: sample.batches - batches]
+            batch = np.repeat(np.arange(len(batch_counts)), batch_counts)
+            parts.append(chunk.records.take(np.flatnonzero(np.isin(batch, wanted))))
+            counts.append(batch_counts[wanted])
+            for field, values in producers.items():
+                values.append(rows[field][wanted])
+            size_bytes, batches = size_bytes + int(sizes[wanted].sum()), batches + len(wanted)
+            records += len(parts[-1])
+            if size_bytes >= sample.size_bytes or batches == sample.batches or records >= sample.records:
+                break
+    except (KfbenchError, OSError) as error:
+        raise KfbenchError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
+    if not batches:
+        raise KfbenchError(f"{name}: {_nothing_readable(found.parts[0].size_bytes, damage, is_log)}")
+    return _FirstBatches(
+        records=join_records(parts),
+        batch_counts=np.concatenate(counts),
+        producers={field: np.concatenate(values) for field, values in producers.items()},
+        damage=damage,
+    )
+
+
+def _payload_bytes(records: Records, bounds: Int64) -> Int64:
+    """Return the bytes of keys and values of each batch."""
+    shapes = records.shapes
+    sizes = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
+    return np.diff(np.append(0, np.cumsum(sizes))[bounds])
+
+
+def _nothing_readable(size_bytes: int, damage: Sequence[Damage], is_log: bool) -> str:
+    if damage:
+        return f"no batch can be read: {damage[0].words()}"
+    return f"no batch of a client in {counted(size_bytes, 'byte')}" if is_log else nothing_in(size_bytes)

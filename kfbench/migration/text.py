@@ -1,0 +1,189 @@
+"""The printed answer of `kfbench migrate`: assumptions, each phase's matrix and load, single steps, break-even."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from kfbench.migration.answer import Migration
+from kfbench.migration.bills import GIB, PRICES_ASSUMED, BreakEven, Load
+from kfbench.migration.plans import (
+    FETCH_API,
+    PRODUCE_API,
+    Cell,
+    Operation,
+    Phase,
+    Plan,
+    Row,
+    lost,
+    on_fetch,
+    on_produce,
+)
+from kfbench.text import percent, text_table
+
+LOAD_TITLES = ("append CPU s", "fetch CPU s", "GiB in", "GiB out", "GiB on disk", "zero-copy", "refused")
+
+
+def migration_text(answer: Migration) -> str:
+    """Return the answer as blocks of text."""
+    return "\n\n".join("\n".join(lines) for lines in _blocks(answer))
+
+
+def _blocks(answer: Migration) -> Iterator[list[str]]:
+    yield _assumptions(answer)
+    for phase in answer.plan.phases:
+        yield phase_matrix(answer.plan, phase, answer.codec)
+        yield _load_tables(answer, phase)
+        if phase.forces:
+            yield _upgrade_costs(answer, phase)
+    yield _operation_costs(answer)
+    yield _break_even(answer)
+
+
+def _assumptions(answer: Migration) -> list[str]:
+    traffic, prices, plan = answer.traffic, answer.prices, answer.plan
+    clients = [f"{name} (produce {PRODUCE_API[name]}, fetch {FETCH_API[name]})" for name in plan.formats]
+    shares = [
+        f"{percent(traffic.old_producers)} of the records produced",
+        f"{percent(traffic.old_consumers)} of those fetched",
+        f"each record is read {traffic.fan_out:g} times",
+        f"kept {traffic.replication} times for {traffic.retention_days:g} days",
+        f"{percent(traffic.old_data)} of those fetched are from before",
+        f"{percent(traffic.canary_leaders)} of the leaders are on the canary",
+    ]
+    price_list = [
+        f"{prices.cpu_core_hour:g} $ a core hour",
+        f"{prices.storage_gb_month:g} $ a GB and month",
+        f"{prices.network_gb:g} $ a GB in or out",
+    ]
+    return [
+        f"{plan.name}: {plan.summary}; codec {answer.codec}",
+        f"clients, by the newest format that they know: {', '.join(clients)}",
+        f"{plan.old} clients: {', '.join(shares[:2])}; {', '.join(shares[2:])}",
+        f"prices, assumed ({PRICES_ASSUMED}) unless given: {', '.join(price_list)}",
+        f"a GiB produced: as many records as take a GiB in {plan.old}, the same ones in every phase",
+        "in: from producers, and by followers from leaders; out: to consumers and followers",
+        "CPU: brokers' thread time, as on this machine",
+        f"in {plan.before!r} all clients are {plan.old}",
+        *(
+            f"{source} to {target} loses, where there are any: {', '.join(losses)}"
+            for source, target in _steps_down(answer.rows)
+            if (losses := lost(source, target))
+        ),
+        *(f"{subject.name}: measured without {what}" for subject in answer.subjects for what in subject.left_out),
+    ]
+
+
+def _steps_down(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """Return the conversions of a matrix that may lose something."""
+    produced = [(row.produce.spoken, row.produce.format) for row in rows]
+    fetched = [(row.stored, row.fetch.format) for row in rows]
+    return sorted({(source, target) for source, target in (*produced, *fetched) if target and target < source})
+
+
+def phase_matrix(plan: Plan, phase: Phase, codec: str) -> list[str]:
+    """Return a phase and the broker's action for each client in it, as lines."""
+    rows = [["client", "produce", *(f"fetch of {stored}" for stored in phase.stored)]]
+    for client in [plan.old] if phase.only_old else plan.formats:
+        fetches = [_action(on_fetch(phase, stored, client, codec)) for stored in phase.stored]
+        rows.append([client, _action(on_produce(phase, client, codec)), *fetches])
+    return [f"{phase.name} ({phase.source}): {phase.summary}", *text_table(rows)]
+
+
+def _action(cell: Cell) -> str:
+    if cell.error:
+        return f"{cell.action} ({cell.error})"
+    words = f"{cell.action} to {cell.format}" if cell.action.endswith("convert") else cell.action
+    return f"{words}; idempotent: refused ({cell.idempotent})" if cell.idempotent else words
+
+
+def _load_tables(answer: Migration, phase: Phase) -> list[str]:
+    """Return the loads of a phase. A canary has two: its own and the cluster's."""
+    lines = []
+    for name in answer.subjects[0].loads:
+        if name == phase.name or name.startswith(f"{phase.name}: "):
+            part = name.removeprefix(phase.name).lstrip(": ")
+            rows = [[f"a GiB produced{', ' + part if part else ''}", *LOAD_TITLES]]
+            rows += [[subject.name, *_load_cells(subject.loads[name])] for subject in answer.subjects]
+            lines += _numbers_table(rows)
+    return lines
+
+
+def _load_cells(load: Load) -> list[str]:
+    shares = (load.refused_produced, "produce"), (load.refused_fetched, "fetch")
+    refused = [f"{percent(share)} of {what}" for share, what in shares if share]
+    return [
+        f"{load.append_cpu_s:.2f}",
+        f"{load.fetch_cpu_s:.2f}",
+        *(f"{size / GIB:.3f}" for size in (load.in_bytes, load.out_bytes, load.disk_bytes)),
+        "-" if load.zero_copy_share is None else percent(load.zero_copy_share),
+        ", ".join(refused) or "-",
+    ]
+
+
+def _upgrade_costs(answer: Migration, phase: Phase) -> list[str]:
+    """Return the cost of the forced upgrade at start-up."""
+    sources = [name for name in answer.plan.formats if name != phase.writes]
+    rows = [["once, a GiB on disk", *(f"of {name}: {what}" for name in sources for what in ("CPU s", "GiB after"))]]
+    for subject in answer.subjects:
+        costs = [subject.costs.of(Operation("upgrade", name, phase.writes)) for name in sources]
+        cells = [(f"{cost.cpu_s_per_gib:.2f}", f"{cost.bytes_ratio:.3f}") for cost in costs]
+        rows.append([subject.name, *chain.from_iterable(cells)])
+    return _numbers_table(rows)
+
+
+def _operation_costs(answer: Migration) -> list[str]:
+    rows = [["CPU seconds a GiB that comes in", *(subject.name for subject in answer.subjects)]]
+    for operation in answer.subjects[0].costs.operations:
+        path, source, target = operation
+        title = f"{path} {source} to {target}" if source != target else f"{path} {source}"
+        rows.append([title, *(f"{subject.costs.of(operation).cpu_s_per_gib:.2f}" for subject in answer.subjects)])
+    controls = [subject.costs.control[0] for subject in answer.subjects if subject.costs.control]
+    base = next(iter(answer.subjects[0].costs.operations))
+    against_itself = f"{min(controls):.3f} to {max(controls):.3f}"
+    return [
+        *_numbers_table(rows),
+        f"{base.path} {base.source} against itself, which should read 1: {against_itself}",
+    ]
+
+
+def _break_even(answer: Migration) -> list[str]:
+    plan = answer.plan
+    titles = [
+        f"{plan.new} bytes / {plan.old}'s",
+        "pays",
+        "saved, no old consumers",
+        "saved, all old",
+        "other CPU saved",
+        "pays by the whole bill",
+        "by CPU alone",
+    ]
+    rows = [[f"{plan.new} against {plan.old}", *titles]]
+    for subject in answer.subjects:
+        size, conversion = subject.costs.size_bytes, subject.by_conversion
+        other_cpu = subject.by_bill.saved_without - conversion.saved_without
+        dollars = (conversion.saved_without, conversion.saved_with_all, other_cpu)
+        saved = [f"{amount * 1_024:+.4f} $/TiB" for amount in dollars]
+        shares = [pays_text(found) for found in (conversion, subject.by_bill, subject.by_cpu)]
+        rows.append([subject.name, f"{size[plan.new] / size[plan.old]:.4f}", shares[0], *saved, *shares[1:]])
+    return [
+        *_numbers_table(rows),
+        f"{plan.goal!r} against {plan.before!r}, by share of old consumers; clients' CPU is not counted",
+        "pays, saved: storage and network against the CPU of down-conversions for old consumers, and nothing else",
+        "in brackets: the shares that CPU times at the ends of their 95 % intervals over the rounds leave open",
+        "other CPU: appends, up-conversions for old producers among them, and zero-copy; it is in the whole bill",
+    ]
+
+
+def pays_text(found: BreakEven) -> str:
+    """Return a break-even with as many digits as the rounds support.
+
+    Examples: "below 9.1 % (8.2 to 10)", "above 24 %", "always (open: 97 to 100 %)".
+    """
+    share, *span = (f"{100 * value:.{0 if value >= 0.1 else 1}f}" for value in (found.share or 0, *(found.span or ())))
+    between = " to ".join(span)
+    if found.share is None:
+        return found.pays + (f" (open: {between} %)" if span else "")
+    return f"{found.pays} {share} %" + (f" ({between})" if span else "")
+
+
+def _numbers_table(rows: list[list[str]]) -> list[str]:
+    return text_table(rows, right=range(1, len(rows[0])))
