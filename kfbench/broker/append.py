@@ -44,7 +44,8 @@ from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
 from kfbench.codecs import find as find_codec
 from kfbench.errors import CorruptLog, InvalidConfig, InvalidRecords, Refused
 from kfbench.formats import BY_MAGIC, Entries, Format
-from kfbench.kernels.broker import append as kernels
+from kfbench.kernels.broker import assignment
+from kfbench.kernels.broker import request_checks as checks
 from kfbench.kernels.wire import frames
 from kfbench.layouts import (
     CODEC_MASK,
@@ -277,16 +278,16 @@ def _split(log: EncodedLog | Any, data: Bytes, entries: Entries, source: Format 
     """The first entry of each request, int64[requests + 1], and what decides how it is treated, int64[requests]."""
     positions = log.positions if isinstance(log, EncodedLog) else entries.positions[[0, -1]]
     firsts, traits = np.empty(len(positions), np.int64), np.empty(len(positions) - 1, np.int64)
-    problem, entry = kernels.split(data, entries.positions, entries.magics, kind_of(source), positions, firsts, traits)
+    problem, entry = checks.split(data, entries.positions, entries.magics, kind_of(source), positions, firsts, traits)
     at = int(entries.positions[entry])
-    if problem == kernels.INSIDE_BATCH:
+    if problem == checks.INSIDE_BATCH:
         raise CorruptLog(at, "length", "a request ends inside this batch")
-    if problem == kernels.NO_BATCH:
+    if problem == checks.NO_BATCH:
         raise Refused(INVALID_RECORD, at, "record batch has no batches at all")
-    if problem == kernels.OTHER_MAGIC:
+    if problem == checks.OTHER_MAGIC:
         said = f"batch magic {entries.magics[entry]} is not the same as the first batch's magic byte"
         raise Refused(INVALID_RECORD, at, said)
-    if problem == kernels.TOO_MANY:
+    if problem == checks.TOO_MANY:
         raise Refused(INVALID_RECORD, at, "compressed outer record has more than one batch")
     return firsts, traits
 
@@ -361,9 +362,9 @@ def _checked(
     columns = read(fmt, data, positions, not same.all(), allowance, rules)
     latest_ms, in_order = check(columns, rules)
     codecs, stays = topic.codecs(traits), same
-    if columns.kind == kernels.COLUMNAR:
+    if columns.kind == checks.COLUMNAR:
         settable = np.empty(len(in_order), np.bool_)
-        kernels.find_settable(data, positions, topic.is_append, topic.now_ms, latest_ms, settable)
+        assignment.find_settable(data, positions, topic.is_append, topic.now_ms, latest_ms, settable)
         in_order &= settable
     if not in_order.all():  # plain, nobody asks where nobody can see it; else what is not in order is built anew
         loose = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits)) & (not fmt.has_bare_metadata)
@@ -448,23 +449,23 @@ def _assigned(run: _Run, bases: Int64, topic: _Topic, target: Bytes) -> tuple[_P
     work, piece = Work(), None
     if kind == 3:
         growth = np.empty(len(chosen), np.int64)
-        if kernels.measure_room(columns.data, positions, append, now_ms, latest, growth):
+        if assignment.measure_room(columns.data, positions, append, now_ms, latest, growth):
             grown = np.flatnonzero(chosen & (growth != 0))
             if len(grown):
                 piece, work = _grown(run, grown, growth[grown], ends[grown], topic)
                 chosen = chosen.copy()
                 chosen[grown] = False
     losses = {}
-    if append and kind == kernels.COLUMNAR:  # before the target has the time, for it may be what came
-        covered = kernels.count_covered(columns.data, positions, columns.bounds, columns.timestamps_ms, chosen)
+    if append and kind == checks.COLUMNAR:  # before the target has the time, for it may be what came
+        covered = assignment.count_covered(columns.data, positions, columns.bounds, columns.timestamps_ms, chosen)
         losses = {CREATE_TIMES: int(covered)} if covered else {}
-    if is_message and kind == kernels.ENRICHED:
+    if is_message and kind == checks.ENRICHED:
         starts = ends - (columns.bounds[1:] - columns.bounds[:-1])
-        written, again = kernels.assign_enriched(target, positions, starts, append, now_ms, chosen)
+        written, again = assignment.assign_enriched(target, positions, starts, append, now_ms, chosen)
     elif is_message:
-        written, again = kernels.assign_messages(target, positions, kind, ends, append, now_ms, latest, chosen)
+        written, again = assignment.assign_messages(target, positions, kind, ends, append, now_ms, latest, chosen)
     else:
-        written, again = kernels.assign_batches(
+        written, again = assignment.assign_batches(
             target, positions, kind, ends, topic.epoch, append, now_ms, latest, chosen, False
         )
     in_place = int(np.count_nonzero(chosen))
@@ -479,8 +480,8 @@ def _grown(run: _Run, batches: Int64, growth: Int64, ends: Int64, topic: _Topic)
     starts, stops = columns.positions[batches], columns.positions[batches + 1]
     size = int((stops - starts).sum())
     data, positions = np.empty(size + int(growth.sum()), np.uint8), np.empty(len(batches) + 1, np.int64)
-    kernels.make_room(columns.data, starts, stops, topic.is_append, topic.now_ms, latest, growth, data, positions)
-    _, again = kernels.assign_batches(
+    assignment.make_room(columns.data, starts, stops, topic.is_append, topic.now_ms, latest, growth, data, positions)
+    _, again = assignment.assign_batches(
         data, positions, 3, ends, topic.epoch, topic.is_append, topic.now_ms, latest, np.ones(len(batches), np.bool_),
         True,
     )  # fmt: skip

@@ -20,7 +20,8 @@ from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import BatchColumns, Format, PlainSets
-from kfbench.kernels.broker import append as kernels
+from kfbench.kernels.broker import assignment
+from kfbench.kernels.broker import request_checks as checks
 from kfbench.kernels.formats import header_fields, kip98
 from kfbench.kernels.wire import status
 from kfbench.layouts import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
@@ -98,8 +99,8 @@ class Columns:
     def batch_fields(self) -> BatchFields:
         """What a broker keeps of a batch that it builds anew: the producer's part of the header."""
         if self.fmt.holds_messages:
-            return NO_FIELDS if self.kind != kernels.ENRICHED else BatchFields(is_control=self.holds_control)
-        if self.kind == kernels.KIP98:
+            return NO_FIELDS if self.kind != checks.ENRICHED else BatchFields(is_control=self.holds_control)
+        if self.kind == checks.KIP98:
             bits = self._field(kip98.ATTRIBUTES, 2)
             return BatchFields(
                 producer_id=self._field(kip98.PRODUCER, 8),
@@ -118,7 +119,7 @@ class Columns:
         """Which sets of enriched messages hold a control record."""
         assert self.sets is not None
         found = np.empty(len(self.positions) - 1, np.bool_)
-        kernels.find_control(*self.sets, found)
+        checks.find_control(*self.sets, found)
         return found
 
     def _field(self, at: int, size: int) -> Int64:
@@ -131,7 +132,7 @@ def kind_of(fmt: Format | None) -> int:
     """Return the kernels' number of a layout that its magic does not tell; 0: the magic tells it."""
     if fmt is None or fmt.is_told_by_magic:
         return 0
-    return kernels.ENRICHED if fmt.holds_messages else kernels.KIP98
+    return checks.ENRICHED if fmt.holds_messages else checks.KIP98
 
 
 def read(fmt: Format, data: Bytes, positions: Int64, whole: bool, allowance: Allowance, rules: Rules) -> Columns:
@@ -147,7 +148,7 @@ def read(fmt: Format, data: Bytes, positions: Int64, whole: bool, allowance: All
         raise _refusal(fmt, data, positions, error, rules) or error from None
     decompressed_bytes = before_bytes - allowance.log_bytes
     if read.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
-        b = kernels.other_magic(*read.plain_sets, fmt.magic)
+        b = checks.other_magic(*read.plain_sets, fmt.magic)
         if b >= 0:
             promise = f"a record's magic does not match the outer magic {fmt.magic}"
             raise Refused(INVALID_RECORD, int(positions[b]), promise)
@@ -173,7 +174,7 @@ def _claimed_times(data: Bytes, positions: Int64, read: BatchColumns) -> Int64:
     if read.make_tags is None or read.timestamps_ms is read.create_timestamps_ms:
         return read.timestamps_ms
     has_tag = np.empty(len(positions) - 1, np.bool_)
-    kernels.find_append_tag(data, positions, has_tag)
+    assignment.find_append_tag(data, positions, has_tag)
     return np.where(np.repeat(has_tag, np.diff(read.bounds)), read.create_timestamps_ms, read.timestamps_ms)
 
 
@@ -193,16 +194,16 @@ def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rule
 
 def check(columns: Columns, rules: Rules) -> tuple[Int64, NDArray[np.bool_]]:
     """Of each batch: its latest time, no less than -1, and whether its offsets rise by one. Raises Refused."""
-    if columns.kind == kernels.ENRICHED and rules.from_client and (held := np.flatnonzero(columns.holds_control)).size:
-        raise Refused(INVALID_RECORD, int(columns.positions[held[0]]), _BROKEN[kernels.CONTROL_BATCH][1])
+    if columns.kind == checks.ENRICHED and rules.from_client and (held := np.flatnonzero(columns.holds_control)).size:
+        raise Refused(INVALID_RECORD, int(columns.positions[held[0]]), _BROKEN[checks.CONTROL_BATCH][1])
     batches = len(columns.positions) - 1
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
-    b, rule, late, keyless = kernels.check(
+    b, rule, late, keyless = checks.check(
         columns.data, columns.positions, columns.kind, columns.timestamps_ms, columns.key_lengths, columns.offsets,
         columns.bounds, rules.from_client, rules.from_zero, rules.to_messages, rules.is_create,
         rules.earliest_ms, rules.latest_ms, rules.keyed, latest_ms, in_order,
     )  # fmt: skip
-    if rule != kernels.SOUND:
+    if rule != checks.SOUND:
         count = int(columns.bounds[b + 1] - columns.bounds[b])
         refusal = _header_refusal(columns.kind, columns.data, columns.positions[b : b + 2], count, rules)
         assert refusal is not None
@@ -217,33 +218,33 @@ def check(columns: Columns, rules: Rules) -> tuple[Int64, NDArray[np.bool_]]:
 
 
 _BROKEN: Final = {
-    kernels.BASE_OFFSET: (INVALID_RECORD, "the base offset of the record batch should be 0"),
-    kernels.OFFSET_RANGE: (INVALID_RECORD, "batch has an invalid offset range: last offset delta {last_delta}"),
-    kernels.COUNT: (INVALID_RECORD, "invalid reported count for record batch: {count}"),
-    kernels.RANGE_AND_COUNT: (
+    checks.BASE_OFFSET: (INVALID_RECORD, "the base offset of the record batch should be 0"),
+    checks.OFFSET_RANGE: (INVALID_RECORD, "batch has an invalid offset range: last offset delta {last_delta}"),
+    checks.COUNT: (INVALID_RECORD, "invalid reported count for record batch: {count}"),
+    checks.RANGE_AND_COUNT: (
         INVALID_RECORD,
         "inconsistent batch offset range of {offsets} and count of records {count}",
     ),
-    kernels.CONTROL_BATCH: (INVALID_RECORD, "clients are not allowed to write control records"),
-    kernels.SEQUENCE: (
+    checks.CONTROL_BATCH: (INVALID_RECORD, "clients are not allowed to write control records"),
+    checks.SEQUENCE: (
         INVALID_RECORD,
         "invalid sequence number {sequence} in a batch with producer id {producer}",
     ),
-    kernels.IS_TRANSACTIONAL: (
+    checks.IS_TRANSACTIONAL: (
         "UNSUPPORTED_FOR_MESSAGE_FORMAT",
         "transactional records cannot be used with a magic below 2",
     ),
-    kernels.IS_IDEMPOTENT: ("UNSUPPORTED_FOR_MESSAGE_FORMAT", "idempotent records cannot be used with a magic below 2"),
+    checks.IS_IDEMPOTENT: ("UNSUPPORTED_FOR_MESSAGE_FORMAT", "idempotent records cannot be used with a magic below 2"),
 }
 
 
 def _header_refusal(kind: int, data: Bytes, positions: Int64, held: int, rules: Rules) -> Refused | None:
     """Of the batch data[positions[0]:positions[1]], which holds so many records."""
     at, end = positions.tolist()
-    rule, last_delta, count, producer, sequence = kernels.broken_rule(
+    rule, last_delta, count, producer, sequence = checks.broken_rule(
         data, at, end, kind, held, rules.from_client, rules.from_zero, rules.to_messages
     )
-    if rule == kernels.SOUND:
+    if rule == checks.SOUND:
         return None
     error, promise = _BROKEN[rule]
     said = {"last_delta": last_delta, "offsets": last_delta + 1, "count": count}

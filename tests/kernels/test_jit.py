@@ -22,7 +22,7 @@ from kfbench.broker.mirror import mirror
 from kfbench.broker.retention import latest_of_keys
 from kfbench.errors import Refused
 from kfbench.formats.base.batched import BatchedFormat
-from kfbench.kernels.broker import append, last_keys, mirroring
+from kfbench.kernels.broker import assignment, last_keys, mirroring, request_checks
 from kfbench.kernels.formats import (
     batch,
     batch_description,
@@ -57,9 +57,9 @@ from tests.templates import cases
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 MODULES = (
-    append, batch, batch_description, batch_parts, control, crc, draws, enriched, frames, header_fields,
-    headers_first, last_keys, kinds, kip98, legacy, copy_and_crc, linger, mirroring, partition, periods, rows, scan,
-    sealing, shared_headers, strata, templates, waits, describing, fetching,
+    assignment, batch, batch_description, batch_parts, control, crc, draws, enriched, frames, header_fields,
+    headers_first, last_keys, kinds, kip98, legacy, copy_and_crc, linger, mirroring, partition, periods,
+    request_checks, rows, scan, sealing, shared_headers, strata, templates, waits, describing, fetching,
     header_placing, header_reading, header_writing, reading, writing,
 )  # fmt: skip
 

@@ -1,5 +1,5 @@
 """Kernels of broker paths: append, compaction, mirroring."""
 
-from kfbench.kernels.broker import append, last_keys, mirroring
+from kfbench.kernels.broker import assignment, last_keys, mirroring, request_checks
 
-__all__ = ["append", "last_keys", "mirroring"]
+__all__ = ["assignment", "last_keys", "mirroring", "request_checks"]

@@ -1,0 +1,281 @@
+"""Fields that a broker sets in a batch in place: offsets, leader epoch, timestamps and checksum.
+
+`kind` is the layout of a batch: its magic, or KIP98 or ENRICHED. Times are in ms.
+"""
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels.broker.request_checks import COLUMNAR, KIP98, read_rule_fields
+from kfbench.kernels.formats import enriched, kip98, legacy
+from kfbench.kernels.formats.batch_header import (
+    APPEND,
+    APPEND_TAG,
+    ATTRIBUTES,
+    CRC,
+    EPOCH,
+    FIXED,
+    TAGGED,
+    TAIL_MAX_TIME,
+    UNSIGNED,
+    V2_MAX_TIME,
+    V3_SIZE,
+    read_header,
+)
+from kfbench.kernels.formats.columnar import batch_header as columnar
+from kfbench.kernels.formats.columnar import fields as columnar_fields
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8, move, put_i16, put_i32, put_i64, put_u8
+from kfbench.kernels.wire.crc import crc32, crc32c
+from kfbench.kernels.wire.lengths import get_delta
+from kfbench.kernels.wire.sealing import AFTER_LENGTH, LENGTH
+from kfbench.kernels.wire.varint import get_uvarint, get_varlong, put_varint, varint_bytes
+from kfbench.layouts import NO_TIMESTAMP, TIMESTAMP_BITS
+
+
+@leaf
+def _max_time_at(data, at, end, bits):
+    """Return where the maximum timestamp of a v3 batch begins and ends, and the base timestamp that it counts from."""
+    if bits & FIXED:
+        return at + TAIL_MAX_TIME, at + TAIL_MAX_TIME + 8, np.int64(0)
+    _, p = get_delta(data, at + V3_SIZE, end, bits & UNSIGNED != 0)
+    base_time, p = get_varlong(data, p, end)
+    _, stop = get_varlong(data, p, end)
+    return p, stop, base_time
+
+
+@leaf
+def _append_tag_at(data, at, end, kind, bits):
+    """Return the position of the time in tag 0 of a v3 batch, or 0."""
+    if kind != 3 or not bits & TAGGED:
+        return np.int64(0)
+    _, _, _, _, _, p = read_header(data, at, end, 3)
+    number, p = get_uvarint(data, p, end)
+    if number == 0:
+        return np.int64(0)
+    tag, p = get_uvarint(data, p, end)
+    _, p = get_uvarint(data, p, end)
+    return np.int64(p) if tag == APPEND_TAG else np.int64(0)  # tags rise: it is the first
+
+
+@kernel
+def find_append_tag(data, positions, found):
+    """Fill found, bool[batches]: True where a v3 batch has a time in tag 0."""
+    for b in range(len(found)):
+        at, end = positions[b], positions[b + 1]
+        found[b] = _append_tag_at(data, at, end, 3, np.int64(get_i16(data, at + ATTRIBUTES))) != 0
+
+
+@leaf
+def _columnar_max_time(data, at, end, append, now_ms, latest_ms):
+    """Return the maximum timestamp of a columnar batch, and the one that it gets.
+
+    A maximum below -1 that equals the records' own stays: create times count from it.
+    """
+    held = columnar.read_header(data, at, end).max_time
+    if append:
+        return held, now_ms
+    return held, held if max(held, np.int64(NO_TIMESTAMP)) == latest_ms else latest_ms
+
+
+@kernel
+def find_settable(data, positions, append, now_ms, latest_ms, found):
+    """Fill found, bool[batches]: True where the maximum timestamp of a columnar batch can be set in place.
+
+    The field has 48 bits, which hold most times. Without an anchor, create times count from the maximum: then only a
+    broker's own time may replace it. Removing such a time (bit 3) is impossible where ages are stored.
+
+    Args:
+        append: the topic has append time, and `now_ms` is the time to set.
+        latest_ms: int64[batches], the time to set under create time.
+    """
+    for b in range(len(found)):
+        at, end = positions[b], positions[b + 1]
+        header = columnar.read_header(data, at, end)
+        held, has_anchor = header.max_time, header.extensions & columnar.HAS_ANCHOR != 0
+        _, wanted = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
+        is_wide = columnar.is_wide(wanted) or columnar_fields.has_wide_maximum(data, at, end, header.attributes)
+        found[b] = held == wanted or (not is_wide and (append or has_anchor))
+        if not append and not has_anchor and header.attributes & APPEND and header.attributes & columnar.AGES:
+            found[b] = False
+
+
+@kernel
+def count_covered(data, positions, bounds, timestamps, chosen):
+    """Count the create times that are lost when an append time is set in place in the chosen columnar batches.
+
+    bounds int64[batches + 1]: each batch's records in `timestamps`. No batch has an append time yet: a topic that sets
+    it takes no such batch.
+    """
+    covered = np.int64(0)
+    for b in range(len(chosen)):
+        header = columnar.read_header(data, positions[b], positions[b + 1])
+        if chosen[b] and not header.extensions & columnar.HAS_ANCHOR:
+            for i in range(np.uint64(bounds[b]), np.uint64(bounds[b + 1])):
+                covered += timestamps[i] != NO_TIMESTAMP
+    return covered
+
+
+@kernel
+def measure_room(data, positions, append, now_ms, latest_ms, growth):
+    """Fill growth, int64[batches]: by how many bytes a v3 batch grows or shrinks. Return True where any does."""
+    any_growth = False
+    for b in range(len(growth)):
+        at, end = positions[b], positions[b + 1]
+        bits = np.int64(get_i16(data, at + ATTRIBUTES))
+        growth[b] = 0
+        if not bits & FIXED:
+            tagged = _append_tag_at(data, at, end, 3, bits) != 0
+            start, stop, base_time = _max_time_at(data, at, end, bits)
+            max_time = now_ms if append and not tagged else latest_ms[b]
+            delta, _ = get_varlong(data, start, end)
+            if base_time + delta != max_time:
+                growth[b] = varint_bytes(max_time - base_time) - (stop - start)
+        any_growth |= growth[b] != 0
+    return any_growth
+
+
+@kernel
+def make_room(data, starts, stops, append, now_ms, latest_ms, growth, out, positions):
+    """Copy the v3 batches data[starts[b]:stops[b]], moving what follows the maximum timestamp by growth[b] bytes.
+
+    Length and maximum timestamp are set; `assign_batches` sets the checksum. Fills positions int64[batches + 1] in
+    `out`.
+    """
+    at = np.int64(0)
+    for b in range(len(growth)):
+        start, end = starts[b], stops[b]
+        positions[b] = at
+        size = end - start + growth[b]
+        bits = np.int64(get_i16(data, start + ATTRIBUTES))
+        p, stop, base_time = _max_time_at(data, start, end, bits)
+        tagged = _append_tag_at(data, start, end, 3, bits) != 0
+        max_time = now_ms if append and not tagged else latest_ms[b]
+        move(out, at, data, start, p - start)
+        here = put_varint(out, at + p - start, max_time - base_time)
+        move(out, here, data, stop, end - stop)
+        put_i32(out, at + LENGTH, np.int32(size - AFTER_LENGTH))
+        at += size
+    positions[len(growth)] = at
+
+
+@kernel
+def assign_batches(data, positions, kind, ends, epoch, append, now_ms, latest_ms, chosen, made_room):
+    """Set what a broker sets in the chosen batches. Return the bytes written, and those read again for checksums.
+
+    Always set: base offset and leader epoch. Set where they change, with the checksum: maximum timestamp, timestamp
+    type and tag 0. Under create time tag 0 becomes -1. The rules are those of Kafka's `setLastOffset`,
+    `setMaxTimestamp` and `setPartitionLeaderEpoch`.
+
+    Args:
+        positions: int64[batches + 1].
+        ends: int64[batches], the offset behind each batch.
+        append: the topic has append time `now_ms`; else the maximum becomes latest_ms, int64[batches].
+        chosen: bool[batches].
+        made_room: the batches come from `make_room`.
+    """
+    written, read = np.int64(0), np.int64(0)
+    crc_at = kip98.CRC if kind == KIP98 else CRC
+    bits_at = kip98.ATTRIBUTES if kind == KIP98 else ATTRIBUTES
+    for b in range(len(ends)):
+        if not chosen[b]:
+            continue
+        at, end = positions[b], positions[b + 1]
+        fields = read_rule_fields(data, at, end, kind)
+        bits = fields.attributes
+        put_i64(data, at, ends[b] - 1 - fields.last_delta)
+        written += 8
+        if kind != KIP98:
+            put_i32(data, at + EPOCH, np.int32(epoch))
+            written += 4
+        tag_at = _append_tag_at(data, at, end, kind, bits)
+        wanted = bits | APPEND if append else bits & ~APPEND
+        max_time = now_ms if append and tag_at == 0 else latest_ms[b]
+        noted = now_ms if append else np.int64(NO_TIMESTAMP)
+        start, stop, base_time = at + (kip98.MAX_TIME if kind == KIP98 else V2_MAX_TIME), np.int64(0), np.int64(0)
+        if kind == 3:
+            start, stop, base_time = _max_time_at(data, at, end, bits)
+        plain = kind != COLUMNAR and (kind != 3 or bits & FIXED != 0)
+        if kind == COLUMNAR:
+            held, max_time = _columnar_max_time(data, at, end, append, now_ms, latest_ms[b])
+        else:
+            held = get_i64(data, start) if plain else base_time + get_varlong(data, start, end)[0]
+        stamped = tag_at != 0 and get_i64(data, tag_at) != noted
+        if wanted == bits and held == max_time and not stamped and not made_room:
+            continue
+        # Kafka drops the bits that v2 does not know.
+        wanted &= layouts.V2_ATTRIBUTES_MASK if kind == 2 else 0xFFFF
+        put_i16(data, at + bits_at, np.int16((wanted ^ 0x8000) - 0x8000))  # an i16 of the same bits
+        if plain:
+            put_i64(data, start, max_time)
+            written += 8
+        elif held != max_time and kind == COLUMNAR:
+            columnar.put_max_time(data, at, max_time)
+            written += TIMESTAMP_BITS // 8
+        elif held != max_time:
+            put_varint(data, start, max_time - base_time)
+            written += stop - start
+        if stamped:
+            put_i64(data, tag_at, noted)
+            written += 8
+        put_i32(data, at + crc_at, np.int32(crc32c(data, at + bits_at, end)))
+        written += 2 + 4
+        read += end - at - bits_at
+    return written, read
+
+
+@kernel
+def assign_messages(data, positions, magic, ends, append, now_ms, latest_ms, chosen):
+    """Set what a broker sets in the chosen v0 or v1 messages. Return bytes written, and bytes read again for checksums.
+
+    Always set: the offset; a wrapper has its last inner one. Set in v1 where they change, with the checksum: timestamp
+    and timestamp type. ends int64[messages]: the offset behind each message. Other arguments: as in `assign_batches`.
+    """
+    written, read = np.int64(0), np.int64(0)
+    for b in range(len(ends)):
+        if not chosen[b]:
+            continue
+        at, end = positions[b], positions[b + 1]
+        put_i64(data, at, ends[b] - 1)
+        written += 8
+        if magic == 0:
+            continue
+        bits = np.int64(get_u8(data, at + legacy.ATTRIBUTES))
+        time = now_ms if append else latest_ms[b]
+        if (bits & APPEND != 0) == append and get_i64(data, at + legacy.TIMESTAMP) == time:
+            continue
+        put_u8(data, at + legacy.ATTRIBUTES, np.uint8(bits & layouts.CODEC_MASK | (APPEND if append else 0)))
+        put_i64(data, at + legacy.TIMESTAMP, time)
+        put_i32(data, at + legacy.CRC, np.int32(crc32(data, at + legacy.MAGIC, end)))
+        written += 1 + 8 + 4
+        read += end - at - legacy.MAGIC
+    return written, read
+
+
+@kernel
+def assign_enriched(data, positions, bases, append, now_ms, chosen):
+    """Set what a broker sets in the chosen enriched messages. Return bytes written, and bytes read again for checksums.
+
+    Always set: the offset, bases int64[messages]; a wrapper has its first inner one. Set under append time: the
+    arrival time in seconds, and tag 0 where there is one.
+    """
+    written, read = np.int64(0), np.int64(0)
+    for b in range(len(bases)):
+        if not chosen[b]:
+            continue
+        at, end = positions[b], positions[b + 1]
+        put_i64(data, at, bases[b])
+        written += 8
+        if not append:
+            continue
+        seconds = now_ms // 1000 if 0 <= now_ms <= enriched.LAST_MS else np.int64(NO_TIMESTAMP)
+        put_i32(data, at + enriched.SECONDS, np.int32(seconds))
+        written += 4
+        # Writers put tag 0 first; behind another one it is out of reach, for tags carry no size.
+        if get_i32(data, at + enriched.TAGS_LENGTH) > 0 and get_u8(data, at + enriched.TAGS) == enriched.TIME_TAG:
+            put_i64(data, at + enriched.TAGS + 1, now_ms)
+            written += 8
+        put_i32(data, at + enriched.CRC, np.int32(crc32(data, at + enriched.MAGIC, end)))
+        written += 4
+        read += end - at - enriched.MAGIC
+    return written, read

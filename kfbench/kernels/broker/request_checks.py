@@ -1,0 +1,261 @@
+"""Checks of a produce request where it lies: entries are assigned to requests, headers and columns to the rules.
+
+`kind` is the layout of a batch: its magic, or KIP98 or ENRICHED.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kfbench import layouts
+from kfbench.kernels.formats import enriched, kip98, legacy
+from kfbench.kernels.formats.batch_header import (
+    APPEND,
+    ATTRIBUTES,
+    CONTROL,
+    TRANSACTIONAL,
+    V2_PRODUCER,
+    V2_SEQUENCE,
+    V3_PRODUCER,
+    V3_SEQUENCE,
+    read_header,
+)
+from kfbench.kernels.formats.columnar import batch_header as columnar
+from kfbench.kernels.formats.columnar import fields as columnar_fields
+from kfbench.kernels.jit import kernel, leaf
+from kfbench.kernels.simd.intrinsics import get_i16, get_i32, get_i64, get_u8
+from kfbench.kernels.wire import status
+from kfbench.kernels.wire.sealing import AFTER_LENGTH, LENGTH
+
+COLUMNAR, KIP98, ENRICHED = columnar.THIS_MAGIC, 98, 99
+NO_PRODUCER_ID, NO_TIMESTAMP = layouts.NO_PRODUCER_ID, layouts.NO_TIMESTAMP
+NONE = np.int64(-1)
+
+# Problems of a request's entries: it ends inside one, has none, has two magics, or has more than it may.
+INSIDE_BATCH, NO_BATCH, OTHER_MAGIC, TOO_MANY = range(1, 5)
+# Rules of `LogValidator.validateBatch`, as numbers.
+SOUND, OFFSET_RANGE, COUNT, RANGE_AND_COUNT, CONTROL_BATCH, SEQUENCE, IS_TRANSACTIONAL, IS_IDEMPOTENT = range(8)
+BASE_OFFSET = 8  # `UnifiedLog.analyzeAndValidateRecords`
+
+
+class RuleFields(NamedTuple):
+    """Header fields that rules are about. count: -1 in a layout that stores none."""
+
+    attributes: int
+    last_delta: int
+    count: int
+    producer_id: int
+    base_sequence: int
+
+
+class BrokenRule(NamedTuple):
+    """The first rule that a batch breaks, or SOUND, and the numbers for its message."""
+
+    rule: int
+    last_delta: int
+    count: int
+    producer_id: int
+    base_sequence: int
+
+
+class FirstBroken(NamedTuple):
+    """The first batch that breaks a rule. late, keyless: records out of time and without a key. -1: none."""
+
+    batch: int
+    rule: int
+    late: int
+    keyless: int
+
+
+@leaf
+def _traits(data, at, magic, kind):
+    """Return what decides how a batch is treated: its magic << 16, its codec, and from v2 on its control bit.
+
+    In v3 the bits of its features are part of it.
+    """
+    if magic < 2:
+        bits = np.int64(get_u8(data, at + legacy.ATTRIBUTES))
+        if kind == ENRICHED:
+            bits &= enriched.TYPE_MASK
+            return np.int64(magic) << 16 | (bits if bits <= enriched.LAST_CODEC else 0)
+        return np.int64(magic) << 16 | (bits & layouts.CODEC_MASK)
+    bits = np.int64(get_i16(data, at + (kip98.ATTRIBUTES if kind == KIP98 else ATTRIBUTES))) & 0xFFFF
+    features = layouts.V3_FEATURES_MASK if magic == 3 else 0
+    return np.int64(magic) << 16 | (bits & (layouts.CODEC_MASK | CONTROL | features))
+
+
+@kernel
+def split(data, positions, magics, kind, request_positions, firsts, traits):
+    """Assign entries to requests. Return a problem, or SOUND, and the entry that has it.
+
+    Args:
+        positions: int64[entries + 1], the byte position of each entry, and the end.
+        magics: int8[entries].
+        kind: KIP98 or ENRICHED; 0: the magic tells the layout.
+        request_positions: int64[requests + 1].
+        firsts: int64[requests + 1], filled: the first entry of each request, and the number of entries.
+        traits: int64[requests], filled: see `_traits`.
+    """
+    entries, e = len(magics), np.int64(0)
+    for r in range(len(traits)):
+        if positions[e] != request_positions[r]:
+            return INSIDE_BATCH, e
+        first, end = e, request_positions[r + 1]
+        while e < entries and positions[e] < end:
+            e += 1
+        firsts[r] = first
+        if positions[e] != end:
+            return INSIDE_BATCH, e
+        if e == first:
+            return NO_BATCH, e
+        traits[r] = _traits(data, positions[first], magics[first], kind)
+        any_codec = traits[r] & layouts.CODEC_MASK != 0
+        for i in range(first + 1, e):
+            if magics[i] != magics[first]:
+                return OTHER_MAGIC, i
+            any_codec |= _traits(data, positions[i], magics[i], kind) & layouts.CODEC_MASK != 0
+        if e > first + 1 and (any_codec or magics[first] >= 2):
+            return TOO_MANY, first + 1
+    firsts[len(traits)] = e
+    return SOUND, e
+
+
+@leaf
+def read_rule_fields(data, at, end, kind):
+    """Read the header fields that the rules of a validator are about."""
+    if kind == KIP98:
+        return RuleFields(
+            np.int64(get_i16(data, at + kip98.ATTRIBUTES)), np.int64(get_i32(data, at + kip98.LAST)), np.int64(-1),
+            get_i64(data, at + kip98.PRODUCER), np.int64(get_i32(data, at + kip98.SEQUENCE)),
+        )  # fmt: skip
+    if kind == COLUMNAR:
+        header = columnar.read_header(data, at, end)
+        if header.state != status.SOUND:  # it may be cut short: the reader refuses it
+            return RuleFields(
+                np.int64(0), np.int64(0), np.int64(1), np.int64(NO_PRODUCER_ID), np.int64(layouts.NO_SEQUENCE)
+            )
+        producer, sequence = columnar_fields.producer(data, at, header.attributes)
+        return RuleFields(header.attributes, header.last_delta, header.count, producer, sequence)
+    bits, last_delta, _, _, count, _ = read_header(data, at, end, kind)
+    producer, sequence = (V2_PRODUCER, V2_SEQUENCE) if kind == 2 else (V3_PRODUCER, V3_SEQUENCE)
+    return RuleFields(bits, last_delta, count, get_i64(data, at + producer), np.int64(get_i32(data, at + sequence)))
+
+
+@leaf
+def _broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages):
+    """Return the first rule that a batch breaks (or SOUND), with the numbers to say so: last offset delta, count,
+    producer id and base sequence. held: the number of its records, for a layout that stores no count."""
+    fields = read_rule_fields(data, at, end, kind)
+    last_delta, producer, sequence = fields.last_delta, fields.producer_id, fields.base_sequence
+    count = held if kind == KIP98 else fields.count
+    rule = SOUND
+    if from_client and from_zero and get_i64(data, at) != 0:
+        rule = BASE_OFFSET
+    elif from_client and last_delta < 0:
+        rule = OFFSET_RANGE
+    elif from_client and count <= 0:
+        rule = COUNT
+    elif from_client and last_delta + 1 != count:
+        rule = RANGE_AND_COUNT
+    elif from_client and fields.attributes & CONTROL:
+        rule = CONTROL_BATCH
+    elif from_client and producer > NO_PRODUCER_ID and sequence < 0:
+        rule = SEQUENCE
+    elif to_messages and fields.attributes & TRANSACTIONAL:
+        rule = IS_TRANSACTIONAL
+    elif to_messages and producer > NO_PRODUCER_ID:
+        rule = IS_IDEMPOTENT
+    return BrokenRule(rule, last_delta, count, producer, sequence)
+
+
+@kernel
+def broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages):
+    """Return `_broken_rule` of one batch: its numbers are for the message."""
+    return _broken_rule(data, at, end, kind, held, from_client, from_zero, to_messages)
+
+
+@leaf
+def _is_marked(data, at, kind):
+    """Return True where a batch has log append time."""
+    if kind == 1:
+        return get_u8(data, at + legacy.ATTRIBUTES) & APPEND != 0
+    if kind == 2 or kind == 3 or kind == COLUMNAR:
+        return get_i16(data, at + ATTRIBUTES) & APPEND != 0
+    return kind == KIP98 and get_i16(data, at + kip98.ATTRIBUTES) & APPEND != 0
+
+
+@kernel
+def check(data, positions, kind, timestamps, key_lengths, offsets, bounds, from_client, from_zero, to_messages,
+          is_create, earliest, latest, keyed, latest_ms, in_order):  # fmt: skip
+    """Find the first batch that breaks a rule: its number, the rule, a record out of time, and a record without a key.
+
+    Each is -1 (the rule SOUND) where there is none.
+
+    Args:
+        positions: int64[batches + 1], the byte position of each batch, and the end.
+        kind: the magic, KIP98 or ENRICHED.
+        timestamps, key_lengths, offsets: of each record.
+        bounds: int64[batches + 1], the first record of each batch, and their number.
+        from_client: a client may write no control batch, and its counts have to be right.
+        from_zero: offsets have to begin at 0.
+        to_messages: the batches become v0 or v1.
+        is_create: the topic has create time; then times from `earliest` to `latest` (ms) are taken.
+        keyed: the topic is compacted: each record needs a key.
+        latest_ms: int64[batches], filled: the latest time, no less than -1.
+        in_order: bool[batches], filled: offsets rise by one, from 0 (from_zero) or from the batch's own.
+    """
+    for b in range(len(bounds) - 1):
+        at, end_at = positions[b], positions[b + 1]
+        first, end = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        if kind == 2 or kind == 3 or kind == COLUMNAR or kind == KIP98:
+            rule = _broken_rule(
+                data, at, end_at, kind, bounds[b + 1] - bounds[b], from_client, from_zero, to_messages
+            ).rule
+            if rule != SOUND:
+                return FirstBroken(b, rule, NONE, NONE)
+        marked = _is_marked(data, at, kind)
+        base = np.int64(0)
+        if first < end and not from_zero:  # only a v1 wrapper's offset is the last one's
+            base = offsets[first] if kind < 2 else get_i64(data, at)
+        late, keyless, top, whole = np.int64(-1), np.int64(-1), np.int64(NO_TIMESTAMP), True
+        for i in range(first, end):
+            time = timestamps[i]
+            if keyed and key_lengths[i] < 0:
+                keyless = np.int64(i) if keyless < 0 else keyless
+            elif is_create and time != NO_TIMESTAMP:
+                if (time < earliest or time > latest) and late < 0:
+                    late = np.int64(i)
+            elif marked and late < 0:
+                late = np.int64(i)
+            top = max(top, time)
+            whole &= offsets[i] - base == np.int64(i) - np.int64(first)
+        if late >= 0 or keyless >= 0:
+            return FirstBroken(b, np.int64(SOUND), late, keyless)
+        latest_ms[b], in_order[b] = top, whole
+    return FirstBroken(NONE, np.int64(SOUND), NONE, NONE)
+
+
+@kernel
+def other_magic(source, starts, ends, magic):
+    """Return the first set source[starts[b]:ends[b]] that holds a message of another magic, or -1.
+
+    `legacy.count` has checked the lengths.
+    """
+    for b in range(len(starts)):
+        if legacy.holds_other_magic(source, starts[b], ends[b], magic):
+            return b
+    return -1
+
+
+@kernel
+def find_control(source, starts, ends, found):
+    """Fill found, bool[sets]: True where the set source[starts[b]:ends[b]] holds an enriched control record."""
+    for b in range(len(found)):
+        at, end = starts[b], ends[b]
+        found[b] = False
+        while end - at >= AFTER_LENGTH:
+            stop = at + AFTER_LENGTH + np.int64(get_i32(source, at + LENGTH))
+            if stop > end:
+                break
+            found[b] |= get_u8(source, at + enriched.ATTRIBUTES) & enriched.TYPE_MASK >= enriched.FIRST_CONTROL
+            at = stop
