@@ -1,4 +1,4 @@
-"""What a broker does with batches, one path a file: what it reads, writes, keeps in place, rewrites and loses."""
+"""Broker paths: append, fetch, convert, upgrade, compact, mirror, seek, expire. One file each."""
 
 from kfbench.broker.work import Work
 

@@ -1,4 +1,4 @@
-"""The headers of batches, read without their records: for who only looks for a batch."""
+"""Batch headers, read without their records, to find a batch."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,16 +20,16 @@ HEADER: Final = np.dtype(
     [
         ("position", np.int64),
         ("size_bytes", np.int64),
-        ("header_bytes", np.int64),  # what was read of it
-        ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1: their header has the last one alone
+        ("header_bytes", np.int64),  # that were read
+        ("base_offset", np.int64),  # UNSET in compressed sets of v0 and v1, whose header has only the last one
         ("last_offset", np.int64),
-        ("last_is_least", np.bool_),  # enriched sets have the first one: holes would put the last further off
+        ("last_is_least", np.bool_),  # enriched sets have the first one: with holes the last is larger
         ("count", np.int64),  # NOT_SAID: compressed sets of v0 and v1, kip98
-        ("max_timestamp_ms", np.int64),  # the append time where readers see that
+        ("max_timestamp_ms", np.int64),  # the append time where readers see it
         ("producer_id", np.int64),
         ("magic", np.int8),
         ("codec", np.int8),
-        ("keys", np.int8),  # whether any record has one, or NOT_SAID
+        ("keys", np.int8),  # 1: a record has one; 0: none has; or NOT_SAID
         ("is_append_time", np.bool_),
         ("is_transactional", np.bool_),
         ("is_control", np.bool_),
@@ -46,11 +46,11 @@ def headers(
     to_ms: int | None = None,
     from_offset: int = 0,
 ) -> NDArray[np.void]:
-    """HEADER rows from the batch at `position` on: of all, or up to the first with such a last offset or such a largest
-    timestamp (to_ms; of batches that may reach from_offset).
+    """Read HEADER rows from the batch at `position` on. No checksum is checked.
 
-    fmt: the format of all batches; None: the magic of each tells. An incomplete last batch is the end of the log. Only
-    headers are read: no checksum is looked at. Raises CorruptLog for a header that cannot be read.
+    fmt: of all batches; None: the magic of each tells. to_offset: stop at the first batch with this last offset or a
+    later one. to_ms: stop at the first batch with this largest timestamp or a later one, among batches that may reach
+    from_offset. An incomplete last batch is the end of the log. Raises CorruptLog for a header that cannot be read.
     """
     stop, target = scan.AT_END, 0
     if to_offset is not None:
@@ -78,7 +78,7 @@ def _parts(
 
 
 def dialect_of(fmt: Format | None) -> int:
-    """What the kernels need to know of a format beside its magic."""
+    """Return the kernels' number of a layout that its magic does not tell."""
     if fmt is None or fmt.is_told_by_magic:
         return scan.BY_MAGIC
     return scan.ENRICHED if fmt.magic == 1 else scan.KIP98

@@ -1,9 +1,10 @@
 """Compaction: the log cleaner over one log, in every format (`kafka.log.Cleaner`, `MemoryRecords.filterTo` 3.9.1).
 
-Survivors keep their offsets. A batch that keeps all its records is copied; any other is built anew, in its own codec
-and with the header it had, so relative offsets get holes. Differences from Kafka, all of them asked for by a
-parameter but the first: keys are told apart by their bytes and not by an MD5; `merge_bytes` puts consecutive batches
-together ("Kafka Enriched Message Metadata"); `to` writes another format (KIP-724).
+Surviving records keep their offsets. A batch that keeps all its records is copied. Any other is built anew in its own
+codec with its own header, so relative offsets get holes.
+
+Differences from Kafka: keys are compared by their bytes, not by an MD5. On request, `merge_bytes` joins consecutive
+batches ("Kafka Enriched Message Metadata") and `to` writes another format (KIP-724).
 """
 
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class Compacted:
     data: Bytes
     positions: Int64
     kept_records: int
-    keyless_records: int = 0  # left out: a compacted log has no use for them
+    keyless_records: int = 0  # left out, because a compacted log cannot hold them
     aborted_records: int = 0  # left out with their transaction
     work: Work
 
@@ -62,20 +63,20 @@ def compact(
     lossy: bool = False,
     limits: Limits | None = None,
 ) -> Compacted:
-    """Cleans a log: the latest record of each key stays, with its offset. A second round at the same time may still
-    give a horizon to markers whose records the first one removed, as Kafka's does; a third changes nothing.
+    """Clean a log: the latest record of each key stays, with its offset.
 
-    delete_retention_ms: how long a tombstone, or the marker of a transaction without records, stays after the round
-    that first finds it; the batch carries that time (delete horizon). keep_legacy_tombstones: for formats that have no
-    room for it; Kafka decides it for a whole segment, by its last change. retain_last: the last batch stays, empty if
-    need be, so that the log's last offset is not forgotten (KAFKA-17076, after 3.9.1). end_offset: the first offset
-    that may not be cleaned; what begins there or in a transaction still open is copied. merge_bytes: consecutive
-    batches become one of up to so many bytes of keys, values and headers, where that loses nothing of their headers.
-    to: the format that is written, lossy where that may lose something.
-
-    Raises CorruptLog for any damage, an incomplete last batch included, and then nothing is written, and for what
-    would be larger than limits.log_bytes of the log in another format, without a codec; WouldLose,
+    As in Kafka, a second round at the same time may give a horizon to markers whose records the first one removed. A
+    third round changes nothing. Raises CorruptLog for any damage, an incomplete last batch included; CorruptLog also
+    for a result in another format that without a codec would exceed limits.log_bytes of the log; WouldLose;
     IllegalCombination (the target lacks a codec).
+
+    delete_retention_ms: the time that a tombstone, or the marker of a transaction without records, stays after the
+    round that first finds it; the batch stores the end of it (delete horizon). keep_legacy_tombstones: for formats that
+    cannot store a horizon; Kafka decides by the last change of a segment. retain_last: the last batch stays, even
+    empty, so that the log's last offset is kept (KAFKA-17076, after 3.9.1). end_offset: the first offset that may not
+    be cleaned. Batches from there on, and from an open transaction on, are copied. merge_bytes: join consecutive
+    batches up to this size of keys, values and headers, where their headers lose nothing. to: the format to write;
+    lossy: it may lose something.
     """
     source, target = bytes_of(log), None if to is None else find(to)
     whole = _whole(source, fmt, limits)
@@ -92,13 +93,13 @@ def compact(
         retain_last=retain_last,
     )
     allowance = Allowance.of(len(source), limits)
-    done = _Rewriting(source, decoded, decided.keep, number, kinds, target, allowance).done(
+    compacted = _Rewriting(source, decoded, decided.keep, number, kinds, target, allowance).compacted(
         decided.retain_empty, decided.emptied_transaction, now_ms + delete_retention_ms, merge_bytes, lossy
     )
-    done = replace(done, keyless_records=decided.keyless_records, aborted_records=decided.aborted_records)
+    compacted = replace(compacted, keyless_records=decided.keyless_records, aborted_records=decided.aborted_records)
     if end == len(whole):
-        return done
-    return _followed_by(done, source, whole.batch_rows[end:])
+        return compacted
+    return _followed_by(compacted, source, whole.batch_rows[end:])
 
 
 def filtered(
@@ -112,17 +113,17 @@ def filtered(
     delete_retention_ms: int = DELETE_RETENTION_MS,
     limits: Limits | None = None,
 ) -> Compacted:
-    """The records that a caller keeps, bool[records], in the batches they were in (`MemoryRecords.filterTo`).
+    """Keep the records that a caller chooses, bool[records], in their batches (`MemoryRecords.filterTo`).
 
-    retain_empty: True, or bool[batches], for batches that stay as a header when no record does; not in formats without
-    empty batches. emptied_transaction: which markers get a delete horizon, as batches with a kept tombstone do. Raises
+    retain_empty: True, or bool[batches]: batches that stay as a header without records, in formats with empty batches.
+    emptied_transaction bool[batches]: markers that get a delete horizon, as batches with a kept tombstone do. Raises
     CorruptLog, InvalidRecords.
     """
     source = bytes_of(log)
     decoded = _whole(source, fmt, limits)
     kept = _flags("keep", keep, len(decoded.records))
     number, kinds = _kinds(decoded, fmt)
-    return _Rewriting(source, decoded, kept, number, kinds, None, Allowance.of(len(source), limits)).done(
+    return _Rewriting(source, decoded, kept, number, kinds, None, Allowance.of(len(source), limits)).compacted(
         _flags("retain_empty", retain_empty, len(decoded)),
         _flags("emptied_transaction", emptied_transaction, len(decoded)) & decoded.batch_rows["is_control"],
         now_ms + delete_retention_ms,
@@ -136,9 +137,9 @@ def sizes_with_holes(
     keep: Flags,
     delete_horizon_ms: int = NO_TIMESTAMP,
 ) -> Int64:
-    """The exact bytes, without a codec, of each batch that holds a survivor: what holes cost, and nothing is written.
+    """Return the exact bytes without a codec of each batch that keeps a record: the cost of holes. Nothing is written.
 
-    delete_horizon_ms: as compaction sets it where there are tombstones; timestamp deltas count from it.
+    delete_horizon_ms: set by a compaction with tombstones; timestamp deltas count from it.
     """
     fmt, bounds = find(fmt), plan(len(records), batch_size)
     survivors = np.diff(np.append(0, np.cumsum(keep))[bounds])
@@ -151,7 +152,7 @@ def sizes_with_holes(
 
 
 class _Rewriting:
-    """A log that was read, on its way to what is kept of it."""
+    """The rewriting of a log that was read, given the records to keep."""
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class _Rewriting:
         before = np.append(0, np.cumsum(keep))
         self.first, self.survivors = before[log.bounds[:-1]], np.diff(before[log.bounds])
 
-    def done(
+    def compacted(
         self,
         retain_empty: Flags,
         emptied_transaction: Flags,
@@ -187,7 +188,7 @@ class _Rewriting:
         gets_horizon = has_horizon & is_held & (has_tombstone | emptied_transaction) & (rows["delete_horizon_ms"] == -1)
         horizons = np.where(gets_horizon, horizon_ms, np.where(is_held, rows["delete_horizon_ms"], NO_TIMESTAMP))
         is_copied = is_same & is_held & (self.survivors == np.diff(self.log.bounds)) & ~gets_horizon
-        is_copied &= ~rows["mixed_magic"]  # KAFKA-4298, which rewriting mends
+        is_copied &= ~rows["mixed_magic"]  # KAFKA-4298: rewriting corrects it
 
         kept = np.flatnonzero(is_held | retain_empty & can_empty)
         groups = np.arange(len(kept) + 1)
@@ -195,45 +196,47 @@ class _Rewriting:
             groups = self._groups(kept, horizons, merge_bytes)
         leaders, followers = kept[groups[:-1]], kept[groups[1:] - 1]
         is_written = ~is_copied[leaders] | (leaders != followers)
-        anew = np.repeat(is_written, np.diff(groups))
-        made, plain_bytes = self._written(kept[anew], leaders[is_written], followers[is_written], horizons, lossy)
-        data, positions = _spliced(self.source, rows, made, leaders, is_written)
-        compressed, anew_count = rows["codec"] > 0, int(np.count_nonzero(anew))
-        lost = leaders[is_written][np.diff(made.positions) == 0]  # control batches, in a format without them
+        is_rewritten = np.repeat(is_written, np.diff(groups))
+        written, plain_bytes = self._written(
+            kept[is_rewritten], leaders[is_written], followers[is_written], horizons, lossy
+        )
+        data, positions = _spliced(self.source, rows, written, leaders, is_written)
+        compressed, rewritten = rows["codec"] > 0, int(np.count_nonzero(is_rewritten))
+        lost = leaders[is_written][np.diff(written.positions) == 0]  # control batches in a format without them
         work = Work(
-            untouched=len(kept) - anew_count,
-            rewritten=anew_count - len(lost),
+            untouched=len(kept) - rewritten,
+            rewritten=rewritten - len(lost),
             dropped=len(rows) - len(kept) + len(lost),
             read_bytes=int(rows["size_bytes"].sum()),
             written_bytes=len(data),
             decompressed_bytes=int(rows["records_size_bytes"][compressed].sum()),
             recompressed_bytes=plain_bytes,
-            losses=made.losses,
+            losses=written.losses,
         )
         kept_records = int(self.survivors.sum() - self.survivors[lost].sum())
         return Compacted(data=data, positions=positions, kept_records=kept_records, work=work)
 
     def _groups(self, kept: Int64, horizons: Int64, merge_bytes: int) -> Int64:
-        """Where in `kept` a batch of the result begins, and the end."""
+        """Return where in `kept` each batch of the result begins, and the end."""
         rows, shapes = self.rows.take(kept), self.log.records.shapes
         plain_messages = _of_kinds([kind.codec == "none" and kind.fmt.magic < 2 for kind in self.kinds], self.number)
-        alone = (rows["producer_id"] != NO_PRODUCER_ID) | rows["is_transactional"] | rows["is_control"]
-        alone |= (self.survivors[kept] == 0) | plain_messages[kept]
+        is_alone = (rows["producer_id"] != NO_PRODUCER_ID) | rows["is_transactional"] | rows["is_control"]
+        is_alone |= (self.survivors[kept] == 0) | plain_messages[kept]
         if self.log.tags is not None:
-            alone |= np.array([bool(self.log.tagged_fields[b]) for b in kept.tolist()], np.bool_)
-        alike = ~alone[1:] & ~alone[:-1] & (self.number[kept][1:] == self.number[kept][:-1])
-        alike &= horizons[kept][1:] == horizons[kept][:-1]
+            is_alone |= np.array([bool(self.log.tagged_fields[b]) for b in kept.tolist()], np.bool_)
+        is_alike = ~is_alone[1:] & ~is_alone[:-1] & (self.number[kept][1:] == self.number[kept][:-1])
+        is_alike &= horizons[kept][1:] == horizons[kept][:-1]
         for name in ("timestamp_type", "append_time_ms", "partition_leader_epoch"):
-            alike &= rows[name][1:] == rows[name][:-1]
+            is_alike &= rows[name][1:] == rows[name][:-1]
         payload = np.maximum(shapes.key_lengths, 0).astype(np.int64) + np.maximum(shapes.value_lengths, 0)
         headers = np.append(0, np.cumsum(shapes.header_key_lengths + np.maximum(shapes.header_value_lengths, 0)))
         payload += np.diff(headers[shapes.header_bounds])
         totals = np.append(0, np.cumsum(payload * self.keep))
         sizes = np.append(0, np.cumsum(np.diff(totals[self.log.bounds])[kept]))
-        ends = np.append(np.flatnonzero(~alike) + 1, len(kept))  # of runs of batches that are alike
+        ends = np.append(np.flatnonzero(~is_alike) + 1, len(kept))  # of each run of batches that may be joined
         end = np.repeat(ends, np.diff(ends, prepend=0))
         fits = np.searchsorted(sizes, sizes[:-1] + merge_bytes, side="right") - 1
-        # Offsets of a log rise; where they do not, fewer batches are merged than could be.
+        # Where the offsets of a log do not rise, fewer batches are merged than could be.
         farthest = np.maximum.accumulate(_last_offsets(self.log)[kept]) - LARGEST_DELTA
         reaches = np.searchsorted(farthest, rows["base_offset"], side="right")
         following = np.maximum(np.minimum(np.minimum(fits, reaches), end), np.arange(len(kept)) + 1)
@@ -242,7 +245,7 @@ class _Rewriting:
     def _written(
         self, batches: Int64, leaders: Int64, followers: Int64, horizons: Int64, lossy: bool
     ) -> tuple[EncodedLog, int]:
-        """These batches built anew, each from a leader to a follower, and how many plain bytes went into codecs."""
+        """Build batches anew, each from a leader to a follower. Return also the plain bytes given to codecs."""
         if not len(leaders):
             return EncodedLog(data=np.zeros(0, np.uint8), positions=np.zeros(1, np.int64)), 0
         of_leader = self.rows.take(leaders)
@@ -253,10 +256,12 @@ class _Rewriting:
 
         kinds, number = self.kinds, self.number[leaders]
         keeps_range = _of_kinds([kind.fmt.magic >= 2 for kind in kinds], number)
-        # What Kafka's builder is given are the times that a consumer sees; a tag has room for both.
-        as_written = _of_kinds(["tagged_fields" in kind.fmt.capabilities.batch_fields for kind in kinds], number)
+        # Kafka's builder gets the times that a consumer sees. A format with tags has room for both.
+        keeps_create_times = _of_kinds(
+            ["tagged_fields" in kind.fmt.capabilities.batch_fields for kind in kinds], number
+        )
         times = np.where(
-            np.repeat(as_written, np.diff(bounds)),
+            np.repeat(keeps_create_times, np.diff(bounds)),
             self.log.create_timestamps_ms[survivors],
             self.log.records.timestamps_ms[survivors],
         )
@@ -276,10 +281,10 @@ class _Rewriting:
 
 
 def _reached(starts: Int64, following: Int64) -> Int64:
-    """The numbers that one comes to from these on, each followed by a greater one, but the last, which is its own."""
+    """Return the numbers that are reached from `starts` by following[number], which is greater except for the last."""
     is_reached = np.zeros(len(following), np.bool_)
     is_reached[starts] = True
-    # Twice as far each time: after k rounds all that is less than 2**k steps away is known.
+    # The reach doubles: after k rounds all numbers less than 2**k steps away are known.
     while True:
         known = np.flatnonzero(is_reached)
         is_reached[following[known]] = True
@@ -289,21 +294,21 @@ def _reached(starts: Int64, following: Int64) -> Int64:
 
 
 def _spliced(
-    source: Bytes, rows: NDArray[np.void], made: EncodedLog, leaders: Int64, is_written: Flags
+    source: Bytes, rows: NDArray[np.void], written: EncodedLog, leaders: Int64, is_written: Flags
 ) -> tuple[Bytes, Int64]:
-    """The batches of the result, one after another: those that were written, and the rest from where they were."""
+    """Join the batches of the result: written ones, and copies of the others."""
     starts, sizes = rows["position"][leaders], rows["size_bytes"][leaders]
-    sizes[is_written] = np.diff(made.positions)
+    sizes[is_written] = np.diff(written.positions)
     positions = np.append(0, np.cumsum(sizes))
     targets, data = positions[:-1], np.empty(positions[-1], np.uint8)
     copied = starts[~is_written]
-    frames.scatter(made.data, made.positions[:-1], made.positions[1:], targets[is_written], data)
+    frames.scatter(written.data, written.positions[:-1], written.positions[1:], targets[is_written], data)
     frames.scatter(source, copied, copied + sizes[~is_written], targets[~is_written], data)
     return data, positions[np.append(True, sizes > 0)]
 
 
-def _followed_by(done: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
-    """The batches behind the round's end too, as they are: they were read for what they tell of transactions."""
+def _followed_by(compacted: Compacted, source: Bytes, rows: NDArray[np.void]) -> Compacted:
+    """Append the batches behind the round's end unchanged. They were read for their transactions."""
     start, size = int(rows["position"][0]), int(rows["size_bytes"].sum())
     read = Work(
         untouched=len(rows),
@@ -312,16 +317,16 @@ def _followed_by(done: Compacted, source: Bytes, rows: NDArray[np.void]) -> Comp
         decompressed_bytes=int(rows["records_size_bytes"][rows["codec"] > 0].sum()),
     )
     return replace(
-        done,
-        data=np.concatenate([done.data, source[start : start + size]]),
-        positions=np.append(done.positions, done.positions[-1] + np.cumsum(rows["size_bytes"])),
-        kept_records=done.kept_records + int(rows["count"].sum()),
-        work=done.work + read,
+        compacted,
+        data=np.concatenate([compacted.data, source[start : start + size]]),
+        positions=np.append(compacted.positions, compacted.positions[-1] + np.cumsum(rows["size_bytes"])),
+        kept_records=compacted.kept_records + int(rows["count"].sum()),
+        work=compacted.work + read,
     )
 
 
 def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> DecodedLog:
-    """Raises CorruptLog, for an incomplete last batch too: what is left out of a new segment is gone."""
+    """Read the whole log. Raise CorruptLog, also for an incomplete last batch, which would be lost."""
     log = read(source, fmt, limits)
     if log.trailing_bytes:
         raise CorruptLog(len(source) - log.trailing_bytes, "length", "runs past the end of the log")
@@ -329,7 +334,7 @@ def _whole(source: Bytes, fmt: Format | str | None, limits: Limits | None) -> De
 
 
 def _kinds(log: DecodedLog, fmt: Format | str | None) -> tuple[Int64, list[Kind]]:
-    """What a batch says does not tell which format it is of where that shares headers, and there are none to share."""
+    """Return the kind of each batch. `fmt` replaces the format by attributes, which do not tell shared headers."""
     number, kinds = kinds_of(log)
     if fmt is None:
         return number, kinds
@@ -339,13 +344,13 @@ def _kinds(log: DecodedLog, fmt: Format | str | None) -> tuple[Int64, list[Kind]
 
 
 def _first_beyond(log: DecodedLog, end_offset: int | None) -> int:
-    """The number of the first batch that reaches this offset; of all batches where none does."""
+    """Return the number of the first batch that reaches this offset, or the number of batches."""
     beyond = np.full(len(log), False) if end_offset is None else _last_offsets(log) >= end_offset
     return int(np.argmax(beyond)) if beyond.any() else len(log)
 
 
 def _last_offsets(log: DecodedLog) -> Int64:
-    """The last offset that each batch speaks for; a v1 wrapper's may be 0, whatever is inside."""
+    """Return the last offset of each batch by its header and its records. A v1 wrapper may say 0."""
     last, ends = log.batch_rows["last_offset"].copy(), log.bounds[1:]
     held = np.diff(log.bounds) > 0
     last[held] = np.maximum(last[held], log.records.offsets[ends[held] - 1])
@@ -353,7 +358,7 @@ def _last_offsets(log: DecodedLog) -> Int64:
 
 
 def _head(log: DecodedLog, end: int) -> DecodedLog:
-    """The first batches of a log."""
+    """Return the first `end` batches of a log."""
     records = log.records.part(0, log.bounds[end])
     return replace(
         log,
@@ -370,7 +375,7 @@ def _has_horizon(fmt: Format) -> bool:
 
 
 def _of_kinds(flags: Sequence[bool], number: Int64) -> Flags:
-    """What holds for each kind, batch by batch."""
+    """Return the flag of each batch's kind, bool[batches]."""
     found: Flags = np.array(flags, np.bool_)[number] if len(flags) else np.zeros(len(number), np.bool_)
     return found
 

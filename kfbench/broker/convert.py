@@ -1,14 +1,14 @@
-"""Batches of one format as another: down for a reader that is too old, or up with the log.
+"""Conversion of batches to another format: down for an old reader, or up with the log.
 
-Downwards as Kafka's broker does for an old fetch request (`RecordsUtil.downConvert`, until Kafka 4.0):
-- below magic 2 control batches and empty ones are dropped, headers and producer fields forgotten, zstd is refused;
-- records before `first_offset` are left out of batches that are not compressed and become v0 or v1, which do not batch
-  such records (some versions of librdkafka rely on it);
-- below magic 2 a set begins with its first record; between batches of magic 2 and 3 the offset range is kept;
-- log append time stays where the target has it. Below magic 2 it takes the place of the producer's times.
+Down-conversion follows Kafka's broker on an old fetch request (`RecordsUtil.downConvert`, until Kafka 4.0):
+- below magic 2 control batches and empty ones are dropped, headers and producer fields are lost, zstd is refused;
+- records before `first_offset` are left out of plain batches that become v0 or v1, where such records are not batched
+  (some versions of librdkafka rely on it);
+- below magic 2 a set begins with its first record; between magic 2 and 3 the offset range is kept;
+- log append time stays where the target has it. Below magic 2 it replaces the producer's times.
 
-Upwards as KIP-724 has it: a compressed set becomes one batch, a plain message a batch of its own, so that replicas that
-convert each for themselves stay aligned. What the target can carry is carried.
+Up-conversion follows KIP-724: a compressed set becomes one batch, and a plain message a batch of its own. Replicas that
+convert on their own so stay aligned. Everything that the target can carry is kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,15 +34,15 @@ from kfbench.limits import Limits
 from kfbench.log.writing import Kind, chained, check_room, codec_bytes, runs, write_batches
 from kfbench.records import Records
 
-HEADER_BYTES: Final = MAGIC_AT + 1  # what tells where a batch ends and how it is read
+HEADER_BYTES: Final = MAGIC_AT + 1  # up to the length and the magic
 _V0, _V1, _V2 = layouts.V0_MESSAGE, layouts.V1_MESSAGE, layouts.V2_HEADER
 
 
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """data uint8, positions int64[batches + 1] (those that were dropped have none), and what it took.
+    """A converted log: data uint8, positions int64[batches + 1], without dropped batches.
 
-    converted_records: as Kafka's `numRecordsConverted`: records of batches that were written anew.
+    converted_records: the records of batches that were built anew (Kafka's `numRecordsConverted`).
     """
 
     data: Bytes
@@ -52,7 +52,7 @@ class Converted:
 
     @property
     def encoded(self) -> EncodedLog:
-        """As a log that can be passed on."""
+        """The same bytes as a log."""
         return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
 
 
@@ -68,14 +68,14 @@ def convert(
     lossy: bool = False,
     limits: Limits | None = None,
 ) -> Converted:
-    """Writes a log anew in another format. Batches that have it already are copied, byte for byte.
+    """Convert a log to another format. Batches that have it already are copied byte for byte.
 
-    fmt: the log's format; None: the magic of each batch tells. codec, level: of batches that are written anew; None:
-    each keeps its own. keep_older: batches of a smaller magic stay too, as in Kafka's down-conversion, since whoever
-    reads `to` reads them. lossy: leave out what the target cannot carry, and count it in `work.losses`, named as in
-    `EncodedLog.losses`. An offset range that is wider than the records counts as none, and a last incomplete batch is
-    left out. Raises CorruptLog (also for what would be larger than limits.log_bytes of the log, without a codec),
-    Refused (UNSUPPORTED_COMPRESSION_TYPE), WouldLose, IllegalCombination.
+    fmt: the log's format; None: the magic of each batch tells. codec, level: of batches that are built anew; None:
+    each keeps its own. keep_older: batches of a smaller magic stay, too, as in Kafka's down-conversion: a reader of
+    `to` knows them. lossy: leave out what the target cannot carry, and count it in `work.losses` (see
+    `EncodedLog.losses`). An offset range wider than the records is not a loss. An incomplete last batch is left out.
+    Raises CorruptLog (also for a result that without a codec would exceed limits.log_bytes of the log), Refused
+    (UNSUPPORTED_COMPRESSION_TYPE), WouldLose, IllegalCombination.
     """
     conversion = Conversion(
         to=find(to),
@@ -100,9 +100,9 @@ def convert(
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """What is wanted of a conversion, as `convert` says; `of` does it with some of the batches.
+    """The options of `convert`; `of` converts some batches.
 
-    check: read also what stays as it is, so that no damage goes unseen.
+    check: read also the batches that stay, so that their damage is found.
     """
 
     to: Format
@@ -113,7 +113,7 @@ class Conversion:
     keep_older: bool = False
     lossy: bool = False
     check: bool = False
-    _has_codec: NDArray[np.bool_] = field(init=False)  # by number: whether the target has it
+    _has_codec: NDArray[np.bool_] = field(init=False)  # by codec number
 
     def __post_init__(self) -> None:
         if self.codec is not None:
@@ -124,9 +124,9 @@ class Conversion:
     def of(
         self, data: Bytes, positions: Int64, magics: NDArray[np.int8], allowance: Allowance, at: int = 0
     ) -> Iterator[Converted]:
-        """The batches at these positions in `data`, which is what a log holds from byte `at` on, in pieces.
+        """Convert the batches at these positions in `data`, and yield the results in pieces.
 
-        A piece of batches that stay is a view of `data`.
+        at: the byte of the log where `data` begins. A piece of batches that stay is a view of `data`.
         """
         stays = self.stays(data, positions, magics)
         for first, end in runs(np.where(stays & (not self.check), -1, 2 * magics.astype(np.int64) + stays)):
@@ -141,7 +141,7 @@ class Conversion:
             yield Converted(data=part, positions=cuts - cuts[0], converted_records=0, work=work)
 
     def stays(self, data: Bytes, positions: Int64, magics: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Which batches are handed on as they are: bool[batches]."""
+        """Return which batches stay as they are, bool[batches]."""
         to, fmt = self.to, self.fmt
         if fmt is not None and not fmt.is_told_by_magic:
             return np.full(len(magics), fmt == to)
@@ -152,7 +152,7 @@ class Conversion:
             return np.zeros(len(magics), np.bool_)
         same: NDArray[np.bool_] = magics == to.magic
         if to.magic == 3 and fmt != to:
-            # Whether headers are shared is not in the attributes: a tagged batch is taken for another one.
+            # The attributes do not say whether headers are shared: a tagged batch counts as another format.
             features = to.features & layouts.V3_FEATURES_MASK
             high, low = (data[positions[:-1][same] + layouts.position(_V2, "attributes") + i] for i in (0, 1))
             found = (high.astype(np.int64) << 8 | low) & layouts.V3_FEATURES_MASK
@@ -173,7 +173,7 @@ class Conversion:
         read = self._read(data, positions, magic, allowance, at)
         fields, codecs = _headers(read, data, positions, magic)
         given = _Batches(
-            # Kafka's builder gives v0 and v1 the times that readers see; a header with both keeps the producers'.
+            # Kafka's builder gives v0 and v1 the times that readers see. A header with both keeps the producers'.
             records=read.source_records if to.magic >= 2 else read.records,
             covered=read.records.timestamps_ms != read.create_timestamps_ms if _hides(read, to) else None,
             bounds=read.bounds,
@@ -184,11 +184,11 @@ class Conversion:
         if to.magic < min(magic, 2):
             given = given.from_offset(self.first_offset)
         is_control = np.broadcast_to(given.fields.rows["is_control"], len(given))
-        out = is_control & ("is_control" not in to.capabilities.batch_fields)
-        number, kinds = self._kinds(given, out)
+        dropped = is_control & ("is_control" not in to.capabilities.batch_fields)
+        number, kinds = self._kinds(given, dropped)
         check_room(to, given.records, given.bounds, given.fields, given.positions, allowance)
         log = given.written(number, kinds)
-        recompressed_bytes = given.codec_bytes(number, kinds)
+        recompressed_bytes = codec_bytes(given.records, given.bounds, given.fields, number, kinds)
         allowance.built_bytes -= max(len(log.data), recompressed_bytes)
         losses = given.losses(log)
         if losses and not self.lossy:
@@ -198,7 +198,7 @@ class Conversion:
         return Converted(
             data=log.data,
             positions=log.positions[np.append(True, sizes > 0)],
-            converted_records=int(counts[~out].sum()),
+            converted_records=int(counts[~dropped].sum()),
             work=Work(
                 rewritten=rewritten,
                 dropped=len(read) - rewritten,
@@ -210,17 +210,17 @@ class Conversion:
             ),
         )
 
-    def _kinds(self, given: "_Batches", out: NDArray[np.bool_]) -> tuple[Int64, list[Kind]]:
-        """As `write_batches` takes them; out: which batches leave the log."""
+    def _kinds(self, given: "_Batches", dropped: NDArray[np.bool_]) -> tuple[Int64, list[Kind]]:
+        """Return the kind of each batch as `write_batches` takes them. dropped: batches that leave the log."""
         codecs = given.codecs
         if self.codec is None:
-            unknown = np.flatnonzero(~out & ~self._has_codec[codecs])
+            unknown = np.flatnonzero(~dropped & ~self._has_codec[codecs])
             if len(unknown):
                 promise = "Down-conversion of zstandard-compressed batches is not supported"
                 raise Refused("UNSUPPORTED_COMPRESSION_TYPE", int(given.positions[unknown[0]]), promise)
         else:
             codecs = np.full(len(given), CODEC_NAMES.index(self.codec))
-        codecs = np.where(out | (given.bounds[1:] == given.bounds[:-1]), 0, codecs)
+        codecs = np.where(dropped | (given.bounds[1:] == given.bounds[:-1]), 0, codecs)
         found = np.flatnonzero(np.bincount(codecs, minlength=len(CODEC_NAMES)))
         number = np.zeros(len(CODEC_NAMES), np.int64)
         number[found] = np.arange(len(found))
@@ -230,7 +230,7 @@ class Conversion:
 
 @dataclass(frozen=True, kw_only=True)
 class _Batches:
-    """Batches on their way from one format to another; covered: which records lose their producer's time."""
+    """Batches that are converted. covered bool[records]: the producer's time is lost."""
 
     records: Records
     covered: NDArray[np.bool_] | None
@@ -243,7 +243,7 @@ class _Batches:
         return len(self.bounds) - 1
 
     def from_offset(self, offset: int) -> "_Batches":
-        """Without the records before `offset` of batches that are not compressed, and without what that empties."""
+        """Leave out the records before `offset` of plain batches, and batches that this empties."""
         counts = np.diff(self.bounds)
         wanted = (self.records.offsets >= offset) | np.repeat(self.codecs != 0, counts)
         if wanted.all():
@@ -271,7 +271,7 @@ class _Batches:
         )
 
     def written(self, number: Int64, kinds: list[Kind]) -> EncodedLog:
-        """Raises Refused for the first batch that the target has no room for."""
+        """Write the batches. Raise Refused for the first batch that the target has no room for."""
         try:
             return write_batches(self.records, self.bounds, self.fields, number, kinds, lossy=True)
         except InvalidRecords as error:
@@ -282,43 +282,40 @@ class _Batches:
                 self.part(b, b + 1).written(number[b : b + 1], kinds)
             raise
 
-    def codec_bytes(self, number: Int64, kinds: list[Kind]) -> int:
-        return codec_bytes(self.records, self.bounds, self.fields, number, kinds)
-
     def losses(self, log: EncodedLog) -> Mapping[str, int]:
         covered = 0 if self.covered is None else int(np.count_nonzero(self.covered))
         return dict(log.losses) | ({CREATE_TIMES: covered} if covered else {})
 
     def refuse(self, number: Int64, kinds: list[Kind]) -> None:
-        """Raises WouldLose for the first batch that loses anything."""
+        """Raise WouldLose for the first batch that loses anything."""
         first, end = 0, len(self)
         while end - first > 1:
             middle = (first + end) // 2
-            if self.part(first, middle).what_goes(number[first:middle], kinds):
+            if self.part(first, middle).losses_as(number[first:middle], kinds):
                 end = middle
             else:
                 first = middle
         one = self.part(first, end)
-        what = ", ".join(f"{name} ({n:,})" for name, n in one.what_goes(number[first:end], kinds).items())
+        losses = ", ".join(f"{name} ({n:,})" for name, n in one.losses_as(number[first:end], kinds).items())
         fmt = kinds[0].fmt.name
-        raise WouldLose(f"batch at byte {one.positions[0]}: {fmt} cannot carry {what}; lossy=True leaves that out")
+        raise WouldLose(f"batch at byte {one.positions[0]}: {fmt} cannot carry {losses}; lossy=True leaves that out")
 
-    def what_goes(self, number: Int64, kinds: list[Kind]) -> Mapping[str, int]:
+    def losses_as(self, number: Int64, kinds: list[Kind]) -> Mapping[str, int]:
         return self.losses(self.written(number, kinds))
 
 
 def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
-    """One after another; each is let go when it has been copied. size_bytes: of all that is converted."""
+    """Join pieces, freeing each once it is copied. size_bytes: of the whole log before the conversion."""
     pieces = iter(pieces)
     held = list(islice(pieces, 2))
-    if len(held) == 1 and not held[0].work.untouched:  # else it is a view of what came in
+    if len(held) == 1 and not held[0].work.untouched:  # an untouched piece is a view of the given log
         return held[0]
     data, at, bounds, records, work = np.empty(0, np.uint8), 0, [np.zeros(1, np.int64)], 0, Work()
     for piece in chain(held, pieces):
         bounds.append(piece.positions)
         records, work = records + piece.converted_records, work + piece.work
         end = at + len(piece.data)
-        if end > len(data):  # room for the rest, if it grows as what came before, but no more than is likely
+        if end > len(data):  # room for the rest if it grows like the part so far, within bounds
             guess = end + int(1.05 * end * (size_bytes / work.read_bytes - 1))
             larger = np.empty(max(end, min(guess, max(2 * len(data), size_bytes + size_bytes // 4))), np.uint8)
             larger[:at] = data[:at]
@@ -328,7 +325,7 @@ def _joined(pieces: Iterable[Converted], size_bytes: int) -> Converted:
 
 
 def _hides(read: DecodedLog, to: Format) -> bool:
-    """Whether producers' times may give way to append times."""
+    """Return True where append times may replace producers' times."""
     if to.magic >= 2 or not to.capabilities.timestamps:
         return False
     return read.records.timestamps_ms is not read.create_timestamps_ms
@@ -337,7 +334,7 @@ def _hides(read: DecodedLog, to: Format) -> bool:
 def _headers(
     log: DecodedLog, data: Bytes, positions: Int64, magic: int
 ) -> tuple[BatchFields, NDArray[np.integer[Any]]]:
-    """What the header of each batch says beside its records, and the number of its codec."""
+    """Return the header fields of each batch, and the number of its codec."""
     if log.format_name is not None:  # enriched, kip98
         return log.batch_fields, log.batch_rows["codec"]
     starts = positions[:-1]
@@ -359,7 +356,7 @@ def _headers(
 
 
 def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
-    """What of these fields holds in the other format, the rest to be derived from the records."""
+    """Return the fields that hold in the other format. The rest is UNSET, to be derived from the records."""
     if fields is NO_FIELDS:
         return fields
     rows = rows_joined([fields.rows])
@@ -367,7 +364,7 @@ def _fields_for(fields: BatchFields, magic: int, to: Format) -> BatchFields:
         for name in ("base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms"):
             rows[name] = layouts.UNSET
     known = to.capabilities.batch_fields
-    if "tagged_fields" not in known:  # there the append time is the maximum
+    if "tagged_fields" not in known:  # the append time is the maximum
         rows["max_timestamp_ms"][rows["timestamp_type"] == APPEND_TIME] = layouts.UNSET
     if "delete_horizon_ms" not in known:
         rows["base_timestamp_ms"][rows["delete_horizon_ms"] != layouts.NO_TIMESTAMP] = layouts.UNSET

@@ -1,22 +1,22 @@
-"""Expiry by time: whole segments, or the head of the first living one as well (seed proposal "Enriched metadata").
+"""Expiry by time: whole segments, or also the head of the first living one (seed proposal "Enriched metadata").
 
-Kafka deletes segments from the oldest on while the largest timestamp of each is older than `retention.ms` asks for
-(`UnifiedLog.deleteRetentionMsBreachedSegments`). One young record keeps all the old ones before it in its segment. The
-proposal cuts those off: an index entry says that all batches before its position are old.
+Kafka deletes segments, the oldest first, while the largest timestamp of each is too old by `retention.ms`
+(`UnifiedLog.deleteRetentionMsBreachedSegments`). One young record keeps all older ones in its segment. The proposal
+cuts those off: an index entry says that all batches before its position are old.
 
-A file cannot lose its head in place: what is left is written anew, unless the file system collapses the range
-(`FALLOC_FL_COLLAPSE_RANGE`: ext4, xfs), and that takes whole blocks. Kafka's own way to forget a head
-(`DeleteRecords`, the log start offset) frees no byte before the segment goes.
+A file cannot lose its head in place. The rest is written anew, unless the file system collapses the range
+(`FALLOC_FL_COLLAPSE_RANGE`: ext4, xfs) in whole blocks. Kafka's `DeleteRecords` (the log start offset) frees no byte
+before the whole segment is deleted.
 
-v0 has no timestamps, so Kafka goes by the time its segments' files were last written, which a new replica or a restored
-copy has from the day it was made. No head can be cut off: nothing says what is old inside. Among others a batch without
-a timestamp is taken to be as old as what stands before it.
+v0 has no timestamps, so Kafka uses the time when a segment's file was last written: a new replica or a restored copy
+has it from the day it was made. No head can be cut off there. In other formats a batch without a timestamp counts as
+old as the batches before it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,38 +32,38 @@ from kfbench.formats import Format
 from kfbench.layouts import NO_TIMESTAMP
 
 By = Literal["segment", "head"]
+Granularity = Literal["segment", "index entry", "batch"]
 BLOCK_BYTES: Final = 4096  # of a file system
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expired:
-    """The segments that are left, as views of what came in; the first is written anew, without the `head_bytes` that
-    went from it, where there are any.
+    """The segments that are left, as views of those given. With `head_bytes` the first is written anew without them.
 
-    deleted_segments: how many went whole. deleted_bytes: all that went. granularity: what decided where the log now
-    begins. work: the index entries and headers that were read to know, and the new segment. Batches are counted where
-    their headers were read: with indexes nobody knows how many there are.
+    deleted_segments: whole segments. deleted_bytes: all bytes that went. granularity: the kind of position where the
+    log now begins. work: index entries and headers that were read, and the new segment. Batches are counted only where
+    their headers were read, which indexes make unnecessary.
     """
 
     segments: tuple[Bytes, ...]
     deleted_segments: int
     head_bytes: int
     deleted_bytes: int
-    granularity: Literal["segment", "index entry", "batch"]
+    granularity: Granularity
     before_ms: int
     fmt: Format | None
     work: Work
 
     @property
     def collapsed_bytes(self) -> int:
-        """How much of the head a file system could take away in whole blocks, with nothing written."""
+        """The bytes of the head that a file system could remove in whole blocks, with nothing written."""
         return self.head_bytes // BLOCK_BYTES * BLOCK_BYTES
 
     @cached_property
     def overdue_bytes(self) -> int:
-        """Batches that are left though every record in them is older than was asked.
+        """The bytes of remaining batches that hold only records older than before_ms.
 
-        No part of the work: every header that is left is read when this is first asked for. Raises CorruptLog.
+        Not part of the work: all remaining headers are read at the first use. Raises CorruptLog.
         """
         return sum(_old_bytes(headers(segment, self.fmt), self.before_ms) for segment in self.segments)
 
@@ -80,50 +80,33 @@ def expire(
     active: bool = True,
     modified_ms: Sequence[int] | None = None,
 ) -> Expired:
-    """Deletes what is older than before_ms, from the oldest segment on.
+    """Delete records older than before_ms, from the oldest segment on.
 
-    by: "segment", or "head": the first living segment is cut off at its last index entry before which all is old; with
-    exact=True headers are read on from there, to the first batch that is not. indexes: one a segment, as a broker has
-    them; None: built here with interval_bytes, from every header. active=False: the last segment, which is written to,
-    stays as it is (Kafka rolls it where it is old enough, and so does active=True; an empty last one always stays).
-    modified_ms: when each file was last written, for segments without any timestamp, which only go whole. Raises
-    Refused for such a segment without that, CorruptLog, InvalidRecords, IllegalCombination.
+    by: "segment", or "head": the first living segment is also cut off, at the last index entry before which all is
+    old. exact: from there, headers are read up to the first batch that is not old. indexes: one per segment, as a
+    broker has them; None: built from every header with interval_bytes. active: False: the last segment, which is
+    written to, stays; True: it is deleted when it is old enough, as Kafka rolls it. An empty last segment always stays.
+    modified_ms: the time of the last write of each file, for segments without timestamps, which are only deleted whole.
+    Raises Refused for such a segment without modified_ms, CorruptLog, InvalidRecords, IllegalCombination.
     """
     if by not in ("segment", "head"):
         raise IllegalCombination(f'by: "segment" or "head" is wanted, not {by!r}')
     for name, given in (("indexes", indexes), ("modified_ms", modified_ms)):
         if given is not None and len(given) != len(segments):
             raise InvalidRecords(f"{name}: {len(given)} items for {len(segments)} segments")
-    found = None if fmt is None else find(fmt)
+    known = None if fmt is None else find(fmt)
     data = [bytes_of(segment) for segment in segments]
-    work, first, head = Work(), 0, 0
-    last = len(data) if active and data and len(data[-1]) else len(data) - 1
-    rows, index = None, None  # of the segment that is looked at
-    while first < last:
-        if indexes is None:
-            rows = headers(data[first], found)
-            index = TimeIndex.of_headers(rows, interval_bytes)
-            work += Work(read_bytes=index.work.read_bytes)
-        else:
-            index = indexes[first]
-        work += Work(read_bytes=ENTRY_BYTES)  # the last entry: the largest timestamp
-        largest = index.largest_ms
-        if largest == NO_TIMESTAMP and len(data[first] if rows is None else rows):
-            if modified_ms is None:
-                raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "no timestamp says how old the segment is")
-            largest, index = modified_ms[first], None
-        if largest >= before_ms:
-            break
-        work += Work(dropped=0 if rows is None else len(rows))
-        first, rows, index = first + 1, None, None
-    granularity: Literal["segment", "index entry", "batch"] = "segment"
-    if by == "head" and index is not None:
-        head, granularity = index.by_time(before_ms), "batch" if exact else "index entry"
-        work += Work(read_bytes=index.lookup_bytes)
+    end = len(data) if active and data and len(data[-1]) else len(data) - 1
+    first, work, alive = _first_alive(data, before_ms, end, known, indexes, interval_bytes, modified_ms)
+    head, rows = 0, alive.rows
+    granularity: Granularity = "segment"
+    if by == "head" and alive.time_index is not None:
+        head, granularity = alive.time_index.by_time(before_ms), "batch" if exact else "index entry"
+        work += Work(read_bytes=alive.time_index.lookup_bytes)
         if exact:
-            passed = headers(data[first], found, head, to_ms=before_ms)
+            passed = headers(data[first], known, head, to_ms=before_ms)
             work += Work(read_bytes=int(passed["header_bytes"].sum()))
-            head = int(passed["position"][-1])  # one is young enough: the segment is alive
+            head = int(passed["position"][-1])  # the segment is alive, so one batch is young enough
             rows = passed if rows is None else rows
     kept = data[first:]
     if head:
@@ -140,13 +123,52 @@ def expire(
         deleted_bytes=sum(map(len, data[:first])) + head,
         granularity=granularity,
         before_ms=before_ms,
-        fmt=found,
+        fmt=known,
         work=work,
     )
 
 
+class _Segment(NamedTuple):
+    """The knowledge of a segment: its index where that decided, and its headers where they were read."""
+
+    time_index: TimeIndex | None = None
+    rows: NDArray[np.void] | None = None
+
+
+def _first_alive(
+    data: Sequence[Bytes],
+    before_ms: int,
+    end: int,
+    fmt: Format | None,
+    indexes: Sequence[TimeIndex] | None,
+    interval_bytes: int,
+    modified_ms: Sequence[int] | None,
+) -> tuple[int, Work, _Segment]:
+    """Return the number of the first living segment (at most `end`), the work, and the knowledge of that segment."""
+    work = Work()
+    for number in range(end):
+        rows = headers(data[number], fmt) if indexes is None else None
+        if rows is None:
+            assert indexes is not None
+            index: TimeIndex | None = indexes[number]
+        else:
+            index = TimeIndex.of_headers(rows, interval_bytes)
+            work += Work(read_bytes=index.work.read_bytes)
+        assert index is not None
+        work += Work(read_bytes=ENTRY_BYTES)  # the last entry: the largest timestamp
+        largest_ms = index.largest_ms
+        if largest_ms == NO_TIMESTAMP and len(data[number] if rows is None else rows):
+            if modified_ms is None:
+                raise Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "no timestamp says how old the segment is")
+            largest_ms, index = modified_ms[number], None
+        if largest_ms >= before_ms:
+            return number, work, _Segment(index, rows)
+        work += Work(dropped=0 if rows is None else len(rows))
+    return max(end, 0), work, _Segment()
+
+
 def _old_bytes(rows: NDArray[np.void], before_ms: int) -> int:
-    """The batches that hold no record of that time or later, and say so."""
+    """Return the bytes of batches whose largest timestamp is before before_ms."""
     old = (rows["max_timestamp_ms"] < before_ms) & (rows["max_timestamp_ms"] != NO_TIMESTAMP)
     return int(rows["size_bytes"][old].sum())
 

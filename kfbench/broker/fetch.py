@@ -1,8 +1,8 @@
-"""A fetch: the log's own bytes where the reader knows their format, and Kafka's down-conversion where it does not.
+"""Fetching: the log's own bytes where the reader knows their format, else Kafka's down-conversion.
 
-KIP-724 has two ways to find out. Before it, "batches": the magic of each batch is looked at, which takes 17 bytes of
-it, up to the first that is too new (`AbstractRecords.hasCompatibleMagic`). After it, "never": a reader that is older
-than what the broker writes is always converted for, and for all others nothing is looked at.
+There are two ways to find out. "batches", before KIP-724: 17 bytes of each batch are read for its magic, up to the
+first batch that is too new (`AbstractRecords.hasCompatibleMagic`). "never", after KIP-724: a reader older than the
+broker's format always gets a conversion, and for other readers no batch is read.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SCANS: Final = ("batches", "never")
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """zero_copy: `data` is a view of what came in, an incomplete last batch included; a disk need not give it to us."""
+    """The bytes sent to a consumer. zero_copy: `data` is a view of the log, an incomplete last batch included."""
 
     data: Bytes
     zero_copy: bool
@@ -36,12 +36,12 @@ class Fetched:
 
     @cached_property
     def positions(self) -> Int64:
-        """int64[batches + 1]; of a zero-copy fetch they are looked for when they are first asked for."""
+        """The positions, int64[batches + 1]. A zero-copy fetch finds them at the first use."""
         return Entries.of(self.data).positions if self.known_positions is None else self.known_positions
 
     @property
     def encoded(self) -> EncodedLog:
-        """As a log that can be passed on."""
+        """The same bytes as a log."""
         return EncodedLog(data=self.data, positions=self.positions, losses=self.work.losses)
 
 
@@ -55,16 +55,16 @@ def fetch(
     lossy: bool = False,
     limits: Limits | None = None,
 ) -> Fetched:
-    """What a consumer that knows `reader`, and what is older, is sent.
+    """Return the bytes for a consumer that knows `reader` and older formats.
 
-    fmt: the newest format that is in the log, what the broker writes; None: any that its magic tells. first_offset:
-    where the consumer reads on, as `convert` takes it; lossy and limits likewise. `work.read_bytes` is 0 where nothing
-    was looked at; `work.untouched` counts the batches that were seen to be fit. Raises what `convert` raises.
+    fmt: the newest format in the log, which the broker writes; None: any that its magic tells. first_offset: the
+    consumer's position. first_offset, lossy and limits: see `convert`. `work.read_bytes` is 0 where no batch was read.
+    `work.untouched` counts batches whose magic was checked and fits. Raises the errors of `convert`.
     """
     if scan not in SCANS:
         raise InvalidRecords(f'scan: "batches" or "never" is wanted, not {scan!r}')
     to, stored, data = find(reader), None if fmt is None else find(fmt), bytes_of(log)
-    looked = Work()
+    scanned = Work()
     if scan == "never":
         fits = _knows(to, stored)
     else:
@@ -73,23 +73,23 @@ def fetch(
         stays = Conversion(to=to, fmt=stored, keep_older=True).stays(data, entries.positions, entries.magics)
         fits = bool(stays.all())
         seen = len(stays) if fits else int(np.argmin(stays)) + 1
-        looked = Work(untouched=seen if fits else 0, read_bytes=HEADER_BYTES * seen)
+        scanned = Work(untouched=seen if fits else 0, read_bytes=HEADER_BYTES * seen)
     if fits:
         positions = log.positions if isinstance(log, EncodedLog) else entries.positions if scan == "batches" else None
-        return Fetched(data=data, zero_copy=True, converted_records=0, work=looked, known_positions=positions)
-    named = None if stored is not None and stored.is_told_by_magic else stored  # older batches may lie in the log, too
-    made = convert(log, to, fmt=named, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits)
+        return Fetched(data=data, zero_copy=True, converted_records=0, work=scanned, known_positions=positions)
+    source = None if stored is not None and stored.is_told_by_magic else stored  # the log may hold older batches, too
+    converted = convert(log, to, fmt=source, first_offset=first_offset, keep_older=True, lossy=lossy, limits=limits)
     return Fetched(
-        data=made.data,
+        data=converted.data,
         zero_copy=False,
-        converted_records=made.converted_records,
-        work=made.work + looked,
-        known_positions=made.positions,
+        converted_records=converted.converted_records,
+        work=converted.work + scanned,
+        known_positions=converted.positions,
     )
 
 
 def _knows(reader: Format, stored: Format | None) -> bool:
-    """Whether the reader knows whatever may be in a log of that format."""
+    """Return True where the reader knows every format that may be in a log of `stored`."""
     if reader == stored:
         return True
     newest = max(BY_MAGIC) if stored is None else stored.magic

@@ -1,4 +1,4 @@
-"""What the log cleaner keeps (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction."""
+"""Retention of the log cleaner (`kafka.log.Cleaner` 3.9.1): by key, by age of tombstones, by transaction."""
 
 import os
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from kfbench.layouts import CONTROL_ABORT, CONTROL_COMMIT, CONTROL_KEY, NO_PRODU
 from kfbench.records import Records
 
 Flags = NDArray[np.bool_]
-KEYS_TOGETHER: Final = 64  # more does not help: a core has fewer loads from memory under way
-NO_TYPE: Final = -1  # of a batch that is no control batch, or holds no record
+KEYS_TOGETHER: Final = 64  # a core has fewer concurrent loads from memory, so more does not help
+NO_TYPE: Final = -1  # the batch is no control batch, or holds no record
 
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What a round of cleaning decides; one item a record, or one a batch."""
+    """The decisions of a round of cleaning, per record or per batch."""
 
     keep: Flags  # records
     retain_empty: Flags  # batches whose header stays when no record does
@@ -31,13 +31,15 @@ class Retention:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What the producers of a whole log did, bool[batches]: a round's end hides none of it (`TransactionIndex`,
-    `ProducerStateManager`)."""
+    """The producers' transactions in a whole log, bool[batches] (`TransactionIndex`, `ProducerStateManager`).
+
+    first_undecided: the first batch of a transaction that has not ended, or the number of batches.
+    """
 
     aborted: Flags  # batches of a transaction that was aborted
     emptied: Flags  # markers of a transaction without records
     last: Flags  # batches that hold a producer's last sequence, or its epoch alone
-    first_undecided: int  # the number of the first batch of a transaction that has not ended; of batches: there is none
+    first_undecided: int
 
 
 def retained(
@@ -49,28 +51,30 @@ def retained(
     keep_legacy_tombstones: bool,
     retain_last: bool,
 ) -> Retention:
-    """What stays of these batches, the first of those that the history is of.
+    """Decide which records of these batches stay. `history` covers these batches and those after them.
 
-    has_horizon: which are of a format with a delete horizon.
+    The last record of each key stays. A tombstone stays until the delete horizon of its batch has passed. A control
+    record stays until its transaction has no batch left and then the horizon has passed. A batch without records stays
+    as a header where it is the last of its producer, or (retain_last) of the round (KAFKA-17076).
 
-    Kept are the last record of each key, a tombstone until the delete horizon of its batch has passed, and control
-    records until their transaction has no batch left and then the horizon has passed. A batch without records stays as
-    a header where it is the last of its producer, or, with retain_last, of the round (KAFKA-17076).
+    has_horizon bool[batches]: the format has a delete horizon.
     """
     rows, counts = log.batch_rows, np.diff(log.bounds)
     aborted, emptied = history.aborted[: len(log)], history.emptied[: len(log)]
     expired = has_horizon & (rows["delete_horizon_ms"] != -1) & (rows["delete_horizon_ms"] <= now_ms)
-    # Without a horizon of its own, a tombstone or a marker goes by the age of the clean part of the log.
+    # Without a horizon in its batch, a tombstone or a marker expires by the age of the clean part of the log.
     expired |= ~has_horizon & (not keep_legacy_tombstones)
     discarded = np.where(rows["is_control"], emptied & expired, aborted)
 
-    def each(batches: NDArray[np.bool_]) -> Flags:
+    def of_records(batches: NDArray[np.bool_]) -> Flags:
         return np.repeat(batches, counts)
 
-    shapes, data = log.records.shapes, each(~rows["is_control"])
+    shapes, data = log.records.shapes, of_records(~rows["is_control"])
     has_key, is_tombstone = shapes.key_lengths != NULL_LENGTH, shapes.value_lengths == NULL_LENGTH
-    alive = data & ~each(discarded)
-    keep = latest_of_keys(log.records, alive) & ~(is_tombstone & each(expired)) | each(rows["is_control"] & ~discarded)
+    alive = data & ~of_records(discarded)
+    keep = latest_of_keys(log.records, alive) & ~(is_tombstone & of_records(expired)) | of_records(
+        rows["is_control"] & ~discarded
+    )
     retain_empty = history.last[: len(log)].copy()
     if retain_last and len(rows):
         retain_empty[-1] = True
@@ -84,9 +88,9 @@ def retained(
 
 
 def latest_of_keys(records: Records, among: Flags) -> Flags:
-    """Which of the records `among` them are the last with their key; a null is no key. At most 2**32 - 1 records.
+    """Return which of the records in `among` (bool[records]) are the last with their key. A null is no key.
 
-    Exact, where Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one.
+    This is exact; Kafka's `SkimpyOffsetMap` takes two keys with the same MD5 for one. At most 2**32 - 1 records.
     """
     found, room = (
         np.empty(len(records), np.bool_),
@@ -99,13 +103,13 @@ def latest_of_keys(records: Records, among: Flags) -> Flags:
 
 
 def history_of(log: DecodedLog) -> History:
-    """All producers of the log are taken to be active."""
+    """Return the transactions of a log. All its producers count as active."""
     rows, types = log.batch_rows, _control_types(log)
     order = np.flatnonzero(rows["producer_id"] != NO_PRODUCER_ID)
     order = order[np.argsort(rows["producer_id"][order], kind="stable")]
     producers, beyond = rows["producer_id"][order], len(order)
     is_marker = np.isin(types[order], (CONTROL_ABORT, CONTROL_COMMIT))
-    # In that order, where the marker is that ends each one's transaction; beyond all where there is none.
+    # The place in `order` of the marker that ends each batch's transaction, or `beyond`.
     ends = np.minimum.accumulate(np.where(is_marker, np.arange(beyond), beyond)[::-1])[::-1]
     is_ended = ends < beyond
     is_ended[is_ended] = producers[ends[is_ended]] == producers[is_ended]
@@ -124,7 +128,7 @@ def history_of(log: DecodedLog) -> History:
 
 
 def _control_types(log: DecodedLog) -> NDArray[np.int16]:
-    """The type of each control batch's first record (`ControlRecordType`), NO_TYPE of other batches."""
+    """Return the type of each control batch's first record (`ControlRecordType`), or NO_TYPE."""
     types = np.full(len(log), NO_TYPE, np.int16)
     held = np.flatnonzero(log.batch_rows["is_control"] & (np.diff(log.bounds) > 0))
     at = log.records.key_starts[log.bounds[held]] + position(CONTROL_KEY, "type")
@@ -134,13 +138,16 @@ def _control_types(log: DecodedLog) -> NDArray[np.int16]:
 
 
 def _last_of_producers(producers: Int64, epochs: NDArray[np.int16], is_data: Flags) -> Flags:
-    """Which of these batches, at least one and sorted by producer, hold a producer's last sequence; or, where it has
-    written nothing in its last epoch but markers, are those markers (`ProducerStateEntry`)."""
+    """Return which batches hold a producer's last sequence (`ProducerStateEntry`).
+
+    A producer that has only markers in its last epoch has those marked instead. There is at least one batch, and they
+    are sorted by producer.
+    """
     starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
     ends = np.append(starts[1:], len(producers))
     numbers, owner = np.arange(len(producers)), np.repeat(np.arange(len(starts)), ends - starts)
     last_epoch = epochs[ends - 1][owner]
-    # An epoch that was used, left and used again counts from its last use on.
+    # An epoch that was left and used again counts from its last use.
     left = np.maximum.reduceat(np.where(epochs != last_epoch, numbers, -1), starts)[owner]
     last_data = np.maximum.reduceat(np.where(is_data & (numbers > left), numbers, -1), starts)
     found: Flags = (last_data < 0)[owner] & ~is_data & (epochs == last_epoch)

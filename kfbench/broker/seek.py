@@ -1,12 +1,13 @@
 """Seeking in a segment: the batch that holds an offset, or the first record of a time (`FileRecords`).
 
-By offset Kafka goes from header to header until a last offset is not below the one that is asked for. That much every
-format says: v0 and v1 as the wrapper's offset, v2 and v3 as base offset and delta. The *first* offset of a compressed
-set of v0 or v1 lies inside it. An enriched set has it the other way round: the first stands in the header, and the last
-only while there are no holes; where the offset may lie in one, the set is opened.
+By offset Kafka reads header after header up to the first last offset that is large enough. Every header tells it: in v0
+and v1 as the wrapper's offset, in v2 and v3 as base offset and delta. The *first* offset of a compressed set of v0 or
+v1 lies inside the set. An enriched set has the first offset in its header, and the last only without holes. Where the
+offset may lie in a hole, the set is opened.
 
-By time it goes to the first batch whose largest timestamp is late enough, and opens that one; where records are out of
-order, a batch can hold none from the starting offset on, and the search goes on behind it. v0 has no timestamps.
+By time Kafka goes to the first batch whose largest timestamp is late enough, and opens it. Where records are out of
+order, that batch may hold no such record from the starting offset on. The search then continues behind it. v0 has no
+timestamps.
 """
 
 from dataclasses import dataclass, field
@@ -28,11 +29,11 @@ from kfbench.limits import Limits
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The batch at byte `position`, and in it the record, or the batch's last offset where that was asked for.
+    """The batch at byte `position`, and the record that was found in it.
 
     offset: by time the record's (`TimestampAndOffset`), by offset the batch's last (`LogOffsetPosition`). timestamp_ms:
-    the record's, None by offset. base_offset: the batch's first; None where only its records tell and they were not
-    opened. work: headers that were passed, and what was opened. index_bytes: what was looked at in the index.
+    the record's; None by offset. base_offset: the batch's first; None where only its records tell and it was not
+    opened. work: headers passed and batches opened. index_bytes: read in the index.
     """
 
     position: int
@@ -53,17 +54,17 @@ def seek_offset(
     base_offset: bool = False,
     limits: Limits | None = None,
 ) -> Found | None:
-    """The first batch whose last offset is `offset` or more; None: the log ends before it.
+    """Find the first batch whose last offset is `offset` or more; None: the log ends before it.
 
-    base_offset: say the first offset of the batch too, which takes opening a compressed set of v0 or v1. Only what is
-    opened has its checksum looked at. `offset` of an enriched set is the least that its last may be. Raises CorruptLog.
+    base_offset: find the first offset of the batch, too, which opens a compressed set of v0 or v1. Checksums are
+    checked only of opened batches. `Found.offset` of an enriched set is the least possible last one. Raises CorruptLog.
     """
     search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
     start = index.by_offset(offset) if index else 0
     rows = headers(search.data, search.fmt, start, to_offset=offset)
     search.pass_by(rows)
     wanted = len(rows) - 1
-    # The last offset of a set with holes may be larger than its header can say.
+    # The last offset of a set with holes may be larger than its header says.
     reached = bool(len(rows)) and rows[-1]["last_offset"] >= offset
     before = wanted - 1 if reached else wanted
     if before >= 0 and rows[before]["last_is_least"] and not (reached and rows[wanted]["base_offset"] <= offset):
@@ -97,29 +98,29 @@ def seek_time(
     start_offset: int = 0,
     limits: Limits | None = None,
 ) -> Found | None:
-    """The first record of this time or later, from start_offset on; None: there is none.
+    """Find the first record of this time or later, from start_offset on; None: there is none.
 
-    Of a batch with its headers first no more than they are decompressed; any other is decompressed whole (Kafka's
-    reader stops at the record, or rather behind the codec's block). Raises CorruptLog, and Refused for v0; batches of
-    v0 among others are passed by.
+    A batch with headers first has only its metadata decompressed, any other is decompressed whole (Kafka's reader stops
+    after the codec's block with the record). Batches of v0 among others are skipped. Raises CorruptLog, and Refused for
+    a log of v0 alone.
     """
     search = _Search(bytes_of(log), None if fmt is None else find(fmt), limits)
     if search.fmt is not None and not search.fmt.capabilities.timestamps:
-        raise _without_timestamps(0)
+        raise _without_timestamps()
     position = index.by_time(timestamp_ms) if index else 0
     if index and start_offset > 0:
         position = max(position, index.by_offset(start_offset))
-    untimed, passed = True, 0
+    has_only_v0, passed = True, 0
     while True:
         rows = headers(search.data, search.fmt, position, to_ms=timestamp_ms, from_offset=start_offset)
         search.pass_by(rows)
         passed += len(rows)
-        untimed = untimed and not rows["magic"].any()
+        has_only_v0 = has_only_v0 and not rows["magic"].any()
         if not len(rows) or rows[-1]["max_timestamp_ms"] < timestamp_ms:
             break
         row = rows[-1]
         position = int(row["position"] + row["size_bytes"])
-        ends_before = row["last_offset"] < start_offset and not row["last_is_least"]  # the log's last batch, then
+        ends_before = row["last_offset"] < start_offset and not row["last_is_least"]  # only the log's last batch can
         if row["magic"] == 0 or ends_before:
             continue
         inside = search.open(row)
@@ -134,18 +135,18 @@ def seek_time(
                 work=search.work,
                 index_bytes=index.lookup_bytes if index else 0,
             )
-    if untimed and passed:
-        raise _without_timestamps(0)
+    if has_only_v0 and passed:
+        raise _without_timestamps()
     return None
 
 
-def _without_timestamps(position: int) -> Refused:
-    return Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", position, "Cannot search offsets based on timestamp in v0")
+def _without_timestamps() -> Refused:
+    return Refused("UNSUPPORTED_FOR_MESSAGE_FORMAT", 0, "Cannot search offsets based on timestamp in v0")
 
 
 @dataclass
 class _Search:
-    """One search, and what it has read so far."""
+    """A search and its work so far."""
 
     data: Bytes
     fmt: Format | None
@@ -156,7 +157,7 @@ class _Search:
         self.work += Work(untouched=len(rows), read_bytes=int(rows["header_bytes"].sum()))
 
     def open(self, row: Any) -> DecodedMetadata:
-        """What the batch says of its records. Raises CorruptLog."""
+        """Read the metadata of a batch's records. Raise CorruptLog."""
         position, size = int(row["position"]), int(row["size_bytes"])
         fmt = self.fmt or BY_MAGIC[int(row["magic"])]
         try:

@@ -1,4 +1,4 @@
-"""What comes into a path: an encoded log, or bytes of a real one."""
+"""The input of a broker path: an encoded log, or the bytes of a real one."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ from kfbench.log import read_log
 
 
 def bytes_of(log: EncodedLog | Any) -> Bytes:
-    """The log's bytes, not copied. Raises InvalidRecords."""
+    """Return the log's bytes without copying them. Raise InvalidRecords."""
     return as_bytes("log", log.data if isinstance(log, EncodedLog) else log)
 
 
 def read(log: EncodedLog | Any, fmt: Format | str | None = None, limits: Limits | None = None) -> DecodedLog:
-    """Records and batches of a log. fmt: its format; None: the magic of each batch tells. Raises CorruptLog."""
+    """Read a log. fmt: its format; None: the magic of each batch tells. Raise CorruptLog."""
     return read_log(bytes_of(log), limits=limits) if fmt is None else find(fmt).decode(log, limits=limits)
 
 
 def find(fmt: Format | str) -> Format:
-    """A format, by its name or as it is. Raises IllegalCombination."""
+    """Return a format by its name, or the given format. Raise IllegalCombination."""
     if isinstance(fmt, Format):
         return fmt
     if fmt not in FORMATS:

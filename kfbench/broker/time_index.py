@@ -1,8 +1,8 @@
-"""The index of seed proposal "Kafka Enriched Message Metadata": (offset, timestamp, position) in one file.
+"""The index of seed proposal "Kafka Enriched Message Metadata": offset, timestamp and position in one file.
 
 Kafka keeps two: the offset index (relative offset i32, position i32) and the time index (timestamp i64, relative offset
-i32), whose entries lead to a position through the first. Both, and this one, get an entry each `interval_bytes`
-(`index.interval.bytes`); this one is 16 bytes an entry: relative offset i32, timestamp i64, position i32.
+i32), which leads to a position through the first. Each of the three gets an entry every `interval_bytes`
+(`index.interval.bytes`). An entry here has 16 bytes: relative offset i32, timestamp i64, position i32.
 """
 
 from dataclasses import dataclass, field
@@ -27,11 +27,11 @@ INTERVAL_BYTES: Final = 4096  # index.interval.bytes
 
 @dataclass(frozen=True, kw_only=True)
 class TimeIndex:
-    """Entry i: the batch at positions[i] has the last offset offsets[i], and no timestamp up to its end is larger than
-    timestamps_ms[i] (int64[entries] each, rising).
+    """An index of a segment; offsets, timestamps_ms and positions are int64[entries], rising.
 
-    largest_ms: of the whole segment, -1 where no batch has a timestamp. time_entries: how many Kafka's time index would
-    have: it takes none without a later timestamp. work: what was read to build it.
+    The batch at positions[i] has the last offset offsets[i]. No timestamp up to its end is above timestamps_ms[i].
+    largest_ms: of the whole segment; -1: no batch has a timestamp. time_entries: the number in Kafka's time index,
+    which adds one only with a later timestamp. work: of building it.
     """
 
     offsets: Int64
@@ -45,26 +45,26 @@ class TimeIndex:
     def build(
         cls, log: EncodedLog | Any, interval_bytes: int = INTERVAL_BYTES, *, fmt: Format | str | None = None
     ) -> Self:
-        """From the headers of a log's batches, as `LogSegment.recover` does it; no record is looked at.
+        """Build the index from the headers of a log's batches, as `LogSegment.recover` does. Raise CorruptLog.
 
-        An entry for each batch that begins more than interval_bytes behind the one before; 0: for every batch but the
-        first. Raises CorruptLog.
+        A batch gets an entry where it begins more than interval_bytes after the last one with an entry. With 0 every
+        batch but the first gets one.
         """
         return cls.of_headers(headers(bytes_of(log), None if fmt is None else find(fmt)), interval_bytes)
 
     @classmethod
     def of_headers(cls, rows: NDArray[np.void], interval_bytes: int = INTERVAL_BYTES) -> Self:
-        """As `build`, from the HEADER rows of all batches."""
+        """Build the index from the HEADER rows of all batches."""
         largest = np.maximum.accumulate(rows["max_timestamp_ms"])
         entries = _spaced(rows["position"], interval_bytes)
         last = int(largest[-1]) if len(rows) else NO_TIMESTAMP
-        said = np.append(largest[entries], last)  # the last one is written when a segment is closed
+        timestamps = np.append(largest[entries], last)  # the last one is written when a segment is closed
         return cls(
             offsets=rows["last_offset"][entries],
             timestamps_ms=largest[entries],
             positions=rows["position"][entries],
             largest_ms=last,
-            time_entries=len(np.unique(said[said > NO_TIMESTAMP])),
+            time_entries=len(np.unique(timestamps[timestamps > NO_TIMESTAMP])),
             work=Work(untouched=len(rows), read_bytes=int(rows["header_bytes"].sum())),
         )
 
@@ -73,25 +73,25 @@ class TimeIndex:
 
     @property
     def index_bytes(self) -> int:
-        """What it takes on disk, with a last entry for the segment's largest timestamp."""
+        """The size on disk, with a last entry for the segment's largest timestamp."""
         return ENTRY_BYTES * (len(self) + 1)
 
     @property
     def kafka_bytes(self) -> int:
-        """What Kafka's two take for the same segment."""
+        """The size of Kafka's two indexes for the same segment."""
         return OFFSET_ENTRY_BYTES * len(self) + TIME_ENTRY_BYTES * self.time_entries
 
     @cached_property
     def lookup_bytes(self) -> int:
-        """What a binary search looks at, at most."""
+        """The most bytes that a binary search reads."""
         return ENTRY_BYTES * len(self).bit_length()
 
     def by_offset(self, offset: int) -> int:
-        """Where a search for this offset begins: the last entry that is not behind it, else the segment's start."""
+        """Return the position to search an offset from: the last entry not behind it, or the segment's start."""
         return self._at(int(np.searchsorted(self.offsets, offset, side="right")))
 
     def by_time(self, timestamp_ms: int) -> int:
-        """Where a search for the first record of this time or later begins: all batches before it are older."""
+        """Return the position to search a time from. All batches before it are older."""
         return self._at(int(np.searchsorted(self.timestamps_ms, timestamp_ms, side="left")))
 
     def _at(self, entries: int) -> int:
@@ -99,7 +99,7 @@ class TimeIndex:
 
 
 def _spaced(positions: Int64, interval_bytes: int) -> Int64:
-    """The batches that get an entry."""
+    """Return the batches that get an entry."""
     if interval_bytes <= 0:
         return np.arange(1, len(positions))
     found, last = list[int](), 0

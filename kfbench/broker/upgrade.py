@@ -1,17 +1,17 @@
-"""A whole segment file in a newer format: KIP-724's `log.record.version.force.upgrade`, at start-up, after recovery.
+"""Upgrade of a whole segment file to a newer format: KIP-724's `log.record.version.force.upgrade`, at start-up.
 
-The new segment is written beside the old one and takes its name at once, so that whenever the process dies, or the
-machine, one of the two is whole:
+The new segment is written beside the old one and then replaces it atomically. If the process or the machine dies at any
+time, one of the two is whole:
 
-1. NAME.log.upgrade is written piece by piece and reaches the disk; it has the old file's mode, owner and time, by which
-   a broker keeps segments whose records have none;
-2. NAME.index and NAME.timeindex go, which hold positions in the old bytes. A broker that misses an index rebuilds them
-   all (`LogSegment.sanityCheck`, `recover`). NAME.txnindex holds offsets alone and stays;
-3. the new file takes the old one's name.
+1. NAME.log.upgrade is written piece by piece and synchronised. It gets the old file's mode, owner and time: a broker
+   expires segments without timestamps by that time.
+2. NAME.index and NAME.timeindex are removed, because they hold positions in the old bytes. A broker that misses an
+   index rebuilds all of them (`LogSegment.sanityCheck`, `recover`). NAME.txnindex holds only offsets and stays.
+3. The new file is renamed to the old one's name.
 
-What is left of an attempt that was killed is removed by the next. An incomplete last batch, which a reader takes for
-the end of the log, is refused here: a length that was damaged looks the same, and the rest of the segment would be lost
-behind it. Recovery cuts it off. Under another hard link the old segment stays.
+The next attempt removes the leftover of one that was killed. An incomplete last batch, which a reader takes for the end
+of the log, is refused: a damaged length looks the same, and the rest of the segment would be lost. Recovery cuts it
+off. The old segment stays under its other hard links.
 """
 
 import fcntl
@@ -31,20 +31,17 @@ from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused, WouldLose
 from kfbench.formats import Format
 from kfbench.limits import Limits
-from kfbench.log.pieces import PIECE_BYTES, Piece, pieces
+from kfbench.log.pieces import PIECE_BYTES, pieces
 
-SUFFIX: Final = ".upgrade"  # none of those that a broker acts on at start-up
+SUFFIX: Final = ".upgrade"  # a broker ignores it at start-up
 SEGMENT: Final = ".log"
-INDEXES: Final = (".index", ".timeindex")  # in this order: without the first a broker rebuilds all
+INDEXES: Final = (".index", ".timeindex")  # in this order: a broker without the first rebuilds all
 MOST_BYTES: Final = 2**31 - 1  # positions in a segment are int32 (`FileRecords`)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upgraded:
-    """before_bytes and after_bytes: of the file. replaced: False where there was nothing to convert.
-
-    converted_records: as in `Converted`.
-    """
+    """An upgraded file. replaced: False: there was nothing to convert. converted_records: as in `Converted`."""
 
     path: str
     before_bytes: int
@@ -64,11 +61,11 @@ def upgrade(
     chunk_bytes: int = PIECE_BYTES,
     limits: Limits | None = None,
 ) -> Upgraded:
-    """Writes the segment anew, every batch in the format `to`, as `convert` does; memory is bounded by `chunk_bytes`.
+    """Convert a segment file to the format `to`, as `convert` does. Memory is bounded by `chunk_bytes`.
 
-    Batches that have the format already are read too, and copied. Where this is refused the segment is as it was.
-    Raises CorruptLog and Refused with the file and the byte, WouldLose, IllegalCombination, and KfbenchError where the
-    file cannot be read or written, another upgrade has it, or it would outgrow what a broker can read.
+    Batches that have the format already are read, checked and copied. After an error the segment is as before. Raises
+    CorruptLog and Refused with the file and the byte, WouldLose, IllegalCombination, and KfbenchError where the file
+    cannot be read or written, another upgrade holds it, or the result would be too large for a broker.
     """
     target = find(to)
     if not target.is_told_by_magic:
@@ -96,7 +93,7 @@ def upgrade(
 
 @contextmanager
 def _held(name: str) -> Iterator[int]:
-    """The segment, open and locked against another upgrade until this one ends, however it ends."""
+    """Open the segment and lock it against other upgrades until this one ends."""
     segment = os.open(name, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would block
     try:
         if not stat.S_ISREG(os.fstat(segment).st_mode):
@@ -119,17 +116,19 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
     try:
         for piece in pieces(segment, chunk_bytes):
             if piece.trailing_bytes:
-                raise CorruptLog(*_tail(piece))
-            for made in conversion.of(piece.data, piece.positions, piece.magics, allowance, piece.at):
-                if out < 0 and not made.work.untouched:
+                position = piece.at + len(piece.data)
+                promise = "the batch does not end in the file (cut off or damaged): recover the log first"
+                raise CorruptLog(position, "length", promise)
+            for converted in conversion.of(piece.data, piece.positions, piece.magics, allowance, piece.at):
+                if out < 0 and not converted.work.untouched:
                     out = os.open(name + SUFFIX, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                    _copy(name, segment, out, after_bytes)  # so far nothing has changed
-                records, work = records + made.converted_records, work + made.work
-                after_bytes += len(made.data)
+                    _copy(name, segment, out, after_bytes)  # the batches so far did not change
+                records, work = records + converted.converted_records, work + converted.work
+                after_bytes += len(converted.data)
                 if after_bytes > MOST_BYTES:
                     raise KfbenchError(f"{name}: would be larger than the {MOST_BYTES:,} bytes that a segment may have")
                 if out >= 0:
-                    _write(out, made.data)
+                    _write(out, converted.data)
         if out >= 0:
             os.fchown(out, before.st_uid, before.st_gid)
             os.fchmod(out, before.st_mode & 0o7777)
@@ -142,7 +141,7 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
         now = os.fstat(segment)
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise KfbenchError(f"{name}: was written to meanwhile; an active segment cannot be upgraded")
-        _take_place(name)
+        _replace_segment(name)
     return Upgraded(
         path=name,
         before_bytes=before.st_size,
@@ -153,13 +152,8 @@ def _upgraded(name: str, segment: int, conversion: Conversion, chunk_bytes: int,
     )
 
 
-def _tail(piece: Piece) -> tuple[int, str, str]:
-    position = piece.at + len(piece.data)
-    return position, "length", "the batch does not end in the file (cut off or damaged): recover the log first"
-
-
 def _copy(name: str, source: int, out: int, size_bytes: int) -> None:
-    """The first bytes of one file, of that name, into another."""
+    """Copy the first bytes of one file, of that name, into another."""
     at = 0
     while at < size_bytes:
         sent = os.sendfile(out, source, at, size_bytes - at)
@@ -174,13 +168,13 @@ def _write(out: int, data: Bytes) -> None:
         left = left[os.write(out, left) :]
 
 
-def _take_place(name: str) -> None:
+def _replace_segment(name: str) -> None:
     folder = os.open(Path(name).parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if name.endswith(SEGMENT):
             for suffix in INDEXES:
                 _remove(name.removesuffix(SEGMENT) + suffix)
-            os.fsync(folder)  # or a crash might bring the old index back beside the new segment
+            os.fsync(folder)  # else a crash may bring the old index back beside the new segment
         Path(name + SUFFIX).replace(name)
         os.fsync(folder)
     finally:

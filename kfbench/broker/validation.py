@@ -1,38 +1,34 @@
-"""What a broker checks before it takes a request (`org.apache.kafka.storage.internals.log.LogValidator`).
+"""Checks of a broker before it takes a request (`org.apache.kafka.storage.internals.log.LogValidator`).
 
-What a broker has an error for is Refused, with that error: CORRUPT_MESSAGE for a checksum that does not hold, else
-INVALID_RECORD for batches that cannot be read. CorruptLog is what it cannot name: lengths that lead nowhere, another
-magic than was said, an undecodable payload, more than the limits allow.
+Refused has the broker's error: CORRUPT_MESSAGE for a wrong checksum, else INVALID_RECORD for batches that cannot be
+read. CorruptLog stands for damage that a broker has no error for: lengths that lead nowhere, another magic than was
+given, an undecodable payload, more than the limits allow.
 
-Batches of kip98 and v3 are held to the rules of v2, enriched messages to those of v1.
+Batches of kip98 and v3 follow the rules of v2, enriched messages those of v1.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, Int32, Int64
-from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import BatchFields
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, Refused
-from kfbench.formats import BatchColumns, Format, PlainSets
-from kfbench.kernels.broker import assignment
-from kfbench.kernels.broker import request_checks as checks
-from kfbench.kernels.formats import header_fields, kip98
+from kfbench.formats import BatchColumns, Format
+from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.wire import status
-from kfbench.layouts import CONTROL_BIT, NO_TIMESTAMP, TRANSACTIONAL_BIT
+from kfbench.layouts import NO_TIMESTAMP
 from kfbench.records import Records
 
 ANY_TIME: Final = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 INVALID_RECORD: Final = "INVALID_RECORD"
 
-_KEPT: Final = ("producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control")
 _CORRUPT: Final = {status.PROMISES[state] for state in (status.SIZE, status.CRC, status.INNER_CRC)}
-_UNREADABLE: Final = tuple(  # of these a broker has nothing to say, or no error but UNKNOWN_SERVER_ERROR
+_UNREADABLE: Final = tuple(  # a broker has no error for these but UNKNOWN_SERVER_ERROR
     status.PROMISES[state][1]
     for state in (
         status.MAGIC,
@@ -49,217 +45,188 @@ _UNREADABLE: Final = tuple(  # of these a broker has nothing to say, or no error
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What a topic and the sender of a request are held to.
+    """The rules for a request, by its topic and sender.
 
-    from_zero: a request's offsets count from 0. earliest_ms, latest_ms: the create times that are taken. keyed: a
-    compacted topic, which takes no record without a key.
+    from_zero: offsets begin at 0. to_messages: the log has v0 or v1. earliest_ms, latest_ms: the create times that are
+    taken. is_keyed: a compacted topic, where each record needs a key.
     """
 
     from_client: bool = True
     from_zero: bool = False
-    to_messages: bool = False  # the log has v0 or v1
+    to_messages: bool = False
     is_create: bool = True
     earliest_ms: int = ANY_TIME[0]
     latest_ms: int = ANY_TIME[1]
-    keyed: bool = False
+    is_keyed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Batches as a validator sees them: columns of records, bounds int64[batches + 1] and where each batch lies.
+    """Batches of one format with the columns of their records. Batch b is data[positions[b]:positions[b + 1]].
 
-    is_metadata: some payload was not looked at, so that `records` would miss it.
+    timestamps_ms: of each record, without a producer's claim of an append time.
     """
 
     fmt: Format
     data: Bytes
     positions: Int64
+    read: BatchColumns
     timestamps_ms: Int64
-    offsets: Int64
-    key_lengths: Int32
-    bounds: Int64
     decompressed_bytes: int
-    kind: int  # as the kernels tell layouts apart
-    make_records: Callable[[], Records]
-    make_tags: Callable[[], Sequence[Mapping[int, bytes]]] | None = None
-    is_metadata: bool = False
-    sets: PlainSets | None = None
 
-    @cached_property
-    def tags(self) -> Sequence[Mapping[int, bytes]]:
-        """Tagged fields of each batch that are not the format's own."""
-        return self.make_tags() if self.make_tags else []
+    @property
+    def bounds(self) -> Int64:
+        """The records of each batch, int64[batches + 1]."""
+        return self.read.bounds
 
     @cached_property
     def records(self) -> Records:
-        """With the timestamps that a consumer sees."""
-        return self.make_records()
+        """The records, with the timestamps that a consumer sees."""
+        return self.read.make_records()
 
     @property
     def batch_fields(self) -> BatchFields:
-        """What a broker keeps of a batch that it builds anew: the producer's part of the header."""
-        if self.fmt.holds_messages:
-            return NO_FIELDS if self.kind != checks.ENRICHED else BatchFields(is_control=self.holds_control)
-        if self.kind == checks.KIP98:
-            bits = self._field(kip98.ATTRIBUTES, 2)
-            return BatchFields(
-                producer_id=self._field(kip98.PRODUCER, 8),
-                producer_epoch=self._field(kip98.PRODUCER_EPOCH, 2),
-                base_sequence=self._field(kip98.SEQUENCE, 4),
-                is_transactional=bits & TRANSACTIONAL_BIT != 0,
-                is_control=bits & CONTROL_BIT != 0,
-            )
-        rows = np.zeros(len(self.positions) - 1, FIELDS)
-        header_fields.read(self.data, self.positions, self.kind, rows)
-        kept = {name: rows[name] for name in _KEPT}
-        return BatchFields(**kept, tagged_fields=self.tags if self.make_tags else None)
-
-    @property
-    def holds_control(self) -> NDArray[np.bool_]:
-        """Which sets of enriched messages hold a control record."""
-        assert self.sets is not None
-        found = np.empty(len(self.positions) - 1, np.bool_)
-        checks.find_control(*self.sets, found)
-        return found
-
-    def _field(self, at: int, size: int) -> Int64:
-        raw = self.data[self.positions[:-1, None] + np.arange(at, at + size)]
-        field: Int64 = raw.view(f">i{size}").reshape(-1).astype(np.int64)
-        return field
+        """The producer's part of each header, which a broker keeps in a batch that it builds anew."""
+        return self.fmt.appending.producer_fields(self.data, self.positions, self.read)
 
 
-def kind_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a layout that its magic does not tell; 0: the magic tells it."""
-    if fmt is None or fmt.is_told_by_magic:
-        return 0
-    return checks.ENRICHED if fmt.holds_messages else checks.KIP98
+def layout_of(fmt: Format | None) -> int:
+    """Return the kernels' number of a layout that its magic does not tell, or 0."""
+    return 0 if fmt is None or fmt.is_told_by_magic else fmt.appending.kind
 
 
-def read(fmt: Format, data: Bytes, positions: Int64, whole: bool, allowance: Allowance, rules: Rules) -> Columns:
-    """The batches data[positions[i]:positions[i + 1]], of one format and with the same features.
+def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, rules: Rules) -> Columns:
+    """Read batches of one format and with the same features. Raise Refused and CorruptLog.
 
-    whole: the records will be wanted; else no more is decompressed than tells of them. rules: a batch whose header
-    breaks one is refused for that before its records are called damaged. Raises Refused and CorruptLog.
+    with_payload: False: no more is decompressed than the columns need. rules: a batch whose header breaks one is
+    refused for that, before damage in its records is reported.
     """
     before_bytes = allowance.log_bytes
     try:
-        read = fmt.read_columns(data, positions, allowance, with_payload=whole)
+        columns = fmt.read_columns(data, positions, allowance, with_payload=with_payload)
     except CorruptLog as error:
         raise _refusal(fmt, data, positions, error, rules) or error from None
     decompressed_bytes = before_bytes - allowance.log_bytes
-    if read.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
-        b = checks.other_magic(*read.plain_sets, fmt.magic)
-        if b >= 0:
+    if columns.plain_sets is not None and decompressed_bytes and fmt.is_told_by_magic:
+        batch = request_checks.other_magic(*columns.plain_sets, fmt.magic)
+        if batch >= 0:
             promise = f"a record's magic does not match the outer magic {fmt.magic}"
-            raise Refused(INVALID_RECORD, int(positions[b]), promise)
+            raise Refused(INVALID_RECORD, int(positions[batch]), promise)
     return Columns(
         fmt=fmt,
         data=data,
         positions=positions,
-        timestamps_ms=_claimed_times(data, positions, read),
-        offsets=read.offsets,
-        key_lengths=read.key_lengths,
-        bounds=read.bounds,
+        read=columns,
+        timestamps_ms=_claimed_times(data, positions, columns),
         decompressed_bytes=decompressed_bytes,
-        kind=kind_of(fmt) or fmt.magic,
-        make_records=read.make_records,
-        make_tags=read.make_tags,
-        is_metadata=read.is_metadata,
-        sets=read.plain_sets,
     )
 
 
-def _claimed_times(data: Bytes, positions: Int64, read: BatchColumns) -> Int64:
-    """The timestamps of records, without an append time in tag 0: the broker sets it, a producer's does not count."""
-    if read.make_tags is None or read.timestamps_ms is read.create_timestamps_ms:
-        return read.timestamps_ms
+def _claimed_times(data: Bytes, positions: Int64, columns: BatchColumns) -> Int64:
+    """Return the timestamps of records, with create times in place of an append time in a producer's tag 0."""
+    if columns.make_tags is None or columns.timestamps_ms is columns.create_timestamps_ms:
+        return columns.timestamps_ms
     has_tag = np.empty(len(positions) - 1, np.bool_)
     assignment.find_append_tag(data, positions, has_tag)
-    return np.where(np.repeat(has_tag, np.diff(read.bounds)), read.create_timestamps_ms, read.timestamps_ms)
+    has_tag = np.repeat(has_tag, np.diff(columns.bounds))
+    return np.where(has_tag, columns.create_timestamps_ms, columns.timestamps_ms)
 
 
 def _refusal(fmt: Format, data: Bytes, positions: Int64, error: CorruptLog, rules: Rules) -> Refused | None:
-    """What a broker says of damage; None: nothing of its own."""
-    broken = error.field, error.promise
-    if broken in _CORRUPT:
+    """Return the broker's error for damage, or None where it has none."""
+    if (error.field, error.promise) in _CORRUPT:
         return Refused("CORRUPT_MESSAGE", error.position, f"{error.field}: {error.promise}")
     if error.promise.startswith(_UNREADABLE):
         return None
     refused = None
-    if fmt.is_told_by_magic and not fmt.holds_messages:  # the header is looked at before the records
-        b = int(np.searchsorted(positions, error.position))
-        refused = _header_refusal(fmt.magic, data, positions[b : b + 2], 0, rules)
+    if fmt.is_told_by_magic and not fmt.holds_messages:  # the header is checked before the records
+        batch = int(np.searchsorted(positions, error.position))
+        refused = _header_refusal(fmt, data, positions[batch : batch + 2], 0, rules)
     return refused or Refused(INVALID_RECORD, error.position, f"{error.field}: {error.promise}")
 
 
-def check(columns: Columns, rules: Rules) -> tuple[Int64, NDArray[np.bool_]]:
-    """Of each batch: its latest time, no less than -1, and whether its offsets rise by one. Raises Refused."""
-    if columns.kind == checks.ENRICHED and rules.from_client and (held := np.flatnonzero(columns.holds_control)).size:
-        raise Refused(INVALID_RECORD, int(columns.positions[held[0]]), _BROKEN[checks.CONTROL_BATCH][1])
+class Checked(NamedTuple):
+    """The latest time of each batch, no less than -1, and whether its offsets rise by one."""
+
+    latest_ms: Int64
+    in_order: NDArray[np.bool_]
+
+
+def check(columns: Columns, rules: Rules) -> Checked:
+    """Check headers and records of batches against the rules. Raise Refused."""
+    fmt, read = columns.fmt, columns.read
+    control = fmt.appending.control_sets(read) if rules.from_client else None
+    if control is not None and (found := np.flatnonzero(control)).size:
+        raise Refused(INVALID_RECORD, int(columns.positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH][1])
     batches = len(columns.positions) - 1
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
-    b, rule, late, keyless = checks.check(
-        columns.data, columns.positions, columns.kind, columns.timestamps_ms, columns.key_lengths, columns.offsets,
-        columns.bounds, rules.from_client, rules.from_zero, rules.to_messages, rules.is_create,
-        rules.earliest_ms, rules.latest_ms, rules.keyed, latest_ms, in_order,
+    broken = request_checks.check(
+        columns.data, columns.positions, fmt.appending.kind, columns.timestamps_ms, read.key_lengths, read.offsets,
+        read.bounds, rules.from_client, rules.from_zero, rules.to_messages, rules.is_create,
+        rules.earliest_ms, rules.latest_ms, rules.is_keyed, latest_ms, in_order,
     )  # fmt: skip
-    if rule != checks.SOUND:
-        count = int(columns.bounds[b + 1] - columns.bounds[b])
-        refusal = _header_refusal(columns.kind, columns.data, columns.positions[b : b + 2], count, rules)
+    batch = broken.batch
+    if broken.rule != request_checks.SOUND:
+        count = int(read.bounds[batch + 1] - read.bounds[batch])
+        refusal = _header_refusal(fmt, columns.data, columns.positions[batch : batch + 2], count, rules)
         assert refusal is not None
         raise refusal
-    if b >= 0:
-        raise _record_refusal(columns, rules, b, late, keyless)
-    if columns.kind == 1 and columns.sets and columns.decompressed_bytes:
-        # A wrapper's offset stands for its last inner one: those that do not begin at 0 may lie beyond a new one.
-        source, starts, _ = columns.sets
-        in_order &= ~source[starts[:, None] + np.arange(8)].any(axis=1)
-    return latest_ms, in_order
+    if batch >= 0:
+        raise _record_refusal(columns, rules, batch, broken.late, broken.keyless)
+    misplaced = fmt.appending.misplaced_sets(read) if columns.decompressed_bytes else None
+    if misplaced is not None:
+        in_order &= ~misplaced
+    return Checked(latest_ms, in_order)
 
 
 _BROKEN: Final = {
-    checks.BASE_OFFSET: (INVALID_RECORD, "the base offset of the record batch should be 0"),
-    checks.OFFSET_RANGE: (INVALID_RECORD, "batch has an invalid offset range: last offset delta {last_delta}"),
-    checks.COUNT: (INVALID_RECORD, "invalid reported count for record batch: {count}"),
-    checks.RANGE_AND_COUNT: (
+    request_checks.BASE_OFFSET: (INVALID_RECORD, "the base offset of the record batch should be 0"),
+    request_checks.OFFSET_RANGE: (INVALID_RECORD, "batch has an invalid offset range: last offset delta {last_delta}"),
+    request_checks.COUNT: (INVALID_RECORD, "invalid reported count for record batch: {count}"),
+    request_checks.RANGE_AND_COUNT: (
         INVALID_RECORD,
         "inconsistent batch offset range of {offsets} and count of records {count}",
     ),
-    checks.CONTROL_BATCH: (INVALID_RECORD, "clients are not allowed to write control records"),
-    checks.SEQUENCE: (
+    request_checks.CONTROL_BATCH: (INVALID_RECORD, "clients are not allowed to write control records"),
+    request_checks.SEQUENCE: (
         INVALID_RECORD,
         "invalid sequence number {sequence} in a batch with producer id {producer}",
     ),
-    checks.IS_TRANSACTIONAL: (
+    request_checks.IS_TRANSACTIONAL: (
         "UNSUPPORTED_FOR_MESSAGE_FORMAT",
         "transactional records cannot be used with a magic below 2",
     ),
-    checks.IS_IDEMPOTENT: ("UNSUPPORTED_FOR_MESSAGE_FORMAT", "idempotent records cannot be used with a magic below 2"),
+    request_checks.IS_IDEMPOTENT: (
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+        "idempotent records cannot be used with a magic below 2",
+    ),
 }
 
 
-def _header_refusal(kind: int, data: Bytes, positions: Int64, held: int, rules: Rules) -> Refused | None:
-    """Of the batch data[positions[0]:positions[1]], which holds so many records."""
+def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rules: Rules) -> Refused | None:
+    """Return the refusal of the batch data[positions[0]:positions[1]], or None. count: the records that it holds."""
     at, end = positions.tolist()
-    rule, last_delta, count, producer, sequence = checks.broken_rule(
-        data, at, end, kind, held, rules.from_client, rules.from_zero, rules.to_messages
+    broken = request_checks.broken_rule(
+        data, at, end, fmt.appending.kind, count, rules.from_client, rules.from_zero, rules.to_messages
     )
-    if rule == checks.SOUND:
+    if broken.rule == request_checks.SOUND:
         return None
-    error, promise = _BROKEN[rule]
-    said = {"last_delta": last_delta, "offsets": last_delta + 1, "count": count}
-    said |= {"producer": producer, "sequence": sequence}
-    return Refused(error, at, promise.format(**said))
+    error, promise = _BROKEN[broken.rule]
+    numbers = {"last_delta": broken.last_delta, "offsets": broken.last_delta + 1, "count": broken.count}
+    return Refused(error, at, promise.format(**numbers, sequence=broken.base_sequence, producer=broken.producer_id))
 
 
-def _record_refusal(columns: Columns, rules: Rules, b: int, late: int, keyless: int) -> Refused:
-    """One record out of time makes it an invalid timestamp, whatever else is wrong with the batch."""
-    at = int(columns.positions[b])
+def _record_refusal(columns: Columns, rules: Rules, batch: int, late: int, keyless: int) -> Refused:
+    """Return the refusal of a batch. A record out of time takes precedence over one without a key."""
+    at, first = int(columns.positions[batch]), int(columns.bounds[batch])
     if late < 0:
-        promise = f"compacted topic cannot accept message without key: record {keyless - int(columns.bounds[b])}"
+        promise = f"compacted topic cannot accept message without key: record {keyless - first}"
         return Refused(INVALID_RECORD, at, promise)
-    time, record = int(columns.timestamps_ms[late]), late - int(columns.bounds[b])
-    if rules.is_create and time != NO_TIMESTAMP:
-        span = f"[{rules.earliest_ms}, {rules.latest_ms}]"
-        return Refused("INVALID_TIMESTAMP", at, f"timestamp {time} of record {record} is out of range {span}")
-    return Refused("INVALID_TIMESTAMP", at, "producer should not set timestamp type to LogAppendTime")
+    time_ms = int(columns.timestamps_ms[late])
+    if rules.is_create and time_ms != NO_TIMESTAMP:
+        promise = (
+            f"timestamp {time_ms} of record {late - first} is out of range [{rules.earliest_ms}, {rules.latest_ms}]"
+        )
+    else:
+        promise = "producer should not set timestamp type to LogAppendTime"
+    return Refused("INVALID_TIMESTAMP", at, promise)

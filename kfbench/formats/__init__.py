@@ -6,6 +6,7 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final
 
+from kfbench.formats.base.appending import Appending, BrokerTimes, Offsets
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.damage import OnError
@@ -51,10 +52,13 @@ __all__ = [
     "FORMATS",
     "PROPOSED",
     "SHIPPED",
+    "Appending",
     "BatchColumns",
+    "BrokerTimes",
     "Capabilities",
     "Entries",
     "Format",
+    "Offsets",
     "OnError",
     "PlainSets",
     "format_of",

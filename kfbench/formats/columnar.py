@@ -44,6 +44,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedLog, DecodedTimes
 from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
+from kfbench.formats.base.appending import Appending, ColumnarAppending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum
 from kfbench.formats.base.columnar_reading import ColumnarReading
@@ -104,6 +105,7 @@ class ColumnarFormat(SealedFormat):
     magic: int = batch_header.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
     capabilities: Capabilities = CAPABILITIES
+    appending: ClassVar[Appending] = ColumnarAppending()  # type: ignore[misc]
     has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",

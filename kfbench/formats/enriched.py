@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kfbench.codecs import Codec, codec_of
+from kfbench.formats.base.appending import Appending, EnrichedAppending
 from kfbench.formats.base.capabilities import Capabilities, Origin
 from kfbench.formats.base.messages import MessageFormat
 from kfbench.kernels.formats import enriched as kernels
@@ -44,6 +45,10 @@ class EnrichedFormat(MessageFormat):
     origin: Origin = "proposed"
     is_told_by_magic: ClassVar[bool] = False
     _kernels: ClassVar[Any] = kernels
+
+    @property
+    def appending(self) -> Appending:  # type: ignore[override]
+        return EnrichedAppending()
 
     @property
     def _variant(self) -> int:

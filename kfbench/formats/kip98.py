@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields
 from kfbench.codecs import CODECS, Allowance, codec_of
+from kfbench.formats.base.appending import Appending, Kip98Appending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
@@ -84,6 +85,7 @@ class Kip98Format(SealedFormat):
     summary: str = "the batch as the text of KIP-98 has it, never shipped"
     capabilities: Capabilities = CAPABILITIES
     origin: Origin = "proposed"
+    appending: ClassVar[Appending] = Kip98Appending()  # type: ignore[misc]
     is_told_by_magic: ClassVar[bool] = False
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", kernels.CRC, kernels.ATTRIBUTES)
 

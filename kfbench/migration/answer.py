@@ -11,7 +11,7 @@ from kfbench.migration.plans import Plan, Row
 
 @dataclass(frozen=True, kw_only=True)
 class MigratedSubject:
-    """One subject through all phases.
+    """A subject through all phases.
 
     by_*: the share of old consumers up to which the new format pays. by_conversion: down-conversion against storage and
     network. by_bill: the whole bill. by_cpu: all CPU, no bytes.

@@ -104,7 +104,7 @@ PLANS: Final[Mapping[str, Plan]] = MappingProxyType({plan.name: plan for plan in
 
 
 class Operation(NamedTuple):
-    """One measured path from one format to another.
+    """A measured path from one format to another.
 
     "down-convert upgraded" is a fetch by a reader of `target`. A forced upgrade made the stored data from `source`.
     """
@@ -132,7 +132,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One combination of the matrix. stored: the format of the fetched data."""
+    """A combination of the matrix. stored: the format of the fetched data."""
 
     phase: str
     stored: str

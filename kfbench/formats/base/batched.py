@@ -10,6 +10,7 @@ from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELD_NAMES, BatchFields, DecodedTimes, EncodedLog
 from kfbench.codecs import CODECS, Allowance
+from kfbench.formats.base.appending import Appending, GrowingAppending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.batch_reading import BatchReading
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
@@ -59,12 +60,15 @@ class BatchedFormat(SealedFormat):
     features: int = 0
     origin: Origin = "own"
     capabilities: Capabilities = field(init=False)
+    appending: Appending = field(init=False)
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
     has_metadata_reader: ClassVar[bool] = True
     _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", _capabilities(self.features))
+        appending = GrowingAppending if self.magic == 3 else Appending
+        object.__setattr__(self, "appending", appending(kind=self.magic))
         object.__setattr__(self, "_kernels", _kernels_for(self.features))
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:

@@ -23,6 +23,7 @@ from kfbench.batch_plan import chunks, plan
 from kfbench.batches import CREATE_TIME, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
 from kfbench.codecs import Allowance, Codec
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
+from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.arguments import check_entries, default_fields, shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.compression import gather
@@ -57,6 +58,7 @@ class Format(ABC):
     magic: int
     summary: str
     capabilities: Capabilities
+    appending: Appending  # the format's part in a broker's append
     origin: Origin = "own"
     checksum: ClassVar[Checksum | None] = None
     features: int = 0

@@ -10,6 +10,7 @@ from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
 from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of
 from kfbench.errors import InvalidRecords
+from kfbench.formats.base.appending import Appending, MessageAppending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.compression import compress_bodies
@@ -36,6 +37,10 @@ class MessageFormat(Format):
         "CRC-32", layouts.position(layouts.V0_MESSAGE, "crc"), layouts.position(layouts.V0_MESSAGE, "magic")
     )
     _kernels: ClassVar[Any] = legacy
+
+    @property
+    def appending(self) -> Appending:  # type: ignore[override]
+        return MessageAppending(kind=self.magic, has_absolute_offsets=self.magic == 0)
 
     @property
     def _variant(self) -> int:

@@ -1,7 +1,7 @@
-"""The last record of each key: an open-addressing table of record numbers, searched by hash and settled by the bytes.
+"""The last record of each key, found with an open-addressing table of record numbers.
 
-The hash is SipHash-1-3 under a seed that nobody can know beforehand, so no choice of keys makes the table slow: with at
-least twice as many slots as records a search looks at 1.5 slots on average.
+Hashes lead to a slot, and the bytes of the keys decide. The hash is SipHash-1-3 with a random seed, so no choice of
+keys makes the table slow. With at least twice as many slots as records, a search reads 1.5 slots on average.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def _round(v0, v1, v2, v3):
 
 @leaf
 def siphash(data, start, length, seed_0, seed_1):
-    """SipHash-1-3 (Aumasson and Bernstein) of one stretch."""
+    """Return SipHash-1-3 (Aumasson and Bernstein) of data[start:start + length]."""
     v0, v1, v2, v3 = seed_0 ^ STATE_0, seed_1 ^ STATE_1, seed_0 ^ STATE_2, seed_1 ^ STATE_3
     at, end = start, start + length
     while end - at >= 8:
@@ -64,17 +64,20 @@ def _same_key(data, starts, lengths, one, other):
 
 @kernel
 def latest(data, starts, lengths, wanted, seed, table, room, out):
-    """Fills out bool[n]: of the `wanted` records with a key, the last one of each key.
+    """Mark the last record of each key among the wanted records. Return how many slots on the way held another key.
 
-    data, starts, lengths: the keys, as `Records` has them. seed uint64[2]; table uint64[a power of two, at least 2n],
-    zeros: an entry is half a hash and a record number above 0. room: two uint64[any size]: so many records are looked
-    up together before they are entered, so that their cache misses overlap. Gives how many slots held another key on
-    the way.
+    Args:
+        data, starts, lengths: the keys of n records, as `Records` has them; length -1: null.
+        wanted: bool[n].
+        seed: uint64[2].
+        table: uint64[a power of two, at least 2n], zeros. An entry is half a hash and a record number above 0.
+        room: two uint64[any size]. That many records are looked up together, so that their cache misses overlap.
+        out: bool[n], filled.
     """
     mask, searched = np.uint64(len(table) - 1), 0
     hashes, entries = room
     end = len(starts)
-    while end > 0:  # from the last, so that the first that is found is the one that stays
+    while end > 0:  # from the last, so that the first record found is the one to keep
         first = max(end - len(hashes), 0)
         for k in range(end - first):
             i, length = first + k, np.int64(lengths[first + k])

@@ -1,4 +1,4 @@
-"""Batches on their way to another cluster, made ready in place for its append."""
+"""Batches on their way to another cluster: set in place to what a producer may send."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from kfbench.layouts import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, UNSE
 
 @leaf
 def _forget(out, at, end, crc_at, attributes, producer, epoch, sequence):
-    """Gives how many bytes the checksum was taken over again; 0: nothing had to be set."""
+    """Remove producer, transaction and delete horizon. Return the bytes read for the checksum; 0: nothing was set."""
     bits = get_i16(out, at + attributes)
     if bits & (TRANSACTIONAL | HORIZON) == 0 and get_i64(out, at + producer) == NO_PRODUCER_ID:
         return 0
@@ -39,7 +39,7 @@ def _forget(out, at, end, crc_at, attributes, producer, epoch, sequence):
 
 @leaf
 def _forget_columnar(out, at, end):
-    """As `_forget`, where no field need be there."""
+    """Remove the same from a columnar batch, whose fields are optional."""
     bits = np.int64(get_i16(out, at + ATTRIBUTES))
     if bits & (TRANSACTIONAL | HORIZON) == 0 and columnar_fields.producer(out, at, bits)[0] == NO_PRODUCER_ID:
         return 0
@@ -53,7 +53,7 @@ def _forget_columnar(out, at, end):
 
 @leaf
 def _count_positions(out, at, end):
-    """Turns tag 33 off; gives how many bytes the checksum was taken over again."""
+    """Turn tag 33 off. Return the bytes read for the checksum; 0: nothing was set."""
     p, stop, found = at + enriched.TAGS, at + enriched.TAGS, False
     if get_u8(out, at + enriched.ATTRIBUTES) & enriched.TYPE_MASK in (1, 2, 3):
         stop += max(np.int64(get_i32(out, at + enriched.TAGS_LENGTH)), 0)
@@ -80,11 +80,17 @@ def _count_positions(out, at, end):
 
 @kernel
 def make_ready(out, positions, passed, offsets, reset, dialect, magic, is_set):
-    """Makes the batches out[positions[b]:positions[b + 1]] that are handed on (bool) what a producer may send.
+    """Set batches to what a producer may send. Return the bytes read again for checksums.
 
-    offsets int64[batches]: what the header's offset is to be, UNSET where it stays. Producer, transaction and delete
-    horizon are the source cluster's own; the offsets inside an enriched set become positions (reset). Headers are known
-    to be sound. Fills is_set bool[batches]: where anything was; gives how many bytes were read again for checksums.
+    Producer, transaction and delete horizon are removed, because they belong to the source cluster.
+
+    Args:
+        out, positions: batch b is out[positions[b]:positions[b + 1]], with a sound header.
+        passed: bool[batches], the batches that are handed on.
+        offsets: int64[batches], the offset for the header, or UNSET.
+        reset: the offsets inside an enriched set become positions.
+        dialect, magic: the layout; see `scan`.
+        is_set: bool[batches], filled: a field was set.
     """
     again = np.int64(0)
     for b in range(len(passed)):

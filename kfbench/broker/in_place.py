@@ -1,0 +1,69 @@
+"""Requests that stay as they are in an append: offsets, times and checksums are set in place."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.broker.requests import Run
+from kfbench.broker.topic import Topic
+from kfbench.broker.work import CREATE_TIMES, Work
+from kfbench.formats import Offsets
+
+
+class Piece(NamedTuple):
+    """Requests of these numbers, rising, in a buffer of their own, and the work that took."""
+
+    requests: Int64
+    data: Bytes
+    positions: Int64
+    work: Work
+
+
+def assign(run: Run, bases: Int64, topic: Topic, target: Bytes) -> tuple[Work, Piece | None]:
+    """Set a broker's fields in `target` in the requests that stay. Requests that grow or shrink become a piece."""
+    columns, positions, times = run.columns, run.columns.positions, topic.times(run.latest_ms)
+    appending, offsets, chosen, piece, losses = columns.fmt.appending, _offsets(run, bases), run.stays, None, {}
+    if not run.is_one_each:
+        chosen = np.repeat(chosen, np.diff(run.bounds))
+    growth = appending.growth(columns.data, positions, times)
+    if growth is not None and len(grown := np.flatnonzero(chosen & (growth != 0))):
+        piece = _moved(run, offsets, grown, growth[grown], topic)
+        chosen = chosen.copy()
+        chosen[grown] = False
+    if topic.is_append:  # counted before the times are set, because `target` may be what came in
+        hidden = appending.hidden_times(columns.data, positions, columns.read, chosen)
+        losses = {CREATE_TIMES: hidden} if hidden else {}
+    done = appending.assign(target, positions, offsets, topic.epoch, times, chosen)
+    in_place = int(np.count_nonzero(chosen))
+    size = positions[-1] - positions[0] if in_place == len(chosen) else np.diff(positions)[chosen].sum()
+    work = Work(
+        in_place=in_place,
+        read_bytes=int(size) + done.checksum_bytes,
+        written_bytes=done.written_bytes,
+        losses=losses,
+    )
+    return work, piece
+
+
+def _offsets(run: Run, bases: Int64) -> Offsets:
+    """Return the offsets of each batch. bases: the first offset of each request."""
+    if run.is_one_each:
+        return Offsets(bases, bases + run.counts)
+    bounds = run.columns.bounds
+    shift = np.repeat(bases - run.record_bounds[:-1], np.diff(run.bounds))
+    return Offsets(bounds[:-1] + shift, bounds[1:] + shift)
+
+
+def _moved(run: Run, offsets: Offsets, grown: Int64, growth: Int64, topic: Topic) -> Piece:
+    """Set the fields of batches whose maximum timestamp changes its size, in a new buffer. Each is a request."""
+    columns, times = run.columns, topic.times(run.latest_ms[grown])
+    starts, stops = columns.positions[grown], columns.positions[grown + 1]
+    appending = columns.fmt.appending
+    data, positions = appending.moved(columns.data, starts, stops, times, growth)
+    own_offsets, everything = Offsets(offsets.bases[grown], offsets.ends[grown]), np.ones(len(grown), np.bool_)
+    done = appending.assign(data, positions, own_offsets, topic.epoch, times, everything, is_moved=True)
+    work = Work(
+        shifted=len(grown), read_bytes=int((stops - starts).sum()) + done.checksum_bytes, written_bytes=len(data)
+    )
+    return Piece(run.first + grown, data, positions, work)

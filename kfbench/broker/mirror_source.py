@@ -1,0 +1,150 @@
+"""The source of a mirror: headers of all batches, and records of those that are opened."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int64, read_only
+from kfbench.batches import BATCH, NO_FIELDS, DecodedLog, EncodedLog
+from kfbench.broker.batch_headers import NOT_SAID, dialect_of, headers
+from kfbench.broker.retention import history_of
+from kfbench.codecs import Allowance
+from kfbench.errors import CorruptLog
+from kfbench.formats import Format
+from kfbench.kernels.formats.scan import ENRICHED
+from kfbench.kernels.wire import frames
+from kfbench.kernels.workload import partition
+from kfbench.layouts import NO_PRODUCER_ID, UNSET
+from kfbench.limits import Limits
+from kfbench.log.writing import Kind, codec_bytes, write_batches
+from kfbench.records import Records
+
+
+class Source:
+    """The log that is mirrored, and the parts of it that were read."""
+
+    def __init__(self, data: Bytes, fmt: Format, limits: Limits | None) -> None:
+        self.data, self.fmt = data, fmt
+        self.rows = headers(data, fmt)
+        self.allowance = Allowance.of(len(data), limits)
+        self.is_read = np.zeros(len(self.rows), np.bool_)  # batches that were read beyond their headers
+        self.decompressed_bytes = 0
+
+    @property
+    def read_bytes(self) -> int:
+        return int(np.where(self.is_read, self.rows["size_bytes"], self.rows["header_bytes"]).sum())
+
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """True for each batch without records."""
+        rows = self.rows
+        bare = (rows["magic"] > 1) & (rows["size_bytes"] == rows["header_bytes"])
+        is_counted = rows["count"] != NOT_SAID  # kip98 stores none
+        empty: NDArray[np.bool_] = np.where(is_counted, rows["count"] == 0, bare)
+        return empty
+
+    @property
+    def has_holes(self) -> NDArray[np.bool_]:
+        """True for each batch of v2 and later that spans more offsets than it holds records."""
+        rows = self.rows
+        span = rows["last_offset"] - rows["base_offset"] + 1
+        holed: NDArray[np.bool_] = (rows["magic"] > 1) & (rows["count"] != NOT_SAID) & (span != rows["count"])
+        return holed
+
+    @property
+    def aborted(self) -> NDArray[np.bool_]:
+        """True for each batch of a transaction that a marker in the log aborts. Only the markers are read."""
+        rows = self.rows
+        markers = np.flatnonzero(rows["is_control"] & (rows["producer_id"] != NO_PRODUCER_ID))
+        if not len(markers) or not rows["is_transactional"].any():
+            return np.zeros(len(rows), np.bool_)
+        opened = self.open(markers)
+        counts, seen = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows), BATCH)
+        counts[markers + 1] = np.diff(opened.bounds)
+        for name in ("producer_id", "is_transactional", "is_control"):
+            seen[name] = rows[name]
+        return history_of(replace(opened, bounds=np.cumsum(counts), rows=lambda: seen)).aborted
+
+    def sent_offsets(self, first_offset: int) -> Int64:
+        """Return the offset in each header as a producer sends it; UNSET: a broker ignores it."""
+        rows, magic = self.rows, self.fmt.magic
+        if magic > 1:
+            return np.zeros(len(rows), np.int64)
+        if dialect_of(self.fmt) == ENRICHED:
+            return np.where(rows["codec"] > 0, 0, UNSET)
+        before = np.concatenate([[first_offset - 1], rows["last_offset"][:-1]])
+        last = rows["last_offset"] - before - 1
+        return np.where((magic == 1) & (rows["codec"] > 0) & (last >= 0), last, UNSET)
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """The number of batches with each property that belongs to the source cluster."""
+        rows = self.rows
+        found = {
+            "is_control": rows["is_control"],
+            "is_transactional": rows["is_transactional"],
+            "producer_id": rows["producer_id"] != NO_PRODUCER_ID,
+        }
+        return {name: int(flags.sum()) for name, flags in found.items() if flags.any()}
+
+    def any_key(self, batches: Int64) -> NDArray[np.bool_]:
+        """Return for each of these batches whether a record has a key, by the batch's metadata."""
+        data, _ = self._picked(batches)
+        try:
+            found = self.fmt.decode_metadata(data, limits=self.allowance.limits)
+        except CorruptLog as error:
+            raise self._placed(error, batches) from None
+        self.decompressed_bytes += found.plain_bytes
+        keys = np.concatenate([[0], np.cumsum(found.key_lengths >= 0)])
+        some: NDArray[np.bool_] = keys[found.bounds[1:]] > keys[found.bounds[:-1]]
+        return some
+
+    def open(self, batches: Int64) -> DecodedLog:
+        """Decode these batches. Raise CorruptLog."""
+        data, positions = self._picked(batches)
+        before = self.allowance.log_bytes
+        try:
+            decoded = self.fmt.decode_at(data, positions, "raise", self.allowance)
+        except CorruptLog as error:
+            raise self._placed(error, batches) from None
+        self.decompressed_bytes += before - self.allowance.log_bytes
+        return decoded
+
+    def partitions_of(self, records: Records, partitions: int) -> Int64:
+        out = np.empty(len(records), np.int64)
+        partition.partitions_of(records.key_data, records.key_starts, records.shapes.key_lengths, partitions, out)
+        return out
+
+    def encode(
+        self, records: Records, wanted: Int64, firsts: Int64, codec: str, level: int | None
+    ) -> tuple[EncodedLog, int]:
+        """Encode the wanted records in batches that begin at `firsts`. Return also the plain bytes for the codec."""
+        bounds = np.append(firsts, len(wanted))
+        picked = records.take(wanted)
+        offsets = np.arange(len(wanted)) - np.repeat(firsts, np.diff(bounds))  # as a producer counts them
+        picked = replace(picked, shapes=replace(picked.shapes, offsets=offsets))
+        if not len(wanted):
+            bounds = np.zeros(1, np.int64)
+        kinds = [Kind(fmt=self.fmt, codec=codec, level=level)]
+        number = np.zeros(len(bounds) - 1, np.int64)
+        new = write_batches(picked, bounds, NO_FIELDS, number, kinds)
+        return new, codec_bytes(picked, bounds, NO_FIELDS, number, kinds)
+
+    def _picked(self, batches: Int64) -> tuple[Bytes, Int64]:
+        """Return these batches one after another: a view of the log where that is all of them."""
+        self.is_read[batches] = True
+        starts, sizes = self.rows["position"][batches], self.rows["size_bytes"][batches]
+        positions = np.zeros(len(batches) + 1, np.int64)
+        np.cumsum(sizes, out=positions[1:])
+        if len(batches) == len(self.rows):
+            return read_only(self.data[: positions[-1]]), positions
+        picked = np.empty(positions[-1], np.uint8)
+        frames.scatter(self.data, starts, starts + sizes, positions[:-1], picked)
+        return read_only(picked), positions
+
+    def _placed(self, error: CorruptLog, batches: Int64) -> CorruptLog:
+        """Return the error at the batch's position in the log."""
+        ends = np.cumsum(self.rows["size_bytes"][batches])
+        batch = batches[int(np.searchsorted(ends, error.position, side="right"))]
+        return CorruptLog(int(self.rows["position"][batch]), error.field, error.promise)

@@ -1,0 +1,171 @@
+"""Produce requests of one append: split from the bytes that came in, read, and checked against the topic's rules."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import EncodedLog
+from kfbench.broker.topic import Topic
+from kfbench.broker.validation import INVALID_RECORD, Columns, check, layout_of, read
+from kfbench.codecs import CODEC_NAMES, CODECS, Allowance
+from kfbench.errors import CorruptLog, Refused
+from kfbench.formats import BY_MAGIC, Entries, Format
+from kfbench.kernels.broker import request_checks
+from kfbench.layouts import CODEC_MASK, CONTROL_BIT, HEADERS_FIRST_BIT, TAGGED_BIT, V3_FEATURES_MASK
+from kfbench.log.writing import runs
+
+
+class Requests(NamedTuple):
+    """Requests in a buffer. firsts int64[requests + 1]: the first entry of each. traits int64[requests]: codec, control
+    bit and features of the first entry, as the kernel `split` gives them."""
+
+    data: Bytes
+    entries: Entries
+    firsts: Int64
+    traits: Int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Consecutive requests of one format, found valid.
+
+    bounds: the batches of each request, int64[requests + 1]. record_bounds: its records. to: the log's format. codecs
+    int64[requests]: in the log. latest_ms: of each batch. stays bool[requests]: False: the request is built anew.
+    first: the number of its first request.
+    """
+
+    columns: Columns
+    bounds: Int64
+    record_bounds: Int64
+    to: Format
+    codecs: Int64
+    latest_ms: Int64
+    stays: NDArray[np.bool_]
+    first: int
+
+    @property
+    def counts(self) -> Int64:
+        """The records of each request."""
+        return self.record_bounds[1:] - self.record_bounds[:-1]
+
+    @property
+    def all_stay(self) -> bool:
+        return bool(self.stays.all())
+
+    @property
+    def any_stays(self) -> bool:
+        return bool(self.stays.any())
+
+    @property
+    def is_one_each(self) -> bool:
+        """True where each request is one batch; a request of plain messages may have several."""
+        return len(self.bounds) == len(self.columns.positions)
+
+
+def split(log: EncodedLog | Any, data: Bytes, source: Format | None) -> Requests:
+    """Split the bytes into requests. Raise CorruptLog and Refused."""
+    entries = Entries.of(data)
+    entries.errors("raise")
+    positions = log.positions if isinstance(log, EncodedLog) else entries.positions[[0, -1]]
+    firsts, traits = np.empty(len(positions), np.int64), np.empty(len(positions) - 1, np.int64)
+    problem, entry = request_checks.split(
+        data, entries.positions, entries.magics, layout_of(source), positions, firsts, traits
+    )
+    at = int(entries.positions[entry])
+    if problem == request_checks.INSIDE_BATCH:
+        raise CorruptLog(at, "length", "a request ends inside this batch")
+    if problem == request_checks.NO_BATCH:
+        raise Refused(INVALID_RECORD, at, "record batch has no batches at all")
+    if problem == request_checks.OTHER_MAGIC:
+        promise = f"batch magic {entries.magics[entry]} is not the same as the first batch's magic byte"
+        raise Refused(INVALID_RECORD, at, promise)
+    if problem == request_checks.TOO_MANY:
+        raise Refused(INVALID_RECORD, at, "compressed outer record has more than one batch")
+    return Requests(data, entries, firsts, traits)
+
+
+def checked_runs(requests: Requests, source: Format | None, topic: Topic, allowance: Allowance) -> list[Run]:
+    """Read and check all requests, in runs of one format. Raise CorruptLog and Refused."""
+    entries, firsts, traits = requests.entries, requests.firsts, requests.traits
+    found: list[Run] = []
+    layouts = traits & ~(CODEC_MASK | CONTROL_BIT)
+    for lo, hi in runs(layouts) if (layouts != layouts[:1]).any() or not len(layouts) else [(0, len(layouts))]:
+        at, magic = int(entries.positions[firsts[lo]]), int(entries.magics[firsts[lo]])
+        if source is None and magic not in BY_MAGIC:
+            raise CorruptLog(at, "magic", f"{magic} is none of {', '.join(map(str, BY_MAGIC))}")
+        fmt = source or BY_MAGIC[magic]
+        to = topic.to or fmt
+        codecs = topic.codecs(traits[lo:hi])
+        no_zstd = to.holds_messages and not fmt.holds_messages
+        if no_zstd and (zstd := np.flatnonzero(codecs == CODECS["zstd"].id)).size:
+            promise = f"zstd cannot be used with a magic below 2, but {to.name} is the log's format"
+            at = int(entries.positions[firsts[lo + zstd[0]]])
+            raise Refused("UNSUPPORTED_COMPRESSION_TYPE", at, promise)
+        if topic.codec is not None and (codecs == topic.codec).any():
+            to.check_codec(CODEC_NAMES[topic.codec], topic.level)
+        features = int(traits[lo]) & V3_FEATURES_MASK
+        own_codecs = traits[lo:hi] & CODEC_MASK
+        is_same = (codecs == own_codecs) & (topic.to is None or _is_same_format(fmt, to, features, source is None))
+        if fmt.appending.has_absolute_offsets:
+            is_same &= own_codecs == 0
+        # Metadata that can be read alone is read so, for the requests that stay.
+        reads_metadata = features & HEADERS_FIRST_BIT or fmt.has_bare_metadata
+        for first, end in runs(is_same) if reads_metadata else [(0, hi - lo)]:
+            part = slice(lo + first, lo + end)
+            found.append(_checked(requests, part, fmt, to, is_same[first:end], topic, allowance))
+    return found
+
+
+def _is_same_format(fmt: Format, to: Format, features: int, is_guessed: bool) -> bool:
+    """Return True where batches of `fmt` with these features are in the log's format. is_guessed: by magic alone."""
+    if is_guessed and to.is_told_by_magic and to.magic == fmt.magic:
+        # The attributes do not say whether headers are shared: a tagged batch counts as another format.
+        return not features & TAGGED_BIT and features == to.features & V3_FEATURES_MASK
+    return to is fmt and features == to.features & V3_FEATURES_MASK
+
+
+def _checked(
+    requests: Requests,
+    part: slice,
+    fmt: Format,
+    to: Format,
+    is_same: NDArray[np.bool_],
+    topic: Topic,
+    allowance: Allowance,
+) -> Run:
+    """Read and check some requests of one format. is_same bool[requests]: format and codec are the log's."""
+    traits, data = requests.traits[part], requests.data
+    firsts = requests.firsts[part.start : part.stop + 1]
+    bounds = firsts - firsts[0]
+    positions = requests.entries.positions[firsts[0] : firsts[-1] + 1]
+    rules, before = topic.rules(to), replace(allowance)
+    columns = read(fmt, data, positions, not is_same.all(), allowance, rules)
+    latest_ms, in_order = check(columns, rules)
+    codecs, stays = topic.codecs(traits), is_same
+    settable = fmt.appending.settable(data, positions, topic.times(latest_ms))
+    if settable is not None:
+        in_order &= settable
+    if not in_order.all():  # plain batches stay as they are, unless their columns lie outside the codec
+        is_ignored = (traits & CODEC_MASK == 0) & ~(topic.is_plain_marker(traits)) & (not fmt.has_bare_metadata)
+        in_order = in_order[bounds[:-1]] | is_ignored
+        stays = is_same & in_order
+        if topic.codec:
+            codecs = np.where(in_order, codecs, topic.codec)
+        if columns.read.is_metadata and not stays.all():  # now the payload is needed
+            metadata_bytes = columns.decompressed_bytes
+            allowance.read_again(before)
+            columns = read(fmt, data, positions, True, allowance, rules)
+            columns = replace(columns, decompressed_bytes=columns.decompressed_bytes + metadata_bytes)
+    return Run(
+        columns=columns,
+        bounds=bounds,
+        record_bounds=columns.bounds if len(bounds) == len(positions) else columns.bounds[bounds],
+        to=to,
+        codecs=codecs,
+        latest_ms=latest_ms,
+        stays=stays,
+        first=part.start,
+    )

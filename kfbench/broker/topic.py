@@ -1,0 +1,123 @@
+"""The settings of a topic and its broker that an append follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Int64
+from kfbench.broker.source import find
+from kfbench.broker.validation import ANY_TIME, Rules
+from kfbench.codecs import find as find_codec
+from kfbench.errors import InvalidConfig
+from kfbench.formats import BrokerTimes, Format
+from kfbench.layouts import CODEC_MASK, CONTROL_BIT, NO_PARTITION_LEADER_EPOCH, NO_TIMESTAMP
+
+Origin = Literal["client", "coordinator"]
+ORIGINS: Final = ("client", "coordinator")
+TIMESTAMP_TYPES: Final = ("create", "append")
+LAST_INT64: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """The options of `append`, checked.
+
+    to: the log's format; None: that of each request. codec: its number; None: each producer's. now_ms: the broker's
+    clock. earliest_ms, latest_ms: the create times that are taken. is_keyed: a compacted topic.
+    """
+
+    to: Format | None
+    codec: int | None
+    level: int | None
+    is_append: bool
+    now_ms: int
+    epoch: int
+    from_client: bool
+    earliest_ms: int
+    latest_ms: int
+    is_keyed: bool
+    from_zero: bool
+    lossy: bool
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        to: Format | str | None,
+        codec: str | None,
+        level: int | None,
+        timestamp_type: str,
+        now_ms: int | None,
+        partition_leader_epoch: int,
+        origin: str,
+        before_max_ms: int | None,
+        after_max_ms: int | None,
+        compacted: bool,
+        from_zero: bool,
+        lossy: bool,
+    ) -> Self:
+        """Check the options of `append`. Raise InvalidConfig, IllegalCombination."""
+        is_append = _one_of("timestamp_type", timestamp_type, TIMESTAMP_TYPES) == "append"
+        if now_ms is None and (is_append or before_max_ms is not None or after_max_ms is not None):
+            raise InvalidConfig("now_ms: append time and limits of create time need the broker's clock")
+        clock_ms = NO_TIMESTAMP if now_ms is None else whole_number("now_ms", now_ms)
+        earliest_ms, latest_ms = ANY_TIME
+        if before_max_ms is not None:
+            earliest_ms = clock_ms - whole_number("before_max_ms", before_max_ms)
+        if after_max_ms is not None:
+            latest_ms = min(clock_ms + whole_number("after_max_ms", after_max_ms), LAST_INT64)
+        return cls(
+            to=None if to is None else find(to),
+            codec=None if codec is None else find_codec(codec, level).id,
+            level=level,
+            is_append=is_append,
+            now_ms=clock_ms,
+            epoch=whole_number("partition_leader_epoch", partition_leader_epoch, NO_PARTITION_LEADER_EPOCH, 2**31 - 1),
+            from_client=_one_of("origin", origin, ORIGINS) == "client",
+            earliest_ms=earliest_ms,
+            latest_ms=latest_ms,
+            is_keyed=compacted,
+            from_zero=from_zero,
+            lossy=lossy,
+        )
+
+    def times(self, latest_ms: Int64) -> BrokerTimes:
+        return BrokerTimes(self.is_append, self.now_ms, latest_ms)
+
+    def is_plain_marker(self, traits: Int64) -> NDArray[np.bool_]:
+        """Return which requests are control batches without a codec. The topic's codec does not apply to them."""
+        found: NDArray[np.bool_] = (traits & (CODEC_MASK | CONTROL_BIT) == CONTROL_BIT) & bool(self.codec)
+        return found
+
+    def codecs(self, traits: Int64) -> Int64:
+        """Return the codec number that each request gets in the log."""
+        if self.codec is None:
+            return traits & CODEC_MASK
+        return np.where(self.is_plain_marker(traits), 0, self.codec)
+
+    def rules(self, to: Format) -> Rules:
+        return Rules(
+            from_client=self.from_client,
+            from_zero=self.from_zero,
+            to_messages=to.holds_messages,
+            is_create=not self.is_append,
+            earliest_ms=self.earliest_ms,
+            latest_ms=self.latest_ms,
+            is_keyed=self.is_keyed,
+        )
+
+
+def _one_of(name: str, value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise InvalidConfig(f"{name}: {' or '.join(choices)} is wanted, not {value!r}")
+    return value
+
+
+def whole_number(name: str, value: int | np.integer[Any], least: int = 0, most: int = LAST_INT64) -> int:
+    """Return an option as an int. Raise InvalidConfig unless it is a whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InvalidConfig(f"{name}: a whole number from {least} to {most} is wanted, not {value!r}")
+    return int(value)

@@ -1,0 +1,220 @@
+"""Appending: the part of a format in a broker's append. A broker checks batches and sets fields in them in place.
+
+The default is a batch with a header of fixed size, as v2 has it. Other layouts override what differs.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kfbench.arrays import Bytes, Int64
+from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
+from kfbench.formats.base.reading import BatchColumns
+from kfbench.kernels.broker import assignment, request_checks
+from kfbench.kernels.formats import header_fields, kip98
+from kfbench.layouts import CONTROL_BIT, TRANSACTIONAL_BIT
+
+Flags = NDArray[np.bool_]
+PRODUCER_FIELDS = ("producer_id", "producer_epoch", "base_sequence", "is_transactional", "is_control")
+
+
+class BrokerTimes(NamedTuple):
+    """The times that a broker sets, in ms. latest_ms int64[batches]: the largest of each batch, no less than -1."""
+
+    is_append: bool
+    now_ms: int
+    latest_ms: Int64
+
+
+class Offsets(NamedTuple):
+    """The offsets that a broker gives to batches: the first of each, and the one behind its last; int64[batches]."""
+
+    bases: Int64
+    ends: Int64
+
+
+class Assignment(NamedTuple):
+    """The result of setting fields in place. checksum_bytes: read again for checksums."""
+
+    written_bytes: int
+    checksum_bytes: int
+
+
+class MovedBatches(NamedTuple):
+    """Batches in a new buffer, with their positions int64[batches + 1]."""
+
+    data: Bytes
+    positions: Int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appending:
+    """Batches with a header of fixed size. Batch b is data[positions[b]:positions[b + 1]].
+
+    kind: the layout's number in `kernels.broker`. has_absolute_offsets: a compressed set has to be built anew.
+    """
+
+    kind: int
+    has_absolute_offsets: bool = False
+
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
+        """Return the header fields that a producer sets. A broker keeps them in a batch that it builds anew."""
+        rows = np.zeros(len(positions) - 1, FIELDS)
+        header_fields.read(data, positions, self.kind, rows)
+        kept = {name: rows[name] for name in PRODUCER_FIELDS}
+        return BatchFields(**kept, tagged_fields=columns.make_tags() if columns.make_tags else None)
+
+    def control_sets(self, columns: BatchColumns) -> Flags | None:  # noqa: ARG002
+        """Return which entries hold control records although no header says so; None: headers say it."""
+        return None
+
+    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:  # noqa: ARG002
+        """Return which decompressed sets would get a wrong base offset in place; None: no set would."""
+        return None
+
+    def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:  # noqa: ARG002
+        """Return which batches have room for their maximum timestamp; None: all have."""
+        return None
+
+    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:  # noqa: ARG002
+        """Return by how many bytes setting the times makes each batch longer (negative: shorter); None: no batch."""
+        return None
+
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> MovedBatches:
+        """Copy batches data[starts[b]:stops[b]] that grow, with room for their times."""
+        raise NotImplementedError
+
+    def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:  # noqa: ARG002
+        """Return how many create times the chosen batches lose when an append time is set in place."""
+        return 0
+
+    def assign(
+        self,
+        target: Bytes,
+        positions: Int64,
+        offsets: Offsets,
+        epoch: int,
+        times: BrokerTimes,
+        chosen: Flags,
+        is_moved: bool = False,
+    ) -> Assignment:
+        """Set offsets, leader epoch, times and checksum of the chosen batches in `target`.
+
+        is_moved: the batches come from `moved`.
+        """
+        done = assignment.assign_batches(target, positions, self.kind, offsets.ends, epoch, *times, chosen, is_moved)
+        return Assignment(*done)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingAppending(Appending):
+    """v3: the maximum timestamp may be a varlong, which changes its size with its value."""
+
+    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
+        growth = np.empty(len(positions) - 1, np.int64)
+        return growth if assignment.measure_room(data, positions, *times, growth) else None
+
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> MovedBatches:
+        out = np.empty(int((stops - starts).sum() + growth.sum()), np.uint8)
+        positions = np.empty(len(starts) + 1, np.int64)
+        assignment.make_room(data, starts, stops, *times, growth, out, positions)
+        return MovedBatches(out, positions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kip98Appending(Appending):
+    """kip98: no leader epoch and no count."""
+
+    kind: int = request_checks.KIP98
+
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:  # noqa: ARG002
+        def field(at: int, size: int) -> Int64:
+            raw = data[positions[:-1, None] + np.arange(at, at + size)]
+            return raw.view(f">i{size}").reshape(-1).astype(np.int64)  # type: ignore[no-any-return]
+
+        bits = field(kip98.ATTRIBUTES, 2)
+        return BatchFields(
+            producer_id=field(kip98.PRODUCER, 8),
+            producer_epoch=field(kip98.PRODUCER_EPOCH, 2),
+            base_sequence=field(kip98.SEQUENCE, 4),
+            is_transactional=bits & TRANSACTIONAL_BIT != 0,
+            is_control=bits & CONTROL_BIT != 0,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnarAppending(Appending):
+    """columnar: the maximum timestamp has 48 bits, and create times count from it unless there is an anchor."""
+
+    kind: int = request_checks.COLUMNAR
+
+    def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:
+        found = np.empty(len(positions) - 1, np.bool_)
+        assignment.find_settable(data, positions, *times, found)
+        return found
+
+    def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:
+        return int(assignment.count_covered(data, positions, columns.bounds, columns.timestamps_ms, chosen))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageAppending(Appending):
+    """v0 and v1: an entry is a message, and a wrapper has the offset of its last inner one."""
+
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:  # noqa: ARG002
+        return NO_FIELDS
+
+    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
+        if self.has_absolute_offsets or columns.plain_sets is None:
+            return None
+        # The wrapper's offset stands for the last inner one. Inner offsets that do not begin at 0 may exceed a new one.
+        source, starts, _ = columns.plain_sets
+        found: Flags = source[starts[:, None] + np.arange(8)].any(axis=1)
+        return found
+
+    def assign(
+        self,
+        target: Bytes,
+        positions: Int64,
+        offsets: Offsets,
+        epoch: int,  # noqa: ARG002
+        times: BrokerTimes,
+        chosen: Flags,
+        is_moved: bool = False,  # noqa: ARG002
+    ) -> Assignment:
+        return Assignment(*assignment.assign_messages(target, positions, self.kind, offsets.ends, *times, chosen))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnrichedAppending(MessageAppending):
+    """enriched: a wrapper has the offset of its first inner message, and only messages say that they are control."""
+
+    kind: int = request_checks.ENRICHED
+
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:  # noqa: ARG002
+        return BatchFields(is_control=self.control_sets(columns))
+
+    def control_sets(self, columns: BatchColumns) -> Flags:
+        assert columns.plain_sets is not None
+        found = np.empty(len(columns.bounds) - 1, np.bool_)
+        request_checks.find_control(*columns.plain_sets, found)
+        return found
+
+    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:  # noqa: ARG002
+        return None
+
+    def assign(
+        self,
+        target: Bytes,
+        positions: Int64,
+        offsets: Offsets,
+        epoch: int,  # noqa: ARG002
+        times: BrokerTimes,
+        chosen: Flags,
+        is_moved: bool = False,  # noqa: ARG002
+    ) -> Assignment:
+        return Assignment(
+            *assignment.assign_enriched(target, positions, offsets.bases, times.is_append, times.now_ms, chosen)
+        )
