@@ -64,7 +64,7 @@ class Place:
         }
 
     def die(self, how: Callable[[], None], wait: Callable[[int], None] = lambda _: None) -> dict[str, Any]:
-        """What an attempt leaves, and the next one after it."""
+        """Return the files that an attempt leaves, and those after the next one."""
         self.set_up()
         child = os.fork()
         if child == 0:

@@ -1,9 +1,7 @@
-"""Compaction as Kafka's classes do it, and as a slow reference does in every format."""
+"""Compaction: Kafka's own results, and those of a slow reference in every format."""
 
 import hashlib
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +11,26 @@ from hypothesis import strategies as st
 
 import kfbench
 from kfbench.broker.compact import Compacted, compact, filtered, sizes_with_holes
-from kfbench.broker.retention import history_of
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats import FORMATS
+from tests.broker.cleaner_logs import (
+    Written,
+    batch_of,
+    encoded,
+    logs,
+    marker,
+    pieces,
+    unlocated,
+)
 from tests.broker_vectors import BrokerVector, broker_vectors
 from tests.common import reference_decode, reference_encode
 from tests.recorded import FOLDER
 from tests.reference import cleaner, codecs, v01
 from tests.reference import log as reference_log
-from tests.reference.model import CODEC_NAMES, Batch, Fields, Message
+from tests.reference.model import CODEC_NAMES, Fields, Message
 from tests.reference.v23 import TAGGED_NAMES
 from tests.sidecars import check_sidecar
-from tests.strategies import NOW_MS, TAGGED_FIELDS
+from tests.strategies import NOW_MS
 
 COMPACTION = broker_vectors("compaction")
 
@@ -72,84 +78,7 @@ def test_compacts_a_segment_of_three_formats_as_a_real_broker_did() -> None:
         assert bytes(done.data[slice(*done.positions[batch : batch + 2])]) == after[start:end]
 
 
-# Logs of every format, and what a plain reading of the cleaner's rules makes of them
-
-KEYS = st.sampled_from([None, b"", b"a", b"b", b"c", b"a key that is somewhat longer"])
-VALUES = st.sampled_from([None, None, b"", b"1", b"v" * 70])
-STEPS = st.sampled_from([1, 1, 1, 2, 70])
-TIMES = st.sampled_from([-1, 0, 1000, 64_000, 8_192_000, -3_000])
-PRODUCERS = st.sampled_from([None, 1, 2])
-HORIZONS = st.sampled_from([None, None, None, NOW_MS - 1, NOW_MS, NOW_MS + 1])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written:
-    messages: tuple[Message, ...]
-    fields: Fields
-    codec: str
-
-
-@st.composite
-def logs(draw: st.DrawFn, name: str, producers: bool = True) -> list[Written]:
-    """What producers, coordinators, brokers and earlier rounds of cleaning leave, as far as the format has it."""
-    can = FORMATS[name].capabilities
-    offset, epochs, found = draw(st.sampled_from([0, 100, 2**40])), {1: 0, 2: 5}, []
-    for _ in range(draw(st.integers(0, 9))):
-        producer = draw(PRODUCERS) if producers and "producer_id" in can.batch_fields else None
-        is_control = producer is not None and draw(st.integers(0, 2)) == 0
-        given: dict[str, Any] = {}
-        messages = []
-        if is_control:
-            kind, epoch = draw(st.sampled_from([0, 0, 1, 1, 2])), struct.pack(">hi", 0, 1)
-            messages.append(Message(offset=offset, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, kind), value=epoch))
-        else:
-            for _ in range(draw(st.integers(1, 4))):
-                headers = (("h", b"1"),) if can.headers and draw(st.booleans()) else ()
-                stamp = -1
-                if can.timestamps:
-                    stamp = (
-                        max(NOW_MS + draw(TIMES), -1) if draw(st.booleans()) else draw(st.sampled_from([-1, NOW_MS]))
-                    )
-                messages.append(
-                    Message(offset=offset, timestamp_ms=stamp, key=draw(KEYS), value=draw(VALUES), headers=headers)
-                )
-                offset += draw(STEPS)
-            offset = messages[-1].offset
-        if producer is not None:
-            epochs[producer] += draw(st.sampled_from([0, 0, 0, 1]))
-            given |= {"producer_id": producer, "producer_epoch": epochs[producer], "is_control": is_control}
-            given |= {"base_sequence": -1 if is_control else 7, "is_transactional": is_control or draw(st.booleans())}
-        if "last_offset" in can.batch_fields and can.empty_batches:
-            offset += draw(st.sampled_from([0, 0, 3]))
-            given |= {"base_offset": messages[0].offset, "last_offset": offset}
-            if draw(st.integers(0, 5)) == 0:
-                messages, given["base_timestamp_ms"] = [], -1
-        if "delete_horizon_ms" in can.batch_fields and messages:
-            given["delete_horizon_ms"] = draw(HORIZONS)
-        if "append_time_ms" in can.batch_fields and draw(st.integers(0, 3)) == 0:
-            given["append_time_ms"] = NOW_MS + 5
-            if name in TAGGED_NAMES:
-                given["timestamp_type"] = draw(st.sampled_from([0, 1]))
-        if "tagged_fields" in can.batch_fields:
-            given["tagged_fields"] = draw(TAGGED_FIELDS)
-        codec = draw(st.sampled_from(["none", "none", "gzip"])) if messages else "none"
-        found.append(Written(messages=tuple(messages), fields=Fields(**given), codec=codec))
-        offset += draw(STEPS)
-    return found
-
-
-def encoded(name: str, log: list[Written]) -> bytes:
-    return b"".join(reference_encode(name, batch.messages, batch.fields, batch.codec) for batch in log)
-
-
-def pieces(done: Compacted) -> list[bytes]:
-    data = bytes(done.data)
-    return [data[start:end] for start, end in zip(done.positions[:-1], done.positions[1:], strict=True)]
-
-
-def unlocated(batch: Batch) -> Batch:
-    """Without what the bytes that a codec makes decide."""
-    return replace(batch, position=0, size_bytes=0, crc=0)
+# Logs of every format, against a slow reference of the cleaner's rules
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -198,127 +127,6 @@ def test_cleans_as_the_reference_does(name: str, data: st.DataObject) -> None:
 
 # What only some formats, or some callers, ask for
 
-MERGES = st.sampled_from([1, 8, 64, 10**6])
-
-
-def payload_bytes(batch: Batch) -> int:
-    return sum(
-        len(message.key or b"")
-        + len(message.value or b"")
-        + sum(len(key.encode()) + len(value or b"") for key, value in message.headers)
-        for message in batch.messages
-    )
-
-
-def may_join(one: Batch, other: Batch) -> bool:
-    """Whether one header can speak for both."""
-    if one.producer_id >= 0 or one.is_transactional or one.is_control or not one.messages or not other.messages:
-        return False
-    if one.magic < 2 and one.codec == "none":
-        return False
-    described = [
-        (batch.codec, batch.is_append_time, batch.append_time_ms, batch.delete_horizon_ms, batch.partition_leader_epoch,
-         batch.producer_id, batch.is_control, dict(batch.tagged_fields))
-        for batch in (one, other)
-    ]  # fmt: skip
-    return described[0] == described[1] and not one.tagged_fields
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@given(data=st.data())
-def test_merges_what_one_header_can_speak_for(name: str, data: st.DataObject) -> None:
-    source = encoded(name, data.draw(logs(name, producers=data.draw(st.integers(0, 3)) == 0)))
-    merge_bytes = data.draw(MERGES)
-    apart, _ = reference_decode(name, bytes(compact(source, fmt=name, now_ms=NOW_MS).data))
-    done = compact(source, fmt=name, now_ms=NOW_MS, merge_bytes=merge_bytes)
-    together, _ = reference_decode(name, bytes(done.data))
-    whole = FORMATS[name].decode(source)
-    undecided = whole.batch_rows["base_offset"][history_of(whole).first_undecided :]  # copied, in batches as they were
-    at = 0
-    for batch in together:
-        end = at + 1
-        while end < len(apart) and sum(len(part.messages) for part in apart[at:end]) < len(batch.messages):
-            assert may_join(apart[end - 1], apart[end])
-            end += 1
-        parts = apart[at:end]
-        assert [message.offset for message in batch.messages] == [m.offset for part in parts for m in part.messages]
-        assert batch.read_timestamps_ms() == [stamp for part in parts for stamp in part.read_timestamps_ms()]
-        assert [(m.key, m.value, m.headers) for m in batch.messages] == [
-            (m.key, m.value, m.headers) for part in parts for m in part.messages
-        ]
-        assert (batch.base_offset, batch.last_offset) == (parts[0].base_offset, parts[-1].last_offset)
-        if len(parts) > 1:
-            assert payload_bytes(batch) <= merge_bytes
-        if end < len(apart) and may_join(apart[end - 1], apart[end]) and apart[end].base_offset not in undecided:
-            assert sum(map(payload_bytes, apart[at : end + 1])) > merge_bytes
-        at = end
-    assert at == len(apart)
-    assert done.work.batches == len(reference_decode(name, source)[0])
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ({"delete_horizon_ms": NOW_MS + 1}, {"delete_horizon_ms": NOW_MS + 2}),
-        ({"delete_horizon_ms": NOW_MS + 1}, {}),
-        ({"append_time_ms": NOW_MS}, {"append_time_ms": NOW_MS + 1}),
-        ({"append_time_ms": NOW_MS}, {}),
-        ({"partition_leader_epoch": 1}, {"partition_leader_epoch": 2}),
-        ({"codec": "gzip"}, {}),
-        ({"producer_id": 1}, {"producer_id": 1}),
-        ({"tagged_fields": {7: b"x"}}, {}),
-        ({"tagged_fields": {7: b"x"}}, {"tagged_fields": {7: b"x"}}),
-    ],
-)
-def test_headers_that_differ_stay_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
-    def batches_left(*given: dict[str, Any]) -> int:
-        log = [batch((i, b"%d" % i, b"v"), **fields) for i, fields in enumerate(given)]
-        return len(compact(encoded("v3-tagged", log), fmt="v3-tagged", now_ms=NOW_MS, merge_bytes=100).encoded)
-
-    assert batches_left(one, other) == 2
-    if one.keys().isdisjoint({"producer_id", "tagged_fields"}):
-        assert batches_left(one, one) == 1
-
-
-@pytest.mark.parametrize("headers", [(("trace", b"123"), ("t", None)), (("n", b""), ("ahead", b"123"))])
-def test_merge_bytes_count_headers_and_what_survives_alone(headers: tuple[tuple[str, bytes | None], ...]) -> None:
-    """9 bytes of headers, 2 of key and value a batch; a superseded record takes no room."""
-
-    def message(offset: int, key: bytes, value: bytes) -> Message:
-        return Message(offset=offset, timestamp_ms=NOW_MS, key=key, value=value, headers=headers)
-
-    def batches_left(merge_bytes: int) -> list[int]:
-        done = compact(source, now_ms=NOW_MS, merge_bytes=merge_bytes)
-        return [int(count) for count in kfbench.read_log(done.encoded).batches["count"]]
-
-    log = [[message(0, b"c", bytes(50)), message(1, b"a", b"1")], [message(2, b"b", b"1")], [message(3, b"c", b"1")]]
-    source = encoded("v2", [Written(messages=tuple(each), fields=Fields(), codec="none") for each in log])
-    assert [batches_left(merge_bytes) for merge_bytes in (33, 32, 22, 21)] == [[3], [2, 1], [2, 1], [1, 1, 1]]
-
-
-def test_a_merged_batch_reaches_as_far_as_an_offset_delta() -> None:
-    """32 bits with a sign, from the base offset."""
-    offsets = [0, 2**31 - 1, 2**31, 2**31 + 5, 2**40, 2**40 + 2**31]
-    source = encoded("v2", [batch((offset, b"%d" % offset, b"v")) for offset in offsets])
-    done = compact(source, now_ms=NOW_MS, merge_bytes=1_000)
-    back = kfbench.read_log(done.encoded)
-    assert back.records.offsets.tolist() == offsets
-    assert back.batches["count"].tolist() == [2, 2, 1, 1]
-
-
-def test_batches_of_one_format_are_merged_whether_or_not_they_have_headers_to_share() -> None:
-    messages = [Message(offset=i, timestamp_ms=NOW_MS, key=b"%d" % i, value=b"v", headers=()) for i in range(2)]
-    messages[1] = replace(messages[1], headers=(("h", b"1"),))
-    source = encoded("v3-full", [Written(messages=(each,), fields=Fields(), codec="none") for each in messages])
-    assert len(compact(source, fmt="v3-full", now_ms=NOW_MS, merge_bytes=100).encoded) == 1
-
-
-def test_an_empty_batch_is_not_merged() -> None:
-    """Its offsets are what it is kept for."""
-    source = encoded("v2", [batch((0, b"a", b"v")), batch(base_offset=1, last_offset=4, base_timestamp_ms=-1)])
-    rows = kfbench.read_log(compact(source, now_ms=NOW_MS, merge_bytes=100).encoded).batches
-    assert rows["count"].tolist() == [1, 0]
-
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(data=st.data())
@@ -337,19 +145,12 @@ def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) 
     assert second.positions.tolist() == done.positions.tolist()
 
 
-def batch(*messages: tuple[int, bytes | None, bytes | None], codec: str = "none", **fields: Any) -> Written:
-    made = tuple(
-        Message(offset=offset, timestamp_ms=NOW_MS + offset, key=key, value=value) for offset, key, value in messages
-    )
-    return Written(messages=made, fields=Fields(**fields), codec=codec)
-
-
 def test_converts_to_v2_while_it_compacts() -> None:
     """KIP-724: a plain message becomes a batch of one record, a compressed set one batch, of its own offset range."""
-    first = encoded("v0", [batch((0, b"a", b"0"), (1, b"b", b"1"))])
-    second = encoded("v1", [batch((2, b"c", b"2"), (3, b"a", b"3"), (4, None, b"4"), codec="gzip")])
-    third = encoded("v1", [batch((5, b"d", None), (6, b"e", b"6"), append_time_ms=NOW_MS)])
-    fourth = encoded("v2", [batch((7, b"f", b"7"))])
+    first = encoded("v0", [batch_of((0, b"a", b"0"), (1, b"b", b"1"))])
+    second = encoded("v1", [batch_of((2, b"c", b"2"), (3, b"a", b"3"), (4, None, b"4"), codec="gzip")])
+    third = encoded("v1", [batch_of((5, b"d", None), (6, b"e", b"6"), append_time_ms=NOW_MS)])
+    fourth = encoded("v2", [batch_of((7, b"f", b"7"))])
     done = compact(first + second + third + fourth, to="v2", now_ms=NOW_MS)
     rows = kfbench.read_log(done.encoded).batches
     assert rows["magic"].tolist() == [2] * 5
@@ -385,7 +186,7 @@ def test_converts_from_every_format(to: str, data: st.DataObject) -> None:
 
 
 def test_a_conversion_that_would_lose_is_refused() -> None:
-    log = encoded("v2", [batch((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)])
+    log = encoded("v2", [batch_of((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)])
     with pytest.raises(WouldLose, match="producer_id"):
         compact(log, to="v1", now_ms=NOW_MS)
     done = compact(log, to="v1", now_ms=NOW_MS, lossy=True)
@@ -398,7 +199,7 @@ def test_a_conversion_that_would_lose_is_refused() -> None:
 def test_control_batches_that_a_target_lacks_are_counted() -> None:
     marker = Message(offset=1, timestamp_ms=NOW_MS, key=b"\0\0\0\2", value=b"")
     log = encoded(
-        "v2", [batch((0, b"a", b"1")), Written(messages=(marker,), fields=Fields(is_control=True), codec="none")]
+        "v2", [batch_of((0, b"a", b"1")), Written(messages=(marker,), fields=Fields(is_control=True), codec="none")]
     )
     done = compact(log, to="v1", now_ms=NOW_MS, lossy=True)
     assert (len(done.encoded), done.kept_records, done.work.losses["is_control"]) == (1, 1, 1)
@@ -406,7 +207,7 @@ def test_control_batches_that_a_target_lacks_are_counted() -> None:
 
 
 def test_nothing_behind_the_end_offset_is_touched() -> None:
-    log = [batch((0, b"a", b"1")), batch((1, b"a", b"2"), (2, b"a", None)), batch((3, b"a", b"4"))]
+    log = [batch_of((0, b"a", b"1")), batch_of((1, b"a", b"2"), (2, b"a", None)), batch_of((3, b"a", b"4"))]
     source = encoded("v2", log)
     parts = [encoded("v2", [each]) for each in log]
     assert bytes(compact(source, now_ms=NOW_MS, end_offset=1).data) == source
@@ -418,22 +219,16 @@ def test_nothing_behind_the_end_offset_is_touched() -> None:
     assert bytes(compact(source, now_ms=NOW_MS, end_offset=4).data) == parts[2]
 
 
-def marker(offset: int, kind: int, **fields: Any) -> Written:
-    """A control batch that aborts (kind 0) or commits (1) a transaction."""
-    message = Message(offset=offset, timestamp_ms=NOW_MS, key=struct.pack(">hh", 0, kind), value=bytes(6))
-    return Written(messages=(message,), fields=Fields(is_transactional=True, is_control=True, **fields), codec="none")
-
-
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("end_offset", [None, 2, 3, 4])
 def test_an_abort_behind_the_end_offset_is_known(end_offset: int | None, codec: str) -> None:
-    """What it aborts supersedes nothing (`LocalLog.collectAbortedTransactions` reads higher segments too)."""
+    """An aborted record supersedes nothing (`LocalLog.collectAbortedTransactions` reads higher segments, too)."""
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
     log = [
-        batch((0, b"k", b"committed"), codec=codec),
-        batch((1, b"k", b"aborted"), base_sequence=0, is_transactional=True, codec=codec, **producer),
+        batch_of((0, b"k", b"committed"), codec=codec),
+        batch_of((1, b"k", b"aborted"), base_sequence=0, is_transactional=True, codec=codec, **producer),
         marker(2, 0, **producer),
-        batch((3, b"z", b"tail"), codec=codec),
+        batch_of((3, b"z", b"tail"), codec=codec),
     ]
     source = encoded("v2", log)
     done = compact(source, now_ms=NOW_MS, end_offset=end_offset)
@@ -445,8 +240,8 @@ def test_an_abort_behind_the_end_offset_is_known(end_offset: int | None, codec: 
 def test_a_producer_is_active_behind_the_end_offset() -> None:
     """No header is kept for a sequence that a batch behind the end is after."""
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
-    first = [batch((0, b"k", b"1"), base_sequence=0, **producer), batch((1, b"k", b"2"))]
-    later = encoded("v2", [batch((2, b"q", b"3"), base_sequence=1, **producer)])
+    first = [batch_of((0, b"k", b"1"), base_sequence=0, **producer), batch_of((1, b"k", b"2"))]
+    later = encoded("v2", [batch_of((2, b"q", b"3"), base_sequence=1, **producer)])
     rows = kfbench.read_log(compact(encoded("v2", first), now_ms=NOW_MS).encoded).batches
     assert rows["count"].tolist() == [0, 1]
     done = compact(encoded("v2", first) + later, now_ms=NOW_MS, end_offset=2)
@@ -457,7 +252,7 @@ def test_a_producer_is_active_behind_the_end_offset() -> None:
 
 def test_a_tombstone_goes_when_its_horizon_has_passed() -> None:
     """The value goes with the first round, the tombstone with one after the horizon; the last offset stays known."""
-    source = encoded("v2", [batch((0, b"a", b"1")), batch((1, b"a", None)), batch((2, b"b", b"1"))])
+    source = encoded("v2", [batch_of((0, b"a", b"1")), batch_of((1, b"a", None)), batch_of((2, b"b", b"1"))])
     first = compact(source, now_ms=NOW_MS, delete_retention_ms=10)
     assert kfbench.read_log(first.encoded).records.offsets.tolist() == [1, 2]
     assert kfbench.read_log(first.encoded).batches["delete_horizon_ms"].tolist() == [NOW_MS + 10, -1]
@@ -466,11 +261,11 @@ def test_a_tombstone_goes_when_its_horizon_has_passed() -> None:
 
 
 def test_a_producer_that_wrote_markers_alone_in_its_last_epoch() -> None:
-    """Those markers stay as headers, since they say the epoch; its data and markers of epochs before do not."""
+    """The last epoch's markers stay as headers. The producer's data and markers of earlier epochs do not."""
 
-    data = batch((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)
+    data = batch_of((0, b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=0)
     markers = [marker(offset, 1, producer_id=1, producer_epoch=offset) for offset in (1, 2)]
-    source = encoded("v2", [data, *markers, batch((3, b"a", b"2"))])
+    source = encoded("v2", [data, *markers, batch_of((3, b"a", b"2"))])
     first = compact(source, now_ms=NOW_MS, delete_retention_ms=10, retain_last=False)
     rows = kfbench.read_log(first.encoded).batches
     assert rows["base_offset"].tolist() == [1, 2, 3]
@@ -508,7 +303,7 @@ def test_a_set_of_mixed_magic_is_mended_and_other_oddities_are_not(magic: int, c
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_damage_stops_the_log(name: str, codec: str) -> None:
     """Named by the position of the batch; an incomplete last batch is one, too."""
-    parts = [encoded(name, [batch((i, b"k", b"value"), codec=codec)]) for i in range(3)]
+    parts = [encoded(name, [batch_of((i, b"k", b"value"), codec=codec)]) for i in range(3)]
     good = b"".join(parts)
     bad = bytearray(good)
     bad[len(parts[0]) + len(parts[1]) - 1] ^= 1
@@ -527,7 +322,7 @@ def test_damage_stops_the_log(name: str, codec: str) -> None:
 
 
 def test_flags_of_another_length_are_refused() -> None:
-    source = encoded("v2", [batch((0, b"a", b"1"))])
+    source = encoded("v2", [batch_of((0, b"a", b"1"))])
     for wrong in (np.ones(2, np.bool_), np.ones(1, np.int64), np.ones((1, 1), np.bool_)):
         with pytest.raises(InvalidRecords, match="keep"):
             filtered(source, wrong, now_ms=NOW_MS)
@@ -554,7 +349,7 @@ def test_sizes_with_holes_are_what_filtering_leaves(name: str, share: float) -> 
 
 @pytest.mark.parametrize(("hours", "delta_bytes"), [(24, 4), (48, 5)])
 def test_a_delete_horizon_makes_deltas_long(hours: int, delta_bytes: int) -> None:
-    """Where a record at the time of the first takes one byte."""
+    """A delta of 0 takes one byte; one from the horizon takes 4 or 5."""
     times = NOW_MS + np.zeros(100, np.int64)
     records = kfbench.Records.from_lists([b"v"] * 100, keys=[b"k"] * 100, timestamps_ms=times)
     keep, horizon_ms = np.ones(100, np.bool_), NOW_MS + hours * 3_600_000

@@ -62,7 +62,7 @@ def test_converts_down_as_kafka_does(vector: BrokerVector) -> None:
 
 
 def rising_cases(name: str) -> st.SearchStrategy[Case]:
-    """What the format carries; offsets rise, as a broker gives them."""
+    """Cases that the format can carry, with rising offsets, as a broker assigns them."""
     if name in MESSAGES:
         return strategies.cases_of(name, max_batches=3)
     in_v2 = name != "kip98"
@@ -79,7 +79,7 @@ def source_of(name: str) -> str | None:
 
 
 def losses_of(batch: Batch, to: str) -> Counter[str]:
-    """What `to` has no room for, found field by field."""
+    """Count the fields that `to` cannot carry."""
     can, losses = FORMATS[to].capabilities, Counter[str]()
     tags = to in TAGGED_NAMES
     appended = batch.is_append_time
@@ -112,7 +112,7 @@ def losses_of(batch: Batch, to: str) -> Counter[str]:
 
 
 def seen_in(batch: Batch, to: str) -> list[Message]:
-    """What a reader of the converted batch sees of its records."""
+    """Return the records that a reader of the converted batch sees."""
     can = FORMATS[to].capabilities
     if batch.is_control and "is_control" not in can.batch_fields:
         return []
@@ -202,7 +202,7 @@ def written(name: str, codec: str = "none", batch_size: int = 2, **fields: Any) 
 
 
 def test_what_is_of_the_format_is_copied() -> None:
-    """Even what a writer would not write so: the unused attribute bit of the batch in the middle."""
+    """A copy keeps even an unused attribute bit, here in the middle batch."""
     odd = bytearray(written("v2", batch_size=6))
     odd[21] = 0x40
     odd[17:21] = _crc32c(odd[21:])
@@ -243,7 +243,7 @@ def test_a_reader_of_v3_takes_every_v3() -> None:
 
 @pytest.mark.parametrize("name", TAGGED_NAMES)
 def test_a_tagged_batch_stays_where_its_format_is_named(name: str) -> None:
-    """Whether headers are shared is not in the attributes; written anew it has the same bytes."""
+    """The attributes do not tell shared headers, so without a name it is rebuilt, to the same bytes."""
     log = written(name)
     assert convert(log, name, fmt=name).work.untouched == 3
     made = convert(log, name)

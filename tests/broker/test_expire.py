@@ -1,4 +1,4 @@
-"""What is too old goes, nothing that is young does, and what stays too long is counted; indexes as Kafka keeps them."""
+"""Expiry: old records go, no young one does, overdue bytes are counted. Indexes have Kafka's entries."""
 
 from itertools import pairwise
 
@@ -116,7 +116,7 @@ def test_indexes_of_recorded_segments(name: str) -> None:
 @pytest.mark.parametrize("name", TIMED)
 @given(data=st.data())
 def test_expiry(name: str, data: st.DataObject) -> None:
-    """Against the same, worked out batch by batch."""
+    """The result equals one computed batch by batch."""
     fmt = FORMATS[name]
     codec = data.draw(st.sampled_from(fmt.capabilities.codecs))
     stamps = data.draw(st.lists(st.lists(st.integers(0, 20), max_size=12), max_size=4))

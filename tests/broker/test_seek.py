@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,17 +17,10 @@ from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
 from tests.common import ENRICHED, MESSAGES, batch_fields_of, bounds_of, records_of, reference_decode
 from tests.recorded import FOLDER, NAMES, facts
-from tests.reference import log as reference_log
 from tests.reference.model import Batch
 from tests.strategies import NOW_MS, cases_of
-from tests.test_golden import OURS, index, vector
 
 NAMED = sorted(FORMATS)
-SEGMENTS = [
-    pytest.param(OURS, entry["name"], id=entry["name"])
-    for entry in index(OURS)
-    if entry["category"] in ("segment", "compaction") and entry["error"] is None
-]
 TIMED = [name for name in NAMED if name != "v0"]
 
 
@@ -37,7 +29,7 @@ def batch_of_offset(batches: Sequence[Batch], offset: int) -> Batch | None:
 
 
 def overlap(batches: Sequence[Batch]) -> bool:
-    """Whether offsets fall, inside a batch or from one to the next, as no broker writes them."""
+    """Return True where offsets fall, inside a batch or between batches. No broker writes that."""
     inside = any(message.offset > batch.last_offset for batch in batches for message in batch.messages)
     return inside or any(a.last_offset >= b.base_offset for a, b in pairwise(batches))
 
@@ -277,17 +269,3 @@ def test_recorded_segments(name: str) -> None:
             assert found is not None
             assert (found.offset, found.timestamp_ms) == (offsets[first], stamps[first])
     assert seek_time(log, max(stamps) + 1) is None
-
-
-@pytest.mark.sampled(24)
-@pytest.mark.parametrize(("folder", "name"), SEGMENTS)
-def test_segments_of_mixed_magics(folder: Path, name: str) -> None:
-    """Written by Kafka's classes: v0, v1 and v2 one after another, and what its broker left after compaction."""
-    log, _ = vector(folder, name)
-    batches, _ = reference_log.decode(log)
-    lasts, stamps = [batch.last_offset for batch in batches], [batch.max_timestamp_ms for batch in batches]
-    for offset in {0, *lasts, *(last + 1 for last in lasts)}:
-        expected, found = batch_of_offset(batches, offset), seek_offset(log, offset)
-        assert (None if found is None else found.position) == (None if expected is None else expected.position)
-    for stamp in {stamp + step for stamp in stamps for step in (0, 1) if stamp >= 0}:
-        assert place(seek_time(log, stamp)) == record_of_time(batches, stamp, 0)

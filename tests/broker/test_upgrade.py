@@ -1,4 +1,4 @@
-"""The upgrade of a segment file: what it makes, what it leaves alone, and that nothing can come between."""
+"""The upgrade of a segment file: its result, the files it leaves alone, and its atomicity."""
 
 import fcntl
 import json
@@ -66,7 +66,7 @@ def test_every_batch_in_the_newer_format(segment: Path, to: str, chunk_bytes: in
     assert beside(segment) == {".txnindex", ".snapshot"}
 
     again = upgrade(segment, to, chunk_bytes=chunk_bytes)
-    tagged = to in ("v3-tagged", "v3-batch-headers", "v3-full")  # a segment does not say which of these it is
+    tagged = "tagged_fields" in FORMATS[to].capabilities.batch_fields  # a segment does not say which of these it is
     assert again.replaced == tagged
     assert segment.read_bytes() == wanted
     if not tagged:
@@ -109,7 +109,7 @@ def test_through_a_link(segment: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_segment_of_a_broker_has_no_indexes(tmp_path: Path) -> None:
-    """What lies beside it and is called so is something else."""
+    """An .index file beside it belongs to something else and stays."""
     path, other = tmp_path / "batches.bin", tmp_path / "batches.index"
     path.write_bytes(OLD)
     other.write_bytes(b"")
@@ -134,7 +134,7 @@ def check_refused(segment: Path, error: type[KfbenchError], match: str, **option
 @pytest.mark.parametrize("chunk_bytes", [300, 1 << 20])
 @pytest.mark.parametrize("name", ["v0", "v1", "v2"])
 def test_damage(segment: Path, name: str, chunk_bytes: int) -> None:
-    """In the last batch, also where it has the format already and would only be copied."""
+    """Damage in the last batch is found, also where the batch would only be copied."""
     data = bytearray(OLD + written(name, "gzip"))
     data[-1] ^= 1
     segment.write_bytes(data)
@@ -181,7 +181,7 @@ def test_a_segment_that_would_outgrow_a_broker(segment: Path, monkeypatch: pytes
 
 
 def test_one_upgrade_at_a_time(segment: Path) -> None:
-    """And what another one is writing is not taken for a leftover."""
+    """The file that another upgrade is writing is not removed as a leftover."""
     Path(f"{segment}{SUFFIX}").write_bytes(b"being written")
     holder = os.open(segment, os.O_RDONLY)
     fcntl.flock(holder, fcntl.LOCK_EX)

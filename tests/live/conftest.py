@@ -1,4 +1,4 @@
-"""One broker for all tests of this folder; each test has topics of its own."""
+"""A broker for all tests of this folder. Each test has its own topics."""
 
 import itertools
 from collections.abc import Callable, Iterator

@@ -59,7 +59,7 @@ OF_APPEND_TIME = {"attributes", "max_timestamp_ms", "crc"}
 
 
 def encoded(messages: Sequence[Message], codec: str = "none", fmt: str = "v2", **fields: Any) -> bytes:
-    """One batch."""
+    """Return a single batch."""
     records = records_of(messages)
     return bytes(FORMATS[fmt].encode(records, len(records), codec, batch_fields=BatchFields(**fields)))
 
@@ -180,7 +180,7 @@ def test_an_idempotent_producer(broker: Broker, wire: Wire, topic: str) -> None:
 
 
 def test_transactions(broker: Broker, wire: Wire, jars: Path, topic: str) -> None:
-    """One is committed, one aborted; the coordinator's markers are what we would write."""
+    """A transaction is committed and one aborted. The coordinator's markers equal ours."""
     wire.create_topic(topic)
     producer_id, epoch = producer = wire.init_producer_id(topic)
     segment, expected, committed, offset = broker.segment(topic), b"", list[Message](), 0
@@ -339,7 +339,7 @@ def test_what_the_broker_corrects(broker: Broker, wire: Wire, topic: str, codec:
 
 
 def test_offsets_that_do_not_rise_by_one(broker: Broker, wire: Wire, topic: str) -> None:
-    """In a batch whose range fits its count, the broker looks at them only where it decompresses."""
+    """A broker checks the offset deltas only where it decompresses, if the batch's range fits its count."""
     wire.create_topic(topic)
     twice = [THREE[0], replace(THREE[1], offset=0), THREE[2]]
     assert wire.produce(topic, encoded(twice, "gzip")).error == kafka.UNKNOWN_SERVER_ERROR

@@ -36,7 +36,7 @@ WAIT_S = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Produced:
-    """What the broker says of one batch."""
+    """The broker's response to a batch."""
 
     error: int
     base_offset: int
@@ -76,7 +76,7 @@ def text(value: str | None) -> bytes:
 
 
 class Wire:
-    """One connection."""
+    """A connection to a broker."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)

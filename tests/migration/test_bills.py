@@ -1,4 +1,4 @@
-"""Loads, bills and break-even shares, worked out by hand or anew, from costs that nobody measured."""
+"""Loads, bills and break-even shares from made-up costs, computed by hand or a second time."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -201,15 +201,19 @@ COSTS = st.builds(
 )
 
 
-def saved_at(share: float, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
-    """Before, when everyone was old, against the goal: worked out anew."""
-    then = load(V3, V3.phase("before"), costs, replace(traffic, old_producers=1, old_consumers=1))
-    now = load(V3, V3.phase("phase 2"), costs, replace(traffic, old_consumers=share))
-    before, after = bill(then, traffic, prices), bill(now, traffic, prices)
+def phase_bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
+    found = load(V3, V3.phase(phase), costs, traffic)
+    total = bill(found, traffic, prices)
     if counted == "everything":
-        return before.total - after.total
-    converting = now.down_convert_cpu_s / 3600 * prices.cpu_core_hour
-    return before.storage + before.network - after.storage - after.network - converting
+        return total.total
+    return total.storage + total.network + found.down_convert_cpu_s / 3600 * prices.cpu_core_hour
+
+
+def saved_at(share: float, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
+    """The phase before, when everyone was old, against the goal."""
+    all_old = replace(traffic, old_producers=1, old_consumers=1)
+    then = phase_bill(V3.before, before, all_old, prices, counted)
+    return then - phase_bill(V3.goal, goal, replace(traffic, old_consumers=share), prices, counted)
 
 
 @given(COSTS, TRAFFICS, PRICES, st.sampled_from(["down-conversion", "everything"]))
@@ -217,18 +221,18 @@ def test_at_the_break_even_share_both_cost_the_same(
     costs: Costs, traffic: Traffic, prices: Prices, counted: Counted
 ) -> None:
     found = break_even(V3, costs, traffic, prices, counted)
-    ends = saved_at(0, costs, traffic, prices, counted), saved_at(1, costs, traffic, prices, counted)
+    ends = [saved_at(share, costs, costs, traffic, prices, counted) for share in (0, 1)]
     near = 1e-9 * load_total(costs, traffic, prices)
     assert found.saved_without == pytest.approx(ends[0], abs=near)
     assert found.saved_with_all == pytest.approx(ends[1], abs=near)
-    ends = found.saved_without, found.saved_with_all
+    ends = [found.saved_without, found.saved_with_all]
     if found.share is None:
         assert found.pays == ("always" if ends[0] >= 0 else "never")
         assert (ends[0] >= 0) == (ends[1] >= 0)
         return
     assert 0 <= found.share <= 1
     scale = max(map(abs, ends)) + load_total(costs, traffic, prices)
-    assert abs(saved_at(found.share, costs, traffic, prices, counted)) <= 1e-9 * scale
+    assert abs(saved_at(found.share, costs, costs, traffic, prices, counted)) <= 1e-9 * scale
     assert found.pays == ("below" if ends[0] >= 0 else "above")
 
 
@@ -237,7 +241,7 @@ def load_total(costs: Costs, traffic: Traffic, prices: Prices) -> float:
 
 
 def reach(costs: Costs, traffic: Traffic, prices: Prices) -> float:
-    """Up to which share of old consumers it pays."""
+    """The share of old consumers up to which the new format pays."""
     found = break_even(V3, costs, traffic, prices)
     assume(found.pays != "above")
     return {"always": 1.0, "never": 0.0}.get(found.pays, found.share or 0.0)
@@ -248,24 +252,14 @@ DEARER = {"append": 100.0, "convert": 5_000.0, "zero-copy": 1.0, "copy": 10.0}
 SMALLER = st.integers(700, 999).map(lambda new: costs_of(V3, {"v2": 1_000, "v3": new}, DEARER))
 
 
-@given(SMALLER, TRAFFICS, PRICES, st.floats(0, 1))
-def test_dearer_storage_lets_a_smaller_format_pay_for_longer(
+@given(SMALLER, TRAFFICS, PRICES, st.floats(0, 400))
+def test_dearer_storage_and_longer_retention_favour_a_smaller_format_and_dearer_cpu_does_not(
     costs: Costs, traffic: Traffic, prices: Prices, more: float
 ) -> None:
-    dearer = replace(prices, storage_gb_month=prices.storage_gb_month + more)
-    assert reach(costs, traffic, dearer) >= reach(costs, traffic, prices) - 1e-9
-
-
-@given(SMALLER, TRAFFICS, PRICES, st.floats(0, 1))
-def test_dearer_cpu_lets_it_pay_for_less_long(costs: Costs, traffic: Traffic, prices: Prices, more: float) -> None:
-    dearer = replace(prices, cpu_core_hour=prices.cpu_core_hour + more)
-    assert reach(costs, traffic, dearer) <= reach(costs, traffic, prices) + 1e-9
-
-
-@given(SMALLER, TRAFFICS, PRICES, st.floats(0, 400))
-def test_longer_retention_lets_it_pay_for_longer(costs: Costs, traffic: Traffic, prices: Prices, days: float) -> None:
-    longer = replace(traffic, retention_days=traffic.retention_days + days)
-    assert reach(costs, longer, prices) >= reach(costs, traffic, prices) - 1e-9
+    share = reach(costs, traffic, prices)
+    assert reach(costs, traffic, replace(prices, storage_gb_month=prices.storage_gb_month + more)) >= share - 1e-9
+    assert reach(costs, traffic, replace(prices, cpu_core_hour=prices.cpu_core_hour + more)) <= share + 1e-9
+    assert reach(costs, replace(traffic, retention_days=traffic.retention_days + more), prices) >= share - 1e-9
 
 
 def test_what_old_producers_cost_is_not_down_conversion() -> None:
@@ -277,15 +271,12 @@ def test_what_old_producers_cost_is_not_down_conversion() -> None:
     assert whole[1] < whole[0]
 
 
-def test_a_format_that_saves_nothing_never_pays() -> None:
-    costs = costs_of(V3, {"v2": 1_000, "v3": 1_001}, DEARER)
-    assert break_even(V3, costs, Traffic(), Prices()).pays == "never"
-
-
-def test_a_format_that_costs_nothing_always_pays() -> None:
-    costs = costs_of(V3, {"v2": 1_000, "v3": 900}, dict.fromkeys(DEARER, 0.0))
-    found = break_even(V3, costs, Traffic(), Prices())
-    assert (found.pays, found.share) == ("always", None)
+def test_a_format_that_saves_nothing_never_pays_and_one_that_costs_nothing_always() -> None:
+    larger = costs_of(V3, {"v2": 1_000, "v3": 1_001}, DEARER)
+    free = costs_of(V3, {"v2": 1_000, "v3": 900}, dict.fromkeys(DEARER, 0.0))
+    for costs, pays in ((larger, "never"), (free, "always")):
+        found = break_even(V3, costs, Traffic(), Prices())
+        assert (found.pays, found.share) == (pays, None)
 
 
 def test_in_cpu_alone_a_conversion_is_never_free() -> None:
@@ -306,27 +297,22 @@ def test_kip31_pays_on_the_append() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("asked", "name", "value", "limits"),
     [
-        ("old_producers", 1.01, "old_producers: 1.01 is not 0 to 1"),
-        ("old_consumers", -0.1, "old_consumers: -0.1 is not 0 to 1"),
-        ("old_data", nan, "old_data: nan is not 0 to 1"),
-        ("canary_leaders", 2, "canary_leaders: 2 is not 0 to 1"),
-        ("fan_out", inf, "fan_out: inf is not 0 or more"),
-        ("replication", 0, "replication: 0 is not 1 or more"),
-        ("retention_days", -1, "retention_days: -1 is not 0 or more"),
+        (Traffic, "old_producers", 1.01, "0 to 1"),
+        (Traffic, "old_consumers", -0.1, "0 to 1"),
+        (Traffic, "old_data", nan, "0 to 1"),
+        (Traffic, "canary_leaders", 2, "0 to 1"),
+        (Traffic, "fan_out", inf, "0 or more"),
+        (Traffic, "replication", 0, "1 or more"),
+        (Traffic, "retention_days", -1, "0 or more"),
+        *((Prices, name, -1, "0 or more") for name in ("cpu_core_hour", "storage_gb_month", "network_gb")),
     ],
 )
-def test_traffic_that_cannot_be(name: str, value: float, said: str) -> None:
+def test_numbers_out_of_range(asked: type[Traffic | Prices], name: str, value: float, limits: str) -> None:
     with pytest.raises(InvalidConfig) as refusal:
-        Traffic(**{name: value})  # type: ignore[arg-type]
-    assert str(refusal.value) == said
-
-
-def test_prices_that_cannot_be() -> None:
-    for name in ("cpu_core_hour", "storage_gb_month", "network_gb"):
-        with pytest.raises(InvalidConfig, match=f"{name}: -1 is not 0 or more"):
-            Prices(**{name: -1})
+        asked(**{name: value})  # type: ignore[arg-type]
+    assert str(refusal.value) == f"{name}: {value} is not {limits}"
 
 
 def test_a_break_even_lies_where_its_costs_leave_it() -> None:
@@ -365,22 +351,11 @@ def test_outside_of_its_span_both_ends_of_the_intervals_agree(
     spread = replace(costs, operations={n: replace(c, span_ns=(0.5 * c.cpu_ns, 2 * c.cpu_ns)) for n, c in each})
     low, high = spread.at(0), spread.at(1)
     near = 1e-9 * (load_total(high, traffic, prices) + 1e-9)
-    saved = [
-        _bill(V3.before, before, replace(traffic, old_producers=1, old_consumers=1), prices, counted)
-        - _bill(V3.goal, goal, replace(traffic, old_consumers=share), prices, counted)
-        for before, goal in ((low, high), (high, low))
-    ]
+    saved = [saved_at(share, *ends, traffic, prices, counted) for ends in ((low, high), (high, low))]
     assume(min(map(abs, saved)) > near)
     span = break_even(V3, spread, traffic, prices, counted).span
     is_open = span is not None and span[0] <= share <= span[1]
     assert is_open == ((saved[0] > 0) != (saved[1] > 0))
-
-
-def _bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
-    found = load(V3, V3.phase(phase), costs, traffic)
-    if counted == "down-conversion":
-        found = replace(found, append_cpu_s=0.0, fetch_cpu_s=found.down_convert_cpu_s)
-    return bill(found, traffic, prices).total
 
 
 def test_what_is_refused_is_not_saved() -> None:

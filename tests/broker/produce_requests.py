@@ -1,0 +1,53 @@
+"""Produce requests for the append tests."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, Records
+from kfbench.batches import BatchFields, EncodedLog
+from kfbench.broker.append import append
+from kfbench.errors import Refused
+from kfbench.layouts import FIXED_HEADER_BIT, TAGGED_BIT
+from kfbench.log.writing import chained
+from tests.common import MESSAGES, records_of
+from tests.reference.model import Message
+from tests.strategies import NOW_MS
+
+NAMES = list(FORMATS)
+SEALED = [name for name in NAMES if name not in MESSAGES]
+# The maximum timestamp is a varlong, and no tag holds the append time.
+VARIABLE = [
+    name for name, fmt in FORMATS.items() if fmt.magic == 3 and not fmt.features & (FIXED_HEADER_BIT | TAGGED_BIT)
+]
+FIXED = [name for name in SEALED if name not in VARIABLE]
+LATER_MS = NOW_MS + 10**9
+
+
+def records(count: int, value: int = 5, per_batch: int = 5, key: bytes | None = b"key") -> Records:
+    """Whole seconds, and offsets that begin at 0 in every batch."""
+    first_ms = NOW_MS // 1000 * 1000
+    return records_of(
+        [
+            Message(offset=i % per_batch, timestamp_ms=first_ms + 1000 * i, key=key, value=bytes([i % 251]) * value)
+            for i in range(count)
+        ]
+    )
+
+
+def encoded(name: str, codec: str = "none", count: int = 10, value: int = 5, **fields: Any) -> EncodedLog:
+    fmt = FORMATS[name]
+    return fmt.encode(records(count, value), 5, codec, batch_fields=BatchFields(**fields), lossy=name == "v0")
+
+
+def joined(*logs: EncodedLog) -> EncodedLog:
+    return EncodedLog(
+        data=np.concatenate([log.data for log in logs]), positions=chained([log.positions for log in logs])
+    )
+
+
+def refused(log: Any, fmt: str, error: str, promise: str, position: int = 0, **options: Any) -> None:
+    with pytest.raises(Refused, match=promise) as refusal:
+        append(log, fmt, **options)
+    assert (refusal.value.error, refusal.value.position) == (error, position)

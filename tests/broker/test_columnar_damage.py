@@ -1,0 +1,252 @@
+"""Damage in columnar requests: refused outside the codec, unseen in a compressed payload."""
+
+import gzip
+import struct
+import tracemalloc
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kfbench import FORMATS, Limits, Records, read_log
+from kfbench.batches import EncodedLog
+from kfbench.broker.append import append
+from kfbench.broker.batch_headers import NOT_SAID, headers
+from kfbench.broker.compact import compact
+from kfbench.broker.convert import convert
+from kfbench.broker.mirror import mirror
+from kfbench.broker.seek import seek_time
+from kfbench.errors import CorruptLog, Refused
+from tests.broker.columnar_batches import (
+    ANCHOR_MS,
+    ATTRIBUTES,
+    CODECS,
+    COLUMNAR,
+    FIXED,
+    LATER_MS,
+    encoded,
+    messages,
+    with_payload,
+)
+from tests.common import records_of
+from tests.formats.fuzz import sealed
+from tests.reference import columnar
+from tests.reference.model import Fields, Message
+from tests.reference.varint import unsigned
+from tests.strategies import NOW_MS
+
+PAYLOAD = columnar.payload_section(messages())
+MARKER = (b"\0\0\0\1", bytes(6))
+
+
+class TestNotLookedAt:
+    """No payload is decompressed to be checked: what is wrong with it goes into the log, and readers find it."""
+
+    def check(self, batch: bytes, promise: str, limits: Limits | None = None, **options: Any) -> None:
+        done = append(batch, base_offset=7, limits=limits, **options)
+        assert (done.work.in_place, done.work.decompressed_bytes) == (1, 0)
+        assert bytes(done.data)[21:] == batch[21:]
+        with pytest.raises(CorruptLog, match=promise):
+            COLUMNAR.decode(done.data, limits=limits)
+
+    @pytest.mark.parametrize("codec", CODECS)
+    def test_a_payload_that_cannot_be_decompressed(self, codec: str) -> None:
+        self.check(with_payload(b"\xfe no codec has made this \xfe", codec), "decompress")
+
+    @pytest.mark.parametrize("wrong", [PAYLOAD[:-1], PAYLOAD + b"\0"], ids=["short", "long"])
+    def test_a_payload_of_another_size_under_a_codec(self, wrong: bytes) -> None:
+        self.check(with_payload(gzip.compress(wrong), "gzip"), r"lengths add up to|grows past the limit of")
+
+    @pytest.mark.parametrize("wrong", [PAYLOAD[:-1], PAYLOAD + b"\0", b""], ids=["short", "long", "none"])
+    def test_plain_it_is_refused(self, wrong: bytes) -> None:
+        with pytest.raises(Refused, match="not the bytes that the lengths add up to") as refusal:
+            append(with_payload(wrong))
+        assert refusal.value.error == "INVALID_RECORD"
+
+    def test_a_size_that_the_codec_says_of_itself(self) -> None:
+        packed = gzip.compress(PAYLOAD)
+        self.check(with_payload(packed[:-4] + struct.pack("<I", len(PAYLOAD) + 1), "gzip"), "decompress")
+
+    def test_a_nibble_behind_the_last_digit(self) -> None:
+        """A hex template has its padding in the payload: it is checked where that is plain, but not under a codec."""
+        digits = [
+            Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"", headers=(("h", b"%x" % digit),))
+            for i, digit in enumerate([1, 2, 3, 10, 11])
+        ]
+        payload = columnar.payload_section(digits)
+        assert payload == b"h\x12\x3a\xb0"  # four digits and one, as nibbles
+        damaged = payload[:-1] + b"\xb1"
+        with pytest.raises(Refused, match="padding: a bit behind its last value is set") as refusal:
+            append(columnar.batch(digits, Fields(), "none", damaged))
+        assert refusal.value.error == "INVALID_RECORD"
+        self.check(columnar.batch(digits, Fields(), "gzip", gzip.compress(damaged)), "behind its last value")
+
+    def test_a_payload_that_grows_past_every_limit(self) -> None:
+        bomb = with_payload(gzip.compress(bytes(10**6)), "gzip")
+        self.check(bomb, "limit", limits=Limits(batch_bytes=10**5, log_expansion=1))
+
+    @pytest.mark.parametrize("codec", ["none", "gzip"])
+    def test_what_control_records_hold(self, codec: str) -> None:
+        """A coordinator is believed: a client has no control batches to write."""
+        for key, value in ((b"\0\0", MARKER[1]), (MARKER[0], b"\0"), (b"\xff\xff\0\1", MARKER[1])):
+            sound = [Message(offset=0, timestamp_ms=NOW_MS, key=b"0123"[: len(key)], value=b"012345"[: len(value)])]
+            payload = key + value if codec == "none" else gzip.compress(key + value)
+            batch = bytearray(columnar.batch(sound, Fields(), codec, payload))
+            batch[22] |= columnar.CONTROL
+            self.check(sealed(bytes(batch)), "control record", origin="coordinator")
+        with pytest.raises(Refused, match="clients are not allowed"):
+            append(sealed(bytes(batch)))
+
+    def test_all_of_it_is_found_where_the_records_are_wanted(self) -> None:
+        """A batch that is built anew, for a codec or another format, is read whole before anything is written."""
+        for sent in (with_payload(b"\xfe" * 30, "gzip"), with_payload(gzip.compress(PAYLOAD + b"\0"), "gzip")):
+            for options in ({"codec": "lz4"}, {"to": "v2"}):
+                with pytest.raises((CorruptLog, Refused), match=r"decompress|add up to"):
+                    append(sent, **options)  # type: ignore[arg-type]
+
+
+class TestSeenOutsideTheCodec:
+    """Nothing below has a payload that could be read."""
+
+    @pytest.fixture
+    def batch(self) -> bytes:
+        return with_payload(b"\xfe" * 30, "zstd")
+
+    def test_times_too_far_off(self, batch: bytes) -> None:
+        append(batch, now_ms=ANCHOR_MS, before_max_ms=4)
+        with pytest.raises(Refused, match=f"timestamp {NOW_MS} of record 0 is out of range") as refusal:
+            append(batch, now_ms=ANCHOR_MS, before_max_ms=3)
+        assert refusal.value.error == "INVALID_TIMESTAMP"
+
+    def test_records_without_a_key(self) -> None:
+        keyless = [Message(offset=i, timestamp_ms=NOW_MS, key=None if i == 3 else b"k", value=b"v") for i in range(5)]
+        sent = columnar.batch(keyless, Fields(), "zstd", b"\xfe" * 30)
+        assert append(sent).work.in_place == 1
+        with pytest.raises(Refused, match="without key: record 3"):
+            append(sent, compacted=True)
+
+    @pytest.mark.parametrize(
+        ("at", "bits", "promise"),
+        [
+            (FIXED + 1, 0xFF, "column"),
+            (FIXED, 0x80, r"count|column|offset range|batch header"),
+            (ATTRIBUTES, 0x80, "extensions"),
+        ],
+    )
+    def test_damaged_columns(self, batch: bytes, at: int, bits: int, promise: str) -> None:
+        broken = bytearray(batch)
+        broken[at] |= bits
+        log = np.frombuffer(sealed(bytes(broken)), np.uint8).copy()
+        before = log.tobytes()
+        with pytest.raises(Refused, match=promise) as refusal:
+            append(log, in_place=True)
+        assert (refusal.value.error, log.tobytes()) == ("INVALID_RECORD", before)
+
+    def test_a_header_that_is_cut_short(self) -> None:
+        """The header breaks no rule of a broker: its fields would be bytes of another batch."""
+        whole = bytes(encoded(producer_id=7, producer_epoch=1, base_sequence=3))
+        for end in range(FIXED + 1, FIXED + 15):
+            with pytest.raises(Refused, match="a varint runs past the batch") as refusal:
+                append(sealed(whole[:end]))
+            assert refusal.value.error == "INVALID_RECORD"
+
+    def test_a_batch_that_claims_more_records_than_a_log_may_hold(self) -> None:
+        """Records of no byte: 34 bytes, and no error of a broker's own."""
+        null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
+        sent = columnar.encode(null)
+        assert len(sent) < 34
+        assert append(sent, limits=Limits(batch_records=1000)).next_offset == 1000
+        with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
+            append(sent, limits=Limits(batch_records=999))
+        two = EncodedLog(data=np.frombuffer(sent * 2, np.uint8), positions=np.arange(3) * len(sent))
+        with pytest.raises(CorruptLog, match=r"limits\.log_expansion"):
+            append(two, limits=Limits(batch_records=1000, log_expansion=1))
+
+    @pytest.mark.parametrize(
+        ("values", "limits"),
+        [
+            ([b"v"] * 1000, Limits(batch_records=1000, batch_headers=1000, log_expansion=60)),
+            ([b"%04000x" % (i % 16) for i in range(1000)], Limits(batch_bytes=4_100_000, log_expansion=60)),
+        ],
+    )
+    def test_what_is_read_again_counts_once(self, values: list[bytes], limits: Limits) -> None:
+        """Offsets out of order have a batch built anew, whose columns were read before."""
+        offsets = [*range(3), 4, 3, *range(5, 1000)]
+        records = Records.from_lists([None] * 1000, offsets=offsets, headers=[[("k", value)] for value in values])
+        sent = COLUMNAR.encode(records, 1000)
+        with pytest.raises(CorruptLog, match="log_expansion"):
+            read_log(sent.data.tobytes() * 2, limits=limits)
+        assert append(sent, limits=limits).next_offset == 1000
+
+    @pytest.mark.parametrize("claimed", [(1 << 24) + 1, 2**31 - 1])
+    def test_by_default_too_and_before_there_is_room(self, claimed: int) -> None:
+        sent = sealed(bytes(16) + b"\4" + bytes(12) + unsigned(claimed))
+        assert len(sent) <= 34
+        append(encoded())  # what is compiled or loaded takes memory, too
+        tracemalloc.start()
+        try:
+            with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
+                append(sent)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+    def test_what_no_byte_becomes_elsewhere(self) -> None:
+        """Records of no byte take seven in v2 and 26 in v0: what that comes to is known before it is written."""
+        null = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)]
+        sent = columnar.encode(null)
+        size = len(bytes(convert(sent, "v2").data))
+        assert size > 250 * len(sent)
+        enough = Limits(batch_bytes=size - len(sent), log_expansion=1)
+        assert len(convert(sent, "v2", limits=enough).data) == size
+        assert len(append(sent, to="v2", limits=enough).data) == size
+        for most in (size - len(sent) - 1, size // 2):
+            limits = Limits(batch_bytes=most, log_expansion=1)
+            for call in (convert, append):
+                with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
+                    call(sent, to="v2", limits=limits)
+                assert refusal.value.position == 0
+
+    def test_what_a_cleaner_makes_of_shared_headers(self) -> None:
+        shared = ("h", b"x" * 1000)
+        keyed = [
+            Message(offset=i, timestamp_ms=NOW_MS, key=bytes([i]), value=b"v", headers=(shared,)) for i in range(200)
+        ]
+        sent = columnar.encode(keyed)
+        size = len(compact(sent, to="v2", now_ms=LATER_MS).data)
+        assert size > 100 * len(sent)
+        for short in (0, 1):
+            limits = Limits(batch_bytes=size - len(sent) - short, log_expansion=1)
+            with pytest.raises(CorruptLog, match="more bytes as v2") if short else nullcontext():
+                assert len(compact(sent, to="v2", now_ms=LATER_MS, limits=limits).data) == size
+
+    @pytest.mark.parametrize("codec", [None, "gzip"])
+    def test_what_all_of_a_log_becomes(self, codec: str | None) -> None:
+        """Counted over pieces that are written apart, and without the codec."""
+        null = columnar.encode([Message(offset=i, timestamp_ms=NOW_MS, key=None, value=None) for i in range(1000)])
+        one = len(bytes(convert(null, "v2").data))
+        older = bytes(FORMATS["v2"].encode(records_of(messages(1))))
+        log = null + older + null
+        enough = Limits(batch_bytes=2 * one, log_expansion=1)
+        assert convert(log, "v2", codec=codec, limits=enough).work.rewritten == 2
+        with pytest.raises(CorruptLog, match=r"more bytes as v2 than limits\.log_expansion") as refusal:
+            convert(log, "v2", codec=codec, limits=Limits(batch_bytes=2 * one - 500, log_expansion=1))
+        assert refusal.value.position == len(null) + len(older)
+
+    def test_the_first_record_of_a_time(self, batch: bytes) -> None:
+        found = seek_time(batch, NOW_MS + 3)
+        assert found is not None
+        assert (found.offset, found.timestamp_ms, found.work.decompressed_bytes) == (3, NOW_MS + 3, 0)
+
+    def test_whether_any_record_has_a_key(self) -> None:
+        keyed = [b"k", None, b""]
+        for keys, said in (([None] * 3, 0), ([b"k", b"", b"l"], 1), (keyed, NOT_SAID)):
+            log = COLUMNAR.encode(Records.from_lists([b"v"] * 3, keys=keys), 3, "gzip")
+            assert headers(log.data)["keys"].tolist() == [said]
+
+    def test_a_mirror_hands_on_what_has_no_keys(self) -> None:
+        keyless = [Message(offset=i, timestamp_ms=NOW_MS, key=None, value=b"v") for i in range(5)]
+        sent = columnar.batch(keyless, Fields(), "zstd", b"\xfe" * 30)
+        done = mirror(sent, "columnar", partitions=4)
+        assert (done.work.untouched, done.work.decompressed_bytes, bytes(done.data)) == (1, 0, sent)
