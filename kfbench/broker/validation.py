@@ -160,19 +160,18 @@ def check(columns: Columns, rules: Rules) -> Checked:
         raise Refused(INVALID_RECORD, int(columns.positions[found[0]]), _BROKEN[request_checks.CONTROL_BATCH][1])
     batches = len(columns.positions) - 1
     latest_ms, in_order = np.empty(batches, np.int64), np.empty(batches, np.bool_)
-    broken = request_checks.check(
+    batch, rule, late, keyless = request_checks.check(
         columns.data, columns.positions, fmt.appending.kind, columns.timestamps_ms, read.key_lengths, read.offsets,
         read.bounds, rules.from_client, rules.from_zero, rules.to_messages, rules.is_create,
         rules.earliest_ms, rules.latest_ms, rules.is_keyed, latest_ms, in_order,
     )  # fmt: skip
-    batch = broken.batch
-    if broken.rule != request_checks.SOUND:
+    if rule != request_checks.SOUND:
         count = int(read.bounds[batch + 1] - read.bounds[batch])
         refusal = _header_refusal(fmt, columns.data, columns.positions[batch : batch + 2], count, rules)
         assert refusal is not None
         raise refusal
     if batch >= 0:
-        raise _record_refusal(columns, rules, batch, broken.late, broken.keyless)
+        raise _record_refusal(columns, rules, batch, late, keyless)
     misplaced = fmt.appending.misplaced_sets(read) if columns.decompressed_bytes else None
     if misplaced is not None:
         in_order &= ~misplaced
@@ -206,14 +205,14 @@ _BROKEN: Final = {
 def _header_refusal(fmt: Format, data: Bytes, positions: Int64, count: int, rules: Rules) -> Refused | None:
     """Return the refusal of the batch data[positions[0]:positions[1]], or None. count: the records that it holds."""
     at, end = positions.tolist()
-    broken = request_checks.broken_rule(
+    rule, last_delta, stored_count, producer_id, base_sequence = request_checks.broken_rule(
         data, at, end, fmt.appending.kind, count, rules.from_client, rules.from_zero, rules.to_messages
     )
-    if broken.rule == request_checks.SOUND:
+    if rule == request_checks.SOUND:
         return None
-    error, promise = _BROKEN[broken.rule]
-    numbers = {"last_delta": broken.last_delta, "offsets": broken.last_delta + 1, "count": broken.count}
-    return Refused(error, at, promise.format(**numbers, sequence=broken.base_sequence, producer=broken.producer_id))
+    error, promise = _BROKEN[rule]
+    numbers = {"last_delta": last_delta, "offsets": last_delta + 1, "count": stored_count}
+    return Refused(error, at, promise.format(**numbers, sequence=base_sequence, producer=producer_id))
 
 
 def _record_refusal(columns: Columns, rules: Rules, batch: int, late: int, keyless: int) -> Refused:
