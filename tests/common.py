@@ -27,6 +27,7 @@ from tests.strategies import Case
 LEGACY = {"v0": 0, "v1": 1}
 ENRICHED = ("enriched", "enriched-ms")
 MESSAGES = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages)  # a plain record reads as a batch of one
+ON_BROKERS = {name: fmt for name, fmt in FORMATS.items() if fmt.has_broker_paths}
 REFERENCED = (*LEGACY, *ENRICHED, "kip98", "columnar", *v23.FEATURES)  # formats that tests/reference/ has
 
 

@@ -25,6 +25,7 @@ from kfbench.formats import FORMATS
 from kfbench.measure.schema import table
 from kfbench.migration import ask as migration
 from kfbench.migration.bills import Prices, Traffic
+from kfbench.migration.subjects import Sample
 from kfbench.records import Records
 from kfbench.sources import find
 from kfbench.store import create_run
@@ -303,7 +304,7 @@ def test_all_that_read_a_segment_have_one_rule_for_its_damage_and_its_end(
     made, status, said = ENDINGS[ending]
     log = segment.read_bytes()
     segment.write_bytes(made(log))
-    monkeypatch.setattr(migration, "SAMPLES", {"none": migration.Sample(size_bytes=2_000, batches=9, rounds=3)})
+    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
     done = kfbench(command, segment, *(["--codec", "none"] if command != "inspect" else []))
     where = "" if said is None else f"kfbench: {segment}: {said.format(end=len(log), last=len(log) // 3 * 2)}"
     assert done.status == status and done.err.startswith(where) and done.err.count("\n") == status, done.err
@@ -319,7 +320,7 @@ def test_a_segment_that_another_follows_is_not_being_written(
     log = segment.read_bytes()
     for path in (first, last):
         path.write_bytes(log + log[:30])
-    monkeypatch.setattr(migration, "SAMPLES", {"none": migration.Sample(size_bytes=2_000, batches=9, rounds=3)})
+    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
     options = ["--codec", "none"] if command != "inspect" else []
     assert kfbench(command, last, *options).status == 0
     done = kfbench(command, first, *options)

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, rows_joined
 from kfbench.errors import CorruptLog
 from kfbench.formats import Format
+from kfbench.kernels.broker import request_checks
 from kfbench.kernels.formats import scan
 from kfbench.kernels.wire import status
 from kfbench.layouts import UNSET
 
 NOT_SAID: Final = scan.NOT_SAID
 FIRST_ROWS, MOST_ROWS = 64, 1 << 16
+DIALECTS: Final = {request_checks.KIP98: scan.KIP98, request_checks.ENRICHED: scan.ENRICHED}
 
 HEADER: Final = np.dtype(
     [
@@ -78,10 +80,11 @@ def _parts(
 
 
 def dialect_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a layout that its magic does not tell."""
-    if fmt is None or fmt.is_told_by_magic:
-        return scan.BY_MAGIC
-    return scan.ENRICHED if fmt.magic == 1 else scan.KIP98
+    """Return the kernels' number of a format's layout; None: the magic tells. Raise IllegalCombination.
+
+    The error is for a format without broker paths.
+    """
+    return scan.BY_MAGIC if fmt is None else DIALECTS.get(fmt.appending.kind, scan.BY_MAGIC)
 
 
 __all__ = ["HEADER", "NOT_SAID", "UNSET", "dialect_of", "headers"]

@@ -91,8 +91,14 @@ class Columns:
 
 
 def layout_of(fmt: Format | None) -> int:
-    """Return the kernels' number of a layout that its magic does not tell, or 0."""
-    return 0 if fmt is None or fmt.is_told_by_magic else fmt.appending.kind
+    """Return the kernels' number of a layout that its magic does not tell, or 0. Raise IllegalCombination.
+
+    The error is for a format without broker paths.
+    """
+    if fmt is None:
+        return 0
+    kind = fmt.appending.kind
+    return 0 if fmt.is_told_by_magic else kind
 
 
 def read(fmt: Format, data: Bytes, positions: Int64, with_payload: bool, allowance: Allowance, rules: Rules) -> Columns:

@@ -105,7 +105,7 @@ class ColumnarFormat(SealedFormat):
     magic: int = batch_header.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
     capabilities: Capabilities = CAPABILITIES
-    appending: ClassVar[Appending] = ColumnarAppending()  # type: ignore[misc]
+    appending: ClassVar[Appending] = ColumnarAppending()
     has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (
         "batch_header.", "timestamp_age", "offset_delta", "key_length", "value_length", "header_columns",

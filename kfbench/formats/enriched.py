@@ -47,7 +47,7 @@ class EnrichedFormat(MessageFormat):
     _kernels: ClassVar[Any] = kernels
 
     @property
-    def appending(self) -> Appending:  # type: ignore[override]
+    def appending(self) -> Appending:
         return EnrichedAppending()
 
     @property

@@ -85,7 +85,7 @@ class Kip98Format(SealedFormat):
     summary: str = "the batch as the text of KIP-98 has it, never shipped"
     capabilities: Capabilities = CAPABILITIES
     origin: Origin = "proposed"
-    appending: ClassVar[Appending] = Kip98Appending()  # type: ignore[misc]
+    appending: ClassVar[Appending] = Kip98Appending()
     is_told_by_magic: ClassVar[bool] = False
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", kernels.CRC, kernels.ATTRIBUTES)
 

@@ -11,15 +11,15 @@ from kfbench.broker.append import append
 from kfbench.errors import Refused
 from kfbench.layouts import FIXED_HEADER_BIT, TAGGED_BIT
 from kfbench.log.writing import chained
-from tests.common import MESSAGES, records_of
+from tests.common import MESSAGES, ON_BROKERS, records_of
 from tests.reference.model import Message
 from tests.strategies import NOW_MS
 
-NAMES = list(FORMATS)
+NAMES = list(ON_BROKERS)
 SEALED = [name for name in NAMES if name not in MESSAGES]
 # The maximum timestamp is a varlong, and no tag holds the append time.
 VARIABLE = [
-    name for name, fmt in FORMATS.items() if fmt.magic == 3 and not fmt.features & (FIXED_HEADER_BIT | TAGGED_BIT)
+    name for name, fmt in ON_BROKERS.items() if fmt.magic == 3 and not fmt.features & (FIXED_HEADER_BIT | TAGGED_BIT)
 ]
 FIXED = [name for name in SEALED if name not in VARIABLE]
 LATER_MS = NOW_MS + 10**9

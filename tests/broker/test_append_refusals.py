@@ -1,6 +1,7 @@
 """Append: requests and options that are refused, with the error and the position."""
 
 import gzip
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
+from kfbench.broker.mirror import mirror
+from kfbench.broker.seek import seek_offset
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, InvalidRecords, Refused, WouldLose
+from kfbench.formats.base.batched import BatchedFormat
 from tests.broker.produce_requests import (
     FIXED,
     LATER_MS,
@@ -31,6 +35,14 @@ class TestRefuses:
             log = encoded(name, codec)
             refused(log.data, name, "INVALID_RECORD", "more than one batch", int(log.positions[1]))
         assert append(encoded("v1").data, "v1").next_offset == 10
+
+    def test_a_format_without_broker_paths(self) -> None:
+        other = BatchedFormat(name="other", magic=5, summary="declares no `appending`")
+        log = EncodedLog(data=encoded("v2").data, positions=encoded("v2").positions)
+        for path in (append, mirror, partial(seek_offset, offset=0)):
+            with pytest.raises(IllegalCombination, match="other: no broker path takes it"):
+                path(log, fmt=other)
+        assert not other.has_broker_paths and FORMATS["v2"].has_broker_paths
 
     def test_no_batch(self) -> None:
         refused(b"", "v2", "INVALID_RECORD", "no batches at all")

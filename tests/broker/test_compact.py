@@ -23,7 +23,7 @@ from tests.broker.cleaner_logs import (
     unlocated,
 )
 from tests.broker_vectors import BrokerVector, broker_vectors
-from tests.common import reference_decode, reference_encode
+from tests.common import ON_BROKERS, reference_decode, reference_encode
 from tests.recorded import FOLDER
 from tests.reference import cleaner, codecs, v01
 from tests.reference import log as reference_log
@@ -81,7 +81,7 @@ def test_compacts_a_segment_of_three_formats_as_a_real_broker_did() -> None:
 # Logs of every format, against a slow reference of the cleaner's rules
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ON_BROKERS)
 @given(data=st.data())
 def test_cleans_as_the_reference_does(name: str, data: st.DataObject) -> None:
     log = data.draw(logs(name))
@@ -128,7 +128,7 @@ def test_cleans_as_the_reference_does(name: str, data: st.DataObject) -> None:
 # What only some formats, or some callers, ask for
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ON_BROKERS)
 @given(data=st.data())
 def test_again_at_the_same_time_changes_nothing(name: str, data: st.DataObject) -> None:
     """But the marker of a transaction that the first round emptied gets its horizon in the second."""
@@ -168,11 +168,11 @@ def test_converts_to_v2_while_it_compacts() -> None:
     assert (done.work.untouched, done.work.rewritten, done.work.dropped) == (1, 4, 1)
 
 
-@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("to", ON_BROKERS)
 @given(data=st.data())
 def test_converts_from_every_format(to: str, data: st.DataObject) -> None:
     """The records are those of a round without a conversion; nothing is written anew where the format is the same."""
-    name = data.draw(st.sampled_from(sorted(FORMATS)))
+    name = data.draw(st.sampled_from(sorted(ON_BROKERS)))
     log = data.draw(logs(name, producers=False))
     stayed = compact(encoded(name, log), fmt=name, now_ms=NOW_MS)
     done = compact(encoded(name, log), fmt=name, to=to, now_ms=NOW_MS, lossy=True)
@@ -299,7 +299,7 @@ def test_a_set_of_mixed_magic_is_mended_and_other_oddities_are_not(magic: int, c
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ON_BROKERS)
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_damage_stops_the_log(name: str, codec: str) -> None:
     """Named by the position of the batch; an incomplete last batch is one, too."""
@@ -331,7 +331,7 @@ def test_flags_of_another_length_are_refused() -> None:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ON_BROKERS)
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
 def test_sizes_with_holes_are_what_filtering_leaves(name: str, share: float) -> None:
     n, rng = 250, np.random.default_rng(7)

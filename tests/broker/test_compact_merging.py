@@ -17,7 +17,7 @@ from tests.broker.cleaner_logs import (
     encoded,
     logs,
 )
-from tests.common import reference_decode
+from tests.common import ON_BROKERS, reference_decode
 from tests.reference.model import Batch, Fields, Message
 from tests.strategies import NOW_MS
 
@@ -47,7 +47,7 @@ def may_join(one: Batch, other: Batch) -> bool:
     return described[0] == described[1] and not one.tagged_fields
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ON_BROKERS)
 @given(data=st.data())
 def test_merges_batches_that_one_header_can_describe(name: str, data: st.DataObject) -> None:
     source = encoded(name, data.draw(logs(name, producers=data.draw(st.integers(0, 3)) == 0)))

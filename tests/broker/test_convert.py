@@ -17,7 +17,16 @@ from kfbench.errors import CorruptLog, IllegalCombination, Refused, WouldLose
 from kfbench.formats import Entries
 from tests import strategies
 from tests.broker_vectors import BrokerVector, broker_vectors
-from tests.common import ENRICHED, LEGACY, MESSAGES, batch_fields_of, bounds_of, records_of, reference_decode
+from tests.common import (
+    ENRICHED,
+    LEGACY,
+    MESSAGES,
+    ON_BROKERS,
+    batch_fields_of,
+    bounds_of,
+    records_of,
+    reference_decode,
+)
 from tests.reference import log as reference_log
 from tests.reference.enriched import seconds
 from tests.reference.model import Batch, Message
@@ -142,8 +151,8 @@ KEPT_FIELDS = (
 
 @pytest.mark.compiled_only
 @pytest.mark.sampled
-@pytest.mark.parametrize("to", FORMATS)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("to", ON_BROKERS)
+@pytest.mark.parametrize("name", ON_BROKERS)
 @settings(max_examples=6)
 @given(data=st.data())
 def test_every_pair(name: str, to: str, data: st.DataObject) -> None:

@@ -15,10 +15,11 @@ from kfbench.errors import CorruptLog, IllegalCombination, InvalidRecords, Refus
 from kfbench.formats import FORMATS
 from kfbench.log import read_log
 from kfbench.records import Records
+from tests.common import ON_BROKERS
 from tests.recorded import FOLDER, NAMES, facts
 from tests.strategies import NOW_MS
 
-NAMED = sorted(FORMATS)
+NAMED = sorted(ON_BROKERS)
 TIMED = [name for name in NAMED if name != "v0"]
 
 

@@ -18,15 +18,24 @@ from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig
 from kfbench.formats import FORMATS, Format
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
-from tests.common import ENRICHED, LEGACY, batch_fields_of, bounds_of, messages_of, records_of, reference_decode
+from tests.common import (
+    ENRICHED,
+    LEGACY,
+    ON_BROKERS,
+    batch_fields_of,
+    bounds_of,
+    messages_of,
+    records_of,
+    reference_decode,
+)
 from tests.recorded import FOLDER, NAMES, facts
 from tests.reference.mirror import aborted_batches, expected_records
 from tests.reference.model import Message
 from tests.strategies import NOW_MS, cases_of
 
-NAMED = sorted(FORMATS)
+NAMED = sorted(ON_BROKERS)
 SAYS_KEYS = (*ENRICHED, "columnar")  # its header says whether any record of a batch has a key
-CELLS = [(name, codec) for name, fmt in FORMATS.items() for codec in fmt.capabilities.codecs if codec != "none"]
+CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
 def read(fmt: Format, log: EncodedLog) -> list[Message]:

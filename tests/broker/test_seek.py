@@ -15,12 +15,12 @@ from kfbench.errors import CorruptLog, Refused
 from kfbench.formats import FORMATS
 from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
-from tests.common import ENRICHED, MESSAGES, batch_fields_of, bounds_of, records_of, reference_decode
+from tests.common import ENRICHED, MESSAGES, ON_BROKERS, batch_fields_of, bounds_of, records_of, reference_decode
 from tests.recorded import FOLDER, NAMES, facts
 from tests.reference.model import Batch
 from tests.strategies import NOW_MS, cases_of
 
-NAMED = sorted(FORMATS)
+NAMED = sorted(ON_BROKERS)
 TIMED = [name for name in NAMED if name != "v0"]
 
 
@@ -104,7 +104,7 @@ def steady(count: int = 1000) -> Records:
     return Records.from_lists([row.tobytes() for row in noise], timestamps_ms=NOW_MS + 1000 * np.arange(count))
 
 
-CELLS = [(name, codec) for name, fmt in FORMATS.items() for codec in fmt.capabilities.codecs if codec != "none"]
+CELLS = [(name, codec) for name, fmt in ON_BROKERS.items() for codec in fmt.capabilities.codecs if codec != "none"]
 
 
 @pytest.mark.sampled

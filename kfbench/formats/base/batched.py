@@ -1,5 +1,6 @@
 """The common part of v2 and v3: batches of records written as varints (`DefaultRecordBatch`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -22,6 +23,7 @@ from kfbench.kernels.formats import batch_header, batch_parts, headers_first, ro
 from kfbench.records import Records, Shapes
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
+APPENDING: Final[Mapping[int, Appending]] = {2: Appending(kind=2), 3: GrowingAppending(kind=3)}  # by magic
 ONE_SHARED: Final = np.zeros(1, np.int64)  # no batch shares headers in tag 1
 
 
@@ -60,16 +62,17 @@ class BatchedFormat(SealedFormat):
     features: int = 0
     origin: Origin = "own"
     capabilities: Capabilities = field(init=False)
-    appending: Appending = field(init=False)
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
     has_metadata_reader: ClassVar[bool] = True
     _kernels: "_Kernels" = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "capabilities", _capabilities(self.features))
-        appending = GrowingAppending if self.magic == 3 else Appending
-        object.__setattr__(self, "appending", appending(kind=self.magic))
         object.__setattr__(self, "_kernels", _kernels_for(self.features))
+
+    @property
+    def appending(self) -> Appending:
+        return APPENDING.get(self.magic) or super().appending
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
         """Return how many headers of each batch go into tag 1: int64[batches], or one item for all."""

@@ -58,7 +58,6 @@ class Format(ABC):
     magic: int
     summary: str
     capabilities: Capabilities
-    appending: Appending  # the format's part in a broker's append
     origin: Origin = "own"
     checksum: ClassVar[Checksum | None] = None
     features: int = 0
@@ -66,6 +65,19 @@ class Format(ABC):
     holds_messages: ClassVar[bool] = False
     is_told_by_magic: ClassVar[bool] = True
     has_metadata_reader: ClassVar[bool] = False
+
+    @property
+    def appending(self) -> Appending:
+        """The format's part in a broker's append. Raises IllegalCombination for a format that declares none."""
+        raise IllegalCombination(f"{self.name}: no broker path takes it, because the format declares no `appending`")
+
+    @property
+    def has_broker_paths(self) -> bool:
+        """True if the format declares `appending`, so that broker paths take it."""
+        try:
+            return self.appending is not None
+        except IllegalCombination:
+            return False
 
     def encode(
         self,

@@ -39,7 +39,7 @@ class MessageFormat(Format):
     _kernels: ClassVar[Any] = legacy
 
     @property
-    def appending(self) -> Appending:  # type: ignore[override]
+    def appending(self) -> Appending:
         return MessageAppending(kind=self.magic, has_absolute_offsets=self.magic == 0)
 
     @property

@@ -34,7 +34,7 @@ BASE_TAG, HORIZON_TAG, ANCHOR_TAG, WIDE_TAG, BY_ROWS_TAG = (
 )  # fmt: skip
 HAS_BASE, HAS_HORIZON, HAS_ANCHOR, BY_ROWS = (1 << tag for tag in (BASE_TAG, HORIZON_TAG, ANCHOR_TAG, BY_ROWS_TAG))
 EXTENSION_BYTES = 2 + 8  # but for BY_ROWS_TAG, which no encoder writes
-UNUSED_BITS = 64 - layouts.TIMESTAMP_BITS
+TIME_LIMIT = 1 << layouts.TIMESTAMP_BITS - 1  # a time from -TIME_LIMIT to TIME_LIMIT - 1 fits the header
 NULL, NO_TIMESTAMP, UNSET = layouts.NULL_LENGTH, layouts.NO_TIMESTAMP, layouts.UNSET
 ONE = np.uint64(1)
 
@@ -91,7 +91,7 @@ def outline(timestamps, offsets, first, end, row):
 @leaf
 def is_wide(time_ms):
     """Return whether a time needs more than the header's 48 bits."""
-    return (time_ms << UNUSED_BITS) >> UNUSED_BITS != time_ms
+    return time_ms < -TIME_LIMIT or time_ms >= TIME_LIMIT
 
 
 @leaf
