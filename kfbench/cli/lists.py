@@ -112,7 +112,7 @@ def codecs(as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """What this machine has and lacks, with the command that fixes it."""
+    """List what this machine has and lacks, with the command that fixes it."""
     from kfbench.doctor import checks
 
     results = checks()

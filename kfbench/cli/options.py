@@ -28,7 +28,7 @@ REPORTS: Final = Path("reports")
 
 @dataclass(frozen=True, kw_only=True)
 class TrafficOptions:
-    """What consumers and replicas make of each record; the defaults are those of `Traffic`."""
+    """The reads and copies of each record. The defaults are those of `Traffic`."""
 
     fan_out: Annotated[float, typer.Option(metavar="NUMBER", help="Consumers that read each record.")] = 3.0
     replication: Annotated[int, typer.Option(metavar="NUMBER", help="Copies, the leader's included.")] = 3
