@@ -9,7 +9,7 @@ TAKES_MORE = thorough or cluster or faults or browser
 NOT_QUICK = matrix or $(TAKES_MORE)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme reference workloads results lock clean
+.PHONY: help setup report kernels test check lint matrix portable coverage faults fuzz oracle golden peers bench history broker notebooks readme reference workloads results intervals lock clean
 
 help:
 	@echo "make report     set up, sweep PROFILE (default: $(PROFILE)) and print the path of the report"
@@ -32,6 +32,7 @@ help:
 	@echo "make reference  write docs/api.md from docstrings and docs/cli.md from the commands' help"
 	@echo "make workloads  write docs/workloads.md and its figures from datasets/workloads"
 	@echo "make results    write the columns of a run into docs/results.md"
+	@echo "make intervals  simulate how often intervals hold the true ratio; writes it into docs/methodology.md"
 	@echo "make lock       resolve the packages of requirements.lock (needs uv)"
 	@echo "make clean      remove caches; keeps .venv, runs and reports"
 
@@ -108,6 +109,9 @@ workloads: setup
 
 results: setup
 	$(PY) tools/results_page.py
+
+intervals: setup
+	$(PY) tools/intervals_page.py
 
 # One lock for every platform and Python from 3.11 on. pip checks the hashes.
 lock:

@@ -1,4 +1,4 @@
-"""The cost of a format: CPU to encode, decode and size; bytes per record. One thread, with checksums.
+"""The cost of a format: CPU and memory to encode, decode and size; bytes per record. One thread, checksums included.
 
 asv compares the commits of one machine. Reports compare formats with one another (paired ratios).
 """
@@ -9,6 +9,7 @@ from benchmarks.samples import (
     BATCH_SIZES,
     CODEC_NAMES,
     FORMAT_NAMES,
+    MANY_RECORDS,
     RECORDS,
     Prepared,
     Timed,
@@ -18,6 +19,9 @@ from benchmarks.samples import (
 )
 from kfbench import FORMATS, read_log
 from kfbench.errors import CorruptLog
+
+OTHER_NAMES = ("v0", "v1", "v2")
+TRIED_BATCH_SIZES = (*range(1, 16), 20, 30, 50, 100, 200, 500, 1000)
 
 
 class Encode(Timed):
@@ -153,3 +157,46 @@ class Compressed(Prepared):
 
     def track_bytes(self, name, batch_size, codec):
         return float(encoded(name, batch_size, codec).positions[-1]) / RECORDS
+
+
+class BreakEven(Prepared):
+    """The batch size from which a format is smaller than another one, uncompressed, at all larger sizes. nan: never."""
+
+    unit = "records/batch"
+    params = (FORMAT_NAMES, OTHER_NAMES)
+    param_names = ("format", "other")
+
+    def prepare(self, name, other):
+        if name == other:
+            raise NotImplementedError(f"{name} is {other}")
+        self.track_records_per_batch(name, other)
+
+    def track_records_per_batch(self, name, other):
+        first = float("nan")
+        for batch_size in reversed(TRIED_BATCH_SIZES):
+            made = sample(batch_size)
+            one, two = (FORMATS[each].size(made.records, made.bounds).sum() for each in (name, other))
+            if one >= two:
+                break
+            first = float(batch_size)
+        return first
+
+
+class Memory(Prepared):
+    """The most memory that a process takes, Python and its imports included: 128,000 records, 100 records a batch.
+
+    Decoding reads the same 2,000 records again and again, because making all of them takes more than decoding them.
+    """
+
+    params = (FORMAT_NAMES,)
+    param_names = ("format",)
+
+    def prepare(self, name):
+        encoded(name)
+
+    def peakmem_encode(self, name):
+        made = sample(records=MANY_RECORDS)
+        FORMATS[name].encode(made.records, made.bounds, lossy=True)
+
+    def peakmem_decode(self, name):
+        FORMATS[name].decode(np.tile(encoded(name).data, MANY_RECORDS // RECORDS))

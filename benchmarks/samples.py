@@ -1,11 +1,14 @@
-"""Parameters and records that the benchmarks share, and the n/a of what a commit lacks.
+"""Parameters and records that the benchmarks share, and how a benchmark reports what a commit lacks.
 
 Only public names are imported, so that the benchmarks run on commits before and after a redesign.
 
-asv numbers the parameter sets once and runs each commit by these numbers. So the lists do not depend on the installed
-commit.
+asv numbers the parameter sets once and runs each commit by these numbers. So the lists must not depend on the installed
+commit. By default they are the lists below. With KFBENCH_ASV=full, `tools/asv_full.py` reads them from the checkout in
+which asv was started and passes them in KFBENCH_ASV_NAMES.
 """
 
+import json
+import os
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,10 +19,18 @@ import numpy as np
 from kfbench import FORMATS, WORKLOADS
 from kfbench.errors import IllegalCombination
 
-FORMAT_NAMES = ("v0", "v1", "v2", "v3", "columnar")
-CODEC_NAMES = ("none", "zstd")
-WORKLOAD_NAMES = ("iot-telemetry", "kv-ycsb", "service-events")
-BATCH_SIZES = (1, 100)
+DEFAULTS = {
+    "formats": ("v0", "v1", "v2", "v3", "columnar"),
+    "codecs": ("none", "zstd"),
+    "workloads": ("iot-telemetry", "kv-ycsb", "service-events"),
+}
+NAMES = json.loads(os.environ.get("KFBENCH_ASV_NAMES", "null")) or DEFAULTS
+IS_FULL = "KFBENCH_ASV_NAMES" in os.environ
+
+FORMAT_NAMES = tuple(NAMES["formats"])
+CODEC_NAMES = tuple(NAMES["codecs"])
+WORKLOAD_NAMES = tuple(NAMES["workloads"])
+BATCH_SIZES = (1, 10, 100, 1000) if IS_FULL else (1, 100)
 
 RECORDS = 2_000
 MANY_RECORDS = 64 * RECORDS  # 15 MB of keys and values
@@ -57,7 +68,8 @@ def many(name, batch_size=100):
 def lacking():
     """Raise NotImplementedError, which asv shows as n/a, for what a commit or a format does not have.
 
-    A missing third-party package fails the benchmark. A test checks which parameter sets of the newest commit are n/a.
+    A missing third-party package fails the benchmark. A test holds the newest commit to the parameter sets that may be
+    n/a.
     """
     try:
         yield
@@ -70,9 +82,9 @@ def lacking():
 
 
 class Prepared:
-    """The base of the benchmarks: prepare once per process. asv calls `setup` before every sample.
+    """The base of the benchmarks: prepares once a process. asv calls `setup` before every sample.
 
-    `prepare` sets the state, and calls the measured function once, so that its kernels are compiled.
+    `prepare` sets the state, and calls what is measured once, so that its kernels are compiled.
     """
 
     version = "2"

@@ -1,8 +1,8 @@
-"""The cost of making records: CPU of their shapes and of their payload."""
+"""The cost of making records: CPU of shapes alone and of payload, and the shares of a workload."""
 
 import numpy as np
 
-from benchmarks.samples import SEED, WORKLOAD_NAMES, Timed
+from benchmarks.samples import SEED, WORKLOAD_NAMES, Prepared, Timed
 from kfbench import WORKLOADS
 
 BLOCK_RECORDS = 65_536
@@ -14,7 +14,7 @@ def shapes(name, records=BLOCK_RECORDS):
 
 
 class Shapes(Timed):
-    """Lengths, times, offsets and batches of a block of 65,536 records, without payload."""
+    """Lengths, times, offsets and batches of a block of 65,536 records, without a byte of payload."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)
@@ -27,7 +27,7 @@ class Shapes(Timed):
 
 
 class Payload(Timed):
-    """Keys, values and headers of whole batches, about 1 MiB, from given shapes."""
+    """Keys, values and headers of whole batches, about 1 MiB. Their shapes are there."""
 
     params = (WORKLOAD_NAMES,)
     param_names = ("workload",)
@@ -41,3 +41,22 @@ class Payload(Timed):
 
     def time_payload(self, _name):
         self.sample.payload()
+
+
+class Made(Prepared):
+    """Exact: a change is a change of the workload."""
+
+    params = (WORKLOAD_NAMES,)
+    param_names = ("workload",)
+
+    def prepare(self, name):
+        self.made = shapes(name)
+
+    def track_records_per_batch(self, _name):
+        return BLOCK_RECORDS / (len(self.made.bounds) - 1)
+
+    def track_payload_bytes(self, _name):
+        return self.made.shapes.payload_bytes / BLOCK_RECORDS
+
+    track_records_per_batch.unit = "records/batch"
+    track_payload_bytes.unit = "bytes/record"

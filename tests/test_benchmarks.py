@@ -2,6 +2,9 @@
 
 import ast
 import inspect
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import product
@@ -12,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 import kfbench
-from benchmarks import broker, formats, samples, workloads
+from benchmarks import broker, codecs, formats, samples, workloads
 from kfbench import CODECS, FORMATS, WORKLOADS
 from kfbench.errors import IllegalCombination
 
@@ -20,10 +23,11 @@ ROOT: Final = Path(__file__).parents[1]
 PREFIXES: Final = ("time_", "peakmem_", "track_")
 CLASSES: Final[list[Any]] = [
     found
-    for module in (formats, broker, workloads)
+    for module in (formats, codecs, broker, workloads)
     for name, found in inspect.getmembers(module, inspect.isclass)
     if found.__module__ == module.__name__
 ]
+V2_HEADER_BYTES: Final = 61
 MAGIC_AT: Final = 16
 
 
@@ -61,10 +65,9 @@ def test_imports_are_seen(tmp_path: Path) -> None:
 # --- What is measured
 
 
-def test_the_lists_are_part_of_what_kfbench_has() -> None:
-    names: Any = samples
-    assert set(names.FORMAT_NAMES) <= set(FORMATS) and set(names.CODEC_NAMES) <= set(CODECS)
-    assert set(names.WORKLOAD_NAMES) <= set(WORKLOADS)
+def test_the_default_lists_are_part_of_what_kfbench_has() -> None:
+    for kind, known in (("formats", FORMATS), ("codecs", CODECS), ("workloads", WORKLOADS)):
+        assert set(samples.DEFAULTS[kind]) <= set(known)
 
 
 def has_codec(name: str, codec: str) -> bool:
@@ -96,6 +99,8 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
     )
     if not all(has_codec(name, named["codec"]) for name in names if "codec" in named):
         return False
+    if benchmark is formats.BreakEven:
+        return bool(named["format"] != named["other"])
     if benchmark is formats.Fetch:
         return is_fetchable(named["format"])
     return benchmark is not formats.ReadLog or is_found_by_magic(named["format"])
@@ -105,6 +110,7 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
 def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what the format does not have is n/a: `lacking` hides no defect."""
     monkeypatch.setattr(samples, "MANY_RECORDS", 2 * samples.RECORDS)
+    monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
     assert methods(benchmark) and benchmark.version
     assert len(benchmark.params) == len(benchmark.param_names)
     passed_over = []
@@ -123,6 +129,18 @@ def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: p
                 assert benchmark.timer.__name__ == "process_time"
     assert passed_over == [each for each in product(*benchmark.params) if not is_measured(benchmark, each)]
     assert len(passed_over) < len(list(product(*benchmark.params)))
+
+
+@pytest.mark.thorough
+def test_every_benchmark_of_the_full_lists_runs() -> None:
+    program = "from tools import asv_full; asv_full.setup(); import os, sys; os.execv(sys.executable, sys.argv[1:])"
+    tests = [f"{Path(__file__)}::test_a_benchmark_runs_for_every_parameter_set", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-c", program, sys.executable, "-m", "pytest", *tests]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"KFBENCH_ASV": "full"}, capture_output=True, text=True, timeout=1800
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(CLASSES)} passed" in done.stdout
 
 
 def test_setup_prepares_once_a_process() -> None:
@@ -178,7 +196,13 @@ def test_a_conversion_writes_the_size_of_its_target() -> None:
     assert convert.track_written_bytes() == 34 + 16 + 100
 
 
-def test_a_payload_is_about_1_mib() -> None:
+def test_what_a_workload_is_made_of_is_tracked() -> None:
+    made: Any = workloads.Made()
+    made.setup("cluster-metadata")
+    assert made.track_records_per_batch("cluster-metadata") == pytest.approx(1.03, rel=0.02)  # as a real one has
+    made = workloads.Made()
+    made.setup("kv-ycsb")
+    assert made.track_payload_bytes("kv-ycsb") == 23 + 1_000
     payload: Any = workloads.Payload()
     payload.setup("omb-100b")
     assert payload.sample.shapes.payload_bytes == pytest.approx(workloads.PAYLOAD_BYTES, rel=0.13)  # a batch: an eighth
@@ -188,6 +212,20 @@ def test_a_tracked_overhead_is_the_known_one() -> None:
     tracked: Any = formats.Overhead().track_overhead
     assert [tracked("v0", 1), tracked("v1", 100)] == [26, 34]
     assert tracked("v2", 1) - tracked("v3", 1) == 13
+
+
+def test_a_tracked_break_even_is_the_known_one() -> None:
+    tracked: Any = formats.BreakEven().track_records_per_batch
+    assert [tracked("v2", "v0"), tracked("v2", "v1"), tracked("v3", "v2")] == [4, 3, 1]
+    assert isnan(tracked("v1", "v0"))
+
+
+def test_compression_is_of_the_records_behind_the_header() -> None:
+    codec: Any = codecs.Codec()
+    codec.setup("zstd", 100)
+    sizes = FORMATS["v2"].size(samples.sample(100).records, samples.sample(100).bounds)
+    assert sum(map(len, codec.plain)) == sizes.sum() - V2_HEADER_BYTES * len(sizes)
+    assert sum(map(len, codec.packed)) < sum(map(len, codec.plain))
 
 
 def test_128_000_records_have_the_positions_of_their_batches() -> None:
