@@ -10,9 +10,7 @@ Kernels that encode trust their input, which `Records` has checked. Kernels that
 arrays. They check every length before they use it.
 """
 
-from kfbench.kernels.jit import CACHE_FOLDER, COMPILED, FAST_CRC, WIDE_CRC, cached_in_our_folder
-
-with cached_in_our_folder():
-    from kfbench.kernels import broker, formats, wire, workload
+from kfbench.kernels import broker, formats, wire, workload
+from kfbench.kernels.jit import CACHE_FOLDER, COMPILED, FAST_CRC, WIDE_CRC
 
 __all__ = ["CACHE_FOLDER", "COMPILED", "FAST_CRC", "WIDE_CRC", "broker", "formats", "wire", "workload"]

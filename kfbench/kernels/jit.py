@@ -84,8 +84,8 @@ CACHE_FOLDER = _cache_folder()
 
 
 @contextmanager
-def cached_in_our_folder() -> Iterator[None]:
-    """Cache the kernels that are defined in this block in CACHE_FOLDER; other users of Numba keep their setting."""
+def _cached_in_our_folder() -> Iterator[None]:
+    """Cache the kernels that are defined in this block in CACHE_FOLDER. Other users of Numba keep their setting."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
     try:
@@ -123,7 +123,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls: arrays in, out last, no allocation."""
     if not COMPILED:
         return interpreted.kernel(function)
-    compiled = njit(**_OPTIONS, cache=True)(function)
+    with _cached_in_our_folder():
+        compiled = njit(**_OPTIONS, cache=True)(function)
     compiled._cache._cache_file.__class__ = _CacheFiles
     return compiled
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kfbench.kernels import COMPILED, FAST_CRC
-from kfbench.kernels.jit import cached_in_our_folder, leaf
+from kfbench.kernels.jit import leaf
 from kfbench.kernels.wire import crc
 from kfbench.kernels.wire.crc import CRC32C_START, crc32_between, crc32_of, crc32c_copy, crc32c_finish, crc32c_of
 
@@ -38,14 +38,13 @@ def test_every_length(length_from: int) -> None:
 @pytest.mark.skipif(not FAST_CRC, reason="needs SSE4.2 and PCLMUL, and compiled kernels")
 def test_a_host_without_avx_512_sums_the_same() -> None:
     """The three chains of SSE4.2, whatever this host has."""
-    with cached_in_our_folder():
-        ahead, rest, last = leaf(crc._chained_ahead), leaf(crc._chained_rest), leaf(crc._fast_tail)
+    ahead, rest, last = leaf(crc._chained_ahead), leaf(crc._chained_rest), leaf(crc._fast_tail)
 
-        @numba.njit
-        def chained(buffer):  # type: ignore[no-untyped-def]
-            sum_, start = ahead(CRC32C_START, buffer, 0, len(buffer))
-            sum_, start = rest(sum_, buffer, start, len(buffer))
-            return last(sum_, buffer, start, len(buffer)) ^ CRC32C_START
+    @numba.njit
+    def chained(buffer):  # type: ignore[no-untyped-def]
+        sum_, start = ahead(CRC32C_START, buffer, 0, len(buffer))
+        sum_, start = rest(sum_, buffer, start, len(buffer))
+        return last(sum_, buffer, start, len(buffer)) ^ CRC32C_START
 
     for length in LENGTHS:
         assert chained(NOISE[39 : 39 + length]) == crc32c.crc32c(NOISE[39 : 39 + length].tobytes()), length

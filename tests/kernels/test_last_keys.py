@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kfbench import Records
 from kfbench.broker.retention import latest_of_keys
 from kfbench.kernels.broker import last_keys
-from kfbench.kernels.jit import cached_in_our_folder, kernel
+from kfbench.kernels.jit import kernel
 
 KEYS = st.sampled_from([None, b"", b"a", b"b", b"\0", b"\0\0", b"key-0001", b"key-0002", b"key-00001", b"k" * 64])
 SOME_KEYS = st.lists(st.tuples(KEYS | st.binary(max_size=9), st.booleans()), max_size=40)
@@ -23,8 +23,7 @@ def hash_one(data, length, seed, out):  # type: ignore[no-untyped-def]
     out[0] = last_keys.siphash(data, 0, length, seed[0], seed[1])
 
 
-with cached_in_our_folder():
-    hash_kernel = kernel(hash_one)
+hash_kernel = kernel(hash_one)
 
 
 def siphash(data: bytes, seed: tuple[int, int] = (0, 0)) -> int:

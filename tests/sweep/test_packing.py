@@ -31,7 +31,7 @@ def test_kfbench_is_there_as_it_is_here() -> None:
     ours = {
         f"code/kfbench/{path.relative_to(ROOT / 'kfbench')}"
         for path in (ROOT / "kfbench").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and path.suffix != ".pyc"
     }
     assert ours <= found.keys()
     assert "code/kfbench/datasets/sweeps/smoke.toml" in found

@@ -27,7 +27,7 @@ from kfbench.sweep.run import plan, runner, stage
 from kfbench.sweep.run.cell import measure_cell
 from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
-from kfbench.whatif import ask
+from kfbench.whatif import ask, tally_all
 from tests.recorded import FOLDER
 from tests.runs import deterministic, tiny, told_of_this_machine
 from tests.sweep import faulty
@@ -285,7 +285,7 @@ def test_what_if_is_the_same_by_spark_whatever_the_tasks(tmp_path: Path, monkeyp
     (path.parent / "00000000000000000500.log").write_bytes(b"no log at all" * 9)
     asked: dict[str, Any] = {"formats": ["v2", "v3"], "codecs": ["none", "lz4"], "sample_bytes": 30_000, "seed": 5}
     here = ask.what_if(tmp_path, **asked)
-    monkeypatch.setattr(ask, "TASK_BYTES", 1)
+    monkeypatch.setattr(tally_all, "TASK_BYTES", 1)
     terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
     assert ask.what_if(tmp_path, **asked, master="local[2]", console=terminal) == here
     assert "what-if" in (shown := terminal.file.getvalue()) and "4/4" in shown  # type: ignore[attr-defined]
