@@ -1,0 +1,70 @@
+"""Fixtures of command-line tests: the command, small segments, a sweep of two cells, stored runs."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kfbench.cli import main
+from kfbench.formats import FORMATS
+from kfbench.records import Records
+from kfbench.whatif.compiling import compile_for_what_if
+from tests.cli.command import SWEEP, Done, Run
+from tests.runs import stored
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled() -> None:
+    """Compile what what-if would say that it compiles, once."""
+    compile_for_what_if(None, Console(file=io.StringIO()))
+
+
+@pytest.fixture
+def kfbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def run(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["kfbench", *map(str, arguments)])
+        status = main()
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Path:
+    """Three batches of v2, two records each."""
+    records = Records.from_lists([b"value %d" % i for i in range(6)], timestamps_ms=list(range(1_000, 1_006)))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(FORMATS["v2"].encode(records, batch_size=2).data.tobytes())
+    return path
+
+
+@pytest.fixture
+def damaged(segment: Path) -> tuple[Path, int]:
+    """The segment with one bit of its second batch turned over, and where that batch starts."""
+    data = bytearray(segment.read_bytes())
+    start = len(data) // 3
+    data[start + 70] ^= 1
+    segment.write_bytes(data)
+    return segment, start
+
+
+@pytest.fixture
+def two_cells(tmp_path: Path) -> Path:
+    path = tmp_path / "two.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.fixture
+def sizes(tmp_path: Path) -> Callable[[int], Path]:
+    """A finished run of one row, which is of that many bytes."""
+
+    def finished(size_bytes: int) -> Path:
+        row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}
+        result = {"status": "ok", "format": "v3", "codec": "none", "size_bytes": size_bytes}
+        return stored(tmp_path, [row | result]).path
+
+    return finished

@@ -1,0 +1,78 @@
+"""`kfbench formats`, `workloads`, `codecs` and `table` list what exists."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS
+from kfbench.workloads import WORKLOADS, catalogue
+from tests.cli.command import SWEEP, Run
+
+
+def test_a_table_that_does_not_exist(kfbench: Run) -> None:
+    assert "kip98" in kfbench("table", "no-such-table").refused(status=2)
+
+
+@pytest.mark.parametrize(("command", "known"), [("formats", FORMATS), ("workloads", WORKLOADS), ("codecs", CODECS)])
+def test_catalogues(kfbench: Run, command: str, known: dict[str, object]) -> None:
+    text, data = kfbench(command), kfbench(command, "--json")
+    assert text.status == data.status == 0
+    assert [row["name"] for row in json.loads(data.out)] == list(known)
+    assert all(name in text.out for name in known)
+
+
+@pytest.mark.parametrize("name", ["grid", "user-activity"])
+def test_a_workload_with_its_story_its_numbers_and_their_sources(kfbench: Run, name: str) -> None:
+    text, data = kfbench("workloads", name), kfbench("workloads", name, "--json")
+    assert text.status == data.status == 0
+    about, told = WORKLOADS[name].describe(), json.loads(data.out)
+    assert told["name"] == name and told["variants"] == list(about.variants)
+    assert [each["path"] for each in told["parameters"]] == [each.path for each in about.parameters]
+    for words in (WORKLOADS[name].summary, about.question, about.story, *about.assumptions):
+        assert words in text.out
+    for each in about.parameters:
+        assert each.path in text.out and (each.source or each.meaning or "") in text.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('model = "linger"', 'model = "never"', "batching"),
+        ("share = 0.03", "share = 3.0", "share"),
+        ("[producer]", "[produce]", "produce"),
+        ("[bands]", "[variant.odd.value]\nshape = 3\n\n[bands]", "variant.odd"),
+    ],
+)
+def test_a_workload_that_no_sweep_takes_is_refused(
+    old: str, new: str, said: str, kfbench: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in catalogue.FILES.glob("*.toml"):
+        text = path.read_text(encoding="utf-8")
+        changed = text.replace(old, new, 1) if path.stem == "cluster-metadata" else text
+        assert (changed != text) == (path.stem == "cluster-metadata")
+        (tmp_path / path.name).write_text(changed, encoding="utf-8")
+    monkeypatch.setattr(catalogue, "FILES", tmp_path)
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(SWEEP.partition("[grid.axes]")[0] + 'workloads = ["cluster-metadata", "*/*"]\n')
+    refused = kfbench("sweep", sweep, "--out", tmp_path / "out").refused()
+    file = str(tmp_path / "cluster-metadata.toml")
+    assert file in refused and said in refused
+    for arguments in ([], ["cluster-metadata"], ["cluster-metadata", "--json"]):
+        refused = kfbench("workloads", *arguments).refused()
+        assert file in refused and said in refused
+    assert kfbench("workloads", "user-activity").status == 0
+
+
+def test_a_workload_that_does_not_exist(kfbench: Run) -> None:
+    done = kfbench("workloads", "nothing")
+    assert done.status == 2 and "'nothing' is not one of " in done.err
+
+
+def test_table_as_text_and_json(kfbench: Run) -> None:
+    text, data = kfbench("table", "kip98"), kfbench("table", "kip98", "--json")
+    assert text.status == data.status == 0
+    rows = json.loads(data.out)["rows"]
+    assert rows
+    assert all(row["claim"] in text.out for row in rows)

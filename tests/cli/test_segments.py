@@ -1,0 +1,104 @@
+"""`kfbench inspect`, and the rule for damaged segments that inspect, what-if and migrate share."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kfbench.migration import ask as migration
+from kfbench.migration.subjects import Sample
+from tests.cli.command import Run
+
+
+def test_no_file_is_shown_when_one_of_them_does_not_exist(kfbench: Run, segment: Path) -> None:
+    assert "nowhere.log" in kfbench("inspect", segment, segment.parent / "nowhere.log").refused()
+
+
+def test_inspect_shows_batches_and_records(kfbench: Run, segment: Path) -> None:
+    plain, full = kfbench("inspect", segment), kfbench("inspect", "--records", segment)
+    assert plain.status == full.status == 0
+    assert "3 batches, 6 records" in plain.out
+    assert "value 5" not in plain.out
+    assert "value 5" in full.out
+
+
+def test_inspect_as_json(kfbench: Run, segment: Path) -> None:
+    done = kfbench("inspect", segment, segment, "--records", "--json")
+    first, second = json.loads(done.out)
+    assert first == second
+    assert first["record_count"] == 6
+    assert [record["value"] for batch in first["batches"] for record in batch["records"]][-1] == "value 5"
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if"])
+def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
+    kfbench: Run, damaged: tuple[Path, int], command: str
+) -> None:
+    path, start = damaged
+    done = kfbench(command, path, "--json")
+    assert done.status == 1
+    found = json.loads(done.out)
+    assert (found["sources"][0]["batches"] if command == "what-if" else found[0]["batch_count"]) == 2
+    assert done.err.startswith(f"kfbench: {path}: batch at byte {start}: crc: ")
+    assert done.err.count("\n") == 1
+
+
+ENDINGS: dict[
+    str, tuple[Callable[[bytes], bytes], int, str | None]
+] = {  # what follows three sound batches of so many bytes, and the status
+    "sound": (lambda log: log, 0, None),
+    "allocated ahead": (lambda log: log + bytes(5_000), 0, None),
+    "a few zeros": (lambda log: log + bytes(3), 0, None),
+    "being written": (lambda log: log + log[:30], 0, None),
+    "a batch behind it": (
+        lambda log: log + log[:8] + (1 << 19).to_bytes(4, "big") + log[12:30] + log,
+        1,
+        "batch at byte {end}: length: the batch would end after the file does",
+    ),
+    "no length": (lambda log: log + bytes(8) + b"\0\0\0\1" + bytes(40), 1, "batch at byte {end}: length: "),
+    "a batch damaged": (lambda log: log[:-1] + bytes([log[-1] ^ 1]), 1, "batch at byte {last}: crc: "),
+    "empty": (lambda log: b"", 1, "the file is empty"),
+    "all allocated ahead": (lambda log: bytes(5_000), 1, "the file is empty"),
+    "no log": (lambda log: b"notes" * 9, 1, "no whole batch in 45 bytes: is this a log segment?"),
+}
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
+def test_all_that_read_a_segment_have_one_rule_for_its_damage_and_its_end(
+    kfbench: Run, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str, ending: str
+) -> None:
+    made, status, said = ENDINGS[ending]
+    log = segment.read_bytes()
+    segment.write_bytes(made(log))
+    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
+    done = kfbench(command, segment, *(["--codec", "none"] if command != "inspect" else []))
+    where = "" if said is None else f"kfbench: {segment}: {said.format(end=len(log), last=len(log) // 3 * 2)}"
+    assert done.status == status and done.err.startswith(where) and done.err.count("\n") == status, done.err
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
+def test_a_segment_that_another_follows_is_not_being_written(
+    kfbench: Run, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    folder = segment.parent / "orders-0"
+    folder.mkdir()
+    first, last = (folder / f"{number:020}.log" for number in (0, 900))
+    log = segment.read_bytes()
+    for path in (first, last):
+        path.write_bytes(log + log[:30])
+    monkeypatch.setattr(migration, "SAMPLES", {"none": Sample(size_bytes=2_000, batches=9, rounds=3)})
+    options = ["--codec", "none"] if command != "inspect" else []
+    assert kfbench(command, last, *options).status == 0
+    done = kfbench(command, first, *options)
+    assert done.status == 1 and done.err.startswith(f"kfbench: {first}: batch at byte {len(log)}: length: ")
+
+
+@pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
+def test_a_file_that_is_no_log_fails_the_command(kfbench: Run, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("a plain text, and no batch in it\n" * 3)
+    done = kfbench(command, path)
+    assert (done.status, done.err) == (1, f"kfbench: {path}: no whole batch in 99 bytes: is this a log segment?\n")

@@ -1,0 +1,198 @@
+"""`kfbench run`, `sweep` and `report`: dry runs, refusals, interruptions and results."""
+
+import json
+import re
+import signal
+import time
+import unittest.mock
+from pathlib import Path
+
+import pytest
+
+from kfbench.formats import FORMATS
+from kfbench.measure.schema import table
+from kfbench.store import create_run
+from kfbench.sweep.definition.profile import Profile, load_profile
+from kfbench.sweep.host import compiling
+from kfbench.sweep.run import cell, estimate
+from tests.cli.command import SWEEP, Run, process
+from tests.runs import MANIFEST, stored, without_progress
+
+
+def test_a_profile_that_does_not_exist(kfbench: Run) -> None:
+    line = kfbench("run", "no-such-profile").refused()
+    assert "no-such-profile" in line
+    assert "smoke" in line
+
+
+def test_a_sweep_with_an_illegal_combination_leaves_nothing_behind(kfbench: Run, tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text(
+        'title = "t"\nanalysis = "a"\n[[grid]]\nname = "g"\ntitle = "t"\nanalysis = "a"\nworkload = "grid"\n'
+        'measure = ["bytes"]\nformats = ["v1", "v2"]\nillegal = "refuse"\n[grid.axes]\nbatch_size = [1]\n'
+        "[grid.codecs]\nzstd = [3]\n"
+    )
+    line = kfbench("run", sweep, "--out", tmp_path / "reports").refused()
+    assert all(word in line for word in ("sweep.toml", "'g'", "codecs.zstd", "v1"))
+    assert list(tmp_path.iterdir()) == [sweep]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_run_sweeps_and_reports_and_report_finds_the_same_report_again(two_cells: Path) -> None:
+    out = two_cells.parent / "reports"
+    running = process("run", two_cells, "--out", out)
+    printed, err = running.communicate(timeout=180)
+    assert running.returncode == 0, err
+    stages = [line.removeprefix("kfbench: ").split(":")[0] for line in err.splitlines()]
+    assert list(dict.fromkeys(stages)) == [compiling.COMPILING, "bytes", "rendering"]  # no terminal is here
+    report = Path(printed.strip())
+    assert report.parent == out
+    assert {"README.md", "index.html", "measurements.parquet", "manifest.json"} <= {
+        path.name for path in report.iterdir()
+    }
+    command = json.loads((report / "manifest.json").read_text())["command"]
+    assert command == "kfbench run two.toml --out reports"
+    (run,) = (out / "runs").iterdir()
+    again = process("report", run, "--out", out)
+    assert again.communicate(timeout=180) == (printed, "")
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_report_goes_where_its_sweep_wants_it_unless_told(
+    is_published: bool, kfbench: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}
+    row |= {"status": "ok", "codec": "none", "batch_size": 10, "batches": 1, "payload_bytes": 50}
+    sizes = [
+        row | {"format": name, "size_bytes": size, "overhead_bytes": size} for name, size in (("v2", 700), ("v3", 600))
+    ]
+    run = stored(tmp_path, sizes, publish=is_published).path
+    place = "reports" if is_published else "reports/unpublished"
+    assert re.fullmatch(rf"{place}/\d{{4}}-\d\d-\d\d\.1\n", kfbench("report", run).out)
+    assert re.fullmatch(r"elsewhere/\d{4}-\d\d-\d\d\.1\n", kfbench("report", run, "--out", "elsewhere").out)
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(kfbench: Run, two_cells: Path, command: str) -> None:
+    out = two_cells.parent / "reports"
+    text = kfbench(command, two_cells, "--out", out, "--dry-run")
+    assert (text.status, text.err) == (0, "") and "0 s of stages\n" in text.out
+    assert re.search(r"^2 cells, about \d+ s on \d+ cores: ", text.out, re.MULTILINE)
+    assert f"estimated from what cells took in {estimate.ESTIMATED_FROM}, on " in text.out
+    data = json.loads(kfbench(command, two_cells, "--out", out, "--dry-run", "--json").out)
+    (stage,) = data["stages"]
+    assert (stage["kind"], stage["cells"], stage["tasks"], stage["skipped"]) == ("bytes", 2, 1, [])
+    assert data["total_s"] == pytest.approx(data["start_s"] + data["compiling_s"] + stage["here_s"])
+    assert data["cores"] > 0 and {"alone_s", "here_s", "longest_task_s"} <= stage.keys()
+    few = kfbench(command, two_cells, "--dry-run", "--json", "--filter", "batch_size>5", "--cell-budget-s", "1e-6")
+    (stage,) = json.loads(few.out)["stages"]
+    assert stage["tasks"] == 0 and all("budget of a cell is 1e-06 s" in each["reason"] for each in stage["skipped"])
+    assert not out.exists()
+
+
+def test_a_dry_run_counts_compiling_until_a_sweep_has_done_it(
+    kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path
+) -> None:
+    cache = tmp_path / "kernels-0"
+    (cache / "kernels_1").mkdir(parents=True)
+    (cache / "kernels_1" / "scan.nbc").touch()  # reading the sweep compiled it
+    monkeypatch.setattr(compiling, "CACHE_FOLDER", cache)
+    monkeypatch.setattr(compiling, "COMPILED", True)
+    dry = ("sweep", two_cells, "--dry-run")
+    assert ", 60 s to compile kernels, once for this code, " in kfbench(*dry).out
+    before = json.loads(kfbench(*dry, "--json").out)
+    compiling.note_compiled(compiling.compilations(load_profile(two_cells).cells))
+    after = json.loads(kfbench(*dry, "--json").out)
+    assert (before["compiling_s"], after["compiling_s"]) == (compiling.COMPILING_S, 0)
+    assert before["total_s"] - after["total_s"] == pytest.approx(compiling.COMPILING_S)
+    assert "compile" not in kfbench(*dry).out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--filter", "size=3"], "--filter: 'size=3': no column 'size' (columns: grid, kind, workload, codec, "),
+        (["--filter", "kind=bytes", "--filter", "batch_size=7"], "kind=bytes and batch_size=7: none of the 2 cells"),
+        (["--filter", "batch_size"], "--filter: 'batch_size': COLUMN=VALUE"),
+        (["--cell-budget-s", "0"], "--cell-budget-s: 0.0 is not above 0"),
+        (["--cell-budget-s", "nan"], "--cell-budget-s: nan is not above 0"),
+        (["--json"], "--json: only with --dry-run"),
+    ],
+)
+def test_a_sweep_refuses_options_that_cannot_be(kfbench: Run, two_cells: Path, options: list[str], said: str) -> None:
+    assert said in kfbench("sweep", two_cells, *options).refused(status=2)
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_sweep_resumes_no_run_of_another(kfbench: Run, two_cells: Path, tmp_path: Path, options: list[str]) -> None:
+    with create_run(tmp_path, MANIFEST | {"profile_text": "another"}) as writer:
+        pass
+    before = {each: each.read_bytes() for each in writer.path.rglob("*") if each.is_file()}
+    done = kfbench("sweep", two_cells, "--resume", writer.path, *options)
+    assert "profile_text: the text of the profile is not the same: line 1: another then, " in done.refused()
+    assert {each: each.read_bytes() for each in writer.path.rglob("*") if each.is_file()} == before
+    assert "not a run" in kfbench("sweep", two_cells, "--resume", tmp_path, *options).refused()
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_rows_that_are_errors_fail_the_command_after_it_has_stored_and_shown_the_rest(
+    kfbench: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, two_cells: Path, command: str
+) -> None:
+    from kfbench.sweep.run import runner
+
+    def swept(profile: Profile, *_: object, **__: object) -> Path:
+        """The cells of the sweep, without the Spark around them; one of them broken."""
+        with unittest.mock.patch.object(cell, "FORMATS", {k: v for k, v in FORMATS.items() if k != "v1"}):
+            rows = [row for each in profile.cells for row in cell.measure_cell(each)]
+        writer = create_run(out, MANIFEST)
+        writer.add(table(rows))
+        return writer.complete({"counts": {"error": sum(row["status"] == "error" for row in rows)}}).path
+
+    out = tmp_path / ("a folder with a name that is longer than eighty columns are wide, " + "and [brackets] " * 3)
+    monkeypatch.setattr(runner, "run_sweep", swept)
+    done = kfbench(command, two_cells, "--out", out)
+    (run,) = (out / "runs").iterdir()
+    assert done.status == 3
+    complaint = f"kfbench: {run}: 2 rows are errors instead of numbers: see their column `error`"
+    assert done.err.splitlines()[-1] == complaint
+    printed = Path(done.out.removesuffix("\n"))
+    assert printed == (run if command == "sweep" else out / run.name) and printed.is_dir()
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_an_interrupted_sweep_is_no_run_to_report_on(two_cells: Path, kfbench: Run) -> None:
+    many = SWEEP.replace("[1, 10]", str(list(range(1, 400)))).replace('"bytes"', '"bytes", "cpu"')
+    two_cells.write_text(many)
+    out = two_cells.parent / "reports"
+    running = process("sweep", two_cells, "--out", out)
+    try:
+        deadline = time.monotonic() + 120
+        while not list(out.glob("runs/*/measurements/*.parquet")):
+            assert running.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        printed, err = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    (run,) = (out / "runs").iterdir()
+    said = f"kfbench: this run is kept as far as it came: --resume {run}\nkfbench: interrupted\n"
+    assert (running.returncode, printed, without_progress(err)) == (130, "", said)
+    assert str(run) in kfbench("report", run, "--out", out).refused()
+    assert [path.name for path in out.iterdir()] == ["runs"]
+
+
+@pytest.mark.parametrize("command", [["sweep", "smoke"], ["run", "smoke"], ["what-if", "{segment}"]])
+def test_an_archive_is_for_a_cluster_and_has_to_be_there(
+    kfbench: Run, segment: Path, tmp_path: Path, command: list[str]
+) -> None:
+    asked = [each.format(segment=segment) for each in command]
+    archive = tmp_path / "environment.tar.gz"
+    for master in ([], ["--master", "local"], ["--master", "local[2]"]):
+        refused = kfbench(*asked, *master, "--archive", archive).refused(2)
+        assert "--archive: only a cluster's executors need one (--master)" in refused
+    refused = kfbench(*asked, "--master", "spark://host:7077", "--archive", archive).refused()
+    assert f"{archive}: no such file: write it with `kfbench pack {archive}`" in refused

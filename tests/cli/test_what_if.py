@@ -1,0 +1,173 @@
+"""`kfbench what-if`: options, sources, exit status and output."""
+
+import json
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kfbench.cli.what_if import what_if
+from kfbench.codecs import CODECS
+from kfbench.formats import FORMATS
+from kfbench.migration.bills import Prices, Traffic
+from kfbench.sources import find
+from kfbench.whatif import ask as asking
+from tests.cli.command import Run
+
+
+def test_what_if_refuses_an_illegal_combination_by_name(kfbench: Run, segment: Path) -> None:
+    line = kfbench("what-if", segment, "--format", "v2", "--format", "v1", "--codec", "zstd").refused()
+    assert "v1" in line
+    assert "zstd" in line
+
+
+@pytest.mark.parametrize(("option", "known"), [("--format", FORMATS), ("--codec", CODECS)])
+def test_what_if_refuses_unknown_names(kfbench: Run, segment: Path, option: str, known: dict[str, object]) -> None:
+    line = kfbench("what-if", segment, option, "nope").refused(status=2)
+    assert f"{option}: 'nope' is not one of {', '.join(known)}" in line
+
+
+def test_what_if_prints_every_format_and_codec_that_was_asked_for(kfbench: Run, segment: Path) -> None:
+    done = kfbench(
+        "what-if", segment, "--format", "v2", "--format", "v3", "--codec", "none", "--codec", "lz4", "--json"
+    )
+    assert done.status == 0
+    arms = {(arm["format"], arm["codec"]): arm["size_bytes"] for arm in json.loads(done.out)["sizes"]}
+    assert arms.keys() == {("v2", "none"), ("v2", "lz4"), ("v3", "none"), ("v3", "lz4")}
+    assert arms["v2", "none"] == segment.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--linger-ms", "-1"], "linger_ms: -1 is not 0 to 86400000"),
+        (["--batch-size", "-1"], "batch_size_bytes: -1 is not 0 to"),
+        (["--replication", "0"], "replication: 0 is not 1 or more"),
+        (["--price-network-gb", "nan"], "network_gb: nan is not 0 or more"),
+        (["--rate-mb-s", "0"], "rate_mb_s: 0 is not above 0"),
+        (["--rate-mb-s", "nan"], "rate_mb_s: nan is not above 0"),
+        (["--connector", "a:b:1"], "--connector: no source is a topic"),
+    ],
+)
+def test_what_if_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: list[str], said: str) -> None:
+    assert said in kfbench("what-if", segment, *arguments).refused(status=2)
+
+
+def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(segment.read_bytes())
+    (folder / "00000000000000000000.index").write_bytes(bytes(10))
+    batches = ["--linger-ms", "5", "--linger-ms", "50", "--batch-size", "1000"]
+    chosen = ["--format", "v3", "--codec", "lz4", "--all", "--rate-mb-s", "2.5", "--out", tmp_path / "pages"]
+    done = kfbench("what-if", folder, *batches, *chosen, "--json")
+    assert done.status == 0
+    found = json.loads(done.out)
+    assert {tuple(arm["batching"].values()) for arm in found["rebatched"]} == {(5.0, 1000), (50.0, 1000)}
+    assert found["topics"] == ["orders"] and found["rate"]["bytes_a_day"] == 2.5e6 * 86_400
+    assert found["sample"]["share"] == 1.0
+    [page] = (tmp_path / "pages").iterdir()
+    assert done.err == f"kfbench: the report is {page}\n"
+    assert json.loads((page / "what-if.json").read_text()) == found
+    assert "orders" in (page / "index.html").read_text()
+
+
+def test_what_if_of_columns_where_there_are_none(kfbench: Run, segment: Path) -> None:
+    assert "column `k`: no source is a table" in kfbench("what-if", segment, "--key", "k").refused()
+    assert "--value-json: no source is a table" in kfbench("what-if", segment, "--value-json").refused()
+    assert "a topic has no columns" in kfbench("what-if", "kafka://a:1/t", "--key", "k").refused(status=2)
+
+
+def test_what_if_names_the_byte_of_a_flipped_length(kfbench: Run, segment: Path) -> None:
+    data = bytearray(segment.read_bytes())
+    at = int.from_bytes(data[8:12], "big") + 12
+    data[at + 9] ^= 0x20
+    segment.write_bytes(data)
+    done = kfbench("what-if", segment, "--format", "v2", "--codec", "none")
+    assert done.status == 1 and done.err.startswith(f"kfbench: {segment}: batch at byte {at}: length: ")
+
+
+def test_what_if_takes_a_segment_that_vanishes_as_a_brokers_work(
+    kfbench: Run, segment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    for i in range(2):
+        (folder / f"{i:020}.log").write_bytes(segment.read_bytes())
+
+    def found_then_gone(*asked: Any) -> Any:
+        found = find(*asked)
+        (folder / f"{0:020}.log").rename(folder / f"{0:020}.log.deleted")
+        return found
+
+    monkeypatch.setattr(asking, "find", found_then_gone)
+    done = kfbench("what-if", folder, "--format", "v2", "--codec", "none")
+    assert (done.status, done.err) == (0, "")
+    assert f"{folder / f'{0:020}.log'}: not read to its end: gone meanwhile: deleted or renamed" in done.out
+
+
+def test_what_if_of_a_table(kfbench: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,at,v\n7,2026-01-02,x\n8,2026-01-02T00:00:01Z,yz\n9,late,z\n")
+    columns = ["--key", "id", "--timestamp", "at"]
+    asked = [*columns, "--linger-ms", "5", "--format", "v2", "--codec", "none", "--json"]
+    done = kfbench("what-if", table, *asked, "--value", "v")
+    assert done.status == 1 and done.err.startswith(f"kfbench: {table}: row 3: column `at`: 'late' is no time")
+    found = json.loads(done.out)
+    assert found["records"] == 2 and found["sizes"][0]["size_bytes"] == 61 * 2 + (7 + 1 + 1) + (7 + 1 + 2)
+    assert found["columns"] == {"key": "id", "value": "v", "timestamp": "at", "headers": None, "partition": None}
+    whole = json.loads(kfbench("what-if", table, *asked, "--value-json").out)
+    assert whole["payload_bytes"] == 2 + len(
+        '{"id":7,"at":"2026-01-02","v":"x"}{"id":8,"at":"2026-01-02T00:00:01Z","v":"yz"}'
+    )
+    assert "value: the whole row as JSON; timestamp: column `at`" in whole["rows_as_records"]
+    assert "by --linger-ms and --batch-size" in kfbench("what-if", table, *columns).refused()
+    assert "--value-json: not together with --value" in kfbench(
+        "what-if", table, *asked, "--value", "v", "--value-json"
+    ).refused(2)
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        (["kafka://a:1/t", "."], "SOURCE: a topic is asked about alone"),
+        (["kafka://a/t"], "kafka://a/t: kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?from=earliest&to=latest] is wanted"),
+        (["kafka://a:1/t?from=7"], "from: earliest, latest or PARTITION:OFFSET,… is wanted, not '7'"),
+    ],
+)
+def test_what_if_refuses_what_is_no_topic(kfbench: Run, sources: list[str], said: str) -> None:
+    assert said in kfbench("what-if", *sources, "--linger-ms", "5").refused(status=2)
+
+
+def test_what_if_names_what_it_could_not_read_and_shows_the_rest(kfbench: Run, segment: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    garbage = folder / "00000000000000000000.log"
+    garbage.write_bytes(b"x" * 30)
+    table = tmp_path / "rows.parquet"
+    table.write_bytes(b"PAR1 and no more")
+    (folder / "00000000000000000001.log").write_bytes(segment.read_bytes())
+    done = kfbench("what-if", folder, table, "--format", "v2", "--codec", "none", "--json")
+    assert done.status == 1
+    found = json.loads(done.out)
+    assert found["now_bytes"] == segment.stat().st_size and found["lost_bytes"] == 30 + 16
+    first, second = done.err.splitlines()
+    assert first == f"kfbench: {garbage}: no whole batch in 30 bytes: is this a log segment?"
+    assert second.startswith(f"kfbench: {table}: ")
+
+
+def test_what_if_of_a_folder_leaves_out_what_lies_beside_its_segments(kfbench: Run, segment: Path) -> None:
+    (segment.parent / f"{segment.name}.json").write_text('{"offset": 0}\n')
+    done = kfbench("what-if", segment.parent, "--format", "v2", "--codec", "none")
+    assert (done.status, done.err) == (0, "")
+    assert "Not looked at: tables beside segments, to be given by name: 1 (14 bytes)" in done.out
+
+
+def test_what_if_assumes_what_it_says_it_does() -> None:
+    given = {name: parameter.default for name, parameter in signature(what_if).parameters.items()}
+    assert given["price_storage_gb_month"] == Prices().storage_gb_month
+    assert given["price_network_gb"] == Prices().network_gb
+    assert {name: given[name] for name in ("fan_out", "replication", "retention_days")} == {
+        name: getattr(Traffic(), name) for name in ("fan_out", "replication", "retention_days")
+    }

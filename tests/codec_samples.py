@@ -1,0 +1,5 @@
+"""Codecs that compress, and two samples: text that compresses and noise that does not."""
+
+REAL = ("gzip", "snappy", "lz4", "zstd")
+TEXT = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(6000))
+NOISE = bytes((i * 2654435761 >> 13) & 0xFF for i in range(100_000))

@@ -1,0 +1,183 @@
+"""Streams of codecs: they give a prefix without reading the rest, and stop bombs at their limit."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import lz4.frame as lz4_library
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kfbench.codecs import CODECS, DEFAULT_LIMIT_BYTES, LEGACY_LZ4, Undecodable
+from tests.codec_samples import NOISE, REAL, TEXT
+
+STREAMS = {**CODECS, "lz4 of v0": LEGACY_LZ4}
+BLOCK_BYTES = {"none": 1, "gzip": 1, "snappy": 32 << 10, "lz4": 64 << 10, "lz4 of v0": 64 << 10, "zstd": 128 << 10}
+MIXED = TEXT + NOISE + bytes(150_000) + TEXT
+
+
+def several(name: str) -> tuple[bytes, bytes]:
+    """(payload, plain) of several members, frames or streams, where the codec's readers take several."""
+    codec, parts = STREAMS[name], [NOISE[:900], b"", TEXT, b"x", NOISE]
+    if name.startswith("lz4"):
+        return codec.compress(TEXT), TEXT
+    return b"".join(map(codec.compress, parts)), b"".join(parts)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_gives_the_prefix_of_every_level_and_size(name: str) -> None:
+    codec = STREAMS[name]
+    for level in codec.levels or [None]:
+        for size in (0, 1, 32768, 65537, 200_000):
+            data = MIXED[:size]
+            payload = codec.compress(data, level)
+            for length in {0, 1, 300, 32768, size - 1, size, size + 1} - {-1}:
+                if payload or not length:
+                    assert codec.stream(payload).read(length) == data[:length], (level, size, length)
+
+
+@given(st.sampled_from(list(STREAMS)), st.lists(st.integers(0, 70_000), max_size=12), st.booleans())
+def test_a_stream_is_read_in_any_steps(name: str, steps: list[int], is_one: bool) -> None:
+    payload, data = (STREAMS[name].compress(MIXED), MIXED) if is_one else several(name)
+    stream, at, taken = STREAMS[name].stream(payload), 0, 0
+    for step in steps:
+        assert stream.read(step) == data[at : at + step]
+        at = min(at + step, len(data))
+        assert at <= stream.plain_bytes < at + BLOCK_BYTES[name]
+        assert taken <= stream.taken_bytes <= len(payload)
+        taken = stream.taken_bytes
+    assert stream.read(len(data)) == data[at:]
+    assert stream.read(1) == b""
+    assert stream.plain_bytes == len(data)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_does_no_more_than_the_prefix_needs(name: str) -> None:
+    payload = STREAMS[name].compress(MIXED)
+    stream = STREAMS[name].stream(payload)
+    assert (stream.plain_bytes, stream.taken_bytes) == (0, 0)
+    stream.read(1)
+    first_block = BLOCK_BYTES[name]
+    assert stream.plain_bytes == first_block
+    assert stream.taken_bytes <= len(STREAMS[name].compress(MIXED[:first_block])) + 300
+    stream.read(1000)
+    assert stream.plain_bytes == max(1001, first_block)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_streams_that_are_read_in_turns_do_not_disturb_each_other(name: str) -> None:
+    codec = CODECS[name]
+    streams = [(codec.stream(codec.compress(data)), data) for data in (MIXED, TEXT, NOISE)]
+    for at in range(0, 300_000, 30_000):
+        for stream, data in streams:
+            assert stream.read(30_000) == data[at : at + 30_000]
+        assert codec.decompress(codec.compress(TEXT)) == TEXT
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_damage_behind_the_prefix_goes_unseen_and_inside_it_does_not(name: str) -> None:
+    """Unseen is what a reader of a prefix has to live with: half of the payload may be gone."""
+    codec = CODECS[name]
+    payload = codec.compress(MIXED)
+    for damaged in (payload[: len(payload) // 2], payload[:-200] + bytes(200) + b"rubbish"):
+        assert codec.stream(damaged).read(1000) == MIXED[:1000]
+        assert codec.stream(damaged).read(BLOCK_BYTES[name]) == MIXED[: BLOCK_BYTES[name]]
+    with pytest.raises(Undecodable, match=name):
+        codec.stream(payload[: len(payload) // 2]).read(len(MIXED))
+    for cut in (0, 1, 5, 20, 100):
+        with pytest.raises(Undecodable, match=name):
+            codec.stream(payload[:cut]).read(1000)
+    with pytest.raises(Undecodable):
+        codec.stream(payload[:2] + b"\xff" * 6 + payload[8:]).read(1000)
+
+
+@given(st.sampled_from(list(STREAMS)), st.data())
+def test_a_stream_refuses_nothing_that_the_whole_does_not(name: str, data: st.DataObject) -> None:
+    """Bit flips and cuts: prefixes agree where the whole can be read, and read to its end both refuse or neither."""
+    codec = STREAMS[name]
+    payload, plain = several(name) if data.draw(st.booleans()) else (codec.compress(MIXED[300_000:]), MIXED[300_000:])
+    hostile = bytearray(payload[: data.draw(st.integers(0, len(payload)))] if data.draw(st.booleans()) else payload)
+    near = st.integers(0, min(len(hostile), 40)) if data.draw(st.booleans()) else st.integers(0, len(hostile))
+    for at in data.draw(st.lists(near, min_size=1, max_size=3)):
+        if at < len(hostile):
+            hostile[at] ^= 1 << data.draw(st.integers(0, 7))
+    length = data.draw(st.integers(0, len(plain)))
+    try:
+        whole = codec.decompress(hostile)
+    except Undecodable:
+        with pytest.raises(Undecodable):
+            codec.stream(hostile).read(DEFAULT_LIMIT_BYTES)
+    else:
+        assert codec.stream(hostile).read(length) == whole[:length]
+        assert codec.stream(hostile).read(DEFAULT_LIMIT_BYTES) == whole
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_limit_of_a_stream_is_exact(name: str) -> None:
+    codec = STREAMS[name]
+    for data in (TEXT[:1000], MIXED):
+        payload = codec.compress(data)
+        assert codec.stream(payload, limit_bytes=len(data)).read(len(data) + 1) == data
+        for limit in (len(data) - 1, len(data) // 2, 1, 0):
+            with pytest.raises(Undecodable, match="limit"):
+                codec.stream(payload, limit_bytes=limit).read(len(data) + 1)
+
+
+BOMBS = """
+import gzip, resource, struct, sys
+import cramjam, lz4.frame
+from kfbench.codecs import CODECS, LEGACY_LZ4, Undecodable
+
+def xerial(size):
+    block = bytes(cramjam.snappy.compress_raw(bytes(size)))
+    return b"\\x82SNAPPY\\0" + struct.pack(">iii", 1, 1, len(block)) + block
+
+frame = lz4.frame.compress(bytes(200 << 20), block_size=4, block_linked=False)
+bombs = [
+    (CODECS["gzip"], gzip.compress(bytes(200 << 20), 9)),
+    (CODECS["gzip"], gzip.compress(bytes(900_000), 9) * 200),
+    (CODECS["snappy"], xerial(200 << 20)),
+    (CODECS["snappy"], xerial(900_000) * 200),
+    (CODECS["snappy"], xerial(200 << 20)[20:]),
+    (CODECS["lz4"], frame),
+    (LEGACY_LZ4, frame),
+    (CODECS["zstd"], bytes(cramjam.zstd.compress(bytes(200 << 20)))),
+    (CODECS["zstd"], bytes(cramjam.zstd.compress(bytes(900_000))) * 200),
+]
+with open("/proc/self/statm") as statm:
+    held = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + (64 << 20),) * 2)
+for codec, bomb in bombs:
+    for read in (codec.decompress, lambda *given: codec.stream(*given).read(2**40)):
+        try:
+            read(bomb, 1_000_000)
+        except Undecodable as refusal:
+            assert "limit" in str(refusal), refusal
+        else:
+            sys.exit(f"{codec.name}: let through")
+print("stopped", len(bombs))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's address space limit")
+def test_bombs_are_stopped_before_they_take_memory() -> None:
+    """Streams of 180 MB and more, a limit of 1 MB, and an address space with room for 64 MiB."""
+    done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "stopped 9\n"), done.stderr
+
+
+def test_snappy_claims_are_not_believed() -> None:
+    claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # 4 GiB out of two bytes
+    with pytest.raises(Undecodable, match="snappy"):
+        CODECS["snappy"].decompress(claim, limit_bytes=2**33)
+
+
+@pytest.mark.parametrize("claimed", [1 << 20, 1 << 33, 1 << 62])
+def test_an_lz4_frame_that_lies_about_its_size_is_refused_before_anything_is_allocated(claimed: int) -> None:
+    frame = bytearray(lz4_library.compress(bytes(100), block_linked=False, store_size=True))
+    frame[6:14] = claimed.to_bytes(8, "little")
+    frame[14] = xxhash.xxh32_intdigest(bytes(frame[4:14])) >> 8 & 0xFF
+    with pytest.raises(Undecodable, match=r"claim|limit"):
+        CODECS["lz4"].decompress(bytes(frame))
