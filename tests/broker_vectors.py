@@ -1,16 +1,20 @@
-"""What Kafka's broker made of batches: the golden vectors of validate, downconvert and compaction, with what went in.
+"""Golden vectors of Kafka's broker: validate, downconvert and compaction, with their inputs.
 
-    for vector in broker_vectors("validate"):
-        made = append(vector.source, None, **vector.options)
+for vector in broker_vectors("validate"):
+    made = append(vector.source, None, **vector.options)
 
-`vector.options` are the keywords of `append` (validate), `convert` (downconvert) or `filtered` (compaction), whichever
-folder a vector is from; see `kfbench.measure.golden.steps`.
+`vector.options` are keyword arguments of `append` (validate), `convert` (downconvert) or `filtered` (compaction). See
+`kfbench.measure.golden.steps`.
 
-`vector.expected` are Kafka's bytes; under a codec ours may pack differently, so compare `vector.sidecar["batches"]`
-with `tests.sidecars.check_sidecar` (all but size, position and crc), and bytes where `vector.sidecar["byteExact"]`.
-`vector.sidecar["validation"]` (maxTimestampMs, messageSizeMaybeChanged, numRecordsConverted, nextOffset) and
-`["numRecordsConverted"]` are what Kafka counts. `vector.refused`: None, or {error, class, message, recordErrors} of
-what Kafka's broker throws; then `expected` is empty. `error` is that of `errors.Refused`.
+`vector.expected` are Kafka's bytes. Our codecs may pack differently. So compare `vector.sidecar["batches"]` with
+`tests.sidecars.check_sidecar`, which ignores size, position and crc there. Compare bytes if
+`vector.sidecar["byteExact"]`.
+
+Kafka's counts are `vector.sidecar["numRecordsConverted"]` and `vector.sidecar["validation"]` (maxTimestampMs,
+messageSizeMaybeChanged, numRecordsConverted, nextOffset).
+
+`vector.refused` is None, or {error, class, message, recordErrors} of the exception in Kafka's broker. Then `expected`
+is empty. `error` is the `error` of our `errors.Refused`.
 """
 
 import json
@@ -30,7 +34,7 @@ FURTHER = os.environ.get("KFBENCH_GOLDEN")
 """A folder of further vectors, which describe their input instead of holding it."""
 
 Spec = dict[str, Any]
-LATER_MS = 1_700_000_500_000  # where a further vector does not say
+LATER_MS = 1_700_000_500_000  # the default of additional vectors
 CLEANED_MS = 1_700_000_100_000
 RETENTION_MS = 86_400_000
 
@@ -51,7 +55,10 @@ class BrokerVector(NamedTuple):
 
 
 def broker_vectors(category: str) -> list[BrokerVector]:
-    """category: validate, downconvert or compaction. For `pytest.mark.parametrize(..., ids=str)`."""
+    """Return the vectors of a category, for `pytest.mark.parametrize(..., ids=str)`.
+
+    category: validate, downconvert or compaction.
+    """
     return [*_of(GOLDEN, category), *(_of(Path(FURTHER), category) if FURTHER else ())]
 
 
@@ -76,7 +83,7 @@ def _options(category: str, step: Spec, source: bytes) -> Spec:
 
 
 def _completed(step: Spec) -> Spec:
-    """A further vector's step under the names of ours, with its defaults."""
+    """Return the step of an additional vector with our key names and defaults."""
     given = step | {"timestampType": step.get("tsType", "CREATE_TIME"), "origin": step.get("origin", "CLIENT")}
     match step["op"]:
         case "validate":
@@ -88,7 +95,8 @@ def _completed(step: Spec) -> Spec:
     return given
 
 
-# The input of a further vector, from its description: our encoders write Kafka's bytes, as the other vectors say.
+# Build the input of an additional vector from its description. Other vectors show that our encoders write Kafka's
+# bytes.
 
 
 def _built(steps: list[Spec]) -> bytes:
@@ -144,7 +152,7 @@ def _fields(step: Spec, magic: int) -> Spec:
 
 def _messages(step: Spec, first: int) -> list[Message]:
     messages, offset = [], first
-    stamped = step["magic"] == 1 and step.get("tsType") == "LOG_APPEND_TIME"  # Kafka's builder writes it inside, too
+    stamped = step["magic"] == 1 and step.get("tsType") == "LOG_APPEND_TIME"  # Kafka's builder writes inner ones too
     for record in step["records"]:
         offset = record.get("offset", offset)
         messages.append(

@@ -1,9 +1,8 @@
-"""The laws that every format keeps, as checks that each format's test reuses.
+"""Laws that every format keeps. The test of each format calls these checks.
 
-1. `size` is what `encode` writes, batch by batch, from records or from shapes alone.
-2. What was encoded decodes to the same records and header fields.
-3. `breakdown` adds up to `size`, and names the payload.
-4. The bytes are the reference's; under a codec, the decompressed ones and all around them are.
+1. `size` equals the length that `encode` writes, batch by batch, from records or from shapes alone. 2. Encoded records
+decode to the same records and header fields. 3. `breakdown` adds up to `size` and has an entry for the payload. 4. The
+bytes equal the reference's. Under a codec, the decompressed bytes and all bytes around the payload do.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from tests.strategies import Case
 
 LEGACY = {"v0": 0, "v1": 1}
 ENRICHED = ("enriched", "enriched-ms")
-MESSAGES = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages)  # a plain record reads as a batch of one
+MESSAGES = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages)  # plain records read as batches of one
 ON_BROKERS = {name: fmt for name, fmt in FORMATS.items() if fmt.has_broker_paths}
 REFERENCED = (*LEGACY, *ENRICHED, "kip98", "columnar", *v23.FEATURES)  # formats that tests/reference/ has
 
@@ -125,7 +124,7 @@ def reference_decode(name: str, data: bytes) -> tuple[list[Batch], int]:
 
 
 def check_bytes(name: str, case: Case) -> EncodedLog:
-    """Law 4, uncompressed."""
+    """Check law 4 without a codec."""
     records, fields = records_of(case.messages), batch_fields_of(case)
     log: EncodedLog = FORMATS[name].encode(records, bounds_of(case), batch_fields=fields)
     assert len(log.positions) == len(case.batches) + 1
@@ -139,7 +138,7 @@ def check_bytes(name: str, case: Case) -> EncodedLog:
 
 
 def check_sizes(name: str, case: Case) -> None:
-    """Laws 1 and 3."""
+    """Check laws 1 and 3."""
     fmt, records, bounds, fields = (
         FORMATS[name],
         records_of(case.messages),
@@ -147,7 +146,7 @@ def check_sizes(name: str, case: Case) -> None:
         batch_fields_of(case),
     )
     written = np.diff(fmt.encode(records, bounds, batch_fields=fields).positions)
-    # Shapes do not tell which headers records share.
+    # Shapes do not say which headers records share.
     by_content = not fmt.capabilities.sizes_from_shapes and records.shapes.has_headers
     for given in (records,) if by_content else (records, records.shapes):
         sizes = fmt.size(given, bounds, batch_fields=fields)
@@ -169,12 +168,12 @@ def check_sizes(name: str, case: Case) -> None:
 
 
 def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
-    """Law 2, from the case alone."""
+    """Check law 2 against the drawn case."""
     fmt, records = FORMATS[name], records_of(case.messages)
     log = fmt.encode(records, bounds_of(case), codec=codec, batch_fields=batch_fields_of(case))
     back = fmt.decode(log)
     assert (back.trailing_bytes, list(back.errors)) == (0, [])
-    plain_messages = name in MESSAGES and codec == "none"  # append time overwrites the producer's
+    plain_messages = name in MESSAGES and codec == "none"  # append time replaces the producer's timestamp
     if plain_messages:
         assert back.records.offsets.tolist() == records.offsets.tolist()
     else:
@@ -190,7 +189,7 @@ def check_round_trip(name: str, case: Case, codec: str = "none") -> None:
     if name in LEGACY:
         return
     rows = back.batches.to_dict("records")
-    if plain_messages:  # each with its batch's fields
+    if plain_messages:  # each message has the fields of its batch
         assert len(rows) == len(records)
         carried = [fields for fields, batch in zip(case.fields, case.batches, strict=True) for _ in batch]
         assert [row["is_control"] for row in rows] == [fields.is_control for fields in carried]
@@ -228,13 +227,13 @@ def check_reads(name: str, case: Case, codec: str = "none") -> None:
 
 
 def per_batch(case: Case, back: DecodedLog) -> list[list[Message]]:
-    """Return the records as read, by the batches that were written."""
+    """Return the decoded records, grouped by the batches that were written."""
     messages = messages_of(back.records)
     return [messages[start:end] for start, end in pairwise(bounds_of(case))]
 
 
 def check_compressed(name: str, case: Case, codec: str, level: int | None = None) -> None:
-    """Law 4 under a codec: the reference, with its own decompressors, reads what it would have written."""
+    """Check law 4 under a codec: the reference reads our bytes with its own decompressors."""
     log: EncodedLog = FORMATS[name].encode(
         records_of(case.messages),
         bounds_of(case),

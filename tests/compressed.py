@@ -1,4 +1,4 @@
-"""Compressed payloads of Kafka's, and what is promised of ours beside them."""
+"""Find compressed payloads, and tell where ours must equal Kafka's bytes."""
 
 import struct
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from kfbench.codecs import CODEC_NAMES, Gzip
 
 MOST_OFF: Final = {"gzip": 0.1, "lz4": 0.0, "zstd": 0.001, "snappy": 0.01}
 """How far our total may be from Kafka's, as a share of it, by codec. Of gzip it counts where zlib is not classic."""
-HEADER_BYTES: Final = (26, 34, 61)  # by magic: of a wrapper without a key, and of a batch
+HEADER_BYTES: Final = (26, 34, 61)  # by magic: a wrapper without a key, or a batch header
 
 
 def is_exact(codec: str, kafkas_zstd: tuple[int, ...]) -> bool:
-    """True where our bytes are to be Kafka's. `kafkas_zstd` is the version of its zstd library."""
+    """Return True if our compressed bytes must equal Kafka's. `kafkas_zstd` is the version of Kafka's zstd library."""
     match codec:
         case "gzip":
             return Gzip().is_classic

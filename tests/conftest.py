@@ -1,4 +1,4 @@
-"""Skip the tests that this machine cannot run, mark what the quick suite leaves out, put long files first."""
+"""Skip tests that this machine cannot run, mark tests outside the quick suite, run long files first."""
 
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -13,15 +13,15 @@ from tests.sampling import mark_compiled_only, mark_matrix
 from tools import jvm
 
 # The first example compiles kernels, and the machine may be busy: no deadline.
-# Plain-Python kernels are slow: their branches want fewer examples.
+# Plain-Python kernels are slow, so coverage runs use fewer examples.
 EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 20
 settings.register_profile("kfbench", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kfbench")
 
-REGISTRIES = "KFBENCH_REGISTRIES"  # set where downloads from package registries, of Java and of npm, are allowed
+REGISTRIES = "KFBENCH_REGISTRIES"  # set it to allow downloads from Java and npm registries
 
 
-# rich draws for a terminal where one of these says so; tests have none, unless they set one themselves.
+# rich draws for a terminal if one of these is set. Tests start without them.
 for name in ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(name, None)
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     mark_matrix(items)
     mark_compiled_only(items)
     yield
-    # Workers take files in this order: a long one that begins last would run alone.
+    # Workers take files in this order. A long file at the end would run alone.
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("spark")}
     items.sort(key=lambda item: item.path not in long)
     _skip_what_cannot_run(items)
@@ -61,7 +61,7 @@ def _no_registry() -> str | None:
 
 @pytest.fixture(scope="session")
 def fetched() -> Callable[[Path], Path]:
-    """The folder of a pom's jars; skips where the registry is out of reach."""
+    """Return a function that gives the folder of a pom's jars. It skips the test if the registry is out of reach."""
 
     def fetch(pom: Path) -> Path:
         try:

@@ -1,4 +1,4 @@
-"""Checks of `Format.fetch`: one record of a batch, on any bytes."""
+"""A check of `Format.fetch`: it returns one record of a batch, whatever the bytes."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from kfbench.kernels.wire.frames import MAGIC_AT
 
 
 class Outside(Exception):
-    """A key or a value that does not lie in the batch that it was fetched from."""
+    """A fetched key or value that lies outside its batch."""
 
 
 def is_fetched(fmt: Format, data: Bytes, start: int, end: int, index: int) -> bool:
-    """Whether the entry data[start:end] gives this record, and not an error. Raises Outside."""
+    """Return True if data[start:end] gives this record, False if it gives an error. Raise Outside."""
     try:
         found = fmt.fetch(data, np.array([start, end]), [index])
     except (CorruptLog, IllegalCombination, InvalidRecords):

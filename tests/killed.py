@@ -1,10 +1,11 @@
-"""A run that is written by processes that are killed, each one step later: `python -m tests.killed FOLDER`.
+"""Write a run in processes that are killed one step later each: `python -m tests.killed FOLDER`.
 
-A step is whatever Python's audit hooks see of files: opened, renamed, removed, folders made. The last process lives.
+A step is a file event that Python's audit hooks report: open, rename, remove or mkdir. The last process finishes.
 
-A process dies before its step is done. No hook sees what is written to a file that is open, so one that dies when it
-opens what it has written, to settle it, leaves half of it: as if killed in the middle. Of power that fails, and what
-the kernel had put on a disk by then, nothing here tells.
+A process dies before its step is done. No hook reports writes to an open file. A process that reopens its file to sync
+it therefore leaves half of it, as if killed during the write.
+
+Power failures are not simulated.
 """
 
 import os
@@ -22,7 +23,7 @@ STEPS: Final = ("open", "os.mkdir", "os.rename", "os.remove")
 
 
 def write(writer: RunWriter) -> None:
-    """What is missing of the run, to its end."""
+    """Write the missing rows of the run and complete it."""
     there = set(writer.found["size_bytes"].to_pylist())
     writer.note({"hosts": ["host-1"]})
     for sizes in ((1, 2), (3,)):
@@ -48,7 +49,10 @@ def _killed_at(step: int, out: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Raises RuntimeError where a process ends in another way than killed or done."""
+    """Kill one process per step, until one finishes.
+
+    Raise RuntimeError if a process ends neither finished nor killed.
+    """
     for step in count():
         if not (pid := os.fork()):
             _killed_at(step, folder / f"{step:03d}")

@@ -1,4 +1,4 @@
-"""The segments that real brokers wrote, and what Kafka's own readers say of them (datasets/recorded)."""
+"""Segments written by real brokers, and the facts that Kafka's readers give about them (datasets/recorded)."""
 
 import hashlib
 import json
@@ -16,14 +16,14 @@ NAMES = sorted(INDEX)
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Columns by name, one item a batch or a record."""
+    """Columns by name, with one item per batch or per record."""
 
     batches: dict[str, list[Any]]
     records: dict[str, list[Any]]
 
     @property
     def positions(self) -> list[int]:
-        """Where each batch begins, and the end."""
+        """Return the start of each batch, and the end of the last one."""
         return [*self.batches["position"], self.batches["position"][-1] + self.batches["size_bytes"][-1]]
 
 
@@ -39,5 +39,5 @@ def _columns(table: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def content_hash(data: bytes | None) -> str | None:
-    """As Recorder.java writes it: the first 8 bytes of SHA-256 in hexadecimal."""
+    """Return the first 8 bytes of SHA-256 in hexadecimal, as Recorder.java writes them."""
     return None if data is None else hashlib.sha256(data).hexdigest()[:16]

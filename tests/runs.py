@@ -120,12 +120,15 @@ codecs = {gzip = [6], zstd = [3]}
 
 
 def tiny(formats: list[str], timed: list[str], batch_sizes: list[int]) -> str:
-    """A sweep of a second: bytes of these formats under two codecs, floors, and a timed cell of each batch size."""
+    """Return the text of a sweep that takes about a second.
+
+    It has bytes of these formats under two codecs, floors, and one timed cell per batch size.
+    """
     return _TINY.format(formats=json.dumps(formats), timed=json.dumps(timed), batch_sizes=batch_sizes)
 
 
 def stored(out: Path, rows: list[dict[str, Any]], **facts: Any) -> Run:
-    """The rows as a complete run under out/runs."""
+    """Store the rows as a complete run under out/runs."""
     writer = create_run(out, MANIFEST | facts)
     writer.add(table(rows))
     return writer.complete({})
@@ -143,7 +146,7 @@ MANIFEST: dict[str, Any] = {
 
 
 def measured(folder: Path) -> list[dict[str, Any]]:
-    """The rows of SWEEP."""
+    """Measure the cells of SWEEP and return their rows."""
     path = folder / "tests.toml"
     path.write_text(SWEEP)
     profile = load_profile(path)
@@ -151,8 +154,8 @@ def measured(folder: Path) -> list[dict[str, Any]]:
     return [row for cell in profile.cells for row in measure_cell(cell)]
 
 
-def told_of_this_machine(run: Run) -> list[str]:
-    """What the files of a run say of this machine that is nobody's business: its name and address, whose it is."""
+def private_names_in(run: Run) -> list[str]:
+    """Return this machine's private names that the files of a run contain: host, address, user and folders."""
     texts = [(run.path / "manifest.json").read_text()]
     for part in (run.path / "measurements").iterdir():
         columns = [run.table[field.name] for field in SCHEMA if field.type == pa.string()]
@@ -163,11 +166,11 @@ def told_of_this_machine(run: Run) -> list[str]:
 
 
 def deterministic(run: Path) -> pa.Table:
-    """What must be the same whoever measures it, and however often it is interrupted."""
+    """Return the columns that do not depend on the machine or on interruptions."""
     return open_run(run).table.select(list(DETERMINISTIC))
 
 
 def without_progress(err: str) -> str:
-    """What a sweep without a terminal writes to stderr, without the lines that say how far it is."""
+    """Remove the progress lines from stderr of a sweep that has no terminal."""
     progress = re.compile(r"kfbench: [^:]+: [\d,]+( of [\d,]+)? (parts|slots|cells)\b.*\n")
     return "".join(line for line in err.splitlines(keepends=True) if not progress.fullmatch(line))

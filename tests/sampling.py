@@ -1,4 +1,4 @@
-"""Markers of single cases: `matrix` outside the quick suite's sample, `compiled_only` without branches of its own."""
+"""Mark single cases: `matrix` is outside the quick suite's sample, `compiled_only` adds no branches."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 Parameters = frozenset[tuple[str, str]]
-SAME_BRANCHES = ("v3-attributes-only", "v3-header-only")  # as v3: coverage gains nothing by them
+SAME_BRANCHES = ("v3-attributes-only", "v3-header-only")  # these take the branches of v3
 
 
 def mark_matrix(items: Sequence[pytest.Item]) -> None:
-    """Mark the cases of each test marked `sampled` that are not in its sample."""
+    """Mark the cases of tests marked `sampled` that the sample leaves out."""
     tests: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
@@ -33,14 +33,14 @@ def mark_compiled_only(items: Sequence[pytest.Item]) -> None:
 
 
 def spread(cases: int, count: int) -> set[int]:
-    """Return the indexes of `count` cases, as far apart as they can be; of all cases where there are fewer."""
+    """Return the indexes of `count` evenly spread cases, or of all cases if there are fewer."""
     return {i * cases // count for i in range(count)}
 
 
 def covering(cases: Sequence[Parameters]) -> set[int]:
-    """Return the indexes of few cases that have every value of every parameter.
+    """Return the indexes of a few cases that cover every value of every parameter.
 
-    The case with the most new values comes first: among formats and codecs, each format comes with another codec.
+    The case with the most new values is taken first. So each format is paired with another codec.
     """
     missing: set[tuple[str, str]] = set().union(*cases)
     chosen: set[int] = set()

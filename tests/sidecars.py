@@ -1,4 +1,4 @@
-"""Comparison of our reading of a log with Kafka's, which is a golden vector's sidecar."""
+"""Compare our reading of a log with Kafka's, which is stored in a golden vector's sidecar."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def unhex(text: str | None) -> bytes | None:
 
 
 def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
-    """Every field of every batch and record, as Kafka's reader gives it."""
+    """Check every field of every batch and record against Kafka's reading."""
     rows = log.batches.to_dict("records")
     assert len(rows) == len(expected)
     messages = messages_of(log.records)
@@ -26,12 +26,12 @@ def check_sidecar(log: DecodedLog, expected: list[dict[str, Any]]) -> None:
         want["timestamp_type"] = TIMESTAMP_TYPES[batch["timestampType"]]
         if want["count"] is None:  # Kafka does not count v0 and v1
             want["count"] = len(batch["records"])
-        if batch["count"] == 0:  # what a codec may cover there is not read
+        if batch["count"] == 0:  # compressed bytes of an empty batch are not read
             want.pop("records_size_bytes", None)
         if "delete_horizon_ms" in want and want["delete_horizon_ms"] is None:
             want["delete_horizon_ms"] = -1
         assert {name: row[name] for name in want} == want
-        assert (row["last_offset"] + 1 - batch["nextOffset"]) % INT64_RANGE == 0  # Java's wraps
+        assert (row["last_offset"] + 1 - batch["nextOffset"]) % INT64_RANGE == 0  # Java's addition wraps around
         read = messages[log.bounds[i] : log.bounds[i + 1]]
         assert len(read) == len(batch["records"])
         for k, (message, record) in enumerate(zip(read, batch["records"], strict=True)):

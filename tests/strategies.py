@@ -1,7 +1,7 @@
-"""Hypothesis strategies: records at the edges of formats, batch plans, header fields.
+"""Hypothesis strategies for records at the edges of formats, batch plans and header fields.
 
 Records are drawn as the reference's plain messages. `tests.common` turns them into kfbench's columns. `cases_of` draws
-from a format's declared capabilities, so that a new format needs no line here.
+from a format's declared capabilities. A new format therefore needs no line here.
 """
 
 import struct
@@ -17,20 +17,20 @@ from tests.reference.model import Fields, Message, RefusedError, check_control
 NOW_MS = 1_700_000_000_000
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
-# One step either side of each size of a zig-zag varint (64, 8192) and of the 32-byte moves of the kernels.
+# One below and above each size limit of a zig-zag varint (64, 8192) and of the kernels' 32-byte copies.
 BOUNDARY_LENGTHS = (0, 1, 15, 16, 17, 31, 32, 33, 62, 63, 64, 65, 127, 128, 300)
 LONG_LENGTHS = (8190, 8191, 8192, 8193)
 EDGES = (63, 64, 8191, 8192, 2**20 - 1, 2**20, 2**27, 2**34)
 DELTA_STEPS = (0, 1, *EDGES, *(-1 - edge for edge in EDGES))
 HOLE_STEPS = (1, 2, 63, 64, 127, 128, 8191, 8192, 16383, 16384, 2**20)
 FALLING_STEPS = (*HOLE_STEPS, 0, -1, -2, -64, -8193)
-FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # formats where a negative offset delta is an edge of its own
+FALLING_NAMES = ("v3-unsigned", "v3-full", "kip98")  # in these formats a negative offset delta is a special case
 CONTROL_TYPES = (0, 1, 2, 3, 4, 5, 6, 42, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Batches of messages; `fields` has one entry a batch."""
+    """Batches of messages. `fields` has one entry per batch."""
 
     batches: tuple[tuple[Message, ...], ...]
     fields: tuple[Fields, ...]
@@ -41,7 +41,10 @@ class Case:
 
 
 def payloads(lengths: Sequence[int] = BOUNDARY_LENGTHS) -> st.SearchStrategy[bytes | None]:
-    """Draw null, empty and boundary lengths with distinct bytes. One draw each: drawing takes most of a test's time."""
+    """Draw null, empty and boundary lengths with distinct bytes.
+
+    Each payload is a single draw, because drawing takes most of a test's time.
+    """
     sized = [(bytes([length * 37 & 0xFF, length & 0x7F, 0xFF]) * (length // 3 + 1))[:length] for length in lengths]
     return st.sampled_from([None, b"", *sized]) | st.binary(max_size=20)
 
@@ -50,7 +53,10 @@ PAYLOADS, LONG_PAYLOADS = payloads(), payloads(BOUNDARY_LENGTHS + LONG_LENGTHS)
 
 
 def header_lists(max_size: int = 4) -> st.SearchStrategy[tuple[tuple[str, bytes | None], ...]]:
-    """Draw headers with few distinct keys, so that duplicates occur; also empty and multi-byte keys, null values."""
+    """Draw headers with few distinct keys, so that duplicates occur.
+
+    Keys may be empty or multi-byte; values may be null.
+    """
     keys, values = ["", "a", "trace", "ключ-鍵-🔑-é", "k" * 64], [None, b"", b"1", b"x" * 63, b"x" * 64]
     any_key = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
     headers = st.sampled_from([(key, value) for key in keys for value in values]) | st.tuples(any_key, st.just(b"?"))
@@ -74,7 +80,7 @@ MARKERS = st.sampled_from(
 
 @st.composite
 def control_records(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
-    """Draw key and value of a control record that Kafka reads: any type, and later versions."""
+    """Draw the key and value of a control record that Kafka reads: any type, also of later versions."""
     key = draw(CONTROL_KEYS)
     return key, draw(MARKERS if key[2:4] in (b"\0\0", b"\0\1") else PAYLOADS)
 
@@ -100,13 +106,13 @@ def message_lists(
     timestamped: bool = True,
     falling: bool = False,
 ) -> tuple[Message, ...]:
-    """Draw messages. falling: offsets may go down."""
+    """Draw messages. falling: offsets may decrease."""
     count = draw(st.integers(min_size, max_size))
     kind = draw(st.integers(0, 31))
     extreme, steady, control, is_long = bool(kind & 1), bool(kind & 2), kind >= 28, kind in (20, 21)
     base = draw(TIMESTAMPS)
     content = LONG_PAYLOADS if is_long else PAYLOADS
-    # The headers with which all records begin, or only some of them if they are cut.
+    # All records begin with these headers. If they are cut, only some records do.
     shared = draw(HEADER_LISTS) if headers and not steady else ()
     offset = first_offset
     messages = []
@@ -145,7 +151,7 @@ def v2_fields(
     delete_horizon: bool = True,
     tagged: bool = False,
 ) -> Fields:
-    """Draw fields that producers, brokers and the log cleaner set. An empty batch has its offset range."""
+    """Draw fields that producers, brokers and the log cleaner set. An empty batch keeps its offset range."""
     first = messages[0].offset if messages else base_offset
     last = messages[-1].offset if messages else base_offset
     rooms = MAYBE_ROOMS if messages else ROOMS
@@ -210,7 +216,7 @@ def cases(
 
 
 def cases_of(name: str, max_batches: int = 4) -> st.SearchStrategy[Case]:
-    """Draw batches that the format can carry without a loss."""
+    """Draw batches that the format can carry without loss."""
     can = FORMATS[name].capabilities
     if FORMATS[name].holds_messages:
         return (
@@ -247,7 +253,7 @@ def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0)
 
 
 def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:
-    """Draw fields of a batch that comes from a newer format: offset range, times."""
+    """Draw fields of a batch that was converted from a newer format: offset range and times."""
     times = st.one_of(st.none(), st.sampled_from([0, NOW_MS])) if timestamped else st.none()
     return st.builds(
         Fields,
@@ -260,7 +266,7 @@ def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchSt
 
 @st.composite
 def legacy_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Draw batches that v0 or v1 can carry: no headers, no producer, none empty."""
+    """Draw batches that v0 or v1 can carry: without headers or producer, none empty."""
     timestamped = FORMATS[name].capabilities.timestamps
     case = draw(cases(max_batches, headers=False, timestamped=timestamped, batch_fields=False))
     return Case(batches=case.batches, fields=tuple(draw(legacy_fields(timestamped, batch)) for batch in case.batches))
@@ -272,13 +278,16 @@ def whole_seconds(message: Message) -> Message:
 
 
 def whole_second_case(case: Case) -> Case:
-    """Return the same batches with timestamps rounded down to seconds that an int32 holds; others become -1."""
+    """Return the same batches with timestamps rounded down to whole seconds.
+
+    Seconds that do not fit an int32 become -1.
+    """
     return replace(case, batches=tuple(tuple(map(whole_seconds, batch)) for batch in case.batches))
 
 
 @st.composite
 def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
-    """Draw batches of messages with tags: no headers, none empty, no producer."""
+    """Draw batches for tagged messages: without headers or producer, none empty."""
     case = draw(cases(max_batches, headers=False, batch_fields=False))
     fields = []
     for messages in case.batches:
@@ -294,5 +303,5 @@ def enriched_cases(draw: st.DrawFn, name: str, max_batches: int = 4) -> Case:
 
 
 def plans(count: int) -> st.SearchStrategy[list[int]]:
-    """Draw bounds over `count` records, empty batches included."""
+    """Draw batch bounds over `count` records. Batches may be empty."""
     return st.lists(st.integers(0, count), max_size=6).map(lambda inner: [0, *sorted(inner), count])

@@ -1,4 +1,4 @@
-"""Templates that tests share: payloads as topics carry them, and one with every kind of slot."""
+"""Templates that tests share: payloads like those of real topics, and one template with every kind of slot."""
 
 from collections.abc import Iterator
 
@@ -66,7 +66,10 @@ EXAMPLES = {
 
 
 def cases() -> Iterator[tuple[str, Template, Int64, Int32 | None, Int64]]:
-    """(A label, the template, numbers, lengths that cut, fit and stretch a record or are null, keys)."""
+    """Yield label, template, numbers, lengths and keys.
+
+    Lengths cut, fit or stretch a record, or are null.
+    """
     numbers = np.array([*range(12), 63, 64, 65, 65_535, 65_536, 2**31, 2**40, 2**62, 0])
     keys = numbers // 2 % 7
     for name, text in EXAMPLES.items():

@@ -85,7 +85,7 @@ def is_fetchable(name: str) -> bool:
 
 
 def is_found_by_magic(name: str) -> bool:
-    """enriched has v0's and v1's magic; kip98 has v2's, with another layout."""
+    """Return False for enriched and kip98, which share the magic of v0 to v2 but have other layouts."""
     return not name.startswith(("enriched", "kip98"))
 
 
@@ -108,7 +108,7 @@ def is_measured(benchmark: Any, parameters: tuple[Any, ...]) -> bool:
 
 @pytest.mark.parametrize("benchmark", CLASSES, ids=lambda each: str(each.__name__))
 def test_a_benchmark_runs_for_every_parameter_set(benchmark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what the format does not have is n/a: `lacking` hides no defect."""
+    """Parameter sets are n/a only if the format lacks them. `lacking` hides no defect."""
     monkeypatch.setattr(samples, "MANY_RECORDS", 2 * samples.RECORDS)
     monkeypatch.setattr(formats, "MANY_RECORDS", 2 * samples.RECORDS)
     assert methods(benchmark) and benchmark.version
@@ -153,7 +153,7 @@ def test_setup_prepares_once_a_process() -> None:
 
 
 def test_what_a_commit_lacks_is_passed_over() -> None:
-    """Each of these is how an older commit shows that it lacks something."""
+    """Each of these errors shows that an older commit lacks something."""
     append: Any = broker.Append()
     with pytest.raises(NotImplementedError, match="no-such-format"):
         append.setup("no-such-format", "none")
@@ -205,7 +205,7 @@ def test_what_a_workload_is_made_of_is_tracked() -> None:
     assert made.track_payload_bytes("kv-ycsb") == 23 + 1_000
     payload: Any = workloads.Payload()
     payload.setup("omb-100b")
-    assert payload.sample.shapes.payload_bytes == pytest.approx(workloads.PAYLOAD_BYTES, rel=0.13)  # a batch: an eighth
+    assert payload.sample.shapes.payload_bytes == pytest.approx(workloads.PAYLOAD_BYTES, rel=0.13)  # of one batch
 
 
 def test_a_tracked_overhead_is_the_known_one() -> None:

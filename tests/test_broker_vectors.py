@@ -1,4 +1,4 @@
-"""The input of a vector is what Kafka wrote: built from its description, and held by its sidecar."""
+"""The input of a vector, built from its description, equals Kafka's bytes as its sidecar has them."""
 
 import pytest
 

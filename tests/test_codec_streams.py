@@ -19,7 +19,7 @@ MIXED = TEXT + NOISE + bytes(150_000) + TEXT
 
 
 def several(name: str) -> tuple[bytes, bytes]:
-    """(payload, plain) of several members, frames or streams, where the codec's readers take several."""
+    """Return the compressed and plain bytes of several members or frames; one frame for lz4."""
     codec, parts = STREAMS[name], [NOISE[:900], b"", TEXT, b"x", NOISE]
     if name.startswith("lz4"):
         return codec.compress(TEXT), TEXT
@@ -78,7 +78,7 @@ def test_streams_that_are_read_in_turns_do_not_disturb_each_other(name: str) -> 
 
 @pytest.mark.parametrize("name", REAL)
 def test_damage_behind_the_prefix_goes_unseen_and_inside_it_does_not(name: str) -> None:
-    """Unseen is what a reader of a prefix has to live with: half of the payload may be gone."""
+    """A reader of a prefix misses later damage: half of the payload may be gone."""
     codec = CODECS[name]
     payload = codec.compress(MIXED)
     for damaged in (payload[: len(payload) // 2], payload[:-200] + bytes(200) + b"rubbish"):
@@ -95,7 +95,10 @@ def test_damage_behind_the_prefix_goes_unseen_and_inside_it_does_not(name: str) 
 
 @given(st.sampled_from(list(STREAMS)), st.data())
 def test_a_stream_refuses_nothing_that_the_whole_does_not(name: str, data: st.DataObject) -> None:
-    """Bit flips and cuts: prefixes agree where the whole can be read, and read to its end both refuse or neither."""
+    """A stream agrees with a whole read, under bit flips and cuts.
+
+    If the whole can be read, the prefixes are equal. At the end, both refuse or neither does.
+    """
     codec = STREAMS[name]
     payload, plain = several(name) if data.draw(st.booleans()) else (codec.compress(MIXED[300_000:]), MIXED[300_000:])
     hostile = bytearray(payload[: data.draw(st.integers(0, len(payload)))] if data.draw(st.booleans()) else payload)
@@ -163,13 +166,13 @@ print("stopped", len(bombs))
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's address space limit")
 def test_bombs_are_stopped_before_they_take_memory() -> None:
-    """Streams of 180 MB and more, a limit of 1 MB, and an address space with room for 64 MiB."""
+    """Read streams of 180 MB and more under a limit of 1 MB, with 64 MiB of free address space."""
     done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "stopped 9\n"), done.stderr
 
 
 def test_snappy_claims_are_not_believed() -> None:
-    claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # 4 GiB out of two bytes
+    claim = b"\xff\xff\xff\xff\x0f" + b"\x00a"  # two bytes that claim 4 GiB
     with pytest.raises(Undecodable, match="snappy"):
         CODECS["snappy"].decompress(claim, limit_bytes=2**33)
 

@@ -1,4 +1,4 @@
-"""Codecs: Kafka's framing byte by byte, foreign streams, damage, and the limit."""
+"""Codecs: Kafka's framing byte by byte, streams of other libraries, damage and limits."""
 
 import gzip
 import struct
@@ -97,7 +97,7 @@ def test_any_data(data: bytes, times: int, name: str) -> None:
 
 @pytest.mark.parametrize("level", CODECS["gzip"].levels)
 def test_gzip_header_is_that_of_a_current_jdk(level: int) -> None:
-    """No flags, no time, no effort whatever the level, and an unknown operating system."""
+    """The header has no flags and no time, level byte 0 at every level, and an unknown operating system."""
     for data in (TEXT, b""):
         assert CODECS["gzip"].compress(data, level)[:10] == bytes.fromhex("1f8b 08 00 00000000 00 ff")
 
@@ -108,7 +108,7 @@ def test_gzip_members_one_after_another() -> None:
 
 
 def test_gzip_members_of_any_size() -> None:
-    """Some end inside the pieces that the reader takes, some span several."""
+    """Some members end inside a piece that the reader takes; some span several pieces."""
     sizes = [0, 1, 900, 1100, 70_000, 0, 0, 3000, 100_000]
     parts = [NOISE[:size] for size in sizes]
     assert CODECS["gzip"].decompress(b"".join(map(gzip.compress, parts))) == b"".join(parts)
@@ -227,7 +227,7 @@ ZSTD_RAW, ZSTD_RUN = 0, 1
 
 
 def zstd_blocks(frame: bytes) -> list[tuple[bool, int, int]]:
-    """The blocks of one frame without a checksum: is it the last, its kind, its size."""
+    """Return the blocks of a frame without a checksum: is it the last, its kind, its size."""
     at, blocks = zstandard.frame_header_size(frame), []
     while at < len(frame):
         fields = int.from_bytes(frame[at : at + 3], "little")
@@ -238,7 +238,7 @@ def zstd_blocks(frame: bytes) -> list[tuple[bool, int, int]]:
     return blocks
 
 
-ZSTD_WINDOW_LOGS = {-7: 19, 1: 19, 3: 21, 9: 22, 19: 23, 22: 27}  # of zstd's table for inputs of unknown size
+ZSTD_WINDOW_LOGS = {-7: 19, 1: 19, 3: 21, 9: 22, 19: 23, 22: 27}  # from zstd's table for inputs of unknown size
 
 
 @pytest.mark.parametrize("level", [None, *ZSTD_WINDOW_LOGS])
@@ -261,7 +261,7 @@ def test_zstd_frame_of_nothing_says_that_it_is_empty() -> None:
 
 
 def test_zstd_levels_in_turn_write_what_each_writes_alone() -> None:
-    """A context is used again, and only one level's is kept."""
+    """The compressor keeps one context, for the latest level."""
     levels = (3, 1, 3, 3, 19, -7, 3, 1)
     samples = [TEXT[at : at + 5000] for at in range(0, 5000 * len(levels), 5000)]
     alone = [Zstd().compress(data, level) for data, level in zip(samples, levels, strict=True)]
@@ -311,7 +311,7 @@ def test_nothing_is_no_stream(name: str) -> None:
 
 @given(st.sampled_from(REAL), st.binary(max_size=200), st.integers(0, 10))
 def test_noise_ends_in_a_clear_refusal(name: str, noise: bytes, keep: int) -> None:
-    """Noise, bare and behind the first bytes of a real stream."""
+    """Read noise alone, and noise after the first bytes of a real stream."""
     for stream in (noise, CODECS[name].compress(b"abc" * 10)[:keep] + noise):
         try:
             CODECS[name].decompress(stream, limit_bytes=1000)
@@ -340,7 +340,7 @@ def test_a_level_is_a_whole_number() -> None:
 
 @pytest.mark.parametrize("version", [0, -1])
 def test_a_snappy_stream_of_an_incompatible_version(version: int) -> None:
-    """snappy-java refuses a version below 1 in the header of a stream that follows, and passes over it in the first."""
+    """snappy-java ignores a version below 1 in the first header, and refuses it in later headers."""
     stream = CODECS["snappy"].compress(b"plain" * 20)
     old = stream[:8] + version.to_bytes(4, "big", signed=True) + stream[12:]
     assert CODECS["snappy"].decompress(old) == b"plain" * 20

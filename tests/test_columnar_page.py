@@ -1,4 +1,4 @@
-"""docs/columnar.md says what the reference does: bits, extensions, kinds and forms, and every byte of two examples."""
+"""docs/columnar.md agrees with the reference: bits, extensions, kinds, forms, and every byte of two examples."""
 
 import re
 import struct
@@ -23,7 +23,7 @@ ONE = ([Message(offset=42, timestamp_ms=NOON_MS, key=b"lamp", value=b"on")], Fie
 
 
 def tables(heading: str) -> list[list[list[str]]]:
-    """The tables beneath a heading: rows of cells, without their heads."""
+    """Return the tables below a heading as rows of cells, without table heads."""
     part = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"(?:^\|.*\n)+", part, re.MULTILINE)
     return [
@@ -32,7 +32,7 @@ def tables(heading: str) -> list[list[list[str]]]:
 
 
 def four() -> tuple[list[Message], Fields]:
-    """The records of the second example, as its first table has them."""
+    """Return the records of the second example, from its first table."""
     messages = []
     for offset, time, key, value, *headers in tables("A batch of four")[0]:
         later = int(time.split()[1]) if time.startswith("+") else 0
@@ -81,7 +81,7 @@ def test_every_bit_is_the_constant_that_it_names() -> None:
 
 
 def test_what_the_kernels_are_told() -> None:
-    """The layout that they are compiled from has the same numbers, declared apart."""
+    """The constants of the kernels' layout equal the page's. Both are declared separately."""
     fields = [
         [str(layouts.position(layouts.COLUMNAR_HEADER, name)), name] for name in layouts.COLUMNAR_HEADER.names or ()
     ]
@@ -104,7 +104,7 @@ def test_every_form_of_header() -> None:
     assert [getattr(columnar_headers, name) for _, name, *_ in tables("Headers")[0]] == [0, 1, 2, 3, 4]
 
 
-# Of each kind: its descriptor's two bits, or all of it; values for which the encoder takes it, and what they are.
+# Per kind: the two bits or all of its descriptor, values that the encoder gives this kind, their description.
 KINDS: dict[str, tuple[int, columnar_columns.Nature, list[int]]] = {
     "bits": (0, "offsets", [0, 1]),
     "base": (1, "offsets", [-1, -1]),
@@ -133,7 +133,7 @@ def test_every_kind_of_column() -> None:
 
 @pytest.mark.parametrize("row", tables("Columns")[0], ids=lambda row: str(row[1]))
 def test_what_follows_the_descriptor(row: list[str]) -> None:
-    """The fields that the table lists, one after another, are the column, and its last cell gives the values."""
+    """The fields in the table form the column, and its last cell gives the values."""
     _, nature, values = KINDS[row[1]]
     data = columnar_columns.column(values, nature)
     reader, found = columnar_columns.Reader(data, 1), {"w": data[0] & 63}
@@ -181,18 +181,18 @@ def test_what_our_encoder_tries_in_a_column() -> None:
 
 
 def claim(count: int) -> bytes:
-    """So many records without keys, values or anything else."""
+    """Return a batch that claims `count` records without keys, values or other columns."""
     covered = bytes(2) + b"\xff" * 6 + unsigned(count)
     return struct.pack(">qiibI", 0, 9 + len(covered), 0, columnar.MAGIC, crc32c.crc32c(covered)) + covered
 
 
 def test_what_34_bytes_may_claim() -> None:
-    """Its reader refuses them before it has made room for a single one."""
+    """The reader refuses 34 bytes that claim too many records before it allocates memory."""
     data, fmt = claim(2**31 - 1), FORMATS["columnar"]
     assert len(data) == 34
     assert "34 bytes can claim 2³¹ - 1 records" in PAGE
     for read in (fmt.decode, fmt.decode_metadata):
-        read(claim(1))  # what is compiled or loaded takes memory, too
+        read(claim(1))  # compiling and loading take memory, too
         tracemalloc.start()
         try:
             with pytest.raises(CorruptLog, match=r"limits\.batch_records"):
@@ -203,7 +203,7 @@ def test_what_34_bytes_may_claim() -> None:
 
 
 def test_what_33_bytes_are() -> None:
-    """All that the default allows, as v2 and v0 would have them by the sizes of their fields; a thousand are read."""
+    """Check the sizes in v2 and v0 for the most records that the default limit allows. A thousand of them are read."""
     most = Limits().batch_records
     assert most == 2**24
     assert len(claim(most)) == 33
@@ -218,13 +218,13 @@ def test_what_33_bytes_are() -> None:
     shared = Message(offset=0, timestamp_ms=5, headers=(("h", b"x" * 1000),))
     same = [replace(shared, offset=i) for i in range(300)]
     assert len(v23.encode("v2", same)) == v2_bytes(300, 5 + 1 + 1 + 2 + 1000)
-    # The count alone grows from two bytes to three.
+    # Only the count grows, from two bytes to three.
     assert len(columnar.encode(same)) + 1 == 1039
     assert f"with a shared header of 1,001 bytes are {v2_bytes(1 << 18, 5 + 1 + 1 + 2 + 1000):,}" in TEXT
 
 
 def v2_bytes(count: int, record: int) -> int:
-    """A v2 batch of records that take so many bytes beside their length and offset delta."""
+    """Return the size of a v2 batch. record: bytes per record without its length and offset delta."""
     total, before = layouts.V2_HEADER.itemsize, 0
     for end in (64, 8192, 1 << 20, 1 << 27):
         here = max(0, min(count, end) - before)
@@ -235,7 +235,7 @@ def v2_bytes(count: int, record: int) -> int:
 
 
 def test_what_an_anchor_takes() -> None:
-    """An extension where there is none yet: its number, tag and size, and 8 bytes."""
+    """The first extension of a batch takes its number, tag, size, and 8 bytes."""
     messages = [Message(offset=0, timestamp_ms=NOON_MS)]
     more = len(columnar.encode(messages, Fields(append_time_ms=NOON_MS + 1))) - len(columnar.encode(messages))
     assert more == 11

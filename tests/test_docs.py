@@ -1,4 +1,4 @@
-"""Pages link to what is there, name no host, and each is found from the index; what they show of code works."""
+"""Pages link to existing targets, name no host and are linked from the index. Code on pages works."""
 
 import importlib.util
 import re
@@ -30,12 +30,12 @@ PAGES = sorted(
     if "templates" not in path.relative_to(ROOT).parts
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# What a reader types: a program, from wherever it lies, and its arguments.
+# A command line: a program, with or without a folder, and its arguments.
 TYPED = re.compile(r"""^(?:\$ )?(?:\w+=\S+ )*(?:\S*/)?(?:(python3?) -m|(kfbench|asv)) (.*)""")
 FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# A path in backquotes: a folder of this repository and what is in it. NAME stands for one of several.
+# A path in backquotes: a top-level folder of this repository and a path in it. NAME is a placeholder.
 PLACE = re.compile(r"`((?:kfbench|tests|tools|datasets|docs|benchmarks|notebooks)/[\w./-]*)`")
-EXAMPLES = {"host", "broker", "127.0.0.1"}  # stand for the reader's own; ports are
+EXAMPLES = {"host", "broker", "127.0.0.1"}  # placeholders for the reader's hosts; any port is allowed
 # Program -> command -> its options.
 OPTIONS: dict[str, dict[str, set[str]]] = {
     "kfbench": {
@@ -52,7 +52,7 @@ def text(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of a page's headings, as they are made of their words."""
+    """Return the anchors of a page's headings, made from their words."""
     headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -83,13 +83,13 @@ def test_no_page_names_a_host(page: Path) -> None:
 
 
 def code(page: Path) -> str:
-    """What is fenced, and indented lines of the rest; a line that goes on in the next is one."""
+    """Return the code of a page: fenced blocks and indented lines. Continued lines are joined."""
     indented = [line for line in FENCED.sub("", text(page)).splitlines() if line.startswith("    ")]
     return "\n".join([*FENCED.findall(text(page)), *indented]).replace("\\\n", " ")
 
 
 def typed(line: str) -> Iterator[tuple[str, list[str]]]:
-    """Of each command of a line its program, or the module that is run, and its words."""
+    """Yield the program or module and the words of each command of a line."""
     for part in re.split(r" (?:&&|\|) ", line.partition("  #")[0]):
         if found := TYPED.match(part.strip()):
             words = shlex.split(found[3], comments=True)
@@ -153,7 +153,7 @@ def test_the_citation_is_of_this_version() -> None:
 
 
 def test_contributing_shows_code_that_works(tmp_path: Path) -> None:
-    """The variant's module makes a format, the workload's file a workload, and the sweep names it."""
+    """The module of the example makes a format, its file a workload, and its sweep uses both."""
     page = text(ROOT / "CONTRIBUTING.md")
     (module,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     scope: dict[str, Any] = {}

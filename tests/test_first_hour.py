@@ -1,4 +1,4 @@
-"""docs/first-hour.md: what it types is there, and run in its order gives what it shows."""
+"""The commands of docs/first-hour.md exist, and print what the page shows when they run in order."""
 
 import os
 import re
@@ -14,15 +14,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
-EXACT = ("inspect", "what-if")  # they compute from bytes alone: every line shown has to come again
-INTERRUPTED = "# Ctrl-C"  # behind a command: the reader ends it once something is stored
-STATUS = {"compare": (0, 3), "doctor": (0, 1)}  # the machine decides
+EXACT = ("inspect", "what-if")  # these compute from bytes alone, so every shown line must be equal
+INTERRUPTED = "# Ctrl-C"  # after a command: the reader interrupts it once rows are stored
+STATUS = {"compare": (0, 3), "doctor": (0, 1)}  # depends on the machine
 DATE = re.compile(r"(?<=mine/)(runs/)?\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A command and the lines that the page shows of what it prints."""
+    """A command, and the lines of its output that the page shows."""
 
     command: str
     shown: tuple[str, ...]
@@ -50,7 +50,7 @@ KFBENCH = [step for step in STEPS if step.subcommand]
 
 
 def files() -> dict[str, str]:
-    """What the page has its reader write: the name stands in the line above the block."""
+    """Return the files that the page asks its reader to write. The line above a block has the name."""
     return dict(re.findall(r"`(\S+\.toml)`[^`]*:\n\n```toml\n(.*?)```", PAGE, re.DOTALL))
 
 
@@ -69,11 +69,11 @@ def test_sections_that_it_sends_to_are_in_the_report_that_the_readme_shows() -> 
 
 
 def printed(step: Step, folder: Path) -> str:
-    """What a command prints to stdout when it is run in `folder`. Raises AssertionError where its status is another."""
+    """Return what a command prints to stdout when run in `folder`. Raise AssertionError for another exit status."""
     command = step.command
     if today := next((path.name.partition(".")[0] for path in sorted(folder.glob("mine/runs/*"))), None):
         command = DATE.sub(rf"\g<1>{today}", command)
-    if step.words[:2] == ["make", "report"]:  # it sets up .venv first, which is done
+    if step.words[:2] == ["make", "report"]:  # `make report` would set up .venv, which exists
         command = f".venv/bin/kfbench run {step.words[2].removeprefix('PROFILE=')}"
     with subprocess.Popen(
         ["bash", "-c", f"exec {command}" if command.endswith(INTERRUPTED) else command],
@@ -112,7 +112,7 @@ def test_the_hour_in_its_order(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     for step in STEPS:
         out = printed(step, tmp_path)
-        if step.words[:2] == ["make", "report"]:  # a smoke run is none to publish
+        if step.words[:2] == ["make", "report"]:  # smoke runs are not published
             assert re.fullmatch(r"reports/unpublished/[\d-]+\.1\n", out) and (tmp_path / out.strip()).is_dir()
         if step.subcommand in EXACT:
             there = {" ".join(line.split()) for line in out.splitlines()}

@@ -1,4 +1,4 @@
-"""docs/formats.md says what the code does: offsets, types, bits, losses, limits and byte counts."""
+"""docs/formats.md agrees with the code: offsets, types, bits, losses, limits and byte counts."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ TYPES = {">i8": "i64", ">i4": "i32", ">i2": "i16", "|i1": "i8", ">u4": "u32", ">
 
 
 def tables(heading: str | None = None) -> list[list[list[str]]]:
-    """The tables beneath a heading, or before the first: rows of cells, without their heads."""
+    """Return the tables below a heading, or before the first one, as rows of cells without table heads."""
     part = (
         PAGE.partition("\n## ")[0] if heading is None else PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     )

@@ -1,6 +1,6 @@
-"""Vectors written by Apache Kafka's own classes, and what its own reader says of each: datasets/golden, always.
+"""Golden vectors that Apache Kafka's classes wrote, and their reader's results: datasets/golden.
 
-KFBENCH_GOLDEN may name a further folder of the same layout: NAME.bin beside NAME.json, and index.json.
+KFBENCH_GOLDEN may name another folder of the same layout, which is tested too: index.json, NAME.bin and NAME.json.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from tests.sidecars import check_sidecar
 
 OURS = Path(__file__).parents[1] / "datasets" / "golden"
 FURTHER = os.environ.get("KFBENCH_GOLDEN", "")
-BY_HAND = ("corrupt", "wrapper")  # what no writer of Kafka's writes; whoever reads it need not write it again
+BY_HAND = ("corrupt", "wrapper")  # no Kafka writer writes these, so ours need not either
 CATEGORIES = {
     *("basic", "compaction", "control", "corrupt", "downconvert", "empty", "headers", "level", "nulls", "offsets"),
     *("producer", "segment", "size", "timestamps", "validate", "varint", "wrapper"),
@@ -39,7 +39,7 @@ def index(folder: Path) -> list[dict[str, Any]]:
 
 
 def vectors(refused: bool | None = None, but: tuple[str, ...] = ()) -> list[Any]:
-    """(folder, name) of the vectors that Kafka's reader refuses, or takes, or all."""
+    """Return (folder, name) of the vectors that Kafka's reader refuses, or accepts, or of all."""
     found = []
     for number, folder in enumerate([OURS, *([Path(FURTHER)] if FURTHER else [])]):
         for entry in index(folder):
@@ -81,7 +81,7 @@ def test_reads_as_kafka_reads(folder: Path, name: str) -> None:
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=True))
 def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
-    """The same batch; what comes before it is read."""
+    """We refuse the same batch as Kafka, and read the batches before it."""
     data, sidecar = vector(folder, name)
     sound = sidecar["batches"][: sidecar["error"]["batch"]]
     where = sound[-1]["position"] + sound[-1]["size"] if sound else 0
@@ -95,7 +95,7 @@ def test_refuses_what_kafka_refuses(folder: Path, name: str) -> None:
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize(("folder", "name"), vectors(refused=False, but=BY_HAND))
 def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
-    """Byte for byte where nothing is compressed; else the decompressed bytes are."""
+    """Our bytes equal Kafka's if nothing is compressed. Otherwise the decompressed bytes are equal."""
     data, sidecar = vector(folder, name)
     log = kfbench.read_log(data)
     again = bytes(kfbench.write_log(log).data)
@@ -122,7 +122,7 @@ def test_writes_as_kafka_writes(folder: Path, name: str) -> None:
 @pytest.mark.sampled(60)
 @pytest.mark.parametrize(("folder", "name"), vectors())
 def test_the_reference_itself(folder: Path, name: str) -> None:
-    """Judges the judge: it reads what we read, and writes what Kafka wrote."""
+    """The reference reads what kfbench reads, and writes what Kafka wrote."""
     data, sidecar = vector(folder, name)
     try:
         batches, trailing = reference_log.decode(data)
@@ -144,7 +144,7 @@ def test_the_reference_itself(folder: Path, name: str) -> None:
 
 
 def rewritten(batch: Batch) -> tuple[bytes, bytes]:
-    """(uncompressed records, the batch) as the reference writes what it has read."""
+    """Return the uncompressed records and the batch, rewritten by the reference."""
     names = [field.name for field in dataclasses.fields(Fields) if hasattr(batch, field.name)]
     taken = {name: getattr(batch, name) for name in names}
     fields = Fields(**taken | {"append_time_ms": batch.max_timestamp_ms if batch.is_append_time else None})

@@ -1,4 +1,4 @@
-"""Notebooks are their .py halves with outputs, show one published report, are small, and give the same again."""
+"""Notebooks equal their .py files plus outputs, show one published report, are small and reproducible."""
 
 import json
 import re
@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 SOURCES = sorted(FOLDER.glob("*.py"))
 NAMES = [source.stem for source in SOURCES]
-QUICK = "overhead"  # `make test` runs this one
-MOST_BYTES = 150_000  # of all of them
+QUICK = "overhead"  # `make test` runs only this notebook
+MOST_BYTES = 150_000  # of all notebooks together
 every_notebook = pytest.mark.parametrize("name", NAMES)
 
 Rerun = Callable[[str], Path]
@@ -41,7 +41,7 @@ def outputs(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def report_of(name: str) -> str:
-    """Return the name of the report that a stored notebook shows: its first output has it."""
+    """Return the name of the report that a stored notebook shows. Its first output has the name."""
     first = "".join(outputs(stored(name))[0]["data"]["text/markdown"])
     match = re.match(r"(\d{4}-\d\d-\d\d\.\d+): profile", first)
     assert match
@@ -50,7 +50,7 @@ def report_of(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def rerun(tmp_path_factory: pytest.TempPathFactory) -> Rerun:
-    """Run a notebook again, beside the one report that it shows: a newer one may be there."""
+    """Run a notebook again with only the report that it shows, because a newer report may exist."""
     folder = tmp_path_factory.mktemp("clone")
     for part in ("notebooks", "reports"):
         (folder / part).mkdir()

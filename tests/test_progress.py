@@ -1,4 +1,4 @@
-"""A bar for long reads: at a terminal alone, and not for what is soon done."""
+"""A progress bar shows only at a terminal, and only for long reads."""
 
 from io import StringIO
 

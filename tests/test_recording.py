@@ -1,4 +1,4 @@
-"""The recording itself: Kafka's readers still say the same of the committed bytes, and a new recording is alike."""
+"""Kafka's readers still agree with the committed segments, and a new recording gives similar ones."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ def recorder(fetched: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -
     spec = importlib.util.spec_from_file_location("record", FOLDER / "record.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look there
+    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look the module up there
     spec.loader.exec_module(module)
     return module
 
@@ -52,9 +52,9 @@ def test_a_new_recording_has_the_same_batches_and_records(recorder: ModuleType, 
 
 
 def _seeded(path: Path) -> list[Any]:
-    """What does not depend on when it was recorded: the batches' ranges, the records, and the markers in any order.
+    """Return the facts that do not depend on recording time: batch ranges, records and markers.
 
-    Two transactions that end together get their markers in the order in which the coordinator comes to them.
+    The markers are in any order. Two transactions that end together get theirs in the coordinator's order.
     """
     tables = json.loads(path.read_text(encoding="utf-8"))
 

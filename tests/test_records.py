@@ -1,4 +1,4 @@
-"""Records and Shapes: checked once, immutable, and Arrow's buffers without a copy."""
+"""Records and Shapes are checked once, immutable, and use Arrow's buffers without a copy."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""The sample that the quick suite runs of a test's cases."""
+"""The sample of a test's cases that the quick suite runs."""
 
 from itertools import product
 

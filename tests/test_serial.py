@@ -1,4 +1,4 @@
-"""The serial run that Spark's is held against, on real cells, without Spark's."""
+"""The serial runner, to which Spark's is compared, on real cells without Spark."""
 
 import pyarrow.compute as pc
 import pytest

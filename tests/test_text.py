@@ -1,4 +1,4 @@
-"""Plain text: columns line up, nouns take their plural, and numbers keep their digits."""
+"""Plain-text output: columns line up, nouns have plurals, numbers keep their digits."""
 
 from kfbench.text import counted, number_range, percent, text_table
 

@@ -1,6 +1,6 @@
-"""What measurements and notebooks left in the repository does not tell whose machine it was.
+"""Stored measurements and notebooks do not identify a person's machine.
 
-Published reports are not looked at: they stay as they are.
+Published reports are not checked, because they never change.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
-# By programs, on somebody's machine: folder -> at least so many files.
+# Folders of files that programs wrote on a person's machine -> the least number of files.
 WRITTEN: Final = {"benchmarks/history": 6, "datasets/peers": 1, "datasets/recorded": 2, "notebooks": 4}
-# Folders of homes and checkouts, and a kernel's release beyond its first two numbers.
+# Home and checkout folders, and a kernel release with more than its first two numbers.
 TELLING: Final = re.compile(
     rf"(?<![\w.$>-])(?:/(?:home|root|tmp|work|Users|mnt|private)(?=/)|{re.escape(str(ROOT))}(?=/))|file://"
     r"|(?:Linux|Darwin)[ -]\d+\.\d+(?!\d)[.+\w-]"
@@ -51,7 +51,10 @@ def test_no_file_tells_whose_machine_it_was(folder: str) -> None:
 
 @pytest.mark.skipif(Path(sys.prefix) != ROOT / ".venv", reason="not the environment that `make setup` makes")
 def test_the_installation_in_place_does_not_name_the_checkout() -> None:
-    """Python 3.11 and 3.12 do not start under LC_ALL=C where a .pth file is not ASCII, as a checkout's path may be."""
+    """Python 3.11 and 3.12 do not start under LC_ALL=C with a .pth file that is not ASCII.
+
+    The path of a checkout may have such characters.
+    """
     files = [each for each in Path(sys.prefix).rglob("*.pth") if "kfbench" in each.name]
     assert files
     for file in files:

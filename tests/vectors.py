@@ -1,4 +1,4 @@
-"""The smallest folder of golden vectors there can be: an empty log, as Kafka's reader describes it."""
+"""Write the smallest folder of golden vectors: an empty log, as Kafka's reader describes it."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write_vectors(folder: Path, **changed: Any) -> Path:
-    """changed: items of the sidecar, for one that is wrong."""
+    """Write the folder. changed: replaced items of the sidecar, to make it wrong."""
     folder.mkdir()
     sha256 = hashlib.sha256(b"").hexdigest()
     sidecar: dict[str, Any] = {"sha256": sha256, "error": None, "byteExact": True, "validBytes": 0, "trailingBytes": 0}

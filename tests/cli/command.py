@@ -13,7 +13,7 @@ class Done(NamedTuple):
     err: str
 
     def refused(self, status: int = 1) -> str:
-        """The one line that a failure prints."""
+        """Check that the command failed and printed nothing else; return its one line on stderr."""
         assert self.status == status
         assert self.out == ""
         assert self.err.startswith("kfbench: ")

@@ -18,7 +18,7 @@ from tests.runs import stored
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled() -> None:
-    """Compile what what-if would say that it compiles, once."""
+    """Compile once, so that what-if prints no lines about compiling."""
     compile_for_what_if(None, Console(file=io.StringIO()))
 
 
@@ -43,7 +43,7 @@ def segment(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def damaged(segment: Path) -> tuple[Path, int]:
-    """The segment with one bit of its second batch turned over, and where that batch starts."""
+    """A segment with one bit of its second batch flipped, and the position of that batch."""
     data = bytearray(segment.read_bytes())
     start = len(data) // 3
     data[start + 70] ^= 1
@@ -60,7 +60,7 @@ def two_cells(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sizes(tmp_path: Path) -> Callable[[int], Path]:
-    """A finished run of one row, which is of that many bytes."""
+    """A function that stores a run of one row with the given size in bytes."""
 
     def finished(size_bytes: int) -> Path:
         row = {"kind": "bytes", "cell_id": "one", "grid": "one", "workload": "grid", "seed": 1, "records": 10}

@@ -59,12 +59,12 @@ def test_compare_ends_with_status_3_where_bytes_changed(kfbench: Run, sizes: Cal
     assert [(each["column"], each["before"], each["after"]) for each in found["changed"]] == [("size_bytes", 700, 699)]
 
 
-def test_a_terminal_is_told_what_takes_seconds(
+def test_compare_shows_progress_at_a_terminal(
     kfbench: Run, sizes: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = sizes(100)
     assert kfbench("compare", run, run).err == ""
-    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich's own name for it
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")  # makes rich treat stderr as a terminal
     monkeypatch.setenv("TERM", "xterm")
     said = kfbench("compare", run, run)
     assert said.status == 0 and "comparing" in said.err and "comparing" not in said.out

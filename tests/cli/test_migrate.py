@@ -33,7 +33,7 @@ def test_migrate_refuses_what_cannot_be(kfbench: Run, segment: Path, arguments: 
     assert said in kfbench("migrate", segment, *arguments).refused(status=2)
 
 
-def test_migrate_assumes_what_it_says_it_does() -> None:
+def test_migrate_defaults_are_the_documented_ones() -> None:
     given = {name: parameter.default for name, parameter in signature(migrate).parameters.items()}
     prices = {name.removeprefix("price_"): value for name, value in given.items() if name.startswith("price_")}
     assert prices == vars(Prices())

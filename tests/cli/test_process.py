@@ -17,8 +17,8 @@ from tests.vectors import write_vectors
 )
 def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, status: int, line: str) -> None:
     pipe = tmp_path / "segment.log"
-    os.mkfifo(pipe)  # nobody writes to it: the command waits, as a long one would
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started deaf to it
+    os.mkfifo(pipe)  # nobody writes to it, so the command waits
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs deaf to SIGINT
     try:
         running = process("inspect", pipe, "--debug")
     finally:
@@ -38,7 +38,7 @@ def test_a_signal_is_at_most_one_line_and_its_status(tmp_path: Path, sent: int, 
 
 @pytest.mark.parametrize("status", [0, pytest.param(3, marks=pytest.mark.thorough)])
 def test_a_reader_that_leaves_early_is_no_failure(tmp_path: Path, two_cells: Path, status: int) -> None:
-    """Neither in words nor in the status, which is what it would have been."""
+    """A closed pipe changes neither stderr nor the exit status."""
     golden = write_vectors(tmp_path / "golden", trailingBytes=7 if status else 0)
     running = process("verify", two_cells, "--golden", golden)
     assert running.stdout is not None

@@ -46,7 +46,7 @@ def test_sound_batches_of_a_damaged_log_are_used_and_the_command_fails(
 
 ENDINGS: dict[
     str, tuple[Callable[[bytes], bytes], int, str | None]
-] = {  # what follows three sound batches of so many bytes, and the status
+] = {  # bytes after three sound batches, exit status, message on stderr
     "sound": (lambda log: log, 0, None),
     "allocated ahead": (lambda log: log + bytes(5_000), 0, None),
     "a few zeros": (lambda log: log + bytes(3), 0, None),
@@ -67,7 +67,7 @@ ENDINGS: dict[
 @pytest.mark.sampled
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
-def test_all_that_read_a_segment_have_one_rule_for_its_damage_and_its_end(
+def test_commands_treat_damage_and_ends_of_segments_alike(
     kfbench: Run, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str, ending: str
 ) -> None:
     made, status, said = ENDINGS[ending]
@@ -80,7 +80,7 @@ def test_all_that_read_a_segment_have_one_rule_for_its_damage_and_its_end(
 
 
 @pytest.mark.parametrize("command", ["inspect", "what-if", "migrate"])
-def test_a_segment_that_another_follows_is_not_being_written(
+def test_a_cut_batch_is_damage_if_another_segment_follows(
     kfbench: Run, segment: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     folder = segment.parent / "orders-0"

@@ -73,7 +73,7 @@ def test_what_if_of_a_folder_in_other_batches_with_a_page(kfbench: Run, segment:
     assert "orders" in (page / "index.html").read_text()
 
 
-def test_what_if_of_columns_where_there_are_none(kfbench: Run, segment: Path) -> None:
+def test_what_if_refuses_columns_without_a_table(kfbench: Run, segment: Path) -> None:
     assert "column `k`: no source is a table" in kfbench("what-if", segment, "--key", "k").refused()
     assert "--value-json: no source is a table" in kfbench("what-if", segment, "--value-json").refused()
     assert "a topic has no columns" in kfbench("what-if", "kafka://a:1/t", "--key", "k").refused(status=2)
@@ -88,7 +88,7 @@ def test_what_if_names_the_byte_of_a_flipped_length(kfbench: Run, segment: Path)
     assert done.status == 1 and done.err.startswith(f"kfbench: {segment}: batch at byte {at}: length: ")
 
 
-def test_what_if_takes_a_segment_that_vanishes_as_a_brokers_work(
+def test_what_if_accepts_a_segment_deleted_meanwhile(
     kfbench: Run, segment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "orders-3"
@@ -164,7 +164,7 @@ def test_what_if_of_a_folder_leaves_out_what_lies_beside_its_segments(kfbench: R
     assert "Not looked at: tables beside segments, to be given by name: 1 (14 bytes)" in done.out
 
 
-def test_what_if_assumes_what_it_says_it_does() -> None:
+def test_what_if_defaults_are_the_documented_ones() -> None:
     given = {name: parameter.default for name, parameter in signature(what_if).parameters.items()}
     assert given["price_storage_gb_month"] == Prices().storage_gb_month
     assert given["price_network_gb"] == Prices().network_gb

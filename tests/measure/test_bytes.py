@@ -1,4 +1,4 @@
-"""Sizes are the bytes that encode writes, and nothing else."""
+"""Sizes are exactly the bytes that encode writes."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A wrong checksum kernel is seen, though readers and writers agree on what it says."""
+"""A wrong checksum kernel is found, although readers and writers agree on its result."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ batch_size = [10]
 
 
 def flipped(data: Bytes, position: int) -> Bytes:
-    """The log with another checksum stored in every entry. Flipped twice it is as before."""
+    """Return the log with flipped checksums in every entry. Flipping twice restores it."""
     data = np.array(data)
     data[Entries.of(data).positions[:-1] + position] ^= 0xFF
     return data
@@ -57,7 +57,7 @@ def checksum_of(name: str) -> Checksum:
 
 
 class _WrongKernel:
-    """A format whose checksum kernel is wrong in the same way wherever it is asked."""
+    """A format whose checksum kernel has the same fault in the reader and the writer."""
 
     def encode(self, *args: Any, **options: Any) -> EncodedLog:
         log: EncodedLog = super().encode(*args, **options)  # type: ignore[misc]
@@ -97,7 +97,7 @@ def test_both_witnesses_agree_on_every_format(name: str, codec: str) -> None:
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_one_bit_of_any_covered_byte_is_seen(name: str) -> None:
-    """And of no other byte, but for those of the stored checksum."""
+    """Flipped bits in bytes that are not covered go unseen, except in the stored checksum."""
     fmt = FORMATS[name]
     log = fmt.encode(SAMPLE.records.part(0, 2), 2, lossy=True)
     start, end = Entries.of(log.data).positions[:2].tolist()
@@ -136,7 +136,7 @@ def test_a_wrong_kernel_is_told_by_the_second_witness_alone(name: str) -> None:
 
 
 def test_verify_and_timed_cells_ask_the_second_witness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through `kfbench verify`, and through a cell whose formats are verified before they are timed."""
+    """Run `kfbench verify`, and a cell whose formats are verified before they are timed."""
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP)
     profile, golden = load_profile(path), write_vectors(tmp_path / "golden")

@@ -1,4 +1,4 @@
-"""Calls on cold data: the verified bytes, each time in memory where nothing has been for a whole round."""
+"""Cold calls use verified bytes, each in memory that a whole round has not touched."""
 
 import ctypes
 
@@ -55,7 +55,7 @@ def test_readers_have_laps_of_their_own_in_one_buffer() -> None:
     assert all(each[:laps] == each[laps : 2 * laps] for each in found)
     assert len({address for each in found for address in each}) == laps * len(NAMES)
     in_order = [address for addresses in zip(*(each[:laps] for each in found), strict=True) for address in addresses]
-    assert in_order == sorted(in_order)  # none has a better part of the buffer
+    assert in_order == sorted(in_order)  # places of arms interleave: none has a better part
     assert rotating.rotated_bytes >= LEAST_BYTES and laps * sum(map(len, logs())) >= LEAST_BYTES * 0.99
 
 

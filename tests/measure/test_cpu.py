@@ -1,4 +1,4 @@
-"""Timing pairs samples round by round, counts only calls, and finds no difference between equal arms."""
+"""Timing pairs samples by round, counts only calls, and finds no difference between equal arms."""
 
 import gc
 import time
@@ -97,7 +97,7 @@ def test_every_round_has_every_arm_once_in_a_fresh_order() -> None:
     calls: list[int] = []
     arms = [arm(lambda i=i: calls.append(i)) for i in range(4)]
     measure(arms, 0, ROUNDS, 1, seed=1)
-    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # one that is not counted
+    rounds = np.array(calls).reshape(ROUNDS + 1, 4)  # one round is not counted
     assert [sorted(each) for each in rounds.tolist()] == [[0, 1, 2, 3]] * (ROUNDS + 1)
     assert len({tuple(each) for each in rounds.tolist()}) > ROUNDS / 2
 
@@ -175,7 +175,7 @@ def test_prepared_arms_do_the_work_in_one_buffer(operation: str, codec: str) -> 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("at", [0, -1])
 def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) -> None:
-    """A log that differs in one byte shows that the call did other work than was verified."""
+    """If one byte of the log differs, the call did not do the verified work."""
     sample = GridPoint().generate(records=300, seed=1)
     v2 = FORMATS["v2"]
     source = EncodeInput(records=sample.records, bounds=sample.bounds, codec=codec)
@@ -189,10 +189,10 @@ def test_what_is_timed_writes_the_bytes_that_were_verified(codec: str, at: int) 
             warm_up(different)
 
 
-def test_a_call_that_leaves_the_buffer_alone_is_not_taken_for_one_that_wrote_it(
+def test_a_call_that_does_not_write_its_buffer_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The arm before it has left the very same bytes."""
+    """The previous arm left the same bytes in the buffer."""
     sample = GridPoint().generate(records=300, seed=1)
     encode, writes_elsewhere = type(FORMATS["v2"]).encode, False
 
@@ -229,7 +229,7 @@ def test_paired_ratio_cancels_what_a_round_has_in_common() -> None:
 
 @pytest.mark.parametrize("rounds", [5, 7, 11, 19, 49])
 def test_interval_is_what_scipys_bootstrap_comes_to(rounds: int) -> None:
-    """The ends are the same sorted ratios as with many resamples, or next to them."""
+    """The ends are the sorted ratios that many resamples give, or their neighbours."""
     random = np.random.default_rng(rounds)
     for _ in range(3):
         ratios = np.sort(random.lognormal(0, 0.1, rounds))

@@ -1,4 +1,4 @@
-"""The metadata floor against entropies worked out by hand, and below what formats take."""
+"""The metadata floor equals entropies worked out by hand, and is below what formats take."""
 
 from collections import Counter
 from math import log2
@@ -37,7 +37,7 @@ def of(given: Shapes, *bounds: int, **fields: Any) -> Floor:
 
 
 def bits(given: Shapes, *bounds: int, **fields: Any) -> dict[str, float]:
-    """The columns that take any."""
+    """Return the columns that take any bits."""
     return {name: found for name, found in of(given, *bounds, **fields).bits.items() if found}
 
 
@@ -63,7 +63,7 @@ def test_lengths_take_their_entropy() -> None:
 
 
 def test_one_model_serves_all_batches() -> None:
-    """Each batch alone has one length only, and takes nothing: per batch, that would not be charged for."""
+    """Each batch has records of one length. A model per batch would charge nothing."""
     assert bits(shapes(4, value_lengths=[5, 5, 6, 6]), 0, 2, 4) == {"value_length": 4}
 
 
@@ -133,7 +133,7 @@ def test_the_header_is_as_lean_as_what_it_says() -> None:
 
 
 def test_whole_bytes_are_rounded_down_and_add_up() -> None:
-    """An entropy of three bytes is three bytes, though it is a difference of logarithms that are no whole numbers."""
+    """An entropy of exactly three bytes is not rounded to two by floating-point error."""
     headers = {"header_bounds": range(0, 25, 3), "header_key_lengths": [4, 5, 6] * 8}
     thirds = of(shapes(8, **headers, header_value_lengths=[1, 2, 3] * 4 + [7, 8, 9] * 4))
     assert thirds.field_bytes["header_value_length"] == 3
@@ -185,8 +185,8 @@ def test_no_column_of_v2_and_v3_takes_less(name: str, data: st.DataObject) -> No
         assert found.bits[column] <= 8 * taken[column] + 1e-6, column
 
 
-def test_more_records_have_a_higher_floor_a_record_until_they_have_told_all() -> None:
-    """A few records have few of 1,000 random milliseconds, and the model, which is free, has these."""
+def test_the_floor_per_record_grows_with_records_up_to_a_limit() -> None:
+    """A few records use few of 1,000 random milliseconds. The model lists only these, at no cost."""
     point = GridPoint(batch_size=100, timestamp_spread_ms=100_000)
 
     def of_records(records: int) -> float:

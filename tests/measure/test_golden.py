@@ -1,4 +1,4 @@
-"""Any wrong value in a vector's index, sidecar or bytes is one failure, with its name."""
+"""Any wrong value in a vector's index, sidecar or bytes gives one failure with its name."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def first(wanted: Callable[[Sidecar], Any]) -> tuple[dict[str, Any], Sidecar]:
 
 
 def plain(sidecar: Sidecar) -> bool:
-    """Two batches of v2 or more, with records and headers, nothing compressed."""
+    """Return True for two plain batches of v2 or later, with records and headers."""
     batches = sidecar["batches"]
     written = sidecar["error"] is None and sidecar["byteExact"] and len(batches) > 1 and "source" not in sidecar
     return written and all(batch["magic"] == 2 and batch["records"] for batch in batches)
@@ -53,7 +53,7 @@ def refused(sidecar: Sidecar) -> bool:
 
 
 def outcomes(folder: Path, entry: dict[str, Any], sidecar: Sidecar, data: bytes | None = None) -> list[Outcome]:
-    """The vector checked with another sidecar, or with other bytes."""
+    """Check the vector with another sidecar, or with other bytes."""
     name = entry["name"]
     (folder / f"{name}.bin").write_bytes((GOLDEN / f"{name}.bin").read_bytes() if data is None else data)
     (folder / f"{name}.json").write_text(json.dumps(sidecar), encoding="utf-8")

@@ -25,7 +25,7 @@ with host_lock.host_lock():
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A lock for tests, because somebody may be measuring on this host."""
+    """Use a separate lock, because another process may measure on this host."""
     monkeypatch.setattr(module, "LOCK", tmp_path / "lock")
     return tmp_path / "lock"
 
@@ -84,7 +84,7 @@ HELD = HostLockHeld("process 12 measures on this host")
 
 
 class Waiting:
-    """A sweep that waits, on a clock that the test sets."""
+    """A waiting sweep on a simulated clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 1_000.0

@@ -1,4 +1,4 @@
-"""Work of others makes a run noisy. Each check fails on rows that break only it."""
+"""Other processes' work makes a run noisy. Each check fails on rows that break only its rule."""
 
 import re
 import subprocess
@@ -32,7 +32,10 @@ QUIET = {"watched_ns": 300_000_000, "others_cpu_ns": 3_000_000, "stolen_ns": 0, 
 
 
 def rows(cells: int = CELLS, noise: float = 0.01, again: float = 1.0, **watched: Any) -> pa.Table:
-    """CPU cells of v2, v3 and v2 again, which takes `again` times as long; watched: in place of QUIET."""
+    """Return CPU cells of v2, v3 and v2 again.
+
+    again: ratio of the second v2's time to the first's. watched: replacements in QUIET.
+    """
     random = np.random.default_rng(1)
     common: dict[str, Any] = {
         "kind": "cpu",
@@ -183,8 +186,8 @@ def test_another_process_is_seen() -> None:
 
 
 @pytest.mark.parametrize("own_s", [0.0, 2.0, 5.0])
-def test_our_own_work_is_none_of_the_others(monkeypatch: pytest.MonkeyPatch, own_s: float) -> None:
-    """Counters as the system gives them: of 5 s that the host worked, own_s were ours, whatever kind of time it was."""
+def test_our_own_cpu_time_is_not_counted_as_that_of_others(monkeypatch: pytest.MonkeyPatch, own_s: float) -> None:
+    """The host worked 5 s and own_s of them were ours, whatever kind of time it was."""
     kinds = ("user", "nice", "system", "irq", "softirq")
 
     def seen(**counted: float) -> dict[str, int | None]:
@@ -198,7 +201,7 @@ def test_our_own_work_is_none_of_the_others(monkeypatch: pytest.MonkeyPatch, own
 
     assert seen()["others_cpu_ns"] == round((5 - own_s) * 1e9)
     assert seen(user=18.0)["others_cpu_ns"] == round((15 - own_s) * 1e9)
-    assert seen()["stolen_ns"] is None  # such a system does not say
+    assert seen()["stolen_ns"] is None  # this system does not report it
 
 
 def test_the_yardstick_is_the_fastest_of_its_passes(monkeypatch: pytest.MonkeyPatch) -> None:

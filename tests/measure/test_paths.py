@@ -1,4 +1,4 @@
-"""Paths as they are measured: verified before and after, counted, and an error where they do not do their work."""
+"""Measured broker paths are verified before and after and counted. Wrong work gives an error."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -158,7 +158,7 @@ class Outcome:
 
 
 def a_path(monkeypatch: pytest.MonkeyPatch, call: Callable[[Any], Any], **options: Any) -> Any:
-    """A path that gives whatever `call` makes of what is given to it; its check takes the first bytes that come."""
+    """Return a path that runs `call` on its input. Its check accepts the first bytes that come."""
     path = Path(
         name="made-up",
         title="Made up",
@@ -180,7 +180,7 @@ def test_a_path_that_gives_something_else_the_next_time_has_no_number(monkeypatc
 
 
 def test_a_path_that_fails_while_it_is_timed_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes change behind the warm-up, and only for v1: v2 is still measured."""
+    """The bytes of v1 change after the warm-up. v2 is still measured."""
     calls = iter(range(10_000))
 
     def call(given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Reading by the prefix: what it takes, that it says the same, and each check that it gives up, shown on a batch."""
+"""Reads of a prefix: their cost, their equal results, and each check that they skip."""
 
 import struct
 import zlib
@@ -72,7 +72,7 @@ def test_the_payloads_are_what_the_codec_made() -> None:
     assert made == [bytes(payload) for payload in FMT.compressed_bodies(plain)]
 
 
-# What goes unseen
+# Unseen damage
 
 
 def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
@@ -84,7 +84,7 @@ def log_with(change: Callable[[bytes], bytes], codec: str = "gzip", log: Encoded
 
 
 def recompressed(change: Callable[[bytes], bytes], codec: str = "gzip", log: EncodedLog | None = None) -> bytes:
-    """The same, of the plain records."""
+    """Return a batch whose plain records were changed and compressed again."""
     one = CODECS[codec]
     return log_with(lambda payload: one.compress(change(one.decompress(payload))), codec, log)
 
@@ -140,7 +140,7 @@ def test_lost_control_records() -> None:
     assert "control records" in LOST
 
 
-# What does not
+# Damage that is refused
 
 
 @pytest.mark.compiled_only

@@ -1,4 +1,4 @@
-"""Sums over blocks are the bytes that would be written, and a format that sizes wrongly is found out."""
+"""Sums over blocks equal the bytes written, and a wrong size is found."""
 
 from typing import Any
 

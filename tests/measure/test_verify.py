@@ -1,4 +1,4 @@
-"""A format that breaks a promise is caught, whichever promise it is."""
+"""Verification finds a format that breaks any of its promises."""
 
 from dataclasses import replace
 from typing import Any
@@ -99,7 +99,7 @@ def test_each_fault_is_placed(fault: str, place: str) -> None:
     ],
 )
 def test_a_breakdown_that_does_not_add_up(part: str | tuple[str, str], change: int, said: str) -> None:
-    """Two parts: bytes move from the first to the second."""
+    """A pair of parts: bytes move from the first to the second."""
     fmt, given = FORMATS["v2"], records()
     log, parts = fmt.encode(given, BOUNDS), fmt.breakdown(given, BOUNDS)
     verify_breakdown(fmt, parts, given, log)

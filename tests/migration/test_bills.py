@@ -30,7 +30,10 @@ KIP31, KIP724, V3 = (PLANS[name] for name in ("kip31", "kip724", "v3"))
 
 
 def costs_of(plan: Plan, sizes: Mapping[str, int], cpu_ns: Mapping[str, float], codec: str = "lz4") -> Costs:
-    """cpu_ns: by path; "append" alone is what an append in place costs, "convert" any conversion."""
+    """Return made-up costs.
+
+    cpu_ns: CPU time in ns by path; "append" is an append in place, "convert" is any conversion.
+    """
     found = {}
     for operation in operations(plan, codec):
         path, source, target = operation
@@ -210,7 +213,7 @@ def phase_bill(phase: str, costs: Costs, traffic: Traffic, prices: Prices, count
 
 
 def saved_at(share: float, before: Costs, goal: Costs, traffic: Traffic, prices: Prices, counted: Counted) -> float:
-    """The phase before, when everyone was old, against the goal."""
+    """Return what the goal saves against the phase before, when all clients were old."""
     all_old = replace(traffic, old_producers=1, old_consumers=1)
     then = phase_bill(V3.before, before, all_old, prices, counted)
     return then - phase_bill(V3.goal, goal, replace(traffic, old_consumers=share), prices, counted)
@@ -241,7 +244,7 @@ def load_total(costs: Costs, traffic: Traffic, prices: Prices) -> float:
 
 
 def reach(costs: Costs, traffic: Traffic, prices: Prices) -> float:
-    """The share of old consumers up to which the new format pays."""
+    """Return the share of old consumers up to which the new format pays."""
     found = break_even(V3, costs, traffic, prices)
     assume(found.pays != "above")
     return {"always": 1.0, "never": 0.0}.get(found.pays, found.share or 0.0)
@@ -286,7 +289,7 @@ def test_in_cpu_alone_a_conversion_is_never_free() -> None:
 
 
 def test_kip31_pays_on_the_append() -> None:
-    """v1 takes more bytes than v0: what it saves is the recompression that v0 needs for its offsets."""
+    """v1 takes more bytes than v0. It saves the recompression that offsets of v0 need."""
     cheap = {"append": 100.0, "convert": 5_000.0, "zero-copy": 1.0, "copy": 10.0}
     costs = costs_of(KIP31, SIZES, cheap)
     operation = Operation("append", "v0", "v0")

@@ -1,4 +1,4 @@
-"""The matrix against the sentences of the KIPs, each quoted above what it says, and against what the paths do."""
+"""Migration plans agree with the KIPs' sentences, quoted above each check, and with the broker paths."""
 
 import numpy as np
 import pytest
@@ -194,7 +194,7 @@ def test_a_client_that_asks_speaks_no_newer_format_than_the_broker() -> None:
     assert on_fetch(before, "v2", "v3", "lz4") == Cell(action="zero-copy", spoken="v2", format="v2")
 
 
-# The whole
+# Complete plans
 
 
 def test_every_combination_is_there_once() -> None:
@@ -249,7 +249,7 @@ def test_rows_say_it_in_plain_values() -> None:
     assert set(FORMATS) >= {name for plan in PLANS.values() for name in plan.formats}
 
 
-# What the paths do
+# The broker paths
 
 
 RECORDS = Records.from_lists([b"value %d" % i for i in range(12)], timestamps_ms=list(range(1_000, 1_012)))

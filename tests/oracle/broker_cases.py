@@ -1,6 +1,6 @@
-"""Seeded cases for a broker: the bytes that come in, and the step with Kafka's names for its options.
+"""Seeded cases for a broker: the incoming bytes, and the step with Kafka's option names.
 
-Most requests are sound, as a producer writes them. The rest break a rule, and Kafka tells which.
+Most requests are sound, as a producer writes them. The rest break a rule, and Kafka reports which.
 """
 
 import random
@@ -176,7 +176,7 @@ def _spoiled(draw: random.Random, magic: int, request: bytes, other: bytes) -> b
 
 
 def _logs(draw: random.Random, number: int, names: Sequence[str]) -> list[bytes]:
-    """Batches of several formats and codecs, a few to a log."""
+    """Return logs, each with a few batches of several formats and codecs."""
     found: list[bytes] = []
     for name in names:
         codec = draw.choice(("none", *FORMATS[name].capabilities.codecs))

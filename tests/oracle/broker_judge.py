@@ -1,4 +1,4 @@
-"""Kafka's broker and ours on the same source: the same refusal, or the same batches, bytes and counts."""
+"""Compare Kafka's broker and ours on the same source: refusals, or batches, bytes and counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DAMAGE = {"CorruptRecordException": "CORRUPT_MESSAGE", "InvalidRecordException":
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """What Kafka made of a case (bytes, notes), and what we did: one of made and error is None."""
+    """Kafka's result (bytes, notes) and ours. Exactly one of made and error is None."""
 
     case: BrokerCase
     kafkas: bytes
@@ -32,7 +32,7 @@ class Verdicts:
 
 
 def ask_both(kafka: Kafka, cases: Sequence[BrokerCase]) -> list[Verdicts]:
-    """On cases of one path."""
+    """Run both brokers on cases of one path."""
     answers = kafka.change_each(cases[0].op, [(case.source, case.options) for case in cases])
     return [_beside(case, *answer) for case, answer in zip(cases, answers, strict=True)]
 
@@ -49,8 +49,11 @@ def _beside(case: BrokerCase, kafkas: bytes, notes: Spec) -> Verdicts:
 
 
 def disagreement(kafka: Kafka, found: Verdicts) -> str | None:
-    """In what the two differ. Where both refuse with a broker's error, it must be the same one, but that of a source
-    which is damaged, and breaks a rule besides, one may name the damage and the other the rule."""
+    """Return the difference between the two, or None.
+
+    If both refuse with a broker's error, the errors must be equal. There is one exception: a source is damaged and also
+    breaks a rule. Then one may report the damage and the other the rule.
+    """
     if found.refused is None and found.made is None:
         return f"Kafka takes it, kfbench does not: {type(found.error).__name__}: {found.error}"
     if found.refused is not None:
@@ -70,7 +73,10 @@ def disagreement(kafka: Kafka, found: Verdicts) -> str | None:
 
 
 def _both_see_damage(kafka: Kafka, found: Verdicts) -> bool:
-    """Kafka's reader does not take the source; and where ours names a broker's error, one of the two names damage."""
+    """Return True if Kafka's reader refuses the source too.
+
+    If our error is a broker's error, one of the two must report the damage.
+    """
     assert found.refused is not None
     unreadable = kafka.read(found.case.source)["error"]
     if not unreadable or not isinstance(found.error, Refused):
@@ -80,7 +86,7 @@ def _both_see_damage(kafka: Kafka, found: Verdicts) -> bool:
 
 
 def other_log(kafkas: bytes, ours: bytes) -> str | None:
-    """In what our bytes differ from Kafka's, but for how a codec packs them."""
+    """Return the difference between our bytes and Kafka's, or None. Codecs may pack differently."""
     if kafkas == ours:
         return None
     wanted, found = read_log(kafkas), read_log(ours)

@@ -63,13 +63,13 @@ class Kafka:
         return bytes.fromhex(answer["bytes"])
 
     def version(self, library: str) -> str:
-        """The version of a jar that Kafka's classes use."""
+        """Return the version of a jar that Kafka's classes use."""
         (jar,) = self._jars.glob(f"{library}-[0-9]*.jar")
         return jar.stem.removeprefix(f"{library}-")
 
     @property
     def zstd_version(self) -> tuple[int, ...]:
-        """The version of the zstd library inside zstd-jni: 1.5.6-4 has 1.5.6."""
+        """Return the version of the zstd library inside zstd-jni: 1.5.6 for 1.5.6-4."""
         return tuple(map(int, self.version("zstd-jni").partition("-")[0].split(".")))
 
     def change(self, op: str, data: bytes, **options: Any) -> tuple[bytes, Spec]:

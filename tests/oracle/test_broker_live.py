@@ -1,4 +1,4 @@
-"""Apache Kafka's own broker code judges ours, case by case as drawn: LogValidator, down-conversion, filterTo."""
+"""Apache Kafka's broker code judges ours on drawn cases: LogValidator, down-conversion, filterTo."""
 
 import json
 from collections import Counter
@@ -32,7 +32,10 @@ Judged = Callable[[str], Counter[str]]
 
 @pytest.fixture(scope="module")
 def judged(kafka: Kafka, verdicts: Counter[str]) -> Judged:
-    """Judges the cases of a path, once: how many are the same, or differ as is known. Raises AssertionError."""
+    """Judge the cases of a path once and count equal results and known differences.
+
+    Raise AssertionError for an unknown difference.
+    """
 
     @cache
     def judge(op: str) -> tuple[Counter[str], list[str]]:
@@ -91,7 +94,7 @@ def test_many_requests_at_once_are_each_as_kafkas(kafka: Kafka) -> None:
 
 
 def test_kafka_refuses_and_takes_enough(kafka: Kafka) -> None:
-    """The cases are worth something: every error of the validator comes up, and most requests are sound."""
+    """The cases reach every error of the validator, and most requests are sound."""
     cases = list(broker_cases("validate", SEED, 1000))
     found = Counter((one.refused or {}).get("error") for one in ask_both(kafka, cases))
     assert found[None] >= 600

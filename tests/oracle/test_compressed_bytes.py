@@ -1,4 +1,4 @@
-"""Compressed bytes beside Kafka's, batch by batch: the share that is the same, and the totals."""
+"""Compare compressed bytes with Kafka's per batch: the share that is equal, and the totals."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def totals(kafka: Kafka, notes: list[str]) -> Callable[[str, str], Totals]:
 
 
 def written(kafka: Kafka, records: Records, bounds: list[int], codec: str) -> bytes:
-    """The batches as Kafka's builder writes them."""
+    """Return the batches that Kafka's builder writes."""
     messages = messages_of(records)
     specs = [
         {
@@ -117,7 +117,7 @@ def test_bytes_are_kafkas_or_nearly_as_many(
 
 @pytest.mark.parametrize("codec", LEVELS)
 def test_every_level_of_any_size_is_framed_as_kafkas(kafka: Kafka, codec: str) -> None:
-    """Also nothing at all, more than a block, and the bytes themselves where the library is Kafka's."""
+    """Include empty input and more than a block. Compare the bytes too where the library is Kafka's."""
     for level in [None, *LEVELS[codec]]:
         for data in (b"", b"x", TEXT[:1000], TEXT):
             ours, kafkas = CODECS[codec].compress(data, level), kafka.compress(data, codec, level)

@@ -1,4 +1,4 @@
-"""Apache Kafka's own writer and reader as one of the peers: a sample at a time, and only of our bytes."""
+"""Apache Kafka's writer and reader as a peer: one sample at a time, only of our bytes."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Broker rows as a sweep stores them, made up: two workloads, three codecs, costs that follow from rules told here."""
+"""Made-up broker rows: two workloads, three codecs, and costs that follow the rules below."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,12 +25,12 @@ Row = dict[str, Any]
 
 
 def broker_rows() -> list[Row]:
-    """One row a cell, codec, path, format and target; a v2 A/A arm a path."""
+    """Return one row per cell, codec, path, format and target, and an A/A arm of v2 per path."""
     return [row for batch in BATCHES for codec in CODECS for row in _cell(batch, *codec)]
 
 
 def changed(folder: Path, change: Callable[[Row], object]) -> Paths:
-    """The paths of a run whose rows `change` has edited in place."""
+    """Return the paths of a run whose rows `change` has edited in place."""
     rows = broker_rows()
     for row in rows:
         change(row)
@@ -124,7 +124,10 @@ def _path(operation: str, name: str, codec: str, batches: int) -> Row:
 
 
 def _conversion(name: str, to: str, codec: str, batches: int, operation: str = "convert") -> Row:
-    """A conversion makes single-record batches of plain messages, an append does not."""
+    """Return the row of a conversion.
+
+    A conversion makes single-record batches of plain messages. An append does not.
+    """
     packed = codec != "none"
     units = 4.0 + (name > to) + 1.2 * CODEC_COST[codec] + 2 * (operation != "convert")
     is_single = operation == "convert" and not packed and name < "v2" <= to
@@ -156,6 +159,6 @@ def _measured(source_bytes: int, size_bytes: int, units: float, batches: int, wh
 
 
 def _times(ns: int, what: str) -> list[int]:
-    """About the same in every round."""
+    """Return about the same time in every round."""
     random = np.random.default_rng(sum(what.encode()))
     return [int(ns * (1 + each)) + 1 for each in random.uniform(-0.01, 0.01, ROUNDS)]

@@ -18,7 +18,7 @@ ONE, SMALL, HEADERS = "One record a batch", "Small batches", "Record headers"
 
 
 def beside(rows: list[Row], workload: str, like: str, bytes_by: int, cpu_by: dict[str, float]) -> list[Row]:
-    """The rows of `like`, once more as another workload with other sizes and times."""
+    """Return the rows of `like` copied to another workload, with other sizes and times."""
     found = []
     for row in rows:
         if row["workload"] == like and row["variant"] == "default":
@@ -57,7 +57,7 @@ def costs_of(verdicts: Verdicts) -> Table:
 
 
 def sized(sizes: dict[str, int]) -> list[Row]:
-    """All other formats take twice a million."""
+    """Return rows with these sizes; all other formats take 2 million bytes."""
     rows = workload_rows()
     for row in rows:
         if row["status"] == "ok" and row["kind"] == "bytes":

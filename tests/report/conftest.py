@@ -36,14 +36,14 @@ def results(run: Run) -> Results:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of broker rows alone, made up."""
+def broker_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Store a run of made-up broker rows alone."""
     return stored(tmp_path_factory.mktemp("broker"), broker_rows())
 
 
 @pytest.fixture
-def paths(made: Run) -> Paths:
-    return Paths(Results(made.measurements()))
+def paths(broker_run: Run) -> Paths:
+    return Paths(Results(broker_run.measurements()))
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ ROUNDS = 19
 BASES = {OURS: 0.1, LIMIT: 0.05, "aiokafka": 0.9, JAVA: 1.0}
 
 
-def made(
+def write_peers(
     folder: Path,
     ours_v0: float = V0,
     without: str = "",
@@ -23,8 +23,11 @@ def made(
     loops_again: int = 2,
     waited: float = 0.0,
 ) -> Peers:
-    """again: what every base reads against itself, called loops_again times a sample; waited: share of the samples that
-    did."""
+    """Write a file of peers and load it.
+
+    again: ratio of every base to itself, whose A/A arm runs loops_again calls per sample. waited: share of samples that
+    waited.
+    """
     later = np.random.default_rng(3).permutation(np.linspace(1, 2, ROUNDS - 1))
     drift = np.concatenate([[np.median(later)], later])  # the first round is like the others
 

@@ -1,4 +1,4 @@
-"""Several seeds make one row of each arm: sums of bytes, all rounds, of the same seeds in every format."""
+"""Several seeds form one row per arm: summed bytes and all rounds, with the same seeds in every format."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ OTHER = 7  # the second seed; the rows of tests/runs.py have others
 
 
 def again(rows: list[Row]) -> list[Row]:
-    """The same rows with another seed, too."""
+    """Return the rows, and copies of them with another seed."""
     return [*map(dict, rows), *(row | {"seed": OTHER} for row in rows)]
 
 
@@ -56,7 +56,7 @@ def test_two_seeds_of_the_same_measurements_are_twice_the_bytes_and_the_same_fig
 
 
 def test_rounds_of_a_seed_are_paired_with_those_of_the_same_seed(rows: list[Row], tmp_path: Path) -> None:
-    """A hundred times as slow under the second seed, in all formats: no ratio knows of it."""
+    """All formats are 100 times slower under the second seed. No ratio changes."""
     slow = [row | {"cpu_ns": [100 * ns for ns in row["cpu_ns"]]} if row.get("cpu_ns") else row for row in rows]
     other = [row | {"seed": OTHER} for row in slow]
     one, two = (results_of(tmp_path / name, each) for name, each in (("one", again(rows)), ("two", [*rows, *other])))
@@ -87,7 +87,7 @@ def test_a_format_that_failed_in_each_seed_leaves_the_others_all_seeds(rows: lis
 
 
 def test_a_block_has_all_its_seeds_though_another_has_one(rows: list[Row], tmp_path: Path) -> None:
-    """The other block shows a format more of the same cell: only the table that has both takes the common seed."""
+    """The other block has one more format of the same cell. Only the table with both uses the common seed."""
     batch = [row for row in rows if (row["kind"], row["grid"]) == ("bytes", "batch")]
     block = [row for row in batch if row["format"] in ("v2", "v3")]
     results = results_of(tmp_path, [*again(block), *(row | {"grid": "more"} for row in batch)])

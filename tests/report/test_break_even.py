@@ -1,4 +1,4 @@
-"""From which batch size a format is smaller."""
+"""The batch size from which a format is smaller."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ def test_the_break_even_table_is_of_this_run(results: Results) -> None:
 
 
 def test_a_single_record_has_no_spread_and_counts_in_every_setting(results: Results) -> None:
-    """With timestamps apart a slice starts at two records; what one record costs is stored at spread 0."""
+    """Slices with a timestamp spread start at two records. One record is stored at spread 0."""
     parts = results.slices(results.uncompressed, "batch_size")
     apart = [
         dataclasses.replace(

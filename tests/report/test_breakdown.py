@@ -1,4 +1,4 @@
-"""Fields add up to what was measured."""
+"""Sizes of fields add up to the measured sizes."""
 
 import json
 

@@ -95,7 +95,7 @@ def test_what_became_of_the_batches_is_said_in_words(tmp_path: Path, counts: Row
 
 
 def test_a_path_that_was_measured_elsewhere_is_shown_where_it_was(tmp_path: Path) -> None:
-    """Each block of a sweep has axes of its own: no one cell has all paths."""
+    """Each block of a sweep has its own axes, so no cell has all paths."""
 
     def move(row: Row) -> None:
         if row["operation"] == "seek-offset":
@@ -166,9 +166,9 @@ def test_times_of_two_hosts_are_not_compared_across_paths(tmp_path: Path) -> Non
 
 
 def test_the_page_has_a_section_for_what_was_measured_and_none_for_what_was_not(
-    made: Run, results: Results, tmp_path: Path
+    broker_run: Run, results: Results, tmp_path: Path
 ) -> None:
-    found = sections_of(Results(made.measurements()))
+    found = sections_of(Results(broker_run.measurements()))
     assert {"broker", "broker-claims", "broker-convert", "broker-migrate", "broker-keep"} <= set(found)
     assert all(section.means for name, section in found.items() if name.startswith("broker"))
     assert [figure.name for figure in found["broker"].figures] == ["broker"]

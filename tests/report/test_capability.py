@@ -1,4 +1,4 @@
-"""What is said of a format is what it does: it refuses what it has no room for, and nothing else."""
+"""Stated capabilities equal behaviour: a format refuses exactly what it has no room for."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,8 +46,8 @@ def test_nothing_is_lacked_beside_oneself_and_unknown_formats_say_nothing() -> N
     assert "control batches" in lacking("v1", "v2") and "control batches" not in lacking("kip98", "v2")
 
 
-def test_what_no_text_of_others_has_is_our_own() -> None:
-    """Whatever is added is ours until it is said to be proposed: half of a proposal, and a magic that nobody has."""
+def test_features_not_proposed_by_others_are_ours() -> None:
+    """A format counts as ours until it is marked as proposed. Half of a proposal, or an unused magic, is ours."""
     assert {name for name in FORMATS if not is_our_own(name)} == SHIPPED | PROPOSED and not is_our_own("v3-of-tomorrow")
     parts = {name for name in FORMATS if name.startswith("v3-")}
     unknown = {name for name, each in FORMATS.items() if each.magic not in (0, 1, 2, 3)}

@@ -72,8 +72,8 @@ def test_an_append_of_two_hosts_is_none(tmp_path: Path) -> None:
     assert f"No append for small batches: {class_times.SEVERAL_HOSTS}." in found.notes
 
 
-def test_what_wins_under_zstd_alone_has_no_cost_without_it(tmp_path: Path) -> None:
-    """v1 takes 2.5 times v2's CPU. v3 wins under zstd, which v1 has not, and was timed without."""
+def test_a_winner_only_under_zstd_has_no_cost_without_it(tmp_path: Path) -> None:
+    """v1 takes 2.5 times v2's CPU time. v3 wins only under zstd, which v1 lacks, and was timed without a codec."""
     rows = [row for row in whole_v1() if row["workload"] == "cluster-metadata"]
     found = verdicts_of(tmp_path / "plain", rows)
     table = costs_of(found)
@@ -101,7 +101,7 @@ def test_what_v3_costs_stands_beside_its_bytes(verdicts: Verdicts, table: Table)
 def test_a_tie_is_one_as_it_is_printed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, low: float, is_tie: bool
 ) -> None:
-    """An interval that is printed as if it began at 1 is a tie, and no other is."""
+    """An interval is a tie exactly if its printed start is 1.00 or less."""
     found = verdicts_of(tmp_path, workload_rows())
     time = class_times.joined([Interval(median=1.03, low=low, high=1.05)])
     one = replace(found.classes[0], cpu={("encode", "v3"): time}, again={})
@@ -113,7 +113,7 @@ def test_a_tie_is_one_as_it_is_printed(
 
 @pytest.mark.parametrize("status", ["ok", "error"])
 def test_a_time_of_another_host_has_its_own_reason(tmp_path: Path, status: str) -> None:
-    """Not that of a codec's skipped row, nor of a variant's error."""
+    """The reason is neither a codec's skipped row nor a variant's error."""
     rows = workload_rows()
     for row in rows:
         if row["kind"] == "cpu" and row["workload"] == "cluster-metadata":
@@ -145,7 +145,7 @@ def test_rounds_that_are_no_pairs_are_no_time_and_are_told(tmp_path: Path) -> No
 
 
 def test_what_v2_against_itself_reads_is_a_tie(tmp_path: Path) -> None:
-    """v3 takes 10 % more, and so does v2's A/A arm in one workload."""
+    """v3 takes 10 % more CPU time, and so does v2's A/A arm in one workload."""
     rows = workload_rows()
     for row in rows:
         if row["workload"] == "forgotten" and row.get("arm") == "aa":

@@ -25,7 +25,7 @@ def test_several_are_a_geometric_mean_with_half_widths_in_quadrature() -> None:
 
 
 def test_rounds_of_two_workloads_are_no_pairs() -> None:
-    """In whatever order the rounds of one stand, the class reads the same."""
+    """The order of one workload's rounds does not change the result of the class."""
     random = np.random.default_rng(1)
     one, other = (np.exp(random.normal(0, 0.05, ROUNDS)) for _ in range(2))
     ones = np.ones(ROUNDS)

@@ -1,4 +1,4 @@
-"""Cold cells stand apart from resident ones: in a section of their own, in no other ratio."""
+"""Cold cells have their own section and are in no other ratio."""
 
 from pathlib import Path
 from typing import Any

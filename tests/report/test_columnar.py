@@ -1,4 +1,4 @@
-"""columnar's section follows from its rows, and no other section has any of them."""
+"""The section of columnar follows its rows. No other section uses them."""
 
 from collections.abc import Sequence
 from pathlib import Path

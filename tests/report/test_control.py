@@ -1,4 +1,4 @@
-"""What a run reads where the truth is known, and rows of other hosts."""
+"""Control measurements with a known result, and rows of other hosts."""
 
 import dataclasses
 

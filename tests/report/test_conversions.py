@@ -1,4 +1,4 @@
-"""What conversions cost and leave out follows the rows."""
+"""Costs and losses of conversions follow the rows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is missing is listed, with its reason."""
+"""Missing results are listed with their reasons."""
 
 import re
 from collections import Counter
@@ -66,7 +66,7 @@ def test_a_host_that_only_failed_leaves_nothing_out(tmp_path: Path) -> None:
 
 
 def asked(found: tuple[Section, ...]) -> set[str]:
-    """The questions of a report: those with a section, and those that the last one says it has no rows for."""
+    """Return the questions of a report: those with a section, and those listed as without rows."""
     titles = {section.title for section in found if not section.name.startswith("block-")}
     missing = next((table for table in found[-1].tables if table.name == "missing"), None)
     told = set(column(missing, "section or figure")) if missing else set()
@@ -75,14 +75,14 @@ def asked(found: tuple[Section, ...]) -> set[str]:
 
 @pytest.mark.thorough
 def test_whatever_a_run_lacks_the_same_questions_are_asked(
-    rows: list[dict[str, Any]], results: Results, made: Run, tmp_path: Path
+    rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
-    """What stands behind the verdict is asked under its own title where there is no verdict."""
+    """Without a verdict, its supporting sections have their own titles."""
     verdict = {"What stands behind the verdict?", "Which format for which class of workload?"}
     bare = [row for row in rows if row["kind"] == "bytes" and row["codec"] == "none"][:1]
     runs = {
         "grid": results,
-        "broker": Results(made.measurements()),
+        "broker": Results(broker_run.measurements()),
         "named": Results(stored(tmp_path / "named", workload_rows()).measurements()),
         "one row": Results(stored(tmp_path / "one", bare).measurements()),
     }

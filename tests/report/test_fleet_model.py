@@ -81,7 +81,7 @@ def test_a_linear_cost_has_exponent_one_and_another_has_not() -> None:
 
 
 def test_what_came_before_does_not_hide_how_cost_grows() -> None:
-    """A record costs twice as much from the fifth cell on; sums still contain the cheap ones."""
+    """Records cost twice as much from the fifth cell on. Sums still contain the cheaper ones."""
     rows = both(*((1_000 * i, 1_000) for i in range(8)))
     for each in rows:
         if each["start"] >= 4_000:

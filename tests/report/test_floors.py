@@ -19,7 +19,7 @@ FLOOR_BYTES, HEADER_BYTES = 3, 2  # a record
 
 
 def floor_rows(batch_of: dict[str, dict[str, int]] = WORKLOADS) -> list[Row]:
-    """Beside those of tests.report.workload_rows."""
+    """Return floor rows that match the rows of tests.report.workload_rows."""
     return [
         {
             "kind": "floor", "cell_id": f"{workload}-{variant}", "grid": "named", "workload": workload,

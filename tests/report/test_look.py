@@ -1,4 +1,4 @@
-"""Colours and marks that everyone can tell apart, on a light page and on a dark one."""
+"""Colours and marks are distinct for everyone, on light and dark pages."""
 
 from itertools import combinations
 

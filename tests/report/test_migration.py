@@ -1,4 +1,4 @@
-"""Migrations are reckoned from a run's own rows, and say what they assume and what they lack."""
+"""Migrations are computed from a run's own rows. They state assumptions and missing rows."""
 
 import re
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_dear_conversions_give_a_share_of_old_consumers(tmp_path: Path) -> None:
     at = replace(migration.TRAFFIC, old_consumers=share / 100)
 
     def asked(phase: str, traffic: bills.Traffic) -> float:
-        """Of down-conversion, storage and network."""
+        """Return the cost of down-conversion, storage and network."""
         load = bills.load(plan, plan.phase(phase), costs(found, "v3"), traffic)
         counted = replace(load, append_cpu_s=0.0, fetch_cpu_s=load.down_convert_cpu_s)
         return bills.bill(counted, traffic, migration.PRICES).total

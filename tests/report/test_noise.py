@@ -1,4 +1,4 @@
-"""A noisy run says so at the head of its report, and what was seen; a run from before says nothing."""
+"""A noisy run is marked at the head of its report, with the reasons. An old run has no mark."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tests.runs import stored
 
 @pytest.fixture(autouse=True)
 def _no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Theirs was another measurement, which says of itself whether it was noisy."""
+    """Hide the peers, because their file states its own noise."""
     monkeypatch.setattr(peers, "load", lambda: None)
 
 

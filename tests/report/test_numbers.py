@@ -1,4 +1,4 @@
-"""Beneath each figure stands a link to the table, or one of each panel, that holds every number that it draws."""
+"""Each figure links to tables that hold every number it draws: one table, or one per panel."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ DRAWN = {
 
 @pytest.fixture(scope="module")
 def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    """Between them, they have rows for every figure."""
+    """Return runs that together have rows for every figure."""
     folder = tmp_path_factory.mktemp("numbers")
     others = {"plane": byte_rows(), "made": [*workload_rows(), *broker_rows()], "model": model_rows()}
     return [run, *(stored(folder / name, each) for name, each in others.items())]
@@ -38,7 +38,7 @@ def runs(run: Run, rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
-    """A stand-in for each SVG -> what it would be drawn from. Drawing is slow, and test_plots tests it."""
+    """Replace drawing, which is slow and tested in test_plots, by a map from SVG placeholder to its arguments."""
     found: dict[str, tuple[Any, ...]] = {}
 
     def draw(*arguments: Any, **options: Any) -> str:
@@ -51,7 +51,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Any, ...]]:
 
 
 def panels_of(figure: Figure, arguments: tuple[Any, ...]) -> Iterator[tuple[str, set[float | str]]]:
-    """(the table that is linked, what is drawn of it)."""
+    """Yield each linked table and the values drawn from it."""
     frames = [each for each in arguments if isinstance(each, pd.DataFrame | pd.Series)]
     for panel, frame in (arguments[0] if isinstance(arguments[0], dict) else {}).items():
         yield figure.numbers if isinstance(figure.numbers, str) else figure.numbers[panel], values(frame)
@@ -61,7 +61,10 @@ def panels_of(figure: Figure, arguments: tuple[Any, ...]) -> Iterator[tuple[str,
 
 
 def values(frame: pd.DataFrame | pd.Series) -> set[float | str]:
-    """Numbers and words; of v2 against itself, which is 1, there is nothing to tell. Words of a map say all of it."""
+    """Return the drawn numbers and words.
+
+    v2 against itself is always 1 and is left out. The cells of a map are read from their words.
+    """
     shown = pd.DataFrame(frame)
     if "saving" in shown:
         shown = shown[["words"]]

@@ -66,8 +66,8 @@ def test_a_place_takes_bytes_exactly_and_times_with_their_noise(
     assert places([measured("x", size, cpu), measured("other", 1.0, around(1.0))], noise)["x"] == place
 
 
-def test_one_that_is_beaten_beats_nobody() -> None:
-    """Steps too small to tell add up to one that is not: the third takes less time than the first."""
+def test_a_beaten_format_beats_no_other() -> None:
+    """Two undetectable steps add up to a detectable one: the third takes less time than the first."""
     every = [measured(name, size, around(cpu)) for name, size, cpu in (("a", 1, 1.0), ("b", 2, 0.97), ("c", 3, 0.94))]
     assert places(every) == {"a": "front", "b": "beaten", "c": "front"}
 

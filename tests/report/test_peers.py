@@ -1,4 +1,4 @@
-"""Other implementations beside ours: what the file says, on the host that it names."""
+"""Other implementations beside ours: the file's values, on the host that it names."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from kfbench.report.data.results import Results
 from kfbench.report.topics import java, peers
 from kfbench.report.topics.peers import FILE, JAVA, LIMIT
 from tests.report.columns import sections_of, some
-from tests.report.peers_file import made
+from tests.report.peers_file import write_peers
 
 
 def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
-    found = made(tmp_path)
+    found = write_peers(tmp_path)
     told = peers.peers_table(found, [])
     assert [column.name for column in told.columns[4:]] == ["kfbench", LIMIT, "aiokafka 3.9.1", f"{JAVA} 3.9.1"]
     assert [row[:4] for row in told.rows] == [
@@ -30,7 +30,7 @@ def test_times_of_all_are_in_multiples_of_ours(tmp_path: Path) -> None:
 def test_a_peer_that_was_not_there_has_no_column(
     tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = made(tmp_path, without=JAVA)
+    found = write_peers(tmp_path, without=JAVA)
     assert java.pairs(found) == [] and java.java_table(found, []) is None
     assert JAVA not in {column.name for column in peers.peers_table(found, []).columns}
     monkeypatch.setattr(peers, "load", lambda: found)
@@ -39,7 +39,7 @@ def test_a_peer_that_was_not_there_has_no_column(
 
 
 def test_the_host_is_named_and_told_from_the_runs(tmp_path: Path) -> None:
-    found = made(tmp_path)
+    found = write_peers(tmp_path)
     (same, machine), (other, _) = (peers.peers_table(found, [host]).notes[:2] for host in ("host-1", "host-2"))
     assert machine == "Kafka's Java ran on A VM 17 (-Xmx512m; Copy)."
     assert "on host-1 (A CPU; load 1.2 as it ended; so was this run)" in same
@@ -47,20 +47,20 @@ def test_the_host_is_named_and_told_from_the_runs(tmp_path: Path) -> None:
 
 
 def test_quiet_samples_are_not_called_noisy(tmp_path: Path) -> None:
-    assert peers.noise_sentence(made(tmp_path, cells=3)) == ""
+    assert peers.noise_sentence(write_peers(tmp_path, cells=3)) == ""
 
 
 def test_noisy_samples_are_said_to_be_before_anything_else(
     tmp_path: Path, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = made(tmp_path, cells=3, again=1.1, waited=0.5)
+    found = write_peers(tmp_path, cells=3, again=1.1, waited=0.5)
     monkeypatch.setattr(peers, "load", lambda: found)
     said = sections_of(results)["cpu-peers"].means
     assert said.startswith("Noisy: 0.0% of 21 ") and "47.4% of the samples" in said.partition("kfbench")[0]
 
 
 def test_an_aa_arm_that_was_called_more_often_reads_one(tmp_path: Path) -> None:
-    found = made(tmp_path, cells=3, loops_again=3)
+    found = write_peers(tmp_path, cells=3, loops_again=3)
     assert not found.noise and found.again(JAVA) == pytest.approx([1] * 6, rel=1e-3)
 
 

@@ -138,7 +138,7 @@ def test_the_floor_is_drawn_and_named_where_there_is_one() -> None:
 
 
 def test_a_floor_that_goes_to_nothing_ends_with_the_picture() -> None:
-    """Zero is infinitely far down on a logarithmic axis: its line would cross the page beneath the figure."""
+    """A logarithmic axis has no zero. A line to it would leave the figure."""
     gone = floor()
     gone.iloc[-1] = 0.0
     root = ET.fromstring(plots.overhead(overhead_frame(), floor=gone))
@@ -156,7 +156,7 @@ def test_a_map_names_the_winner_of_each_cell_and_colours_no_tie() -> None:
     filled = re.findall(r"fill: (#\w+); opacity: ([\d.]+)", FIGURES["winners"]())
     shades = {shade: float(strength) for shade, strength in filled}
     assert shades.keys() == {look.STYLES["v0"].light, look.STYLES["v3"].light, look.GRID}
-    assert shades[look.STYLES["v0"].light] > shades[look.STYLES["v3"].light]  # which saves less
+    assert shades[look.STYLES["v0"].light] > shades[look.STYLES["v3"].light]  # v3 saves less
 
 
 def test_what_lies_beyond_is_named_and_has_no_mark() -> None:
@@ -174,7 +174,7 @@ def test_what_loses_something_is_hollow_and_says_what() -> None:
 
 
 def test_a_front_is_steps_for_no_format_lies_between_two() -> None:
-    """Each piece of it is level or upright, and it goes down to the right."""
+    """Each segment of the line is horizontal or vertical, and the line falls to the right."""
     dotted = re.findall(r'<path d="([^"]+)"[^>]*stroke-dasharray: 0.8,1.6', FIGURES["pareto"]())
     assert len(dotted) == 3
     for path in dotted:

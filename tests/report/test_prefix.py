@@ -1,4 +1,4 @@
-"""What is told of a prefix follows from the rows."""
+"""Sentences about prefixes follow the rows."""
 
 from typing import Any
 

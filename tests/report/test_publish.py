@@ -1,4 +1,4 @@
-"""A report is whole, the same for the same run, and never replaces another."""
+"""A report is complete, equal for the same run, and never replaces another."""
 
 import json
 import re

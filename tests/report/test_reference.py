@@ -22,7 +22,7 @@ def test_the_verdict_has_every_format_and_its_cpu(results: Results) -> None:
 
 
 def test_the_verdict_follows_the_rows(results: Results) -> None:
-    """A world in which v3 is dearer: the sentence must not praise it."""
+    """Make v3 dearer in all rows. The sentence must not praise it."""
     rows = results.all.copy()
     dearer = (rows["format"] == "v3") & (rows["kind"] == "bytes")
     rows.loc[dearer, ["size_bytes", "overhead_bytes"]] += 50_000

@@ -1,4 +1,4 @@
-"""A table says the same in a terminal, in Markdown and on a page."""
+"""A table has equal content in a terminal, in Markdown and on a page."""
 
 import json
 import re

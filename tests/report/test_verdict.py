@@ -60,7 +60,7 @@ def test_a_format_that_cannot_carry_a_workload_has_no_number_and_the_reason_is_t
 
 
 def test_one_workload_that_a_format_cannot_carry_is_enough(tmp_path: Path) -> None:
-    """user-activity in v0 alone is no number for a class of two."""
+    """A class of two has no number if only user-activity fits in v0."""
     rows = workload_rows()
     more = [
         row | {"status": "skipped", "error": "v0 has no room", "size_bytes": None} if row["format"] == "v0" else row
@@ -82,7 +82,7 @@ def test_v2_wins_or_ties_within_a_percent(tmp_path: Path, table: Table) -> None:
     assert list(wins.values()) == ["v2", "tie with v2", "tie with v2", "v3"]
 
 
-def test_what_loses_something_wins_nothing_and_says_what(verdicts: Verdicts, table: Table) -> None:
+def test_lossy_formats_do_not_win_and_list_their_losses(verdicts: Verdicts, table: Table) -> None:
     """v0 takes 126 bytes, v1 134, v3 156 in batches of one record; v0 has no times, and neither has producer ids."""
     row = row_of(table, **{"workload class": ONE})
     assert row["winner (no codec)"] == "v3" and row["v0 (× v2)"] < row["v3 (× v2)"]
@@ -182,7 +182,7 @@ def test_a_variant_of_this_project_is_named_as_one(tmp_path: Path, table: Table)
 
 
 def failed(rows: list[Row], kind: str = "bytes", **where: str) -> list[Row]:
-    """The rows, those of a kind as errors where their cells are as told."""
+    """Return the rows, with rows of one kind turned into errors in the given cells."""
     error = {"status": "error", "error": "it broke\nat a line", "size_bytes": None, "cpu_ns": None}
     return [row | error if row["kind"] == kind and where.items() <= row.items() else row for row in rows]
 

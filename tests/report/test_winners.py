@@ -21,7 +21,7 @@ WHOLE = ("v1", "v2", "v3")
 
 
 def size(name: str, batch: int, value: int) -> float:
-    """Bytes per record."""
+    """Return the bytes per record."""
     return max(value, 0) + FIXED[name] + SHARED[name] / batch
 
 

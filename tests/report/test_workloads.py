@@ -171,7 +171,7 @@ def test_the_sentence_follows_the_rows(named: Named, tmp_path: Path) -> None:
 
 
 def test_noise_is_told_with_the_cells_that_it_is_of(named: Named, results: Results) -> None:
-    """Both sentences stand on one page, with different figures."""
+    """Both sentences are on one page, with different figures."""
     part = cpu.cpu_slice(results, "batch_size")
     assert part is not None and "over the cells of the grid v2 against itself reads" in cpu.cpu_sentence(results, part)
     assert "on these workloads v2 against itself reads" in workloads.workloads_sentence(named)
@@ -185,8 +185,8 @@ def test_the_figure_has_what_gains_most_first(named: Named) -> None:
     assert set(panels["no codec"]["format"]) == {"v0", "v1", "v3"} and set(panels["zstd 3"]["format"]) == {"v3"}
 
 
-def test_a_run_without_workloads_has_no_such_section(results: Results, made: Run, stored_rows: Run) -> None:
-    assert not Named(results).sizes and not Named(Results(made.measurements())).sizes
+def test_a_run_without_workloads_has_no_such_section(results: Results, broker_run: Run, stored_rows: Run) -> None:
+    assert not Named(results).sizes and not Named(Results(broker_run.measurements())).sizes
     section = built(stored_rows)["workloads"]
     assert section.means and section.figures and [table.name for table in section.tables] == [
         "workloads", "workloads-none", "workloads-zstd-3", "workloads-cpu",
@@ -204,7 +204,7 @@ def test_bytes_alone_or_v2_alone_is_enough(tmp_path: Path) -> None:
 
 
 def test_what_the_grid_says_does_not_change_beside_workloads(
-    rows: list[dict[str, Any]], results: Results, made: Run, tmp_path: Path
+    rows: list[dict[str, Any]], results: Results, broker_run: Run, tmp_path: Path
 ) -> None:
     """Rows without axes turn integers into floats and truths into objects: other tables must not see it."""
     both = Results(stored(tmp_path / "grid", rows + workload_rows()).measurements())
@@ -214,7 +214,7 @@ def test_what_the_grid_says_does_not_change_beside_workloads(
     assert (both.aa["ratio"].tolist(), both.noise) == (results.aa["ratio"].tolist(), results.noise)
     found, alone = (
         Paths(Results(run.measurements()))
-        for run in (stored(tmp_path / "paths", broker_rows() + workload_rows()), made)
+        for run in (stored(tmp_path / "paths", broker_rows() + workload_rows()), broker_run)
     )
     for path in ("append", "seek-offset"):
         assert broker_paths.path_table(found, path, shown=True) == broker_paths.path_table(alone, path, shown=True)
@@ -251,7 +251,7 @@ def test_seeds_are_compared_where_there_are_several(tmp_path: Path, stored_rows:
 
 
 def test_bytes_and_rounds_of_all_seeds_count(tmp_path: Path) -> None:
-    """v3 takes 10 % more bytes and twice the time under the second seed. Half of each shows."""
+    """v3 takes 10 % more bytes and twice the time under the second seed. The result has half of each."""
     rows = workload_rows()
     for row in workload_rows():
         if row["status"] == "ok" and row["format"] == "v3":

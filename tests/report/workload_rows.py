@@ -1,4 +1,4 @@
-"""Rows of named workloads as a sweep stores them, made up: sizes, losses and costs that follow from rules told here."""
+"""Made-up rows of named workloads. Sizes, losses and costs follow the rules below."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +14,8 @@ Row = dict[str, Any]
 
 FORMATS = ("v0", "v1", "v2", "v3")
 RECORDS, ROUNDS = 1_000, 7
-PLAIN_BYTES = 100  # a record
-OVERHEAD = {"v0": 26, "v1": 34, "v2": 8, "v3": 7}  # beside it a header a batch:
+PLAIN_BYTES = 100  # per record
+OVERHEAD = {"v0": 26, "v1": 34, "v2": 8, "v3": 7}  # in addition, a header per batch:
 HEADER = {"v0": 0, "v1": 0, "v2": 61, "v3": 49}
 LOSSES = {"v0": '{"timestamps":1000,"producer_id":10,"base_sequence":10}', "v1": '{"producer_id":10}'}
 # name -> variant -> records per batch; the second has headers, the last is none that the catalogue has
@@ -30,7 +30,7 @@ CODECS = (("none", None), ("gzip", 6), ("zstd", 3))
 
 
 def size_bytes(name: str, batch: int, codec: str) -> int:
-    """A codec halves what is not a header."""
+    """Return the bytes of all records. A codec halves everything but the batch headers."""
     return RECORDS * (PLAIN_BYTES + OVERHEAD[name]) // (1 if codec == "none" else 2) + RECORDS // batch * HEADER[name]
 
 
@@ -78,7 +78,7 @@ def _cpu(workload: str, name: str, arm: str) -> Row:
 
 
 def changed(folder: Path, change: Callable[[Row], object]) -> Named:
-    """A run whose rows `change` has edited in place."""
+    """Store a run whose rows `change` has edited in place."""
     rows = workload_rows()
     for row in rows:
         change(row)

@@ -1,4 +1,4 @@
-"""Tables that a test writes, and what is read of them."""
+"""Write tables for tests, and read them."""
 
 import json
 from collections.abc import Iterable
@@ -32,8 +32,8 @@ def chunks(path: Path, columns: Columns) -> list[Chunk]:
     return found
 
 
-def until_error(part: Table) -> tuple[list[Chunk], Exception]:
-    """What came before the error counts."""
+def chunks_until_error(part: Table) -> tuple[list[Chunk], Exception]:
+    """Return the chunks read before the error, and the error."""
     found = []
     try:
         for chunk in part.chunks():
@@ -76,5 +76,5 @@ def written(path: Path, text: str | bytes) -> Path:
 
 
 def quoted(cell: object) -> str:
-    """An empty text is not null."""
+    """Return a CSV cell. An empty text is quoted, so that it differs from null."""
     return "" if cell is None else str(cell) if isinstance(cell, int) else '"' + str(cell).replace('"', '""') + '"'

@@ -1,4 +1,4 @@
-"""Columns of tables as parts of records: types, times, headers; what does not fit is named."""
+"""Columns of tables as parts of records: types, times, headers. Values that do not fit are reported."""
 
 import json
 from datetime import UTC, date, datetime, timedelta, timezone

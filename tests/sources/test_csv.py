@@ -1,4 +1,4 @@
-"""CSV: cells stand as they are, whatever their bytes; a row of another width is named with its number."""
+"""CSV: cells keep their bytes; a row of another width is reported with its number."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from kfbench.sources import csv_file
 from kfbench.sources.columns import Columns
 from kfbench.sources.text_file import TEXT_BYTES
-from tests.sources.rows import chunks, count, damage_of, messages, only, until_error, values, written
+from tests.sources.rows import chunks, chunks_until_error, count, damage_of, messages, only, values, written
 
 
 def test_cells_of_csv_in_a_row_as_json(tmp_path: Path) -> None:
@@ -63,6 +63,6 @@ def test_cells_that_are_not_utf8_are_left_out_of_rows_as_json(tmp_path: Path) ->
 def test_a_quote_that_stays_open_ends_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_file, "TEXT_BYTES", 1 << 10)
     path = written(tmp_path / "t.csv", "a,b\n" + "1,2\n" * 500 + '1,"2\n' + "1,2\n" * 2000)
-    found, error = until_error(only(path, Columns(value="a")))
+    found, error = chunks_until_error(only(path, Columns(value="a")))
     assert re.fullmatch(r".+t\.csv: row [45]\d\d has no end within 0 MiB: is a quote left open\?", str(error))
     assert 0 < count(found) <= 500

@@ -1,4 +1,4 @@
-"""Segments and folders of them: every sound batch once, what is left out is named, memory stays bounded."""
+"""Segments and folders: every sound batch is read once, omissions are named, memory stays bounded."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def chunks_of_shares(path: Path) -> list[Chunk]:
 
 
 def check(chunks: list[Chunk], data: bytes) -> None:
-    """The chunks are what one reading of the whole gives."""
+    """Check that the chunks equal one reading of the whole."""
     whole = read_log(data, on_error="skip")
     assert np.concatenate([np.diff(chunk.bounds) for chunk in chunks if chunk.bounds is not None]).tolist() == (
         np.diff(whole.bounds).tolist()
@@ -95,7 +95,7 @@ def test_shares_of_a_segment_have_every_sound_batch_once(
     damaged[facts("transactions.log").positions[3] + 70] ^= 8
     at = len(sound) - 90_000
     at = next(int(position) for position in read_log(sound).batches["position"] if position >= at)
-    for broken_length in (bytes(4), b"\x7f\xff\xff\xff"):  # cannot be skipped; more than a batch may take
+    for broken_length in (bytes(4), b"\x7f\xff\xff\xff"):  # a length that cannot be skipped; a length above the limit
         data = damaged.copy()
         data[at + 8 : at + 12] = broken_length
         path.write_bytes(data)
@@ -204,7 +204,7 @@ def damage_of(chunks: list[Chunk]) -> list[tuple[int, int, str]]:
 
 @pytest.mark.parametrize("name", ["v2", "v3", "columnar"])
 def test_a_batch_of_too_many_records_is_damage_and_runs_of_many_are_split(tmp_path: Path, name: str) -> None:
-    """Of columnar such a batch takes 34 bytes, whatever its codec."""
+    """Such a batch takes 34 bytes in columnar, under any codec."""
     fmt = FORMATS[name]
     one = bytes(fmt.encode(Records.from_lists([None] * 400_000), 400_000, "zstd"))
     path = tmp_path / "a.log"
@@ -223,7 +223,7 @@ def test_a_length_that_no_batch_has_is_not_read(tmp_path: Path) -> None:
     data, at = bytearray(path.read_bytes()), facts("telemetry.log").positions[7]
     data[at + 8 : at + 12] = (0x7FFF_0000).to_bytes(4, "big")
     path.write_bytes(data)
-    os.truncate(path, 1 << 40)  # a hole, which nobody reads to its end
+    os.truncate(path, 1 << 40)  # a sparse file, which nobody reads
     with path.open("r+b") as file:
         file.seek((1 << 40) - 1)
         file.write(b"x")
@@ -271,7 +271,7 @@ def test_zeros_that_a_broker_allocated_ahead_are_no_damage(tmp_path: Path, zeros
     chunks = list(part.chunks())
     assert sum(chunk.size_bytes for chunk in chunks) == size_bytes
     assert not damage_of(chunks) and not any(chunk.trailing_bytes for chunk in chunks)
-    # The last batch may end with zeros of its own.
+    # The last batch may itself end with zeros.
     assert size_bytes - 12 <= part.size_bytes <= size_bytes + (zeros if zeros < 12 else 0)
 
 

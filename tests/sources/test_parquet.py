@@ -1,4 +1,4 @@
-"""Parquet files: what was written comes out, a damaged row group alone is lost, memory is bounded."""
+"""Parquet files: values read back, a damaged row group loses only itself, memory stays bounded."""
 
 import base64
 import pickle

@@ -1,4 +1,4 @@
-"""Tables as records: the same rows give the same records, whatever the file's kind; which files are tables."""
+"""Tables as records: equal rows give equal records in every file type; the files that count as tables."""
 
 import gzip
 import json
@@ -19,6 +19,7 @@ from kfbench.sources.tables import find, kind_of
 from tests.reference.model import Message
 from tests.sources.rows import (
     chunks,
+    chunks_until_error,
     count,
     damage_of,
     lines,
@@ -26,7 +27,6 @@ from tests.sources.rows import (
     only,
     parquet,
     quoted,
-    until_error,
     values,
     written,
 )
@@ -189,7 +189,7 @@ def test_a_truncated_compressed_file_counts_as_far_as_it_goes(
     rows = [f'{{"v":"{i * 7919 % 10007}"}}' if "json" in name else str(i * 7919 % 10007) for i in range(40_000)]
     text = "\n".join(rows if "json" in name else ["v", *rows])
     path = written(tmp_path / name, gzip.compress(text.encode(), 1)[:-1000])
-    found, error = until_error(only(path, Columns(value="v")))
+    found, error = chunks_until_error(only(path, Columns(value="v")))
     assert "truncated" in str(error).lower()
     assert 20_000 < count(found) < 40_000
 

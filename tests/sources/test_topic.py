@@ -1,4 +1,4 @@
-"""Topics as they are asked for, and rows of Spark's Kafka source as records; tests/live asks a real broker."""
+"""Topic URLs, and rows of Spark's Kafka source as records. tests/live reads a real broker."""
 
 import json
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_options_of_the_consumer(tmp_path: Path) -> None:
         ("kafka://a:1/t?form=0:1", "no option 'form' (options: from, to, config, kafka.NAME)"),
     ],
 )
-def test_what_is_no_topic(url: str, said: str) -> None:
+def test_invalid_topic_urls_are_refused(url: str, said: str) -> None:
     with pytest.raises(InvalidConfig) as raised:
         Topic.parse(url)
     shown, _, query = url.partition("?")

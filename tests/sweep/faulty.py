@@ -1,6 +1,7 @@
-"""Workloads and tasks that fail in a Spark worker. Workers import them by name; what they have done is a file.
+"""Workloads and tasks that fail in a Spark worker.
 
-Each is a point of the grid like any other until its records are wanted.
+Workers import them by name and record their failures in a file. Each is an ordinary grid point until its records are
+generated.
 """
 
 import os
@@ -66,7 +67,7 @@ class Hangs(Faulty):
 
 class Deaf(Faulty):
     def fail(self) -> None:
-        deque(repeat(None), maxlen=0)  # for ever, with the interpreter's lock, as a compiled kernel does
+        deque(repeat(None), maxlen=0)  # an endless loop that holds the interpreter's lock, as a compiled kernel does
 
 
 def broken(*_: object, **__: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""A cell gives right rows, or rows with the reason, and never an exception."""
+"""A cell gives correct rows, or rows with a reason, and never raises an exception."""
 
 import json
 import tracemalloc
@@ -268,7 +268,7 @@ def test_without_its_base_a_cpu_cell_has_no_number(monkeypatch: pytest.MonkeyPat
 
 
 class Tampering(BatchedFormat):
-    """A format that writes something else as soon as it is given a buffer to write to, as it is when it is timed."""
+    """A format that writes other bytes when it gets a buffer, as it does when it is timed."""
 
     def encode(self, *args: Any, **options: Any) -> Any:
         log = super().encode(*args, **options)

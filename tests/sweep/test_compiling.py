@@ -1,4 +1,4 @@
-"""Kernels are compiled before cells and what-if need them, in processes, and no more of them than that."""
+"""Kernels are compiled before cells and what-if need them, in processes, and no others are."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Filters as users write them: what they keep, and what they refuse by name."""
+"""Filters as users write them: the cells that they keep, and the errors that name a wrong part."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A run that has times is continued on the same host, if it is still the same machine."""
+"""A run with times is resumed only on the same host with the same hardware."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 
 def rows_of(profile: Profile, kinds: str, hosts: str) -> pa.Table:
-    """The rows of the first cells of these kinds, each measured on its host."""
+    """Return the rows of the first cells of these kinds, each measured on its host."""
     cells = [next(cell for cell in profile.cells if cell.kind == kind) for kind in kinds.split()]
     return table(
         row | {"host": on} for cell, on in zip(cells, hosts.split(), strict=True) for row in measure_cell(cell)
@@ -100,8 +100,8 @@ def test_sessions_add_to_what_a_run_knows_of_hosts_and_stages(profile: Profile, 
 
 
 @pytest.mark.parametrize(("kind", "told"), [("cpu", "a"), ("bytes", "b")])
-def test_a_host_is_told_as_what_it_was_when_it_timed(profile: Profile, tmp_path: Path, kind: str, told: str) -> None:
-    """The rest is finished by another machine of its name."""
+def test_host_facts_are_those_of_the_timing(profile: Profile, tmp_path: Path, kind: str, told: str) -> None:
+    """Another machine with the same host name finishes the rest."""
     with create_run(tmp_path, {}) as writer:
         History(writer, {"there": HERE}).add_rows(rows_of(profile, kind, "there"))
     with resume_run(writer.path, {}, {}) as writer:

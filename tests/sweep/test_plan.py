@@ -1,4 +1,4 @@
-"""Plans: every cell in one task, alike tasks, a budget for cells, and what is left of an interrupted run."""
+"""Plans: each cell is in one task, tasks take alike times, cells have a budget, interrupted runs continue."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_stages_take_about_what_is_estimated(tmp_path: Path) -> None:
 
 
 def test_cells_that_share_records_stay_together(cells: tuple[Cell, ...]) -> None:
-    """Workers keep the last records that they made: each break of such a row of cells makes them anew."""
+    """Workers cache their last records. Splitting cells that share records would generate these again."""
     (stage, *_) = planned(cells)
     of: dict[object, list[int]] = {}
     for number, task in enumerate(stage.tasks):

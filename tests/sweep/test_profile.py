@@ -14,7 +14,7 @@ from kfbench.workloads.grid import GridPoint
 from tests.sweep.profiles import BROKER, HEAD, MODEL, Load, block
 
 
-# A cell's id is in stored runs: it may never change for a point that was measurable once.
+# Stored runs have cell ids. The id of a measurable point may never change.
 @pytest.mark.parametrize(
     ("point", "cell_id"),
     [
@@ -46,7 +46,7 @@ def test_all_arms_of_a_comparison_see_the_same_records(load: Load) -> None:
     ).cells
     assert len(cells) == 2 * 3 * 2
     seeds = {(cell.cell_id, cell.seed) for cell in cells}
-    assert len(seeds) == 2  # one a batch size, whatever the codec, level and kind
+    assert len(seeds) == 2  # one per batch size, whatever the codec, level and kind
 
 
 def test_another_seed_gives_other_records_of_the_same_cells(load: Load) -> None:
@@ -185,7 +185,7 @@ def test_a_floor_is_of_no_format_and_no_codec_and_of_the_records_of_the_bytes_ce
     own = [(cell.cell_id, cell.seed, cell.records, cell.batches) for cell in cells]
     assert own == [(cell.cell_id, cell.seed, cell.records, cell.batches) for cell in load(block(axes)).cells]
     (cell,) = load(block("axes = { headers = [1] }", formats='["v0"]', measure='["floor"]')).cells
-    assert measure_cell(cell)[0]["status"] == "ok"  # v0 has no headers, which is no matter to it
+    assert measure_cell(cell)[0]["status"] == "ok"  # a floor ignores that v0 has no headers
 
 
 def test_a_floor_of_two_blocks_is_one_cell(load: Load) -> None:

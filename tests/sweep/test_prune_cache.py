@@ -1,4 +1,4 @@
-"""Other states of the code in the cache: what a sweep drops of them, and what it must not."""
+"""Kernels of other code states in the cache: those that a sweep deletes, and those that it keeps."""
 
 import os
 import time
@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 
 
 def state(folder: Path, days: float) -> Path:
-    """A state's folder that was last used so long ago."""
+    """Make the folder of a code state that was last used `days` ago."""
     (folder / "kernels_1").mkdir(parents=True)
     (folder / "kernels_1" / "scan.nbc").touch()
     then = time.time() - days * DAY_S

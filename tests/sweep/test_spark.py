@@ -1,4 +1,4 @@
-"""The runner on a real Spark: the same rows whatever the master, runs that are whole or say that they are not."""
+"""The runner on a real Spark: the same rows on every master; incomplete runs are marked."""
 
 import gc
 import io
@@ -29,7 +29,7 @@ from kfbench.sweep.run.runner import RunOptions, run_sweep
 from kfbench.sweep.spark.session import SweepFailed, retrying
 from kfbench.whatif import ask, tally_all
 from tests.recorded import FOLDER
-from tests.runs import deterministic, tiny, told_of_this_machine
+from tests.runs import deterministic, private_names_in, tiny
 from tests.sweep import faulty
 
 TINY = tiny(["v0", "v1", "v2", "v3"], timed=["v2", "v3"], batch_sizes=[10])
@@ -48,7 +48,7 @@ def test_rows_are_the_same_whatever_the_master_and_the_partitioning(
     profile: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = run_sweep(profile, tmp_path, RunOptions(master="local[1]"))
-    monkeypatch.setattr(plan, "TASK_S", 1e-9)  # every cell a task of its own
+    monkeypatch.setattr(plan, "TASK_S", 1e-9)  # makes every cell its own task
     two = run_sweep(profile, tmp_path, RunOptions(master="local[2]"))
     assert one != two and len(list((one / "measurements").iterdir())) < len(list((two / "measurements").iterdir()))
     assert deterministic(one).equals(deterministic(two))
@@ -64,7 +64,7 @@ for more in {"spark.cores.max": "1"}, {}:
 
 @pytest.mark.spark
 def test_a_session_has_no_setting_of_the_one_that_started_the_jvm() -> None:
-    """A process of its own: here the JVM may have been started already."""
+    """Run in a new process, because a JVM may already run in this one."""
     done = subprocess.run([sys.executable, "-c", TWO_SESSIONS], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "None"]
 
@@ -100,14 +100,14 @@ next(mapped(bytes, [64 << 20], "rows"))  # more than a socket holds
         pytest.param("meanwhile", "the JVM ended: it gave 0 of 1 results\n", marks=pytest.mark.thorough),
     ],
 )
-def test_a_jvm_that_dies_before_it_has_sent_a_result_is_said_as_one_that_is_gone(moment: str, said: str) -> None:
-    """PySpark gives the rows that came, as if they were all, and where none could come, an error of its own making."""
+def test_a_jvm_that_dies_before_its_result_is_reported(moment: str, said: str) -> None:
+    """PySpark returns the rows received so far as if complete. Without any row, it raises its own error."""
     done = subprocess.run([sys.executable, "-c", DIES, moment], capture_output=True, text=True, check=False)
     assert f"SweepFailed: Spark gave a task up: {said}" in done.stderr, done.stderr
 
 
 def measuring_until(terminal: Console, words: str) -> None:
-    """Hold the host lock, as another sweep would, until the terminal shows these words."""
+    """Hold the host lock, like another sweep, until the terminal shows these words."""
     with host_lock():
         deadline = time.monotonic() + 120
         while words not in terminal.file.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
@@ -141,7 +141,7 @@ def test_a_run_is_whole_and_says_how_it_came_about(
     statuses = dict.fromkeys(["ok", "skipped", "error"], 0)
     statuses |= {each["values"]: each["counts"] for each in table["status"].value_counts().to_pylist()}
     assert manifest["counts"] == {"cells": len(profile.cells), **statuses}
-    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms; 3 floors, in the stage of bytes
+    # 5 points x 2 codecs x 4 formats; one CPU cell x 2 operations x 3 arms; 3 floors, in the bytes stage
     assert table.num_rows == manifest["rows"] == 5 * 2 * 4 + 6 + 3
     assert statuses == {"ok": 5 * 6 + 6 + 3, "skipped": 5 * 2, "error": 0}
     shown = terminal.file.getvalue()  # type: ignore[attr-defined]
@@ -194,8 +194,8 @@ def test_an_interrupted_run_says_so_and_is_resumed(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: Path) -> None:
-    """All bytes cells are one task: it is tried again, then taken apart, and then it is known which cell it was."""
+def test_failing_cells_do_not_cost_others_their_rows(profile: Profile, tmp_path: Path) -> None:
+    """All bytes cells form one task. It is retried, then split until the failing cell is found."""
     whole = deterministic(run_sweep(profile, tmp_path, RunOptions(master="local[1]")))
     cells = list(profile.cells)
     for i, kind in enumerate((faulty.DiesOnce, faulty.Dies, faulty.Raises)):
@@ -213,7 +213,7 @@ def test_of_cells_that_fail_the_others_cost_nothing(profile: Profile, tmp_path: 
     }
     (passing,) = (run.path / "measurements").glob("passing-*.parquet")
     assert pq.read_table(passing)["error"].to_pylist() == [dead] * 4
-    assert told_of_this_machine(run) == []
+    assert private_names_in(run) == []
 
 
 @pytest.mark.spark
@@ -232,7 +232,7 @@ def test_when_no_worker_can_work_it_is_one_line_and_half_a_run(
         open_run(run)
 
 
-# PySpark starts a JVM, gives it up and leaves its pipe to whoever collects the garbage: here, not in another test.
+# PySpark leaves the pipe of its failed JVM to the garbage collector. Collect it here, not in another test.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.spark
 @pytest.mark.slow

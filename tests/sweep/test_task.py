@@ -1,4 +1,4 @@
-"""Tasks: cells one after another, errors of a busy moment, time limits and the host lock."""
+"""Tasks run cells one after another; passing errors, time limits and the host lock."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ def test_a_task_measures_the_cells_that_it_gets() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Hanging(GridPoint):
-    """A workload that takes its time; what catches every Exception does not catch the end of it."""
+    """A workload that sleeps for 60 s. `except Exception` does not catch the time limit that ends it."""
 
     def generate(self, *, records: int, seed: int, start: int = 0) -> Sample:
         time.sleep(60)
@@ -55,7 +55,7 @@ def test_a_cell_that_takes_too_long_is_rows_with_an_error(monkeypatch: pytest.Mo
 
 
 class Crowded(BatchedFormat):
-    """A format that finds no room. A path of this host is nothing for a row."""
+    """A format that runs out of disk space. Its error has a path of this host, which no row may show."""
 
     def encode(self, *args: Any, **options: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/homes/anna/cache")

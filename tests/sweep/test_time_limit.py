@@ -1,4 +1,4 @@
-"""Code that never returns is ended."""
+"""The time limit ends code that never returns."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""A profile is verified cell by cell: what holds is counted, what does not is one line that names the place."""
+"""A profile is verified cell by cell. Passed checks are counted; a failed one is a line that names its place."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -111,7 +111,7 @@ def test_no_cell_has_more_records_than_it_says(profile: Profile, golden: Path) -
 
 
 class Broken(BatchedFormat):
-    """v2 whose reader gives one offset wrong in batches of 300, and drops the producer's epoch in batches of 2000."""
+    """A v2 reader with two faults: a wrong offset in batches of 300, no producer epoch in batches of 2,000."""
 
     def decode(self, data: Any, *args: Any, **options: Any) -> DecodedLog:
         log = super().decode(data, *args, **options)

@@ -86,7 +86,7 @@ def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reaso
 
 
 def test_a_broker_takes_what_clients_send(load: Load) -> None:
-    """Keys of many lengths are used again by compaction; control batches and survivors come from no client."""
+    """Compaction reuses keys of many lengths. Control batches and survivors do not come from clients."""
     settings = "broker = { records = 60, rounds = 3, sample_us = 9 }\n"
     text = (
         'illegal = "skip"\npaths = ["compact"]\nworkloads = ["user-activity", "transactional", "compacted-changelog"]'

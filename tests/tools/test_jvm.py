@@ -12,7 +12,7 @@ Fake = Callable[[str, str], None]
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
-    """Puts a shell script on a PATH of its own, beside an empty cache."""
+    """Return a function that puts a shell script on PATH, with an empty cache."""
     monkeypatch.setattr(jvm, "CACHE", tmp_path / "cache")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()

@@ -1,4 +1,4 @@
-"""Other implementations beside ours: each must write our bytes and read what was written before it is timed."""
+"""Other implementations beside ours: each must write our bytes and read them before it is timed."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ OTHERS: dict[str, Callable[[Records], Records]] = {
 
 
 def reading(log: Callable[[str], bytes], given: Task) -> PythonClient:
-    """kafka-python's writers, and its reader of other bytes than it is given."""
+    """Return kafka-python's writers with a reader that reads other bytes than it is given."""
     batches = pytest.importorskip("kafka.record.default_records").DefaultRecordBatchBuilder
     messages = pytest.importorskip("kafka.record.legacy_records").LegacyRecordBatchBuilder
     reader = pytest.importorskip("kafka.record.memory_records").MemoryRecords
@@ -93,7 +93,7 @@ def test_a_client_that_writes_something_else_is_not_timed(
 ) -> None:
     other = replace(given, logs=given.logs | {name: logs(OTHERS[what](given.records), 10)[name]})
     for peer in [*clients, Kfbench()]:
-        if (name, what) == ("v0", "times"):  # which it has not
+        if (name, what) == ("v0", "times"):  # v0 has no times
             assert len(list(peer.arms(other))) == 6
         else:
             with pytest.raises(Differs, match=f"^{name}: {peer.name}.* writes other bytes"):
@@ -132,7 +132,7 @@ def test_what_we_read_is_compared_as_well(given: Task) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_limit_that_does_not_make_the_log_is_not_timed(given: Task, name: str) -> None:
-    longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # which no checksum covers
+    longer = replace(given, logs=given.logs | {name: given.logs[name] + bytes(5)})  # no checksum covers the added bytes
     with pytest.raises(Differs, match=f"^{name}: the limit copies or checksums other bytes"):
         list(Limit().arms(longer))
 

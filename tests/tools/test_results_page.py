@@ -1,4 +1,4 @@
-"""docs/results.md lists the columns that there are, and what it shows of reading a run works."""
+"""docs/results.md lists the existing columns, and its examples of reading a run work."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.runs import MANIFEST, stored
 from tools.results_page import BLOCK, PAGE, columns
 
 TEXT = PAGE.read_text(encoding="utf-8")
-# The blocks that the examples ask about, small; v0 under zstd is a skipped row, not a null size.
+# Small versions of the blocks in the examples. v0 under zstd is a skipped row, not a null size.
 SWEEP = """
 title = "for tests"
 analysis = "a"
@@ -49,7 +49,7 @@ def test_the_page_is_not_stale() -> None:
 
 
 def examples() -> dict[str, str]:
-    """The Python that follows `kfbench itself`, `pandas` and so on."""
+    """Return the Python examples by the word before them: `kfbench itself`, `pandas` and so on."""
     found = re.findall(r"^(\w+)[^\n]*:\n\n```python\n(.*?)```", TEXT, re.DOTALL | re.MULTILINE)
     return dict(found)
 

@@ -35,7 +35,7 @@ PAYLOAD = ("key", "value", "header_key", "header_value")
 
 
 def batches_of(name: str, wanted: Sequence[bool]) -> bytes:
-    """The batches of a recorded segment that are wanted, as they lie there."""
+    """Return the wanted batches of a recorded segment, unchanged."""
     data, positions = (FOLDER / name).read_bytes(), facts(name).positions
     return b"".join(data[a:b] for (a, b), take in zip(pairwise(positions), wanted, strict=True) if take)
 

@@ -1,4 +1,4 @@
-"""A month: the rate that timestamps tell, and what a rate costs, by hand."""
+"""A month: the rate derived from timestamps, and the cost of a rate, computed by hand."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Other batches for the same records: what an accumulator a producer would make, whatever the pieces."""
+"""Rebatched records equal the batches of one accumulator per producer, however the log is cut into pieces."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Given(NamedTuple):
 
 
 def recorded(batches: list[Given]) -> tuple[Records, np.ndarray, BatchFields]:
-    """Values name their record: (producer, number in the log)."""
+    """Return records whose values are (producer, number in the log)."""
     times = [time for batch in batches for time in batch.times_ms]
     owners = [batch.producer_id for batch in batches for _ in batch.times_ms]
     control = [batch.is_control for batch in batches for _ in batch.times_ms]
@@ -48,7 +48,7 @@ def recorded(batches: list[Given]) -> tuple[Records, np.ndarray, BatchFields]:
 
 
 def accumulated(batches: list[Given], batching: Batching) -> list[list[bytes]]:
-    """Slow and plain: an accumulator a producer, as `linger` describes it for records of one size."""
+    """Rebatch slowly: one accumulator per producer, as `linger` describes it for records of one size."""
     open_batches: dict[int, tuple[int, list[bytes]]] = {}
     clocks: dict[int, int] = {}
     done, number = [], 0
@@ -104,7 +104,7 @@ def test_batches_are_those_of_an_accumulator_a_producer_whatever_the_pieces(
     in_batches = sorted(values for each in found for values in values_of(each))
     whole = Rebatcher(batching).add(sent(*recorded(batches)), last=True)
     assert in_batches == sorted(values for each in whole for values in values_of(each))
-    if batch_size_bytes in (0, 1 << 20):  # where records decide by their sizes, the kernel's own test does
+    if batch_size_bytes in (0, 1 << 20):  # record sizes decide here; the kernel's own test covers that
         assert in_batches == accumulated(batches, batching)
     for each in found:
         rows = each.fields.over(len(each.bounds) - 1)

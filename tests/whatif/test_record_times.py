@@ -1,4 +1,4 @@
-"""Times in bins: the same whatever the pieces, and few wrong ones do not stretch the bulk."""
+"""Binned times do not depend on the pieces, and a few wrong times do not widen the bins of the rest."""
 
 import numpy as np
 import pytest

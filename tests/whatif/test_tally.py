@@ -1,4 +1,4 @@
-"""Sums over parts: they add up in any order, samples say how much they are, and what an estimate is worth."""
+"""Sums over parts: order does not matter, samples state their share, estimates state their error."""
 
 import pickle
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def parts() -> list[Part]:
 
 @dataclass(frozen=True)
 class InMemory:
-    """A part whose records are there."""
+    """A part with its records in memory."""
 
     given: tuple[Chunk, ...]
     name: str = "memory"
@@ -169,7 +169,7 @@ def test_a_segment_that_goes_away_is_said(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def sampled() -> list[Tally]:
-    """All of it, and two samples of 30 %."""
+    """Return a full tally, and two samples of 30 %."""
     part = InMemory(tuple(chunk(2_000, at, 600) for at in range(0, 40_000, 2_000)))
     question = replace(QUESTION, arms=(("v2", "none"), ("v2", "lz4")), batchings=(), assumed=Batching(1_000.0, 16_384))
     return [tally(part, replace(question, share=share, seed=seed)) for share, seed in ((1.0, 0), (0.3, 1), (0.3, 2))]

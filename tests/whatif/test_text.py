@@ -47,7 +47,7 @@ def answer(data_dir: Path) -> WhatIf:
 
 
 def shown(answer: WhatIf) -> dict[str, Table]:
-    """The tables by name."""
+    """Return the tables by name."""
     return {table.name: table for section in tables.sections(answer) for table in section.tables}
 
 

@@ -1,4 +1,4 @@
-"""Arrivals follow the process that is named, block by block, and rise over all blocks."""
+"""Arrivals follow the named process block by block, and rise over all blocks."""
 
 import pickle
 from typing import Any
@@ -33,7 +33,7 @@ from kfbench.workloads.named.distributions import Choice, Empirical, Fixed, Gene
 SEED, SIGNIFICANCE = 77, 0.01
 KOLMOGOROV = float(stats.kstwobign.isf(SIGNIFICANCE))
 ETC = GeneralisedParetoGaps(sigma_us=16.0292, k=0.154971)
-SLOW_ETC = GeneralisedParetoGaps(sigma_us=16_029.2, k=0.154971)  # whole microseconds do not show
+SLOW_ETC = GeneralisedParetoGaps(sigma_us=16_029.2, k=0.154971)  # so slow that rounding to microseconds does not show
 MIXGRAPH = Sine(rate_per_s=4_500, amplitude_per_s=1_000, radians_per_s=0.000073)
 FAST_SINE = Sine(rate_per_s=4_500, amplitude_per_s=4_000, radians_per_s=0.1, phase_radians=1.0)
 BURSTS = Bursts(
@@ -230,7 +230,7 @@ def test_arrivals_are_a_value_and_come_from_toml(a: Arrival) -> None:
         (BURSTS_OF.format(length='{ dist = "fixed", value = 3 }', pause=-1), "pause_us: negative ones are drawn"),
     ],
 )
-def test_what_is_no_process(text: str, said: str) -> None:
+def test_invalid_processes_are_refused(text: str, said: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=said):
         msgspec.toml.decode(text, type=Arrival)
 

@@ -1,4 +1,4 @@
-"""Batches of a block: their sizes are the model's, and each holds what belongs together."""
+"""Batches of a block have the model's sizes, and each holds records that belong together."""
 
 from collections.abc import Callable
 from typing import Any
@@ -96,7 +96,7 @@ def test_survivors_lie_as_far_apart_as_chance_has_it(survival: float) -> None:
         expected = geom.ppf(share, survival)
         assert abs(np.quantile(gaps, share) - expected) <= max(1, 0.02 * expected)
     batch = offsets // 100
-    assert np.array_equal(np.flatnonzero(np.diff(batch)) + 1, bounds[1:-1])  # a batch: what is left of 100 offsets
+    assert np.array_equal(np.flatnonzero(np.diff(batch)) + 1, bounds[1:-1])  # a batch: survivors of 100 offsets
     kept = np.diff(bounds)[:-1]
     assert kept.mean() == pytest.approx(100 * survival / (1 - (1 - survival) ** 100), rel=0.02)
 
@@ -108,13 +108,13 @@ def test_where_all_survive_there_are_no_holes() -> None:
 
 @pytest.mark.parametrize(("cardinality", "skew", "behind"), [(20_000, 0.99, 40_000), (100_000, 0.99, 20_000)])
 def test_survivors_are_what_the_cleaner_leaves_of_a_zipf_log(cardinality: int, skew: float, behind: int) -> None:
-    """A log of Zipf keys is compacted: of its first batches as many records stay as the model has of that share."""
+    """Compact a log of Zipf keys. The records left in its first batches follow the model with their share."""
     seen = 50_000
     keys = Keys(cardinality=cardinality, skew=skew).ids(7, 0, seen + behind)
     last = np.zeros(cardinality, np.int64)
     last[keys] = np.arange(len(keys))  # the last of equal indices stays
     stays = last[keys[:seen]] == np.arange(seen)
-    # Age differs by more than half between first and last: each tenth is held to its own share.
+    # Ages of the first and last records differ by more than half, so each tenth has its own share.
     for tenth in np.split(stays, 10):
         share = tenth.mean()
         kept = tenth.reshape(-1, 100).sum(axis=1)

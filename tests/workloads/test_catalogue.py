@@ -1,4 +1,4 @@
-"""A workload's file gives the records that it describes; what is wrong with it is said with file and key."""
+"""A workload's file gives the records that it describes. Errors name its file and key."""
 
 from collections import Counter
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_every_file_is_a_workload_and_each_of_its_variants() -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_v2_carries_what_it_gives(name: str) -> None:
-    """Header fields and control records included: they are read as they were written."""
+    """Header fields and control records read back as they were written."""
     sample = WORKLOADS[name].generate(records=300, seed=5, start=BLOCK_RECORDS - 150)
     log = FORMATS["v2"].encode(sample.records, sample.bounds, batch_fields=sample.batch_fields)
     assert (

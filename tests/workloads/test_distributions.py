@@ -49,7 +49,7 @@ ETC_VALUES = Mixture(
 ETC_GAPS = GeneralisedPareto(sigma=16.0292, k=0.154971)
 MIXGRAPH = GeneralisedPareto(sigma=25.45, k=0.2615, whole="ceil")
 
-# In scipy's terms; each is drawn as lengths too.
+# scipy's form of each distribution. Each is drawn as lengths too.
 MODELS: dict[str, tuple[Distribution, Any]] = {
     "uniform": (Uniform(low=3, high=1_000), stats.uniform(3, 997)),
     "lognormal by mean": (Lognormal(mean=212, sigma=0.9), stats.lognorm(0.9, scale=212 * np.exp(-0.405))),
@@ -91,7 +91,7 @@ def test_kolmogorov_smirnov(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_kolmogorov_smirnov_of_lengths(name: str) -> None:
-    """A length k stands for all that its source rounds to k."""
+    """A length k represents all source values that round to k."""
     d, model = MODELS[name]
     up = {"round": 0.5, "floor": 1.0, "ceil": 0.0}[getattr(d, "whole", "round")]
 
@@ -104,7 +104,7 @@ def test_kolmogorov_smirnov_of_lengths(name: str) -> None:
 
 
 def test_the_distance_tells_a_wrong_sign_and_a_wrong_rounding() -> None:
-    """A public copy of the ETC keys has shape and sign wrong: the test above would not let that through."""
+    """A public copy of the ETC key sizes has a wrong shape and sign. The test above would find that."""
     drawn = draw(ETC_KEYS, SEED, PURPOSE, 0, SAMPLE)
     assert distance(drawn, stats.genextreme(0.078688, 30.7984, 8.20449).cdf) > 5 * CRITICAL
     assert distance(drawn, stats.genextreme(-0.078688, 30.7984, 8.20449 * 1.02).cdf) > CRITICAL
@@ -255,7 +255,7 @@ def test_a_distribution_is_a_value_and_comes_from_toml(d: Distribution) -> None:
         ('dist = "normal"\nmean = 1', "Invalid value 'normal'"),
     ],
 )
-def test_what_is_no_distribution(text: str, said: str) -> None:
+def test_invalid_distributions_are_refused(text: str, said: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=said):
         msgspec.toml.decode(text, type=Distribution)
 

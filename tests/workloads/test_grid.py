@@ -1,4 +1,4 @@
-"""Each axis of the grid gives what its name says, exactly."""
+"""Each axis of the grid has exactly the effect that its name says."""
 
 from dataclasses import fields, replace
 from typing import Any

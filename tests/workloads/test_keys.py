@@ -1,4 +1,4 @@
-"""Keys by popularity: frequencies against Zipf's law as it is written."""
+"""Key popularity follows Zipf's law."""
 
 import math
 import pickle

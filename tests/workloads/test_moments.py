@@ -26,7 +26,7 @@ def within(wanted: float, share: float = 0.02) -> Any:
 
 
 def whole(*wanted: float) -> Any:
-    """Quantiles of lengths: of whole bytes, so one more or less is none too many."""
+    """Match quantiles of whole lengths, within one byte."""
     return pytest.approx(wanted, rel=0.02, abs=1)
 
 

@@ -1,4 +1,4 @@
-"""Workloads are the same whatever the processor: NumPy's logarithms, powers and cosines are not, by a last bit."""
+"""Workloads are equal on all processors, although NumPy's log, power and cosine differ in the last bit."""
 
 import hashlib
 import json

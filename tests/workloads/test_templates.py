@@ -117,7 +117,7 @@ def test_counts_rise() -> None:
 @given(st.integers(-(10**12), 10**12), st.integers(0, 40).map(lambda bits: 2**bits), st.sampled_from(["", " low"]))
 @settings(max_examples=50, deadline=None)
 def test_room_for_every_number(low: int, span: int, how: str) -> None:
-    """A range that is scaled tells widths by steps, a wider one by the numbers."""
+    """Steps test the widths of a scaled range; numbers test a wider one."""
     span = min(span, 2**31 - 1) if how else span
     for record in records(f"<int {low}..{low + span - 1}{how}>", 40):
         assert low <= int(record) < low + span and record == b"%d" % int(record)
@@ -293,7 +293,7 @@ def test_longer_than_it_can_be() -> None:
         ("<" + "|".join("a" * 257) + ">", "257 words; 256 are the most"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_place(text: str, told: str) -> None:
+def test_invalid_templates_are_refused_with_the_place(text: str, told: str) -> None:
     with pytest.raises(InvalidConfig, match=told) as error:
         Template.parse(text)
     assert "\n" not in str(error.value)
@@ -304,8 +304,8 @@ def test_phrases_can_stand_in_json_and_be_moved_at_once() -> None:
     assert len(PHRASES) == len(set(PHRASES)) <= 256
 
 
-def test_bytes_are_for_good() -> None:
-    """Seeds of published runs: a change here is a change of their bytes."""
+def test_bytes_of_published_seeds_never_change() -> None:
+    """Published runs use these seeds. A change here changes their bytes."""
     assert records("<8x> <uuid> <int 0..99999> <a|b|c|d|e> <$n of 9:4d> <id 5> <text 9..30>", 1, start=70_000) == [
         b"2e8472c3 6c30099e-8458-425d-b7d6-13f332010aeb 19974 a 2225 24694 thread pool is"
     ]

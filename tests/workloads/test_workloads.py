@@ -1,4 +1,4 @@
-"""The laws of kfbench/workloads/base/workload.py, for every workload there is."""
+"""The laws of kfbench/workloads/base/workload.py hold for every workload."""
 
 import pickle
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import pytest
 from kfbench.workloads import BLOCK_RECORDS, WORKLOADS, Sample, Workload
 from kfbench.workloads.catalogue import NamedWorkload
 
-# In other batches than their own: by linger, with markers between them, with holes and delete horizons.
+# Variants with other batches: by linger, with markers in between, with holes and delete horizons.
 REBATCHED = {
     f"{name} by {size}": NamedWorkload(name=name, batch_size=size)
     for name, size in (("user-activity", 10), ("transactional", 7), ("compacted-changelog", 30))
