@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def measure_size(fmt: Format, source: EncodeInput) -> Row:
-    """Verify the round trip and return the bytes columns of one row. Raises Unverified."""
+    """Encode the records, verify the log, and return its sizes as columns of one row. Raises Unverified."""
     records, bounds, batch_fields = source.records, source.bounds, source.batch_fields
     log = source.encode(fmt)
     verify_records(fmt, records, bounds, batch_fields, log)
@@ -50,12 +50,13 @@ def compare(
 
     Columns: format, codec, level, records, batches, size_bytes, payload_bytes, overhead_bytes (size - payload; <NA>
     under a codec), ratio_to_v2 (same codec and level), losses (JSON: counts of what the format cannot carry). A format
-    without the codec gets <NA>. Raises IllegalCombination if the caller named that format.
+    that cannot use a codec gets <NA>; if `formats` is given, it raises IllegalCombination. An unknown format, codec or
+    level raises IllegalCombination, too.
 
     Args:
-        formats: names; None: all.
-        codecs: names, or (name, level).
-        batch_size: records per batch, or boundaries int64[batches + 1].
+        formats: names of formats; None: all formats.
+        codecs: names of codecs, or pairs (name, level).
+        batch_size: records per batch, or batch boundaries int64[batches + 1].
     """
     import pandas as pd
 

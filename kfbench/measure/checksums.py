@@ -1,7 +1,7 @@
-"""A second witness for checksums: code that is not ours computes each batch's.
+"""A second witness for checksums: code that is not ours computes the checksum of each batch again.
 
-Readers and writers of kfbench share one checksum kernel, so they would agree on a wrong number. Here the crc32c package
-computes CRC-32C, and Python's binascii CRC-32.
+Readers and writers of kfbench share one checksum kernel, so they would agree on a wrong checksum. Here the crc32c
+package computes CRC-32C, and Python's binascii computes CRC-32.
 """
 
 from binascii import crc32
@@ -20,13 +20,14 @@ WITNESSES: Final[dict[str, tuple[str, Callable[[memoryview], int]]]] = {
 
 
 def wrong_checksum(data: Any, fmt: Format | None = None) -> str | None:
-    """Return the difference in the first whole entry whose stored checksum the witness does not confirm, or None.
+    """Return a description of the first whole entry with a wrong checksum; None if all checksums are right.
 
     Unknown magics and formats without a checksum are not checked. An entry is a batch; in v0, v1 and enriched it is a
-    message, which may be a wrapper around others.
+    message, which may be a wrapper around other messages.
 
     Args:
-        fmt: the format of all entries; None: the magic byte of each names it (`BY_MAGIC`).
+        data: the log: anything with a buffer.
+        fmt: the format of all entries; None: the magic byte of each entry names its format (`BY_MAGIC`).
     """
     data = as_bytes("data", data)
     entries = Entries.of(data)

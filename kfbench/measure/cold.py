@@ -1,8 +1,11 @@
-"""CPU time on cold data: calls rotate through more memory than the caches hold, so each waits for its data.
+"""CPU time on cold data: calls rotate through more memory than the caches hold, so each call waits for its data.
 
-Between two calls on the same memory, the calls of all arms have used TIMES the last-level cache. A sample is one call:
-an arm with more calls would reach its first memory again before the others have evicted it. Three things do not rotate:
-memory that a call allocates (positions, columns of a decoded log), a codec's state, and the fields of batches.
+The calls of all arms work on many copies of the same data, in turn. Between two calls on one copy, other calls use
+memory of TIMES the size of the last-level cache. Each sample is one call. With more calls per sample, an arm would come
+back to its first copy before the other arms have evicted this copy.
+
+Three things do not rotate: memory that a call allocates (positions, columns of a decoded log), the state of a codec,
+and the header fields of batches.
 """
 
 from collections.abc import Sequence
@@ -32,7 +35,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Rotating:
-    """Arms that rotate through `rotated_bytes` together. Each sample must be one call."""
+    """Arms whose calls rotate through copies of the data.
+
+    Args:
+        arms: the arms. Each sample must be one call.
+        rotated_bytes: the size of all copies that the arms rotate through together.
+    """
 
     arms: list[Arm]
     rotated_bytes: int
@@ -40,7 +48,7 @@ class Rotating:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Records, and the buffer that they are encoded into."""
+    """A copy of the records, and the buffer that calls encode these records into."""
 
     records: Records
     bounds: Int64
@@ -48,7 +56,7 @@ class _Place:
 
 
 class _Ring(Generic[T]):
-    """Places that calls use in turn."""
+    """Copies that calls use in turn. The first copy follows the last one."""
 
     def __init__(self, places: Sequence[T]) -> None:
         self.places = places
@@ -71,9 +79,10 @@ def prepare_cold(
     source: EncodeInput,
     least_bytes: int | None = None,
 ) -> Rotating:
-    """Return arms as `prepare` does, on at least `least_bytes` of memory: TIMES the last-level cache unless given.
+    """Return arms as `format_arms.prepare` does, which rotate through at least `least_bytes` of memory.
 
-    Raises MissingTool where that would be more than half of the memory that the host has left.
+    least_bytes: None: TIMES the size of the last-level cache. Raises MissingTool if `least_bytes` is more than half of
+    the host's free memory.
     """
     if least_bytes is None:
         least_bytes = TIMES * (last_level_cache_bytes() or UNKNOWN_CACHE_BYTES)
@@ -89,7 +98,10 @@ def prepare_cold(
 
 
 def _encoding(formats: Sequence[Format], logs: Sequence[Bytes], source: EncodeInput, least_bytes: int) -> Rotating:
-    """Return arms that encode in turn from copies of the records into buffers of their own. All arms share them."""
+    """Return arms that encode. Each call takes the next copy of the records and the buffer of this copy.
+
+    All arms share the copies and their buffers.
+    """
     records, bounds = source.records.packed(), source.bounds
     codec, level, batch_fields = source.codec, source.level, source.batch_fields
     room, written_bytes = output_room(logs, records, bounds), [len(log) for log in logs]
@@ -122,9 +134,10 @@ def _place(records: Records, bounds: Int64, room: int, written_bytes: int) -> _P
 
 
 def _decoding(formats: Sequence[Format], logs: Sequence[Bytes], least_bytes: int) -> Rotating:
-    """Return arms that decode copies of their own log in turn.
+    """Return arms that decode. Each call takes the next copy of the arm's log.
 
-    One buffer has many laps, and each lap a copy for every arm. So no arm has a better place, and all rotate in step.
+    One buffer holds many laps, and each lap holds one copy of the log of every arm. So all arms rotate in step, and no
+    arm has a better place in memory.
     """
     starts = np.zeros(len(logs) + 1, np.int64)
     np.cumsum([-(-len(log) // _LINE_BYTES) * _LINE_BYTES for log in logs], out=starts[1:])

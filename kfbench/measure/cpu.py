@@ -1,8 +1,12 @@
 """CPU timing: thread time beside wall time, all formats of a cell interleaved, raw samples kept.
 
-Every round calls each arm once in a new random order. So drift of clock, neighbours and caches affects all arms alike.
-A fixed rotation would keep each arm's predecessor, whose data are warm. One arm is the base again (A/A). Its ratio must
-be 1.0, and its error shows how far the others can be trusted.
+- Arm: one timed call, such as encode in one format.
+- Sample: the time of some calls of an arm in a row.
+- Round: one sample of each arm, in a new random order. So changes of the clock, of neighbours and of the caches affect
+  all arms alike. In a fixed order, each arm would always find the data of the same other arm in the caches.
+- Base: the arm that all others are compared with.
+- A/A arm: the base a second time. Its ratio to the base must be 1.0. Its error shows how far the other ratios can be
+  trusted.
 """
 
 import gc
@@ -18,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Operation = Literal["encode", "decode", "decode-metadata", "read-times", "fetch-record"]
 OPERATIONS: Final[tuple[Operation, ...]] = ("encode", "decode")
-# The operation of each kind of cell that times a reader of a part of a log.
+# The kinds of cells that time a reader of a part of a log, and the operation that each kind times.
 READINGS: Final[Mapping[str, Operation]] = {
     "metadata": "decode-metadata",
     "lookup": "read-times",
@@ -29,14 +33,20 @@ MOST_WARM_UP_CALLS: Final = 30
 MOST_WARM_UP_NS: Final = 200_000_000
 STILL_FASTER: Final = 0.02
 MAX_INNER_LOOPS: Final = 10_000
-ONE_CALL: Final = 1  # as sample_ns: each sample is one call
+ONE_CALL: Final = 1  # a value for sample_ns: each sample is one call
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """The times of one arm: int64[rounds], each of `inner_loops` calls. Round i of all arms belongs together."""
+    """The samples of one arm. Item i was measured in round i, which is the same round for all arms.
+
+    Args:
+        inner_loops: the number of calls per sample.
+        cpu_ns: int64[rounds], the CPU time of each sample.
+        wall_ns: int64[rounds], the wall time of each sample.
+    """
 
     inner_loops: int
     cpu_ns: NDArray[np.int64]
@@ -49,11 +59,12 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """A timed call with its preparation and check.
+    """A timed call with its preparation and its check.
 
     Args:
-        before: prepares a sample, and is not timed.
-        verify: raises Unverified unless the timed call itself leaves the verified bytes in the buffer.
+        call: the call that is timed.
+        before: called before each sample, not timed.
+        verify: raises Unverified if the timed call gives a wrong result or changes the bytes that it reads.
     """
 
     call: Callable[[], object]
@@ -62,16 +73,17 @@ class Arm:
 
 
 class CallTimes(NamedTuple):
-    """CPU time of this thread, and wall time, of some calls."""
+    """The CPU time of this thread and the wall time that some calls took."""
 
     cpu_ns: int
     wall_ns: int
 
 
 def warm_up(arm: Arm) -> int:
-    """Call the arm until it gets no faster, verify its work, and return the number of calls. Raises Unverified.
+    """Call the arm until it gets no faster, then verify it. Return the number of calls. Raises Unverified.
 
-    Calls get no faster when neither of the last two took STILL_FASTER less than the fastest before them.
+    An arm still gets faster if one of its last two calls took over STILL_FASTER (2 %) less than the fastest call before
+    these two. Warming up ends early after MOST_WARM_UP_CALLS or MOST_WARM_UP_NS.
     """
     times_ns: list[int] = []
     while len(times_ns) < LEAST_WARM_UP_CALLS or _still_faster(times_ns):
@@ -88,13 +100,15 @@ def _still_faster(times_ns: Sequence[int]) -> bool:
 
 
 def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: int) -> list[Samples]:
-    """Time every arm `rounds` times and return its samples, in the order of `arms`. Arms are warm already.
+    """Time all arms in `rounds` rounds. Return the samples of each arm, in the order of `arms`.
 
-    The first round is not counted: arms warmed up one after another, and here they evict each other's data.
+    The arms must be warm. One more round comes first and is not counted: the arms were warmed up one after another, so
+    in this round they evict each other's data.
 
     Args:
-        base: the index of the arm whose samples take `sample_ns`. The others make as many calls per sample.
-        sample_ns: ONE_CALL: each sample is one call after its arm's `before`, because a call may change its input.
+        base: the index of the base. The number of calls that take about `sample_ns` is measured on the base; the
+            samples of all arms have this number of calls.
+        sample_ns: the wall time of one sample. ONE_CALL: each sample is one call, because a call may change its input.
         seed: seeds the order of the arms in each round.
     """
     cpu_ns, wall_ns = (np.zeros((len(arms), rounds), np.int64) for _ in range(2))
@@ -110,7 +124,7 @@ def measure(arms: Sequence[Arm], base: int, rounds: int, sample_ns: int, seed: i
 
 
 def timed(call: Callable[[], object], inner_loops: int) -> CallTimes:
-    """Time this number of calls."""
+    """Return the time that `inner_loops` calls take together."""
     loops = range(inner_loops)
     wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
     for _ in loops:
@@ -119,7 +133,7 @@ def timed(call: Callable[[], object], inner_loops: int) -> CallTimes:
 
 
 def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
-    """Return the number of calls that take sample_ns. All arms use it, so that samples compare directly."""
+    """Return the number of calls that take about sample_ns. All arms use it, so their samples are comparable."""
     if sample_ns == ONE_CALL:
         return 1
     once_ns = min(timed(call, 1).wall_ns for _ in range(5))
@@ -128,7 +142,7 @@ def _calibrate(call: Callable[[], object], sample_ns: int) -> int:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn collections off. None is forced before, because it would take longer than all samples."""
+    """Turn garbage collection off. No collection is forced before, because it would take longer than all samples."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -139,7 +153,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class PairedRatio(NamedTuple):
-    """The median of arm / base over all rounds, and the interval that holds it with CONFIDENCE."""
+    """The median over all rounds of the ratio arm / base, and the ends of the median's interval of CONFIDENCE."""
 
     median: float
     low: float
@@ -147,11 +161,11 @@ class PairedRatio(NamedTuple):
 
 
 def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> PairedRatio:
-    """Return the ratio arm / base, taken round by round.
+    """Return the median of the ratios arm_ns / base_ns, which are taken round by round, and its interval.
 
-    Pairing cancels what a round's samples have in common; the ratio of two medians does not. The interval is the
-    percentile bootstrap of scipy.stats.bootstrap. An odd number of rounds needs no resampling, so `seed` matters only
-    for an even number.
+    Both samples of a round share the same disturbances, which cancel in the round's ratio. They would not cancel in the
+    ratio of two medians. The interval is the percentile bootstrap of scipy.stats.bootstrap. An odd number of rounds
+    needs no resampling, so `seed` matters only for an even number.
     """
     ratios = np.sort(np.asarray(arm_ns, np.float64) / np.asarray(base_ns, np.float64))
     if len(ratios) % 2:
@@ -164,10 +178,10 @@ def paired_ratio(arm_ns: ArrayLike, base_ns: ArrayLike, seed: int = 0) -> Paired
 
 @lru_cache(maxsize=64)
 def _ranks(rounds: int) -> tuple[int, int]:
-    """Return the two positions in sorted values where the bootstrap interval of their median ends.
+    """Return the positions, in an odd number of sorted ratios, of the two ends of the median's bootstrap interval.
 
-    A resample's median is at most the k-th value if more than half of its values are. Each value is with probability
-    k / rounds.
+    The median of a resample is at most the k-th ratio if more than half of the resample's ratios are at most the k-th.
+    Each ratio of a resample is at most the k-th with probability k / rounds.
     """
     from scipy.special import bdtrc  # 0.1 s, which a worker does not need
 

@@ -12,7 +12,7 @@ from kfbench.records import Records
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeInput:
-    """Arguments of `Format.encode`. bounds: int64[batches + 1], the first record of each batch and the end."""
+    """Arguments of `Format.encode`. bounds: int64[batches + 1], the first record of each batch, then the end."""
 
     records: Records
     bounds: Int64
@@ -21,11 +21,11 @@ class EncodeInput:
     batch_fields: BatchFields = NO_FIELDS
 
     def encoder(self, fmt: Format, out: Bytes) -> Callable[[], EncodedLog]:
-        """Return the call of `encode` that fills a buffer."""
+        """Return a call that encodes the records in a format into the buffer `out`."""
         return partial(
             fmt.encode, self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True, out=out
         )
 
     def encode(self, fmt: Format) -> EncodedLog:
-        """Encode in a format, which may lose what it cannot carry."""
+        """Encode the records in a format. What the format cannot carry is lost."""
         return fmt.encode(self.records, self.bounds, self.codec, self.level, self.batch_fields, lossy=True)

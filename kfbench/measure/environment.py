@@ -20,23 +20,26 @@ PACKAGES: Final = (
     "kfbench", "numpy", "numba", "llvmlite", "pyarrow", "pandas", "pyspark", "cramjam", "lz4", "zstandard", "crc32c",
 )  # fmt: skip
 LIBRARIES: Final = ("numpy", "numba", "llvmlite", "cramjam")  # results depend on these
-HARDWARE: Final = ("machine", "cpu", "cpu_model", "cores", "cache")  # tell two machines of one name apart
+HARDWARE: Final = ("machine", "cpu", "cpu_model", "cores", "cache")  # tell two machines with the same name apart
 _SYSTEM: Final = Path("/sys/devices/system/cpu/cpu0")
 
 
 def host(name: str | None = None) -> str:
-    """Return a hash of the host's name, because reports are published. name: another host's."""
+    """Return a hash of a host's name, because reports are published. name: None: the name of this host."""
     name = socket.gethostname() if name is None else name
     return f"host-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
 def kernel() -> str:
-    """Return the kernel's name and two numbers, such as Linux 6.18. The rest of a release identifies its builder."""
+    """Return the name and version of the operating system's kernel, such as Linux 6.18.
+
+    The rest of the version is left out, because it may identify who built the kernel.
+    """
     return f"{platform.system()} {'.'.join(re.findall(r'[0-9]+', platform.release())[:2])}".strip()
 
 
 def environment() -> dict[str, Any]:
-    """Return the facts for JSON. None: the fact cannot be found here."""
+    """Return the facts of this environment, for JSON. A fact is None if it cannot be found here."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "host": host(),
@@ -58,7 +61,7 @@ def environment() -> dict[str, Any]:
 
 
 def libraries(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions that results depend on, except for the codecs'. facts: of `environment`."""
+    """Return the versions that results depend on, without those of codecs. facts: the result of `environment`."""
     return {"python": facts["python"]} | {name: facts["packages"].get(name) for name in LIBRARIES}
 
 
@@ -108,14 +111,17 @@ def _caches() -> dict[str, str]:
 
 
 def last_level_cache_bytes() -> int | None:
-    """Return the size of the largest cache of a core, which others may share; None where the system does not tell."""
+    """Return the size of a core's largest cache, which other cores may share; None if the system does not tell."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     sizes = [size for size in _caches().values() if size[:-1].isdigit() and size[-1] in units]
     return max((int(size[:-1]) * units[size[-1]] for size in sizes), default=None)
 
 
 def cpu_model() -> str | None:
-    """Return family and model. A virtual machine may give several generations of processors one name."""
+    """Return the processor's family and model number; None if unknown.
+
+    The processor's name is not enough: on a virtual machine, several generations of processors may have the same name.
+    """
     processor = _first_processor()
     numbers = [f"{name.split()[-1]} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     return ", ".join(numbers) or None

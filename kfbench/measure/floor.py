@@ -3,41 +3,49 @@
 Metadata is everything except keys, values, header keys and header values. The floor has two parts.
 
 1. The header of each batch, as lean as we can make it: 29 bytes (base offset 8, length 4, leader epoch 4, magic 1, CRC
-4, attributes 2, latest timestamp 6). A producer id, epoch or sequence adds 14 bytes. The record count is a uvarint. So
-is the last offset delta, where offsets have holes. Each further time adds 6 bytes: append time, delete horizon, or a
-base or maximum that no record has. Tagged fields of the caller add their own bytes.
+4, attributes 2, latest timestamp 6). Other fields are counted only where they are needed:
 
-2. The zero-order entropy of each column: the sum of -log2(share of the symbol in its column) over all symbols, with
-shares of the whole sample. There is one model per column for all batches. A model looks at no neighbouring records,
-except through its symbols:
+    producer id, epoch, sequence    14 bytes together, if any of them is set
+    record count                    a uvarint, always
+    last offset delta               a uvarint, if the offsets have holes
+    append time, delete horizon     6 bytes each
+    base timestamp                  6 bytes, if it is set and is not the first record's
+    maximum timestamp               6 bytes, if it is set and is not the latest of the records
+    tagged fields of the caller     their own bytes
+
+2. The zero-order entropy of each column: the sum of -log2(share of the symbol in its column) over all symbols. The
+shares are those of the whole sample, so there is one model per column for all batches. A model sees neighbouring
+records only through its symbols:
 
     timestamp_delta       the cheapest of four:
-                          ages: latest - timestamp, of all records;
-                          deltas to the batch's base timestamp, as in v2 and v3, except for a first record that is the
-                          base;
-                          deltas to the record before, except for the first record of each batch;
-                          distances from the line through a batch's first and last record, of the records between them,
-                          plus the spread of these two as one symbol per batch.
-                          Each gives the timestamps back from the latest. A base that the header does not have is the
-                          latest minus the largest delta, or minus 0.
-    offset_delta          offsets left out since the record before, or since the base offset
+                          ages: latest - timestamp, one per record;
+                          deltas to the batch's base timestamp, as in v2 and v3. A first record that is the base needs
+                          no symbol;
+                          deltas to the record before. The first record of each batch needs no symbol;
+                          distances from the line through the first and last record of a batch, one for each record
+                          between them; and last - first, one per batch.
+                          Each of the four gives the timestamps back, because the header has the latest timestamp. If
+                          the header has no base, the base is the latest timestamp minus the largest delta, or minus 0.
+    offset_delta          number of offsets left out since the record before, or since the base offset
     key_length            null is a symbol
     value_length          null is a symbol
     header_count          one symbol per record
     header_key_length     one model per position in the record
     header_value_length   one model per position in the record
 
-By Gibbs' inequality no code that gives each symbol of a column its own length takes less on these symbols. No column of
-v2 and v3 does. Their offset deltas are other symbols than the holes, but no shorter.
+By Gibbs' inequality, a code with a fixed length for each symbol of a column cannot be shorter than this entropy. So no
+column of v2 or v3 is shorter. Their offset deltas are other symbols than the holes, but are not shorter.
 
-Two things are not counted. The model itself is free. And shares come from the sample: a smaller sample has a lower
-floor, and its source a higher one, by about (symbols - 1) / (2 ln 2) bits per column (Miller and Madow 1955) where
-symbols are few beside the records. With that correction the floor would be an estimate for the source, and no limit for
-the sample.
+Two things are not counted:
 
-A format may take less if it uses more than one symbol: better symbols, a model per batch, columns coded together, or
-headers that records share and that are stored once. It may also leave something out, as v0 does with times, or have a
-leaner header: ours is a choice, not an entropy.
+- The model itself is free.
+- The shares come from the sample, so a smaller sample has a lower floor. The floor of the sample's source is higher, by
+  about (symbols - 1) / (2 ln 2) bits per column if there are few symbols and many records (Miller and Madow 1955). With
+  this correction, the floor would be an estimate for the source, and no limit for the sample.
+
+A format may be below the floor if its codes use more than one symbol: better symbols, a model per batch, columns coded
+together, or headers that records share and that are stored once. It may also leave something out, as v0 does with
+times. Its batch header may be leaner: our header is a choice, not an entropy.
 """
 
 from collections.abc import Mapping
@@ -65,7 +73,15 @@ _DENSE: Final = 4  # symbols are counted by array if their range is below this m
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """A floor. header_bytes: of all batches. bits: entropy by column. payload: bytes by payload field."""
+    """The floor of some records.
+
+    Args:
+        records: the number of records.
+        batches: the number of batches.
+        header_bytes: the size of all batch headers.
+        bits: the entropy of each column, in bits.
+        payload: the bytes of each payload field.
+    """
 
     records: int
     batches: int
@@ -75,7 +91,10 @@ class Floor:
 
     @cached_property
     def field_bytes(self) -> dict[str, int]:
-        """Bytes by column, header and payload. A column's bytes are rounded down, because the floor is a limit."""
+        """The bytes of the batch headers, of each column and of each payload field.
+
+        The bytes of a column are rounded down, because the floor is a lower limit.
+        """
         columns = {name: int((bits + _NO_DOUBT_BITS) // 8) for name, bits in self.bits.items()}
         return {"batch_header": self.header_bytes, **columns, **self.payload}
 
@@ -89,7 +108,7 @@ class Floor:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of its stored row."""
+        """The floor as columns of the result table."""
         return {
             "records": self.records,
             "batches": self.batches,
@@ -101,9 +120,9 @@ class Floor:
 
 
 def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) -> Floor:
-    """Return the floor of these records in these batches. It needs memory for about ten columns.
+    """Return the floor of these records in these batches. The computation needs memory for about ten columns.
 
-    bounds: int64[batches + 1].
+    bounds: int64[batches + 1], the first record of each batch, then the end.
     """
     fields = batch_fields.over(len(bounds) - 1)
     sizes = np.diff(bounds)
@@ -146,7 +165,7 @@ def floor(shapes: Shapes, bounds: Int64, batch_fields: BatchFields = NO_FIELDS) 
 
 
 def _of_held(values: Int64, held: NDArray[np.bool_], otherwise: Int64 | int = 0) -> Int64:
-    """Return int64[batches]: `values` of the batches with records, `otherwise` of the empty ones."""
+    """Return int64[batches]: an item of `values` for each batch with records (held), `otherwise` for empty batches."""
     found = np.broadcast_to(np.asarray(otherwise, np.int64), len(held)).copy()
     found[held] = values
     return found
@@ -159,7 +178,10 @@ def _set_or(given: Int64, derived: Int64) -> Int64:
 def _fields_bytes(
     shapes: Shapes, fields: NDArray[np.void], held: NDArray[np.bool_], first: Int64, latest_ms: Int64
 ) -> Int64:
-    """Return the bytes of optional header fields, without counts: int64[batches], or one for all batches."""
+    """Return the bytes of optional header fields, without the last offset delta: int64[batches], or one item for all.
+
+    held: bool[batches], True for batches with records. first, latest_ms: one item per batch with records.
+    """
     base_ms, max_ms, horizon_ms = (
         fields[f"{name}_ms"] for name in ("base_timestamp", "max_timestamp", "delete_horizon")
     )
@@ -181,7 +203,7 @@ def _fields_bytes(
 def _last_offset_bytes(
     shapes: Shapes, bounds: Int64, fields: NDArray[np.void], base_offsets: Int64, gaps: Int64
 ) -> Int64:
-    """Return the bytes of the last offset delta, int64[batches]; 0 where offsets have no holes."""
+    """Return the bytes of the last offset delta per batch, int64[batches]; 0 if the batch's offsets have no holes."""
     sizes, ends = np.diff(bounds), bounds[1:]
     held = sizes > 0
     last_offsets = _set_or(fields["last_offset"], _of_held(shapes.offsets[ends[held] - 1], held, base_offsets))
@@ -196,7 +218,7 @@ def _uvarint_bytes(values: Int64) -> Int64:
 
 
 def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: Int64, sizes: Int64) -> float:
-    """Return the bits of the timestamps. Differences beyond int64 wrap around, and can still be undone.
+    """Return the entropy of the timestamps in bits. Differences beyond int64 wrap around; adding them wraps back.
 
     timestamps_ms: int64[records]. The other arrays have one item per batch with records.
     """
@@ -215,7 +237,11 @@ def _time_bits(timestamps_ms: Int64, latest_ms: Int64, base_ms: Int64, first: In
 
 
 def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
-    """Return the joint entropy minus that of the positions, which follow from the header counts."""
+    """Return the entropy of the lengths in bits, with one model per position in the record.
+
+    It is the entropy of the pairs (position, length) minus the entropy of the positions. The positions cost nothing,
+    because they follow from the header counts.
+    """
     if not len(lengths):
         return 0.0
     both = positions * (int(lengths.max()) + 2) + (lengths + np.int64(1))
@@ -223,13 +249,13 @@ def _bits_by_position(lengths: NDArray[np.int32], positions: Int64) -> float:
 
 
 def _bits(symbols: NDArray[Any]) -> float:
-    """Return the zero-order entropy of these symbols, times their number."""
+    """Return the zero-order entropy of all these symbols together, in bits."""
     counts = _counts(symbols)
     return float(np.sum(counts * np.log2(len(symbols) / counts)))
 
 
 def _counts(symbols: NDArray[Any]) -> Int64:
-    """Count each symbol, in the order of the symbols."""
+    """Return how often each distinct symbol occurs."""
     if not len(symbols):
         return np.zeros(0, np.int64)
     least = symbols.min()

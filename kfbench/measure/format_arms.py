@@ -1,4 +1,4 @@
-"""The timed calls of formats: encode, decode, and readers that want a part of a log."""
+"""The arms of formats: encode, decode, and readers of a part of a log."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -17,10 +17,10 @@ ROOM_PER_ITEM: Final = 128
 
 
 def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operation, source: EncodeInput) -> list[Arm]:
-    """Return an arm for each format; one format may appear twice. logs: the verified bytes in each format.
+    """Return an arm for each format; one format may appear twice. logs: the verified log of each format.
 
-    All arms share one buffer. With a buffer each, its place in the caches would be the same in every round, and an A/A
-    arm would be a few percent off.
+    All arms share one buffer. If each arm had its own buffer, each buffer would keep its place in the caches, and an
+    A/A arm would be a few percent off.
     """
     buffer = np.empty(output_room(logs, source.records, source.bounds), np.uint8)
     make_arm = _MAKE_ARM[operation]
@@ -28,12 +28,15 @@ def prepare(formats: Sequence[Format], logs: Sequence[Bytes], operation: Operati
 
 
 def output_room(logs: Sequence[Bytes], records: Records, bounds: Int64) -> int:
-    """Return bytes that hold any of the logs with every varint at its longest: encode then computes no sizes."""
+    """Return the size of a buffer that holds any of the logs, even with every varint at its longest.
+
+    With such a buffer, encode does not compute sizes first.
+    """
     return max(map(len, logs)) + ROOM_PER_ITEM * (len(records) + records.shapes.header_count + len(bounds))
 
 
 def why_no_fetch(fmt: Format) -> str | None:
-    """Return why the format cannot read one record of a batch; None if it can."""
+    """Return the reason why the format cannot read a single record of a batch; None if it can."""
     try:
         fmt.fetch(b"", np.zeros(1, np.int64), [])
     except IllegalCombination as error:
@@ -42,7 +45,7 @@ def why_no_fetch(fmt: Format) -> str | None:
 
 
 def _encode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:
-    """Encode into the buffer, which is reused."""
+    """Return an arm that encodes into the shared buffer."""
     call = source.encoder(fmt, buffer)
 
     def verify() -> None:
@@ -54,12 +57,12 @@ def _encode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> 
 
 
 def _reading_arm(log: Bytes, view: Bytes, call: Callable[[], object], verify: Callable[[], None]) -> Arm:
-    """Read the log from its place in the buffer, where it is copied before each sample."""
+    """Return an arm that reads `view`, a part of the shared buffer. The log is copied to `view` before each sample."""
     return Arm(call=call, before=lambda: np.copyto(view, log), verify=verify)
 
 
 def _decode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:  # noqa: ARG001
-    """Decode to columns."""
+    """Return an arm that decodes the log to columns."""
     view = buffer[: len(log)]
 
     def verify() -> None:
@@ -70,8 +73,8 @@ def _decode_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> 
 
 
 def _decode_metadata_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:
-    """Read offsets, times and lengths in the cheapest way that the format has."""
-    if not fmt.has_metadata_reader:  # `decode_metadata` decodes all
+    """Return an arm that reads offsets, times and lengths in the cheapest way that the format has."""
+    if not fmt.has_metadata_reader:  # then `decode_metadata` decodes the whole log
         return _decode_arm(fmt, log, source, buffer)
     view = buffer[: len(log)]
     return _reading_arm(
@@ -83,7 +86,7 @@ def _decode_metadata_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: B
 
 
 def _read_times_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:  # noqa: ARG001
-    """Read offsets and times without the CRC, as a broker does that looks one up."""
+    """Return an arm that reads offsets and times without the CRC, as a broker does to look up a time or an offset."""
     view, positions = buffer[: len(log)], Entries.of(log).positions
     return _reading_arm(
         log,
@@ -94,7 +97,7 @@ def _read_times_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes)
 
 
 def _fetch_record_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Bytes) -> Arm:
-    """Read one record of each batch, drawn beforehand."""
+    """Return an arm that reads one record of each batch. The records are drawn at random before any call."""
     view, positions = buffer[: len(log)], Entries.of(log).positions
     bounds = source.bounds
     indices = np.random.default_rng(0).integers(0, np.diff(bounds))
@@ -108,7 +111,7 @@ def _fetch_record_arm(fmt: Format, log: Bytes, source: EncodeInput, buffer: Byte
 
 
 def _without_headers(records: Records) -> list[bytes]:
-    """Return the parts of records that fetch gives, to be compared."""
+    """Return the parts of records that `fetch` reads, for a comparison: offsets, times, keys and values."""
     shapes, packed = records.shapes, records.packed()
     columns = shapes.offsets, shapes.timestamps_ms, shapes.key_lengths, shapes.value_lengths
     return [column.tobytes() for column in (*columns, packed.key_data, packed.value_data)]

@@ -15,7 +15,7 @@ from typing import Final
 
 from kfbench.errors import KfbenchError
 
-# Not in TMPDIR: executors of one host may have different ones.
+# Not in TMPDIR: executors of one host may have different values of TMPDIR.
 _SHARED: Final = Path("/tmp")
 LOCK: Final = (_SHARED if _SHARED.is_dir() else Path(tempfile.gettempdir())) / "kfbench-measuring.lock"
 WAIT_S: Final = 1_800.0  # a process holds the lock for seconds: one that holds it for so long has stopped
@@ -24,18 +24,18 @@ _POLL_S: Final = 0.02
 
 
 class HostLockUnusable(KfbenchError):
-    """The lock cannot be used here: no CPU time of this host can be trusted."""
+    """The host lock cannot be used here, so CPU times of this host cannot be trusted."""
 
 
 class HostLockHeld(KfbenchError):
-    """Another process held the lock all the time."""
+    """Another process held the host lock during the whole wait."""
 
 
 @contextmanager
 def host_lock(patience_s: float = math.inf) -> Iterator[None]:
     """Hold the host lock. The kernel frees it when the process dies.
 
-    Raises HostLockUnusable where the lock cannot be opened, HostLockHeld after patience_s.
+    Raises HostLockUnusable if the lock cannot be opened, HostLockHeld after waiting for patience_s.
     """
     try:
         lock = _open()
@@ -67,7 +67,10 @@ def _take(lock: int, patience_s: float) -> None:
 
 
 def _holder(lock: int) -> str:
-    """Return the process that has the lock. The file cannot tell: its writer may be another user's, or gone."""
+    """Return a description of the process that holds the lock.
+
+    It comes from /proc/locks. The lock file itself cannot tell, because another user's process may not write to it.
+    """
     inode = f":{os.fstat(lock).st_ino}"
     try:
         lines = _LOCKS.read_text().splitlines()
@@ -89,22 +92,32 @@ def _open() -> int:
 
 
 def waiting_line(holder: object, wait_s: float) -> str:
-    """Return the line that shows who holds the lock, and how long we wait at most."""
+    """Return the line for the user that shows who holds the lock and how long we wait at most."""
     return f"{holder}: waiting for a turn, {wait_s / 60:g} minutes at most"
 
 
 class HostLockWait:
-    """The wait of one sweep. say: shows a line to the user; run: the run that the user can resume."""
+    """The wait of one sweep for the host lock.
+
+    Args:
+        say: shows a line to the user.
+        run: the run that the user can resume after the wait has failed.
+    """
 
     def __init__(self, say: Callable[[str], None], run: Path) -> None:
         self._say = say
         self._run = run
-        self._since_s: float | None = None  # None: we got the lock
+        self._since_s: float | None = None  # None: not waiting
 
     def note(self, refused: HostLockHeld | HostLockUnusable | None, *, has_measured: bool, waited_s: float) -> None:
-        """Note the result of one task. refused: why it stopped early, if it did.
+        """Note the result of one task. Show the wait to the user if the task did not get the lock.
 
-        Raises HostLockUnusable where the lock cannot be used, HostLockHeld after WAIT_S without it.
+        Args:
+            refused: the error of the lock that ended the task early; None if the task ended normally.
+            has_measured: the task measured at least one cell.
+            waited_s: the time that the task waited for the lock.
+
+        Raises HostLockUnusable if the lock cannot be used, HostLockHeld after waiting for WAIT_S.
         """
         if refused is None or has_measured:
             self._since_s = None

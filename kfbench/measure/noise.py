@@ -1,7 +1,8 @@
-"""Noise: what other processes did on the host during a measurement, and whether a run's CPU times can be trusted.
+"""Noise: the CPU time of other processes during a measurement, and the checks that a run's CPU times can be trusted.
 
-`host_counters` and `counted_since` measure the CPU time of others while a cell is timed. `yardstick_ns` measures the
-host's speed just before. `checks` compares these and the samples with limits. A run that misses a limit is noisy.
+`host_counters` and `counted_since` measure the CPU time of other processes while a cell is timed. `yardstick_ns`
+measures the host's speed just before. `checks` compares these values and the samples with limits. A run that misses a
+limit is noisy. Arms, rounds, base and A/A arm: see `cpu`.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from kfbench.measure.schema import SELF, StoredRow, stored_rows
 TIMED_KINDS: Final = ("cpu", *READINGS, "prefix", "broker")
 YARDSTICK_PASSES: Final = 5
 _YARDSTICK: Final = bytes(1 << 16)
-LEAST_INTERVALS: Final = 20  # the share of fewer intervals tells nothing
+LEAST_INTERVALS: Final = 20  # with fewer intervals, the share that holds 1.0 tells nothing
 HOLD: Final = 0.92  # the least share of nominal 95 % intervals that should hold 1.0; the limit allows for chance
 CHANCE: Final = 0.05
 WAITED: Final = 1.1  # a sample with this ratio of wall time to CPU time has waited for something
@@ -32,7 +33,11 @@ _WATCHED: Final = ("watched_ns", "others_cpu_ns", "stolen_ns", "yardstick_ns")
 class HostCounters:
     """Counters of the host at one moment.
 
-    host_cpu_ns: of all processes on all cores, in ticks of 10 ms. stolen_ns: None where the system does not tell.
+    Args:
+        wall_ns: the wall clock.
+        own_cpu_ns: the CPU time of this process.
+        host_cpu_ns: the CPU time of all processes on all cores, in ticks of 10 ms.
+        stolen_ns: the time that the hypervisor gave to others; None if the system does not tell.
     """
 
     wall_ns: int
@@ -55,7 +60,10 @@ def host_counters() -> HostCounters:
 
 
 def counted_since(before: HostCounters) -> dict[str, int | None]:
-    """Return the counted columns of the result table. others_cpu_ns may be one tick (10 ms) below zero."""
+    """Return the differences since `before` as columns of the result table: watched_ns, others_cpu_ns, stolen_ns.
+
+    others_cpu_ns may be one tick (10 ms) below zero.
+    """
     now = host_counters()
     own_ns = now.own_cpu_ns - before.own_cpu_ns
     stolen = None if now.stolen_ns is None or before.stolen_ns is None else now.stolen_ns - before.stolen_ns
@@ -67,7 +75,10 @@ def counted_since(before: HostCounters) -> dict[str, int | None]:
 
 
 def yardstick_ns() -> int:
-    """Return the time of the fastest of some passes over a fixed piece of work. It rises when the clock falls."""
+    """Return the time of the fastest of YARDSTICK_PASSES passes over a fixed piece of work.
+
+    The time rises when the clock frequency falls.
+    """
     best = 1 << 62
     for _ in range(YARDSTICK_PASSES):
         start = time.perf_counter_ns()
@@ -82,9 +93,10 @@ class Check:
 
     Args:
         seen: the value that was measured.
-        limit: the largest value that passes; the smallest, where at_least.
+        limit: the largest value that passes; with at_least, the smallest value that passes.
         words: the measured value in a sentence.
-        goal: the value to reach, where the limit leaves room for chance. Missing the goal alone makes no run noisy.
+        at_least: the value must not be below the limit.
+        goal: the value to reach, if the limit leaves room for chance. A run that only misses the goal is not noisy.
     """
 
     name: str
@@ -107,7 +119,7 @@ class Check:
 
 
 def noise_facts(rows: pa.Table) -> dict[str, Any]:
-    """Return the facts of the manifest: is the run noisy, why, and all checks host by host."""
+    """Return the section `noise` of a run's manifest: is the run noisy, the reasons, and all checks per host."""
     names = sorted(rows["host"].drop_null().unique().to_pylist())
     by_host = {host: made for host in names if (made := checks(rows.filter(pc.equal(rows["host"], host))))}
     seen = [
@@ -124,7 +136,7 @@ def noise_facts(rows: pa.Table) -> dict[str, Any]:
 
 
 def checks(rows: pa.Table) -> list[Check]:
-    """Check the timed rows of one host. Without timed rows there is no check."""
+    """Return the checks of one host. Only successful timed rows count; without such rows the list is empty."""
     timed = rows.filter(pc.and_(pc.is_in(rows["kind"], pa.array(TIMED_KINDS)), pc.equal(rows["status"], "ok")))
     timed = timed.filter(pc.is_valid(timed["cpu_ns"]))
     if not len(timed):
@@ -133,7 +145,7 @@ def checks(rows: pa.Table) -> list[Check]:
 
 
 def _checks_of_base(timed: pa.Table) -> list[Check]:
-    """Check the base against itself."""
+    """Return the checks of the A/A arms against their bases; none if there are fewer than LEAST_INTERVALS pairs."""
     ratios = np.array([paired_ratio(pair.second_ns, pair.first_ns) for pair in base_pairs(timed)]).reshape(-1, 3)
     if len(ratios) < LEAST_INTERVALS:
         return []
@@ -160,9 +172,10 @@ def _checks_of_base(timed: pa.Table) -> list[Check]:
 
 
 def least_that_hold(intervals: int) -> int:
-    """Return the fewest intervals that may hold 1.0.
+    """Return the smallest number of A/A intervals that must hold 1.0.
 
-    Where each interval does with a chance of HOLD, fewer do in less than CHANCE of all runs (one-sided binomial test).
+    Suppose that each interval holds 1.0 with probability HOLD. Then the probability that fewer intervals than this
+    number hold 1.0 is below CHANCE (one-sided binomial test).
     """
     from scipy.special import bdtr  # 0.1 s, which a worker does not need
 
@@ -170,14 +183,14 @@ def least_that_hold(intervals: int) -> int:
 
 
 class BasePair(NamedTuple):
-    """CPU times of an A/A arm and of its base, round by round."""
+    """CPU times of an A/A arm (second) and of its base (first), int64[rounds] each."""
 
     second_ns: NDArray[np.int64]
     first_ns: NDArray[np.int64]
 
 
 def base_pairs(timed: pa.Table) -> list[BasePair]:
-    """Return each A/A arm with its base. A cell of several blocks counts once."""
+    """Return the times of each A/A arm with those of its base. A cell that several blocks name counts once."""
     arms: dict[str, dict[tuple[object, ...], StoredRow]] = {"aa": {}, "measure": {}}
     for row in stored_rows(timed.select([*SELF, "arm", "cpu_ns"])):
         assert row.arm is not None
@@ -190,7 +203,10 @@ def base_pairs(timed: pa.Table) -> list[BasePair]:
 
 
 def _checks_of_host(timed: pa.Table) -> list[Check]:
-    """Check the CPU time of others, cell by cell, and the host's speed. Rows of other tools may lack these columns."""
+    """Return the checks of other processes, of the hypervisor and of the host's speed.
+
+    Rows of other tools may lack these columns; without any such row the list is empty.
+    """
     watched = timed.filter(pc.is_valid(timed["watched_ns"]))
     rows = watched.select(["cell_id", *_WATCHED]).to_pylist()
     cells = list({tuple(row.values()): row for row in rows}.values())  # all rows of a measurement have the same values
@@ -230,7 +246,7 @@ def _checks_of_host(timed: pa.Table) -> list[Check]:
 
 
 def _checks_of_samples(timed: pa.Table) -> list[Check]:
-    """Check for samples that waited, and for first rounds that were still warming up."""
+    """Return the checks for samples that waited, and for first rounds in which arms were not warm yet."""
     cpu_ns, wall_ns = (timed[name].combine_chunks() for name in ("cpu_ns", "wall_ns"))
     cpu, wall = (column.flatten().to_numpy().astype(np.float64) for column in (cpu_ns, wall_ns))
     waited = float(np.mean(wall > WAITED * cpu))

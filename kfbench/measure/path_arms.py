@@ -1,7 +1,8 @@
-"""Timed broker paths: one path on the log of every format, interleaved, with the bytes that it read, wrote and lost.
+"""Timed broker paths: one path on the log of every format, interleaved, with counts of its work.
 
-The result of a path is verified before it is timed, and compared with a later result afterwards. The path counts its
-own work (`Work`). tracemalloc measures memory in one call that is not timed.
+The result of a path is verified before the path is timed. After the timing, the result of another call must be the
+same. The path counts its own work (`Work`: bytes read, bytes written, losses). tracemalloc measures the memory of one
+call that is not timed.
 """
 
 import tracemalloc
@@ -27,7 +28,14 @@ BYTE_COUNTERS: Final = ("read_bytes", "written_bytes", "decompressed_bytes", "re
 
 @dataclass(kw_only=True)
 class PathArm:
-    """An arm: its columns of the result table, and its times or its error."""
+    """A path on the log of one format.
+
+    Args:
+        arm: measure, or aa (the base a second time).
+        columns: columns of the result table.
+        samples: the times; None after an error.
+        error: the reason why there are no times.
+    """
 
     format: str
     arm: str = "measure"
@@ -46,7 +54,18 @@ def measure_path(
     sample_ns: int,
     seed: int,
 ) -> list[PathArm]:
-    """Measure a path on the records in each format, and its base once more (A/A). A format that fails is left out."""
+    """Measure a path on the records in each format. Return an arm per format, then the A/A arm.
+
+    The base is BASE_FORMAT; if it fails or is missing, the base is the first format that can be timed. A format that
+    fails has an arm with its error and is not timed. Without any timed format there is no A/A arm.
+
+    Args:
+        name: the name of the path.
+        formats: the formats of the log that the path reads.
+        to: the format that the path converts to; None for a path that keeps the format.
+        source: the records of the workload. Each path may change them first (`Path.records`).
+        rounds, sample_ns, seed: as in `cpu.measure`.
+    """
     path = PATHS[name]
     source = replace(source, records=path.records(source.records, source.bounds, seed))
     arms_of_path, logs = [PathArm(format=fmt.name) for fmt in formats], {}
@@ -57,7 +76,7 @@ def measure_path(
             logs[fmt.name] = log
         except Exception as error:
             path_arm.error = error
-    # All arms share one buffer, as in format_arms.prepare: with one each, an A/A arm would be a few percent off.
+    # All arms share one buffer (see format_arms.prepare): with a buffer per arm, an A/A arm would be a few percent off.
     buffer = np.empty(max((len(log.data) for log in logs.values()), default=0), np.uint8)
     arms: dict[str, Arm] = {}
     for path_arm, fmt in zip(arms_of_path, formats, strict=True):
@@ -91,7 +110,10 @@ def _time(timed: Sequence[PathArm], arms: Mapping[str, Arm], base: int, rounds: 
 
 
 def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str, Any]]:
-    """Return the warm arm, and the columns that one call fills. Raises Unverified."""
+    """Verify and warm up a path on one log. Return the arm, and the columns with the work of one call.
+
+    source: the bytes of the log, which are copied to the log of `given` before each sample. Raises Unverified.
+    """
     task = path.task(given)
     view = given.log.data
 
@@ -125,7 +147,7 @@ def _prepare(path: Path, given: PathInput, source: Bytes) -> tuple[Arm, dict[str
 
 
 def _work_columns(work: Work, source: Bytes) -> dict[str, Any]:
-    if not work.batches:  # the path passed all batches on without looking, so it counted none
+    if not work.batches:  # the path passed all batches on without reading them, so it counted none
         work = replace(work, untouched=len(Entries.of(read_only(source)).magics))
     return (
         {"batches": work.batches, "losses": counts_text(work.losses)}
@@ -141,7 +163,7 @@ def _output(task: Task, result: Result) -> object:
 
 
 def _extra_bytes(call: Callable[[], Result], source: Bytes) -> int:
-    """Return the most memory that one call holds, beyond the source and the arrays of its result."""
+    """Return the peak memory of one call in bytes, without the source and without the arrays of the result."""
     tracemalloc.start()
     try:
         result = call()

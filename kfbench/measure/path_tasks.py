@@ -1,6 +1,6 @@
-"""The work of each broker path on one log, and the check of its result.
+"""The work of each broker path on one log, and the check of the result.
 
-A check raises Unverified unless the path gave exactly the right records, offsets and times.
+A check raises Unverified unless the result has exactly the right records, offsets and times.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ from kfbench.measure.verify import Unverified, carried, verify_log
 from kfbench.records import Records
 
 BASE_OFFSET: Final = 1_000_000  # of appended records
-APPEND_DELAY_MS: Final = 100  # from the newest record to the broker's clock: more than a one-byte delta holds
-PARTITIONS: Final = 4  # of a mirror's target, where it has to look for keys
+APPEND_DELAY_MS: Final = 100  # from the newest record to the broker's clock: more than a one-byte delta can hold
+PARTITIONS: Final = 4  # of the target of a mirror that has to look for keys
 SEGMENTS: Final = 4  # of a log that expires
-MERGE_BYTES: Final = 16_384  # keys and values of a merged batch: batch.size by default
+MERGE_BYTES: Final = 16_384  # keys and values of a merged batch: the default of batch.size
 
 
 class Result(Protocol):
-    """The part of a result that every path has."""
+    """What the results of all paths have in common."""
 
     @property
     def work(self) -> Work: ...
@@ -44,7 +44,14 @@ class Result(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class PathInput:
-    """The log that a path reads, the format that it may convert to, and the records that the log was encoded from."""
+    """The input of a path.
+
+    Args:
+        fmt: the format of the log.
+        to: the format that a conversion writes; None for other paths.
+        log: the log that the path reads.
+        source: the records that the log was encoded from.
+    """
 
     fmt: Format
     to: Format | None
@@ -66,14 +73,20 @@ class PathInput:
         return carried(self.target, self.read_back(), self.source.bounds, self.source.batch_fields)
 
     def verify_output(self, data: Any, expected: Records, fmt: Format | None = None) -> None:
-        """Raise Unverified unless the bytes are a log of the expected records. fmt: unless given, the log's."""
+        """Raise Unverified unless the bytes are a log of the expected records. fmt: None: the format of the log."""
         fmt = fmt or self.fmt
         verify_log(fmt.name, fmt, data, expected)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A path on a log. check: raises Unverified for a wrong result of `call`; data: the bytes of a result, if any."""
+    """The work of a path on one log.
+
+    Args:
+        call: does the work once, and returns the result.
+        check: raises Unverified for a wrong result.
+        data: returns the bytes of a result; None for a path whose result has no bytes.
+    """
 
     call: Callable[[], Result]
     check: Callable[[Any], None]
@@ -81,12 +94,12 @@ class Task:
 
 
 def with_shapes(records: Records, **columns: NDArray[Any]) -> Records:
-    """Return the records with other columns of their shapes."""
+    """Return the records with some columns of their shapes replaced."""
     return replace(records, shapes=replace(records.shapes, **columns))
 
 
 def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = "create") -> Task:
-    """Append each batch as one request. Offsets are assigned in the buffer that the request came in."""
+    """Append each batch as one request. The path assigns offsets in the buffer that holds the request."""
     records = given.read_back()
     now_ms = int(records.timestamps_ms.max(initial=0)) + APPEND_DELAY_MS
     expected = with_shapes(records, offsets=BASE_OFFSET + np.arange(len(records)))
@@ -103,7 +116,7 @@ def append_task(given: PathInput, timestamp_type: Literal["create", "append"] = 
 
 
 def append_convert_task(given: PathInput) -> Task:
-    """Append requests of one format to a log of another: the validator builds one batch of each request."""
+    """Append requests in one format to a log of another format. The validator builds one batch from each request."""
     expected = given.converted()
     expected = with_shapes(expected, offsets=BASE_OFFSET + np.arange(len(expected)))
 
@@ -114,7 +127,7 @@ def append_convert_task(given: PathInput) -> Task:
 
 
 def fetch_task(given: PathInput, scan: Scan) -> Task:
-    """Fetch for a reader of the log's format. KIP-724: without a scan the broker looks at nothing."""
+    """Fetch for a reader of the log's format. With scan="never", the broker reads no byte of the log (KIP-724)."""
 
     def check(result: Fetched) -> None:
         if not result.zero_copy or not np.shares_memory(result.data, given.log.data):
@@ -134,7 +147,10 @@ def convert_task(given: PathInput) -> Task:
 
 
 def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
-    """Keep the last record of each key. merge_bytes: the size that batches are merged up to."""
+    """Keep the last record of each key.
+
+    merge_bytes: the size up to which the remaining batches are merged; 0: no merging.
+    """
     records = given.read_back()
     keys = records.to_arrow()["key"].combine_chunks().dictionary_encode().indices.to_numpy()
     _, from_end = np.unique(keys[::-1], return_index=True)  # of the last record of each key
@@ -149,8 +165,11 @@ def compact_task(given: PathInput, merge_bytes: int = 0) -> Task:
 def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = True) -> Task:
     """Mirror the log to one or several partitions.
 
-    Records keep their order in each partition and get the offsets of a producer. Two things keep their old offsets,
-    which the destination ignores: a message of v0 or v1 that is passed on, and a message set of v0.
+    Records keep their order within each partition, and get offsets as a producer assigns them. Two kinds of data keep
+    their old offsets when they are passed on: plain messages of v0 and v1, and message sets of v0. The destination
+    ignores these offsets.
+
+    pass_through: pass batches on as they are; False: decompress and recompress all of them.
     """
     records, bounds = given.read_back(), given.source.bounds
     batch_size = int(np.diff(bounds).max(initial=1))
@@ -176,7 +195,7 @@ def mirror_task(given: PathInput, partitions: int = 1, *, pass_through: bool = T
 
 
 def seek_offset_task(given: PathInput) -> Task:
-    """Find the batch of an offset two thirds into the log."""
+    """Find the batch with the offset of the record two thirds into the log."""
     offsets = given.source.records.offsets
     target = int(offsets[2 * len(offsets) // 3])
 
@@ -191,7 +210,7 @@ def seek_offset_task(given: PathInput) -> Task:
 
 
 def seek_time_task(given: PathInput) -> Task:
-    """Find the first record that is as young as the one two thirds into the log."""
+    """Find the first record whose timestamp is at least that of the record two thirds into the log."""
     records = given.read_back()
     target_ms = int(records.timestamps_ms[2 * len(records) // 3])
     first = int(np.argmax(records.timestamps_ms >= target_ms))
@@ -220,7 +239,10 @@ def _batch_at(given: PathInput, found: Found) -> Records:
 
 
 def expire_task(given: PathInput, by: By) -> Task:
-    """Expire all that is older than the record two thirds into a log of SEGMENTS segments, by headers alone."""
+    """Expire what is older than the record two thirds into a log of SEGMENTS segments, by reading headers only.
+
+    by: "segment": whole segments; "head": whole segments, and the old head of the next segment.
+    """
     name, log, bounds = given.fmt.name, given.log, given.source.bounds
     records = given.read_back()
     before_ms = int(records.timestamps_ms[2 * len(records) // 3])
@@ -251,7 +273,7 @@ def expire_task(given: PathInput, by: By) -> Task:
         if by == "head" and old_segments < SEGMENTS:
             batch = int(np.searchsorted(bounds, first_young, side="right")) - 1
             head_bytes = int(log.positions[batch] - log.positions[batches[old_segments]])
-            # The index has an entry for each INTERVAL_BYTES, at the end of the batch that reaches across.
+            # The index has an entry per INTERVAL_BYTES, at the end of the batch that crosses the boundary.
             if head_bytes - result.head_bytes > INTERVAL_BYTES + int(np.diff(log.positions).max()):
                 raise Unverified(f"{name}: {head_bytes} bytes at the head are old, {result.head_bytes} were deleted")
 

@@ -1,4 +1,4 @@
-"""The registry of broker paths: their titles, their work on a log and the records that they need."""
+"""The list of broker paths (`PATHS`): their titles, their work on a log and the records that they need."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
@@ -28,7 +28,7 @@ from kfbench.measure.path_tasks import (
 )
 from kfbench.records import Records, Shapes
 
-KEY_USES: Final = 2  # records per key where the log is compacted
+KEY_USES: Final = 2  # records per key in a log that is compacted
 
 
 def _unchanged(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
@@ -36,7 +36,7 @@ def _unchanged(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: 
 
 
 def _reused_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
-    """Give each record the key of one of the first, at random. 43 of 100 records are then the last of their key."""
+    """Give each record the key of a random record of the first half. 43 % of records are then the last of their key."""
     n = len(records)
     drawn = np.random.default_rng(seed).integers(0, max(n // KEY_USES, 1), n)
     shapes = replace(records.shapes, key_lengths=records.shapes.key_lengths[drawn])
@@ -44,7 +44,7 @@ def _reused_keys(records: Records, bounds: Int64, seed: int) -> Records:  # noqa
 
 
 def _ascending_times(records: Records, bounds: Int64, seed: int) -> Records:  # noqa: ARG001
-    """Begin each batch a second after the one before ends: enriched stores whole seconds."""
+    """Begin each batch at least one second after the batch before, because enriched stores whole seconds."""
     times_ms = records.timestamps_ms
     if not len(times_ms):
         return records
@@ -77,17 +77,19 @@ def _no_timestamps(fmt: Format, shapes: Shapes) -> str | None:
 
 @dataclass(frozen=True)
 class Path:
-    """A broker path.
+    """A broker path: one kind of work that a broker does on a log, such as append, fetch or compact.
 
     Args:
-        title: the path as the report names it.
-        section: the section of the report that shows it.
-        task: makes the work on one log, and the check of its result.
-        records: makes the records to encode from the workload's records, their batch bounds and a seed.
-        missing: returns why a format with such records lacks the path; None if it has the path.
+        title: the name of the path in the report.
+        section: the section of the report that shows the path.
+        task: returns the work on one log, and the check of its result.
+        records: changes the workload's records before they are encoded. Called with the records, the batch bounds and
+            a seed.
+        missing: returns the reason why a format cannot take this path with these records; None if it can.
         converts: the path writes another format.
-        changes_input: a call changes its input, so each sample is one call.
-        is_per_call: figures are per call and not per record, because a call finds one record or passes bytes on.
+        changes_input: a call changes its own input, so each sample is one call.
+        is_per_call: the report gives figures per call, not per record, because a call finds one record or passes bytes
+            on.
     """
 
     name: str

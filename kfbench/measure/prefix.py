@@ -1,7 +1,7 @@
-"""Prefix reading: offsets and times of a compressed batch whose headers come first, against decompressing all of it.
+"""Prefix reading: decompress only the beginning of a batch, which has offsets, times and lengths, or all of it.
 
-The batch's CRC covers the compressed bytes and is checked in both cases. LOST lists the checks that a reader of the
-prefix gives up.
+The format must store the headers of all records before their payload. The batch's CRC covers the compressed bytes and
+is checked in both cases. LOST lists the checks that a reader of the prefix cannot make.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ from kfbench.measure.cpu import Arm, Samples, measure, warm_up
 from kfbench.measure.verify import Unverified, verify_metadata
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
-# Each operation on the prefix, with its counterpart on the whole payload: the codec alone, and the format's reader with
-# its CRC check.
+# Each operation on the prefix, and its counterpart on the whole payload. The first pair is the codec alone; the second
+# pair is the format's reader, which also checks the CRC.
 WHOLE: Final = {"decompress-prefix": "decompress", "decode-metadata": "decode"}
 AA: Final = "decompress"  # timed twice
 ARMS: Final = 5
@@ -36,10 +36,12 @@ class Measured:
     """A timed operation on all batches of a log. Byte counts are sums over all batches, without batch headers.
 
     Args:
-        arm: measure, or aa.
-        compressed_bytes: the bytes that were read.
-        plain_bytes: the bytes that were decompressed from them, in whole blocks where the codec has blocks.
-        metadata_bytes: the plain bytes that offsets, times and lengths need.
+        operation: decompress or decompress-prefix (the codec alone), decode or decode-metadata (the format's reader).
+        arm: measure, or aa (the base a second time).
+        compressed_bytes: the compressed bytes that were read.
+        plain_bytes: the bytes that the codec made from them. Most codecs decompress whole blocks.
+        metadata_bytes: the plain bytes that hold offsets, times and lengths.
+        samples: the times.
     """
 
     operation: str
@@ -57,7 +59,11 @@ def has_prefix(fmt: Format) -> bool:
 def measure_prefixes(
     fmt: Format, log: EncodedLog, codec_name: str, *, rounds: int, sample_ns: int, seed: int
 ) -> list[Measured]:
-    """Verify and time the reading of prefixes. Raises Unverified where a prefix differs from the whole."""
+    """Verify and time the operations on prefixes and on whole payloads.
+
+    Raises Unverified if the plain bytes of a prefix differ from the beginning of the whole payload, or if metadata read
+    from prefixes differ from the decoded records.
+    """
     codec = CODECS[codec_name]
     payloads = fmt.compressed_bodies(log)
     wanted = [_wanted_bytes(codec, payload) for payload in payloads]
@@ -109,7 +115,7 @@ def _wanted_bytes(codec: Codec, payload: memoryview) -> int:
 
 
 def _read(stream: Stream, size: int) -> bytes:
-    """Read so many bytes as a reader does: the first bytes tell how many are needed."""
+    """Read `size` bytes in two steps as a reader does: the first MOST_BYTES bytes tell how many bytes are needed."""
     head = stream.read(MOST_BYTES)
     return head[:size] + stream.read(size - len(head))
 

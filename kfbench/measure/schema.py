@@ -1,7 +1,7 @@
 """The result table: one row = one cell x format x codec and level x kind.
 
 `StoredRow` declares every column once: its Arrow type, its unit and its meaning. Integers and raw samples are stored.
-Ratios, medians and units for people are the report's.
+The report computes ratios, medians and units for people.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-# A reader refuses a run of another version, and an older one that lacks a column.
+# A reader refuses a run with another version, and an older run that lacks a column.
 SCHEMA_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of the result table. unit: empty if it has none; is_axis: it holds an axis of the workload."""
+    """A column of the result table. unit: empty if there is none; is_axis: the column holds an axis of the workload."""
 
     name: str
     type: pa.DataType
@@ -49,7 +49,7 @@ def _axis(type_: pa.DataType, unit: str, meaning: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredRow:
-    """A stored row. None: a null, or a column that was not read."""
+    """A stored row. A field is None if the column is null or was not read."""
 
     kind: str = _key(_TEXT, "bytes, cpu, metadata, lookup, record, prefix, broker, model or floor")
     cell_id: str = _key(_TEXT, "hash of the workload and of its axes that are not at their default")
@@ -161,7 +161,7 @@ class StoredRow:
     resident_bytes: int | None = _column(
         _INT64, "bytes", "most memory that the worker has held so far, the whole process"
     )
-    # the host during a measurement: the same for all its rows, null where the host does not tell
+    # the host during a measurement: the same in all rows of the measurement, null if the host does not tell
     watched_ns: int | None = _column(_INT64, "ns", "wall time of the measurement, warm-up and rounds")
     others_cpu_ns: int | None = _column(
         _INT64, "ns", "CPU time of other processes on the host meanwhile, all cores together"
@@ -189,7 +189,7 @@ MEASURED: Final = (
     "stolen_ns", "yardstick_ns", "generate_ns", "resident_bytes",
     "extra_bytes",  # it includes Python's own objects: the same call differs by some 60 bytes between processes
 )  # fmt: skip
-# The columns that tell a row from every other row of its run, in the order that rows are read in.
+# The columns that identify a row within its run. `Run.table` sorts rows by these columns, in this order.
 IDENTITY: Final = (
     "kind", "grid", "cell_id", "seed", "codec", "level", "operation", "to_format", "format", "arm", "cache", "start",
 )  # fmt: skip
@@ -199,15 +199,15 @@ def _identity_without(*names: str) -> tuple[str, ...]:
     return tuple(name for name in IDENTITY if name not in names)
 
 
-ARM: Final = _identity_without("grid")  # a cell of several blocks is measured once
-SELF: Final = _identity_without("grid", "arm")  # shared by a base and its A/A arm
-ROUNDS: Final = _identity_without("grid", "format", "arm")  # shared by arms of the same rounds
-ROUNDS_PREFIX: Final = _identity_without("grid", "operation", "arm")  # a prefix cell compares operations of one format
+ARM: Final = _identity_without("grid")  # a cell that several blocks name is measured once
+SELF: Final = _identity_without("grid", "arm")  # equal for a base and its A/A arm
+ROUNDS: Final = _identity_without("grid", "format", "arm")  # equal for all arms that were timed in the same rounds
+ROUNDS_PREFIX: Final = _identity_without("grid", "operation", "arm")  # as ROUNDS, for operations of one format
 CELL: Final = _identity_without("operation", "to_format", "format", "arm", "cache")
-# The columns that are the same on any master, partitioning and day, given the same codec libraries.
+# The columns that are the same with any Spark master, partitioning and day, if the codec libraries are the same.
 DETERMINISTIC: Final = tuple(name for name in SCHEMA.names if name not in MEASURED)
 
-Row = dict[str, Any]  # some columns of a row that is being made; `table` checks their names
+Row = dict[str, Any]  # some columns of a row that is not complete yet; `table` checks the names
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
@@ -220,10 +220,10 @@ def table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def stored_rows(rows: pa.Table) -> list[StoredRow]:
-    """Return the rows of a table, which may have some of the columns."""
+    """Return the rows of a table as objects. Columns that the table lacks are None."""
     return [StoredRow(**row) for row in rows.to_pylist()]
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """Return counts by name as the text of `losses` and `field_bytes`."""
+    """Return counts by name as JSON, as the columns `losses` and `field_bytes` store them."""
     return json.dumps(dict(counts), separators=(",", ":"))

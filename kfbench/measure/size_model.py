@@ -1,7 +1,8 @@
 """The size model: sizes in each format, computed from the shapes of records without their payload.
 
-Sizes without a codec follow from lengths, times and offsets (law 1 of `formats.base.format`). So 1,000,000,000 records
-need no byte of payload. They come block by block. Only sums are kept, which add up over blocks, cells and hosts.
+Sizes without a codec follow from lengths, times and offsets (law 1 of `formats.base.format`). So sizes of
+1,000,000,000 records need no byte of payload. The shapes come in blocks of records, and only sums are kept. The sums
+add up over blocks, cells and hosts.
 """
 
 import resource
@@ -21,7 +22,7 @@ from kfbench.records import Records, Shapes
 
 @dataclass(kw_only=True)
 class Modelled:
-    """The size of all blocks in one format so far. cpu_ns, wall_ns: time of `size` only."""
+    """The size of all records so far in one format. cpu_ns, wall_ns: the time of `Format.size` only."""
 
     fmt: Format
     batches: int = 0
@@ -43,7 +44,7 @@ class Modelled:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns of its stored row."""
+        """The sums as columns of the result table."""
         return {
             "batches": self.batches,
             "size_bytes": self.size_bytes,
@@ -57,12 +58,12 @@ class Modelled:
 
 
 def verify_model(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> None:
-    """Raise Unverified unless the computed sizes equal the encoded bytes, which decode to the same records."""
+    """Raise Unverified unless encoded batches have the computed sizes and decode to the same records."""
     log = fmt.encode(records, bounds, batch_fields=batch_fields, lossy=True)
     verify_records(fmt, records, bounds, batch_fields, log)
     verify_size(fmt, records, bounds, batch_fields, log)
 
 
 def resident_bytes() -> int:
-    """Return the peak memory of this process so far (getrusage(2): KiB, and bytes on macOS)."""
+    """Return the peak memory of this process so far in bytes (getrusage(2) gives KiB on Linux, bytes on macOS)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

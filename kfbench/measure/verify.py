@@ -1,4 +1,4 @@
-"""Verification of output before it is counted or timed. A failure becomes an error row, never a number."""
+"""Verification of a format's output before it is counted or timed. A failure becomes an error row, not a number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,14 @@ class Unverified(KfbenchError):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The outcome of a check. subject: the vector or cell; problem: place and difference, empty if it passes."""
+    """The outcome of a check.
+
+    Args:
+        check: the name of the check.
+        format: the name of the format, or of several formats.
+        subject: the golden vector or cell that was checked.
+        problem: the place and the difference; empty if the check passed.
+    """
 
     check: str
     format: str
@@ -31,13 +38,13 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """The failure as one line."""
+        """The failure as one line of text."""
         problem = self.problem.removeprefix(f"{self.format}: ")
         return f"{self.subject}: {self.format}: {self.check}: {problem}"
 
 
 def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
-    """Raise Unverified unless size == len(encode) for every batch of an uncompressed log."""
+    """Raise Unverified unless `Format.size` gives the encoded size of every batch of an uncompressed log."""
     sizes, written = fmt.size(records, bounds, batch_fields), np.diff(log.positions)
     if (batch := _first(sizes != written)) is not None:
         raise Unverified(
@@ -47,7 +54,10 @@ def verify_size(fmt: Format, records: Records, bounds: Int64, batch_fields: Batc
 
 
 def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, log: EncodedLog) -> None:
-    """Raise Unverified unless `parts` add up to the uncompressed log, and its keys and values to the payload."""
+    """Raise Unverified unless `parts`, the breakdown of an uncompressed log, add up to the size of the log.
+
+    No part may be negative. The parts "key" and "value" must be the sizes of all keys and of all values.
+    """
     if (total := sum(parts.values())) != log.positions[-1]:
         raise Unverified(f"{fmt.name}: breakdown adds up to {total} bytes, encode wrote {log.positions[-1]}")
     if negative := [name for name, part in parts.items() if part < 0]:
@@ -58,7 +68,10 @@ def verify_breakdown(fmt: Format, parts: Mapping[str, int], records: Records, lo
 
 
 def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shapes: Shapes) -> None:
-    """Raise Unverified unless the metadata reader's offsets, times and lengths equal those of the decoded records."""
+    """Raise Unverified unless offsets, times and lengths that were read alone equal those of the decoded records.
+
+    shapes: the shapes of the decoded records. DecodedTimes has no lengths to compare.
+    """
     lengths = () if isinstance(metadata, DecodedTimes) else ("key_lengths", "value_lengths")
     for name in ("offsets", "timestamps_ms", *lengths):
         if not np.array_equal(getattr(metadata, name), getattr(shapes, name)):
@@ -66,9 +79,9 @@ def verify_metadata(fmt: Format, metadata: DecodedMetadata | DecodedTimes, shape
 
 
 def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields, log: EncodedLog) -> None:
-    """Raise Unverified unless decode(encode(x)) == x, except for what the format cannot carry.
+    """Raise Unverified unless `log` decodes to the records and header fields that were encoded.
 
-    A second witness must compute the same checksums.
+    What the format cannot carry is not compared. A second witness must compute the same checksums.
     """
     if wrong := wrong_checksum(log.data, fmt):
         raise Unverified(f"{fmt.name}: {wrong}")
@@ -98,7 +111,7 @@ def verify_records(fmt: Format, records: Records, bounds: Int64, batch_fields: B
 def verify_log(what: str, fmt: Format, data: Any, expected: Records) -> None:
     """Raise Unverified unless the bytes are a whole log of exactly these records, offsets included.
 
-    A second witness must compute the same checksums. what: the beginning of the message.
+    A second witness must compute the same checksums. what: the text that error messages begin with.
     """
     if wrong := wrong_checksum(data, fmt):
         raise Unverified(f"{what}: {wrong}")
@@ -149,7 +162,7 @@ def _payload_difference(expected: Records, found: Records) -> str:
 
 
 def carried(fmt: Format, records: Records, bounds: Int64, batch_fields: BatchFields) -> Records:
-    """Return the records as a reader of this format gets them, without what it cannot carry."""
+    """Return the records as a reader of this format gets them, without what the format cannot carry."""
     can = fmt.capabilities
     timestamps_ms = records.timestamps_ms
     if not can.timestamps:

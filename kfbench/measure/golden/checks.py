@@ -30,22 +30,25 @@ CHECKS: Final = {
     "compacted": "a log filtered is Kafka's",
     "differs on purpose": "a known difference from Kafka's broker is still there",
 }
-MADE_BY_HAND: Final = ("corrupt", "wrapper")  # categories that Kafka's reader takes and its writer would not write
+MADE_BY_HAND: Final = ("corrupt", "wrapper")  # categories of logs that Kafka reads but never writes
 
-_NO_ERROR: Final = "UNKNOWN_SERVER_ERROR"  # the client's error for an exception that Kafka has no error for
+_NO_ERROR: Final = "UNKNOWN_SERVER_ERROR"  # the error that clients see for an exception without an error of its own
 _DAMAGE: Final = ("CORRUPT_MESSAGE", "INVALID_RECORD")
-_CODEC_DEPENDENT: Final = {"position", "size", "crc"}  # another build of a codec packs otherwise
+_CODEC_DEPENDENT: Final = {"position", "size", "crc"}  # another build of a codec writes other compressed bytes
 
 
 class Finding(NamedTuple):
-    """The result of one check; problem: empty or None if it holds."""
+    """The result of one check. problem: the first difference; None or empty if the check holds."""
 
     check: str
     problem: str | None
 
 
 def check_vector(folder: Path, entry: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Make every check that the vector allows. Each stops at its first difference."""
+    """Yield the outcome of every check that applies to a vector of the folder. A check stops at its first difference.
+
+    entry: the vector's entry in the folder's index.
+    """
     name = str(entry["name"])
     try:
         vector = read_vector(folder, name)
@@ -75,7 +78,7 @@ def _findings(vector: Vector, entry: Mapping[str, Any]) -> Iterator[Finding]:
     difference = next(log_differences(log, sidecar["batches"], sidecar["trailingBytes"]), None)
     yield Finding("fields", difference)
     yield Finding("checksums", wrong_checksum(data))
-    if difference is None:  # else the sidecar does not describe these bytes, and cannot say where they differ from ours
+    if difference is None:  # else the sidecar does not describe these bytes, so it cannot judge what we write
         yield _check_rewriting(log, vector, is_made_by_hand=entry["category"] in MADE_BY_HAND)
 
 
@@ -86,7 +89,7 @@ def _format_names(vector: Vector) -> str:
 
 
 def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) -> Finding:
-    """Write the log anew, and compare it with the vector."""
+    """Encode the log again, and compare the bytes or records with the vector."""
     data, sidecar = vector
     try:
         again = bytes(write_log(log))
@@ -105,7 +108,10 @@ def _check_rewriting(log: DecodedLog, vector: Vector, *, is_made_by_hand: bool) 
 
 
 def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
-    """Compare our refusal with Kafka's: of the same batch, with all batches before it read as Kafka does."""
+    """Yield the differences between our refusal and Kafka's.
+
+    kfbench must refuse the same batch, and must read all batches before it as Kafka does.
+    """
     number, batches = sidecar["error"]["batch"], sidecar["batches"]
     where = batches[number]["position"] if number < len(batches) else sum(batch["size"] for batch in batches)
     kafkas = f"Kafka refuses batch {number} at byte {where} ({sidecar['error']['message']})"
@@ -126,7 +132,7 @@ def _refusal_differences(data: bytes, sidecar: Sidecar) -> Iterator[str]:
 
 
 def _check_step(data: bytes, sidecar: Sidecar) -> Finding:
-    """Take the broker's step with our own path, and compare its result or its refusal."""
+    """Run the broker's step of a vector with our own path. Compare the result or the refusal with Kafka's."""
     check, remake = REMADE[sidecar["category"]]
     refused = sidecar.get("refused")
     kafkas = refused and f"Kafka's broker says {refused['error']}: {refused['message']}"
@@ -143,7 +149,11 @@ def _check_step(data: bytes, sidecar: Sidecar) -> Finding:
 
 
 def _other_refusal(refused: Sidecar | None, kafkas: str | None, error: KfbenchError) -> str | None:
-    """Return how our refusal differs. Our CorruptLog is any of _DAMAGE to Kafka."""
+    """Return the difference between our refusal and Kafka's; None if both are the same.
+
+    CorruptLog is the same as any error of _DAMAGE. refused: Kafka's error; None: Kafka does not refuse. kafkas: Kafka's
+    error in words.
+    """
     if refused is None:
         return f"Kafka's broker takes it, kfbench refuses it: {error}"
     if isinstance(error, CorruptLog):

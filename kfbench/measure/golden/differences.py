@@ -1,4 +1,4 @@
-"""Differences between a log as kfbench reads or writes it, and as Apache Kafka does."""
+"""Differences between what kfbench and Apache Kafka read or write for the same log."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from kfbench.log import read_log
 from kfbench.log.inspect import CONTROL_TYPES
 from kfbench.measure.golden.vectors import Sidecar
 
-# Kafka's names in a sidecar, ours in DecodedLog.batch_rows.
+# From Kafka's name of a field in a sidecar to our name in DecodedLog.batch_rows.
 BATCH_FIELDS: Final = {
     "position": "position",
     "magic": "magic",
@@ -39,15 +39,15 @@ BATCH_FIELDS: Final = {
     "decompressedSize": "records_size_bytes",
 }
 TIMESTAMP_TYPES: Final = {"NO_TIMESTAMP_TYPE": "none", "CREATE_TIME": "create", "LOG_APPEND_TIME": "append"}
-# Size, checksum and magic of single records are in the bytes, which are compared by themselves.
+# Size, checksum and magic of single records are not compared here, because the bytes are compared separately.
 _NOT_COMPARED: Final = {"isValid", "decompressedSha256", "decompressError", "records"}
 _RECORD_NOT_COMPARED: Final = {"size", "crc", "magic"}
 _NULLS: Final = {"delete_horizon_ms": -1}  # our value where Kafka has null
-_SEQUENCES: Final = 1 << 31  # they start again at 0 after the largest int32
+_SEQUENCES: Final = 1 << 31  # sequence numbers start again at 0 after the largest int32
 
 
 class FieldValues(NamedTuple):
-    """A field, under Kafka's name, with the value that Kafka reads and the value that we read."""
+    """A field under Kafka's name: the value that Kafka reads, and the value that kfbench reads."""
 
     name: str
     kafkas: Any
@@ -55,7 +55,10 @@ class FieldValues(NamedTuple):
 
 
 def log_differences(log: DecodedLog, batches: Sequence[Sidecar], trailing_bytes: int | None = None) -> Iterator[str]:
-    """Compare every field of every batch and record. trailing_bytes: None where Kafka has stopped early."""
+    """Yield the fields of batches and records that differ from Kafka's sidecar, in words.
+
+    trailing_bytes: the trailing bytes that Kafka counts; None if Kafka stopped before the end of the log.
+    """
     if len(log) < len(batches) or (trailing_bytes is not None and len(log) > len(batches)):
         yield f"Kafka reads {len(batches)} batches, kfbench {len(log)}"
     if trailing_bytes not in (None, log.trailing_bytes):
@@ -75,7 +78,7 @@ def log_differences(log: DecodedLog, batches: Sequence[Sidecar], trailing_bytes:
 
 
 def _batch_values(batch: Sidecar, row: NDArray[np.void]) -> Iterator[FieldValues]:
-    """Yield the fields of a batch. A field that is unknown here is one that differs."""
+    """Yield the fields of a batch. A field of the sidecar that kfbench does not know counts as a difference."""
     for name in batch.keys() - _NOT_COMPARED:
         kafkas: Any = batch[name]
         if name == "nextOffset":
@@ -95,14 +98,14 @@ def _batch_values(batch: Sidecar, row: NDArray[np.void]) -> Iterator[FieldValues
 
 
 def _timestamp_type(log: DecodedLog, k: int, row: NDArray[np.void]) -> str:
-    """Return the timestamp type of record k, in the batch of this row."""
+    """Return the timestamp type of record k. row: the row of the record's batch."""
     if row["mixed_magic"] and log.records.timestamps_ms[k] == NO_TIMESTAMP:  # a message of v0
         return "none"
     return str(timestamp_types(np.atleast_1d(row))[0])
 
 
 def _record_values(record: Sidecar, log: DecodedLog, k: int, row: NDArray[np.void]) -> Iterator[FieldValues]:
-    """Yield the fields of record k. A field that is unknown here is one that differs."""
+    """Yield the fields of record k. A field of the sidecar that kfbench does not know counts as a difference."""
     records, key, value = log.records, log.records.key(k), log.records.value(k)
     for name in record.keys() - _RECORD_NOT_COMPARED:
         kafkas: Any = record[name]
@@ -136,7 +139,7 @@ def _record_values(record: Sidecar, log: DecodedLog, k: int, row: NDArray[np.voi
 
 
 def _next_offset(offset: int) -> int:
-    """Return the next offset; Java's wraps after the largest."""
+    """Return offset + 1. After the largest int64 it is the smallest one, as in Java."""
     return offset + 1 if offset < 2**63 - 1 else -(2**63)
 
 
@@ -145,7 +148,7 @@ def _hex(data: bytes | None) -> str | None:
 
 
 def first_difference(wanted: bytes, written: bytes) -> str | None:
-    """Return the first byte that differs, in words; None if none does."""
+    """Return a description of the first byte that differs; None if no byte differs."""
     if wanted == written:
         return None
     pairs = enumerate(zip(wanted, written, strict=False))
@@ -154,7 +157,7 @@ def first_difference(wanted: bytes, written: bytes) -> str | None:
 
 
 def decompressed_differences(data: bytes, again: bytes, batches: Sequence[Sidecar]) -> Iterator[str]:
-    """Decompress Kafka's bytes and ours, and compare each with the sha256 that Kafka gives."""
+    """Decompress the batches of Kafka's log and of ours. Yield those whose plain bytes differ from Kafka's sha256."""
     written = read_log(again).batch_rows
     if len(written) != len(batches):
         yield f"Kafka writes {len(batches)} batches, kfbench {len(written)}"
@@ -178,7 +181,7 @@ def decompressed_differences(data: bytes, again: bytes, batches: Sequence[Sideca
 
 
 def decompressed(entry: bytes) -> bytes:
-    """Decompress the part of a batch that a codec covers: the records of v2, the value of a v0 or v1 wrapper."""
+    """Return the plain bytes of what a codec covers in a batch: the records of v2, the value of a v0 or v1 wrapper."""
     magic = entry[MAGIC_AT]
     layout = V0_MESSAGE if magic < 2 else V2_HEADER
     attributes = position(layout, "attributes") + layout["attributes"].itemsize - 1  # the codec is in the last byte

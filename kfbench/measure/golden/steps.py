@@ -1,6 +1,6 @@
-"""The broker's step of a golden vector, taken by our own paths on the same source.
+"""Broker steps of golden vectors (append, conversion, compaction), repeated with our own paths on the same source.
 
-A step has Kafka's names, as tests/oracle/cases/ writes them into `spec.steps` of a sidecar.
+A step is a mapping under Kafka's names. tests/oracle/cases/ writes it into `spec.steps` of a sidecar.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,14 +19,14 @@ Step = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Remade:
-    """The log that one of our paths made, and the counts that Kafka gives with its own, under Kafka's names."""
+    """The result of one of our paths. data: the log; counts: the counts that Kafka reports, too, by Kafka's name."""
 
     data: bytes
     counts: Mapping[str, Any]
 
 
 def append_options(step: Step) -> dict[str, Any]:
-    """Return the keywords of `append`. Kafka's validator always drops what a format cannot carry."""
+    """Return the keyword arguments of `append`. lossy: Kafka's validator always drops what a format cannot carry."""
     codec = step["targetCompression"]
     return {
         "to": f"v{step['toMagic']}",
@@ -44,12 +44,12 @@ def append_options(step: Step) -> dict[str, Any]:
 
 
 def convert_options(step: Step) -> dict[str, Any]:
-    """Return the keywords of `convert`. Kafka's down-conversion drops it, too."""
+    """Return the keyword arguments of `convert`. lossy: Kafka's down-conversion drops what a format cannot carry."""
     return {"to": f"v{step['toMagic']}", "first_offset": step["firstOffset"], "keep_older": True, "lossy": True}
 
 
 def filter_options(step: Step, source: bytes) -> dict[str, Any]:
-    """Return the keywords of `filtered`, which takes positions of records where Kafka's filter takes offsets."""
+    """Return the keyword arguments of `filtered`. Kafka's filter selects records by offset, `filtered` by position."""
     retention = step["batchRetention"]
     retained = [] if retention == "DELETE" else step["retain"]
     return {
@@ -82,20 +82,21 @@ def _compacted(source: bytes, step: Step) -> Remade:
 
 
 class Regeneration(NamedTuple):
-    """The name of a check, and the function that takes the step on a source."""
+    """A check's name, and the function that repeats a step on a source log."""
 
     check: str
     remake: Callable[[bytes, Step], Remade]
 
 
-# Regeneration steps per golden category.
+# How the step of a vector is repeated, by the vector's category.
 REMADE: Final[Mapping[str, Regeneration]] = {
     "validate": Regeneration("appended", _appended),
     "downconvert": Regeneration("converted", _converted),
     "compaction": Regeneration("compacted", _compacted),
 }
 
-# Vectors on which we differ from Kafka, besides those where its broker throws an exception that it has no error for.
+# Vectors on which kfbench differs from Kafka on purpose, and the reasons. Not listed: vectors on which Kafka's broker
+# throws an exception that has no error in its protocol.
 ON_PURPOSE: Final[Mapping[str, str]] = {
     "validate_v2_gzip_commit_to_zstd": "when Kafka rebuilds a compressed control batch, the result is no control batch",
 }

@@ -1,9 +1,12 @@
 """Golden vectors: logs written by Apache Kafka's own classes, each with a sidecar that Kafka's own reader wrote.
 
-A folder of vectors holds index.json ([{name, category, sha256}, ...]). For each name it has NAME.bin, a log segment,
-and NAME.json, its sidecar. The sidecar has every field of every batch and record under Kafka's names; the stage and the
-batch at which Kafka refuses the log, if it does; and `byteExact`: the same bytes must come out when the log is written
-anew (under a codec only the decompressed bytes must). tests/oracle writes such folders.
+A folder of vectors has index.json ([{name, category, sha256}, ...]). For each name it has NAME.bin, a log segment, and
+NAME.json, its sidecar. tests/oracle writes such folders. A sidecar has:
+
+- every field of every batch and record, under Kafka's names;
+- the stage and the batch at which Kafka refuses the log, if Kafka refuses it;
+- `byteExact`: true if encoding the log again must give the same bytes. Under a codec it is false: only the decompressed
+  bytes must be the same.
 """
 
 import json
@@ -17,7 +20,7 @@ from kfbench.shipped import DATASETS
 GOLDEN: Final = DATASETS / "golden"
 Sidecar = Mapping[str, Any]  # JSON under Kafka's names
 
-# The keys that a check looks up in every sidecar. All other fields of a batch or record are compared if they are there.
+# The keys that every sidecar must have. Other fields of a batch or record are compared if the sidecar has them.
 _SIDECAR: Final = {
     "sha256": str, "error": object, "byteExact": bool, "validBytes": int, "trailingBytes": int, "batches": list
 }  # fmt: skip
@@ -34,7 +37,7 @@ class Vector(NamedTuple):
 
 
 def vectors(folder: Path = GOLDEN) -> list[dict[str, Any]]:
-    """Return the entries of the folder's index. Raises InvalidConfig."""
+    """Return the entries of the folder's index.json. Raises InvalidConfig."""
     index = folder / "index.json"
     try:
         entries = json.loads(index.read_text(encoding="utf-8"))
@@ -48,7 +51,7 @@ def vectors(folder: Path = GOLDEN) -> list[dict[str, Any]]:
 
 
 def read_vector(folder: Path, name: str) -> Vector:
-    """Return a vector of a folder. Raises InvalidConfig with the file and the problem of its sidecar."""
+    """Return a vector of a folder. Raises InvalidConfig if the sidecar cannot be used."""
     file = f"{name}.bin"
     try:
         data = (folder / file).read_bytes()
@@ -64,7 +67,7 @@ def read_vector(folder: Path, name: str) -> Vector:
 
 
 def _sidecar_problems(sidecar: Any) -> Iterator[str]:
-    """Check that a sidecar can be compared at all. The checks decide if its figures are right."""
+    """Yield the reasons why a sidecar cannot be compared with a log. The figures in it are compared later."""
     yield from _unlike(sidecar, _SIDECAR, "")
     batches, error = sidecar["batches"], sidecar["error"]
     if error is not None:

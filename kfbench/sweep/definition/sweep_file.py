@@ -69,7 +69,12 @@ class CpuSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, froz
 
 
 class ModelSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """The records of each workload in the size model, and the most records of one of its cells."""
+    """The extent of the size model.
+
+    Args:
+        records: the number of records of each workload.
+        cell_records: the largest number of records in one cell. The records of a workload are divided into cells.
+    """
 
     records: int = 1_000_000_000
     cell_records: int = 1 << 25

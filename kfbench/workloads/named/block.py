@@ -337,7 +337,10 @@ def repeat(unit: NDArray[Any], out: NDArray[Any]) -> None:
 
 
 def _headers(name_bytes: tuple[int, ...], records: int) -> tuple[Int64, Int32]:
-    """Return header_bounds and header_key_lengths of records that all have these headers."""
+    """Return the columns header_bounds and header_key_lengths of `Shapes`, for records that all have the same headers.
+
+    name_bytes: the length of each header's name. Shapes: int64[records + 1] and int32[records * headers].
+    """
     if records == BLOCK_RECORDS:
         return _block_headers(name_bytes)
     headers = len(name_bytes)

@@ -44,7 +44,11 @@ def stream_of(model: Model, kind: int, column: Column) -> int:
 
 
 def shares_main(model: Model, kind: int, column: Column) -> bool:
-    """Return True if this kind's keys or values are drawn and filled as the first kind's are."""
+    """Return True if keys or values of this kind are made from the same tables as those of plain records (kind 0).
+
+    column: KEY or VALUE. Values depend on keys, too: both kinds must have the same [key] and, for VALUE, the same
+    [value].
+    """
     mine, main = model.parts[kind], model.parts[0]
     return mine[KEY] is main[KEY] and mine[column] is main[column]
 

@@ -58,7 +58,14 @@ class Filled(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Template:
-    """A compiled text with slots. least_bytes, most_bytes: a record's length while its elastic slots are empty."""
+    """A compiled text with slots. An elastic slot fills what the other parts leave of a record's wanted length.
+
+    Args:
+        text: the text of the template.
+        least_bytes: the shortest possible record if all elastic slots are empty.
+        most_bytes: the longest possible record if all elastic slots are empty.
+        elastic_slots: the number of elastic slots.
+    """
 
     text: str
     least_bytes: int
