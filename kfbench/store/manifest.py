@@ -44,8 +44,8 @@ class _Check(msgspec.Struct):
     limit: float
     at_least: bool
     passed: bool
-    goal: float | None
-    met: bool | None
+    goal: float | None = None  # older runs have neither goal nor met
+    met: bool | None = None
 
 
 class _Noise(msgspec.Struct):

@@ -112,6 +112,13 @@ def test_a_foreign_run_is_refused(tmp_path: Path, changes: dict[str, Any], said:
     assert str(path / "manifest.json") in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_an_older_run_whose_checks_have_no_goal_opens(tmp_path: Path) -> None:
+    path = finished(tmp_path)
+    check = {"name": "load", "seen": 0.1, "limit": 0.5, "at_least": False, "passed": True}
+    rewrite(path, noise={"noisy": False, "seen": [], "hosts": {"a": [check]}})
+    assert open_run(path).table.num_rows == 4
+
+
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"not a run: it has no manifest\.json"):
         open_run(tmp_path)
