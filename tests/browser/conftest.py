@@ -40,9 +40,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """index.html of a what-if of two recorded logs."""
-    found = what_if([FOLDER / "service-headers.log", FOLDER / "telemetry.log"], ["v1", "v3"], ["none", "lz4"])
-    return what_if_page.publish(found, tmp_path_factory.mktemp("what-if")) / "index.html"
+    """index.html of a what-if of two recorded logs, in a folder whose path is wider than a phone."""
+    folder = tmp_path_factory.mktemp("what-if")
+    logs = folder / ("deep" * 20)
+    logs.mkdir()
+    for name in ("service-headers.log", "telemetry.log"):
+        shutil.copy(FOLDER / name, logs)
+    found = what_if(sorted(logs.iterdir()), ["v1", "v3"], ["none", "lz4"])
+    return what_if_page.publish(found, folder) / "index.html"
 
 
 @pytest.fixture(params=["answer", REPORT])
