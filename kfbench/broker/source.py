@@ -21,9 +21,13 @@ def read(log: EncodedLog | Any, fmt: Format | str | None = None, limits: Limits 
 
 
 def find(fmt: Format | str) -> Format:
-    """Return a format by its name, or the given format. Raise IllegalCombination."""
-    if isinstance(fmt, Format):
-        return fmt
-    if fmt not in FORMATS:
-        raise IllegalCombination(f"{fmt}: no such format (formats: {', '.join(FORMATS)})")
-    return FORMATS[fmt]
+    """Return a format by its name, or the given format.
+
+    Raise IllegalCombination for an unknown name, and for a format that no broker path takes.
+    """
+    if not isinstance(fmt, Format):
+        if fmt not in FORMATS:
+            raise IllegalCombination(f"{fmt}: no such format (formats: {', '.join(FORMATS)})")
+        fmt = FORMATS[fmt]
+    _ = fmt.appending  # raises for a format without broker paths
+    return fmt

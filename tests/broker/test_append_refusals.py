@@ -1,6 +1,7 @@
 """Append: requests and options that are refused, with the error and the position."""
 
 import gzip
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from kfbench import FORMATS, Records
 from kfbench.batches import BatchFields, EncodedLog
 from kfbench.broker.append import append
+from kfbench.broker.convert import convert
+from kfbench.broker.fetch import fetch
 from kfbench.broker.mirror import mirror
 from kfbench.broker.seek import seek_offset
 from kfbench.errors import CorruptLog, IllegalCombination, InvalidConfig, InvalidRecords, Refused, WouldLose
@@ -39,9 +42,15 @@ class TestRefuses:
     def test_a_format_without_broker_paths(self) -> None:
         other = BatchedFormat(name="other", magic=5, summary="declares no `appending`")
         log = EncodedLog(data=encoded("v2").data, positions=encoded("v2").positions)
-        for path in (append, mirror, partial(seek_offset, offset=0)):
+        calls: list[Callable[[], object]] = [
+            *(partial(path, log, fmt=other) for path in (append, mirror, partial(seek_offset, offset=0))),
+            *(partial(path, log, "v2", fmt=other) for path in (fetch, convert)),
+            *(partial(path, log, other) for path in (fetch, convert)),
+            partial(append, log, to=other),
+        ]
+        for call in calls:
             with pytest.raises(IllegalCombination, match="other: no broker path takes it"):
-                path(log, fmt=other)
+                call()
         assert not other.has_broker_paths and FORMATS["v2"].has_broker_paths
 
     def test_no_batch(self) -> None:

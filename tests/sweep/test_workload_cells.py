@@ -7,6 +7,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from kfbench.formats import FORMATS
+from kfbench.formats.base.batched import BatchedFormat
 from kfbench.measure.paths import PATHS
 from kfbench.sweep.definition.batch_plan import whole_batches
 from kfbench.sweep.definition.cell import axes_of, workload_label
@@ -83,6 +85,16 @@ def test_what_a_format_cannot_carry_is_left_out_with_the_reason(name: str, reaso
     sample = CATALOGUE[name].generate(records=2_000, seed=3)
     assert {fmt: illegal(fmt, sample, "none") for fmt in reasons} == reasons
     assert illegal("v2", sample, "none") is illegal("v3", sample, "zstd") is None
+
+
+@pytest.mark.parametrize("path", ["append", "fetch", "convert"])
+def test_a_format_without_broker_paths_has_no_cells_of_them(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = BatchedFormat(name="other", magic=5, summary="declares no `appending`")
+    monkeypatch.setattr("kfbench.sweep.definition.legality.FORMATS", {**FORMATS, "other": other})
+    sample = CATALOGUE["user-activity"].generate(records=200, seed=3)
+    assert illegal("other", sample, "none") is illegal("v2", sample, "none", path, to="v3") is None
+    assert illegal("other", sample, "none", path) == illegal("v2", sample, "none", path, to="other")
+    assert "other" in (illegal("other", sample, "none", path) or "")
 
 
 def test_a_broker_takes_what_clients_send(load: Load) -> None:

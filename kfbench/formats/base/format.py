@@ -73,7 +73,7 @@ class Format(ABC):
 
     @property
     def has_broker_paths(self) -> bool:
-        """True if the format declares `appending`, so that broker paths take it."""
+        """True if the format declares `appending`. Broker paths refuse every other format."""
         try:
             return self.appending is not None
         except IllegalCombination:

@@ -28,4 +28,6 @@ def illegal(format_name: str, sample: Sample, codec: str, path: str = "", to: st
     for name in (format_name, to):
         if name and codec not in FORMATS[name].capabilities.codecs:
             return f"{name} has no {codec}"
+        if name and path and not FORMATS[name].has_broker_paths:
+            return f"{name} has no broker paths"
     return PATHS[path].missing(FORMATS[format_name], shapes) if path else None
