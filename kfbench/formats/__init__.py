@@ -36,6 +36,7 @@ BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(_by_magic())
 BASE_FORMAT: Final = "v2"  # Kafka writes it today; every ratio is to it
 SHIPPED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "shipped")
 PROPOSED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "proposed")
+RESEARCH: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "research")
 
 
 def format_of(magic: int, features: int = 0) -> Format:
@@ -51,6 +52,7 @@ __all__ = [
     "BY_MAGIC",
     "FORMATS",
     "PROPOSED",
+    "RESEARCH",
     "SHIPPED",
     "Appending",
     "BatchColumns",

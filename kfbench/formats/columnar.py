@@ -46,7 +46,7 @@ from kfbench.codecs import CODECS, Allowance
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, ColumnarAppending
 from kfbench.formats.base.arguments import shapes_of
-from kfbench.formats.base.capabilities import Capabilities, Checksum
+from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.columnar_reading import ColumnarReading
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import Index
@@ -105,6 +105,7 @@ class ColumnarFormat(SealedFormat):
     magic: int = batch_header.THIS_MAGIC
     summary: str = "columns of all records, bit-packed and outside the codec, before their payload"
     capabilities: Capabilities = CAPABILITIES
+    origin: Origin = "research"
     appending: ClassVar[Appending] = ColumnarAppending()
     has_metadata_reader: ClassVar[bool] = True
     bare_parts: ClassVar[tuple[str, ...]] = (

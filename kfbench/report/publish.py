@@ -27,10 +27,9 @@ import pyarrow.parquet as pq
 from markupsafe import Markup, escape
 
 from kfbench.errors import RunError
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data import noise
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import RESEARCH
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
 from kfbench.report.render.tables import listed, prose
@@ -136,7 +135,7 @@ def render(run: Run) -> Iterator[tuple[str, bytes]]:
     results = Results(run.measurements())
     if results.ok.empty:
         measured = results.research.loc[results.research["status"] == "ok", "format"]
-        alone = sorted(set(measured.dropna()) & set(RESEARCH))
+        alone = sorted(RESEARCH & set(measured.dropna()))
         why = f"{listed(alone)} stands alone, with no {BASE_FORMAT} to compare it with" if alone else NO_NUMBERS
         raise RunError(f"{run.path}: {why}: nothing to report")
     noisy = manifest.get("noise")

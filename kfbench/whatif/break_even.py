@@ -4,33 +4,14 @@ The sizes compared are those beside the keys, values and headers that a format c
 headers does not win by leaving them out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from kfbench.bracket import bracket
 from kfbench.formats import BASE_FORMAT, FORMATS
 from kfbench.whatif.tally import UNIFORM, Tally
 
 SINGLE = ("v0", "v1")  # every plain message stands alone: its size does not depend on the batch
-
-
-class Bracket(NamedTuple):
-    """Two neighbouring levels: something does not hold at `after` and holds from `at` on.
-
-    after None: it holds from the smallest level on. at None: it does not hold at the largest.
-    """
-
-    after: int | None
-    at: int | None
-
-
-def bracket(levels: Sequence[int], holds: Sequence[bool]) -> Bracket:
-    """Return where something holds from on. holds: for each level, levels ascending."""
-    last_not = max((i for i, each in enumerate(holds) if not each), default=-1)
-    return Bracket(
-        after=levels[last_not] if last_not >= 0 else None,
-        at=levels[last_not + 1] if last_not + 1 < len(levels) else None,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,7 +78,9 @@ class GridPoint:
                 "is beyond int64"
             )
         if self.batch_size == 1 and self.timestamp_spread_ms:
-            raise NoSuchPoint(f"timestamp_spread_ms: one record a batch has no spread, not {self.timestamp_spread_ms}")
+            raise NoSuchPoint(
+                f"timestamp_spread_ms: one record per batch has no spread, not {self.timestamp_spread_ms}"
+            )
         if self.value_bytes == NULL_LENGTH and self.null_share:
             raise NoSuchPoint("null_share: every value is null already (value_bytes is null)")
 

@@ -14,7 +14,7 @@ from tests.report.columns import row_of
 from tests.report.workload_rows import Row, workload_rows
 from tests.runs import stored
 
-ONE, SMALL, HEADERS = "One record a batch", "Small batches", "Record headers"
+ONE, SMALL, HEADERS = "One record per batch", "Small batches", "Record headers"
 
 
 def beside(rows: list[Row], workload: str, like: str, bytes_by: int, cpu_by: dict[str, float]) -> list[Row]:

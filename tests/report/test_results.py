@@ -5,10 +5,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kfbench.formats import BASE_FORMAT, FORMATS
+from kfbench.formats import BASE_FORMAT, FORMATS, RESEARCH
 from kfbench.report.data.axes import REFERENCE, level
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import PICTURED, RESEARCH, in_order, pictured, worth_a_column
+from kfbench.report.data.shown_formats import PICTURED, in_order, pictured, worth_a_column
 from kfbench.report.render import look
 from kfbench.report.render.tables import Interval
 from tests.report.columns import some

@@ -160,7 +160,7 @@ def test_a_codec_that_buys_nothing_is_told_where_the_smallest_does_not_have_it(t
     dearer, cheaper = (verdict.verdict_table(verdicts_of(tmp_path / name, each)) for name, each in (
         ("dearer", rows), ("cheaper", whole_v1())))  # fmt: skip
     assert dearer is not None and cheaper is not None
-    said = "one record a batch (v3 150.0 under zstd 3; v1 134.0 without a codec)"
+    said = "one record per batch (v3 150.0 under zstd 3; v1 134.0 without a codec)"
     assert f"v0 and v1 have no zstd. Under zstd 3 the smallest takes more bytes than without a codec for {said}." in (
         dearer.notes
     )
@@ -221,7 +221,7 @@ def test_reasons_are_those_of_the_class_and_not_of_a_variant(tmp_path: Path) -> 
     rows = [row for row in rows if (row["workload"], row["format"]) != ("cluster-metadata", "v1")]
     found = verdict.verdict_table(verdicts_of(tmp_path, rows))
     assert found is not None
-    assert "No bytes of v1 for one record a batch: not measured." in found.notes and "broke" not in str(found.notes)
+    assert "No bytes of v1 for one record per batch: not measured." in found.notes and "broke" not in str(found.notes)
 
 
 def test_a_class_without_a_common_format_is_dashes(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_the_lead_ranges_over_workloads(tmp_path: Path) -> None:
 def test_the_sentences_follow_the_rows(verdicts: Verdicts, tmp_path: Path) -> None:
     said, cpu = verdict.verdict_sentence(verdicts), verdict.cpu_sentence(verdicts)
     assert "0.923 to 0.991 without a codec (within 1 % in 1 of 5)" in said
-    assert "v3 takes more for one record a batch, small batches, record headers and forgotten (1.10 to 1.35×)" in cpu
+    assert "v3 takes more for one record per batch, small batches, record headers and forgotten (1.10 to 1.35×)" in cpu
     rows = workload_rows()
     for row in rows:
         if row["format"] == "v3" and row["status"] == "ok" and row["kind"] == "bytes":

@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 
 from kfbench.batches import FIELD_DEFAULTS
 
-Origin = Literal["shipped", "proposed", "own"]  # in some Kafka; in a proposal's text; by kfbench
+# In some Kafka; in a proposal's text; kfbench's change of a proposal; kfbench's research, apart from all proposals.
+Origin = Literal["shipped", "proposed", "own", "research"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from kfbench.report.data.words import batch_words
 from kfbench.report.render.tables import Cell, Column, number
-from kfbench.report.render.words import batch_words
 from kfbench.workloads import WORKLOADS
 
 GRID: Final = "grid"

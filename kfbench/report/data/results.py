@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.cpu import READINGS
 from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import COLD, interval_of, middle_95, one_per_arm
 from kfbench.report.data.axes import GRID, REFERENCE, distance, setting
-from kfbench.report.data.shown_formats import RESEARCH, in_order, worth_a_column
+from kfbench.report.data.shown_formats import in_order, worth_a_column
 from kfbench.report.render.tables import Cell, Interval
 
 

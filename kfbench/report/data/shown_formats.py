@@ -13,9 +13,6 @@ MAIN: Final = (*sorted(SHIPPED), NEW)  # a table has a column for each, even of 
 OLD: Final = MAIN[: MAIN.index(BASE_FORMAT)]
 # Pictures and sentences show these: fourteen lines are no picture. Tables show every format.
 PICTURED: Final = (*MAIN, f"{NEW}-attributes-only", f"{NEW}-header-only")
-# This project's own formats, which nobody has proposed: `Results.research` has their rows. The variants of v3 are
-# parts of proposals and stand among the formats.
-RESEARCH: Final = ("columnar",)
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from kfbench.bracket import Bracket, bracket
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, OLD, pictured
@@ -13,7 +14,6 @@ from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, nu
 from kfbench.report.section import Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics.axis import ends_words, relative_table
 from kfbench.report.topics.reference import NO_BATCH_SIZES
-from kfbench.whatif.break_even import Bracket, bracket
 
 ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
 

@@ -10,10 +10,10 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import in_order, pictured
+from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.render.look import GROUPS
 from kfbench.report.render.tables import Column, Table, listed, number, plain_columns
-from kfbench.report.render.words import batch_words
 from kfbench.report.section import Figure, Missing, Section
 
 

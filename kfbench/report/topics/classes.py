@@ -11,15 +11,15 @@ from functools import cached_property
 from statistics import geometric_mean
 from typing import Final, NamedTuple
 
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.report.data.arms import middle_95
 from kfbench.report.data.capability import limits
 from kfbench.report.data.named import Named, Sizes, as_they_stand
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import MAIN, NEW, RESEARCH, in_order
+from kfbench.report.data.shown_formats import MAIN, NEW, in_order
+from kfbench.report.data.words import codecs_of
 from kfbench.report.render.tables import Interval, number
-from kfbench.report.render.words import codecs_of
 from kfbench.report.topics.class_times import TIMED, ClassTime, Times
 from kfbench.report.topics.failures import reason
 from kfbench.workloads.catalogue import DEFAULT
@@ -27,7 +27,7 @@ from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 
 # The order of the classes; a class of another name follows them. A workload names its class in its TOML.
 CLASS_ORDER: Final = (
-    "One record a batch", "Small batches", "Large batches", "Record headers", "Transactions", "After compaction",
+    "One record per batch", "Small batches", "Large batches", "Record headers", "Transactions", "After compaction",
     "Values of 1 KB", "Values of 64 KB",
 )  # fmt: skip
 NOT_MEASURED: Final = "not measured"
@@ -134,7 +134,7 @@ class Verdicts:
     @cached_property
     def research_formats(self) -> list[str]:
         """The formats of RESEARCH that the run measured; they have a section of their own."""
-        return in_order(set(RESEARCH) & set(self._results.research["format"]))
+        return in_order(RESEARCH & set(self._results.research["format"]))
 
     @cached_property
     def shown(self) -> list[str]:

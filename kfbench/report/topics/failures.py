@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pandas as pd
 
+from kfbench.formats import RESEARCH
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import RESEARCH
 from kfbench.report.render.tables import Table, listed, number, plain_columns
 from kfbench.report.section import Missing, Section
 
@@ -61,7 +61,9 @@ def failures_table(results: Results) -> Table | None:
 def missing_table(missing: Sequence[Missing], research: str | None) -> Table | None:
     if not missing:
         return None
-    note = f"They are about Kafka's formats and proposals. All rows of {listed(RESEARCH)} stand under: {research}"
+    note = (
+        f"They are about Kafka's formats and proposals. All rows of {listed(sorted(RESEARCH))} stand under: {research}"
+    )
     return Table(
         name="missing",
         caption="Sections and figures that this run has no rows for",

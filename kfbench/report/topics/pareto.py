@@ -13,9 +13,9 @@ from kfbench.report.data.axes import setting
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, in_order
+from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
-from kfbench.report.render.words import batch_words
 from kfbench.report.section import Figure, Missing, Section
 
 Place = Literal["front", "beaten", "lossy"]

@@ -11,9 +11,9 @@ from kfbench.report.data.arms import lost_of, ties
 from kfbench.report.data.axes import HEADLINE_BATCHES, REFERENCE
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
+from kfbench.report.data.words import batch_words, percent
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Column, Interval, Table, listed, number
-from kfbench.report.render.words import batch_words, percent
 from kfbench.report.section import Figure, Missing, Section, Texts
 from kfbench.report.topics.axis import (
     axis_table,

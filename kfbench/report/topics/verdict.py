@@ -19,7 +19,7 @@ READING: Final = (
     "A class is a question that several workloads ask; they need not answer it alike. Bytes and CPU are geometric "
     "means over these workloads, as they are, each of the same weight; least and most of them stand beside the mean. A "
     "format that cannot carry one of them has no number. A CPU interval joins those of the workloads: it says how far "
-    "the rounds were apart, and nothing of other workloads. Every workload stands on its own further down."
+    "the rounds were apart, and nothing of other workloads. The section Workloads has each workload."
 )
 LIMITED: Final = "†"  # beside a winner that cannot carry all that v2 can
 CLASS: Final = Column(name="workload class")
@@ -134,7 +134,11 @@ def _cpu_notes(verdicts: Verdicts) -> Iterator[str]:
         }
         if names := in_order(name for found in more.values() for name in found):
             where = _which(verdicts, [each for each, found in more.items() if found])
-            why = f"not timed under {codec}" if codec not in verdicts.timed_under else "timed further below"
+            why = (
+                f"not timed under {codec}"
+                if codec not in verdicts.timed_under
+                else "their times stand in other tables of index.html"
+            )
             yield f"Winners under {codec} alone are left out ({listed(names)} for {where}): {why}."
     yield from _untimed_notes(verdicts, _untimed_winners(verdicts))
 

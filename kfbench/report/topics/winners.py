@@ -17,9 +17,9 @@ from kfbench.report.data.capability import limits
 from kfbench.report.data.named import BEST_KNOWN, NONE, TIE, smaller_than_all
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
+from kfbench.report.data.words import batch_words, codecs_of
 from kfbench.report.render import plots
 from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
-from kfbench.report.render.words import batch_words, codecs_of
 from kfbench.report.section import Figure, Missing, Section, Texts
 
 DOWN, ACROSS = "batch_size", "value_bytes"

@@ -1,7 +1,6 @@
-"""The rows of columnar, this project's research format, beside v2, v3, headers first and the metadata floor.
+"""The rows of columnar, this project's research format, with v2, v3, headers first and the metadata floor.
 
-They stand in its section and nowhere else (`shown_formats.RESEARCH`), those of the grid among them: the other sections
-are about formats that Kafka has or was proposed.
+Only its own section shows these rows. The other sections are about formats of Kafka and of its proposals.
 """
 
 import json
@@ -22,11 +21,11 @@ from kfbench.report.data.arms import COLD, Arm, arms_of, middle_95, one_per_arm,
 from kfbench.report.data.axes import AXES, GRID, level
 from kfbench.report.data.named import BEST_KNOWN, NONE
 from kfbench.report.data.results import Results
-from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, RESEARCH, in_order
+from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
+from kfbench.report.data.words import batch_words
 from kfbench.report.render.tables import Interval, number
-from kfbench.report.render.words import batch_words
 
-(NAME,) = RESEARCH
+NAME: Final = "columnar"
 RIVALS: Final = (BASE_FORMAT, NEW, HEADERS_FIRST)
 BESIDE: Final = (NAME, NEW, HEADERS_FIRST)  # in tables, relative to BASE_FORMAT
 TIMED: Final = (*OPERATIONS, *READINGS.values())

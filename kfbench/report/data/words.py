@@ -1,4 +1,4 @@
-"""Amounts and settings in the words of a report."""
+"""Amounts, batch sizes and codecs in words."""
 
 import pandas as pd
 
