@@ -8,13 +8,13 @@ them with Kafka's. Decompression never allocates much past its limit, whatever t
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.codecs.allowance import Allowance
-from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Codec, NoCodec, Stream, Undecodable
+from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Codec, Level, NoCodec, Stream, Undecodable
 from kfbench.codecs.gzip_members import Gzip
 from kfbench.codecs.lz4_frames import LegacyLz4, Lz4
 from kfbench.codecs.xerial_snappy import Snappy
@@ -41,11 +41,17 @@ def find(name: str, level: int | None = None) -> Codec:
     return CODECS[name]
 
 
-def join_payloads(parts: list[bytes]) -> tuple[Bytes, Int64]:
-    """Return the payloads one after another, and their bounds int64[parts + 1]."""
-    bounds = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=bounds[1:])
-    return np.frombuffer(b"".join(parts), np.uint8), bounds
+class Payloads(NamedTuple):
+    """Payloads of n batches in one buffer: payload i is data[bounds[i]:bounds[i + 1]]. bounds: int64[n + 1]."""
+
+    data: Bytes
+    bounds: Int64
+
+
+def join_payloads(parts: list[bytes]) -> Payloads:
+    """Return the payloads one after another."""
+    bounds = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return Payloads(np.frombuffer(b"".join(parts), np.uint8), bounds)
 
 
 __all__ = [
@@ -56,6 +62,8 @@ __all__ = [
     "Allowance",
     "Codec",
     "Gzip",
+    "Level",
+    "Payloads",
     "Stream",
     "Undecodable",
     "Zstd",

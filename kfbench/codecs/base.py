@@ -10,6 +10,7 @@ from kfbench.limits import LIMITS
 
 DEFAULT_LIMIT_BYTES: Final = LIMITS.batch_bytes
 
+Level: TypeAlias = int | None  # None: the codec's default
 Buffer: TypeAlias = bytes | memoryview  # bytes are faster to slice; a view copies only the bytes that are read
 
 

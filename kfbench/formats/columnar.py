@@ -51,7 +51,7 @@ from kfbench.formats.base.columnar_reading import ColumnarReading
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
-from kfbench.formats.base.sealed import SealedFormat, fits
+from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.formats.columnar import (
     batch_header,
     choosing,
@@ -113,7 +113,7 @@ class ColumnarFormat(SealedFormat):
     )  # fmt: skip
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", batch_header.CRC, batch_header.ATTRIBUTES)
 
-    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
+    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         return (
             batches * writing.MAX_BATCH_OVERHEAD
             + len(shapes) * writing.MAX_RECORD_OVERHEAD
@@ -121,20 +121,10 @@ class ColumnarFormat(SealedFormat):
             + shapes.payload_bytes
         )
 
-    def _encode(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: int,
-        out: Bytes,
-        positions: Int64,
-        bodies: Int64,
-    ) -> tuple[int, int]:
+    def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
         scratch = _scratch(records.shapes, bounds)
         encode = writing.encode_with_headers if records.shapes.has_headers else writing.encode
-        problem, batch = encode(records.columns, bounds, fields.rows, codec, scratch, out, positions, bodies)
-        return problem, batch
+        return Outcome(*encode(records.columns, bounds, fields.rows, codec, scratch, *plain))
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         self._measure(records, bounds, fields, out, NO_PARTS)
@@ -150,26 +140,14 @@ class ColumnarFormat(SealedFormat):
         writing.sizes(shapes_of(records).columns, bounds, fields.rows, header_sizes, *scratch[:2], out, parts)
 
     def _read(
-        self,
-        data: Bytes,
-        positions: Int64,
-        on_error: OnError,
-        allowance: Allowance,
-        part: Part = "all",
-        check_crcs: bool = True,
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
         read = ColumnarReading(data, positions, on_error, allowance, check_crcs)
         {"all": read.read, "columns": read.read_columns, "metadata": read.read_metadata}[part]()
         return read
 
     def _fetch(
-        self,
-        data: Bytes,
-        positions: Int64,
-        indices: Int64,
-        allowance: Allowance,
-        state: NDArray[np.int8],
-        index: Index,
+        self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
     ) -> None:
         most = allowance.limits.batch_records, allowance.log_records, allowance.limits.field_bytes
         fetching.fetch(data, positions, indices, *most, state, index.columns)
@@ -192,14 +170,13 @@ class ColumnarFormat(SealedFormat):
         log = DecodedLog(records=records, bounds=bounds, create_timestamps_ms=read.index.created, rows=lambda: rows)
         fields, source = log.batch_fields, log.source_records
         made = np.empty(self._bound(records.shapes, len(rows), fields), np.uint8)
-        positions, bodies = np.empty(len(bounds), np.int64), np.empty(len(rows), np.int64)
+        plain = PlainBatches.room(made, len(rows))
         try:
-            fits(*self._encode(source, bounds, fields, 0, made, positions, bodies))
+            self._encode(source, bounds, fields, 0, plain).is_written()
         except InvalidRecords:  # the encoder refuses these records: no batch is canonical
             return rows
         describing.same_prefixes(
-            read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, made, positions,
-            bodies, rows,
+            read.data, read.positions, read.bodies, read.source, read.starts, read.ends, read.sound, *plain, rows,
         )  # fmt: skip
         return rows
 

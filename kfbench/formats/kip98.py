@@ -30,7 +30,7 @@ from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
-from kfbench.formats.base.sealed import SealedFormat
+from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.formats import kip98 as kernels
 from kfbench.kernels.wire import status
 from kfbench.records import Records, Shapes
@@ -69,7 +69,7 @@ class Kip98Reading(Reading):
         self.index.cut(records)
         self.header_bounds = np.zeros(records + 1, np.int64)
 
-    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:  # noqa: ARG002
+    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
         sound = self.sound
         rows = np.zeros(len(sound), BATCH)
         kernels.describe(self.data, self.positions, self.source, self.starts, self.ends, self.counts, sound, rows)
@@ -89,22 +89,12 @@ class Kip98Format(SealedFormat):
     is_told_by_magic: ClassVar[bool] = False
     checksum: ClassVar[Checksum] = Checksum("CRC-32C", kernels.CRC, kernels.ATTRIBUTES)
 
-    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
+    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         overhead = batches * kernels.HEADER + len(shapes) * kernels.MAX_MESSAGE_OVERHEAD
         return overhead + shapes.key_bytes + shapes.value_bytes
 
-    def _encode(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: int,
-        out: Bytes,
-        positions: Int64,
-        bodies: Int64,
-    ) -> tuple[int, int]:
-        problem, batch = kernels.encode(records.columns, bounds, fields.rows, codec, out, positions, bodies)
-        return problem, batch
+    def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
+        return Outcome(*kernels.encode(records.columns, bounds, fields.rows, codec, *plain))
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         kernels.sizes(shapes_of(records).columns, bounds, fields.rows, out)
@@ -115,13 +105,7 @@ class Kip98Format(SealedFormat):
         return dict(zip(kernels.PARTS, out.tolist(), strict=True))
 
     def _read(
-        self,
-        data: Bytes,
-        positions: Int64,
-        on_error: OnError,
-        allowance: Allowance,
-        part: Part = "all",  # noqa: ARG002
-        check_crcs: bool = True,  # noqa: ARG002
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
         return Kip98Reading(data, positions, on_error, allowance)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import FIELDS, NO_FIELDS, BatchFields
+from kfbench.formats.base.compression import BatchBytes
 from kfbench.formats.base.reading import BatchColumns
 from kfbench.kernels.broker import assignment, request_checks
 from kfbench.kernels.formats import header_fields, kip98
@@ -42,13 +43,6 @@ class Assignment(NamedTuple):
     checksum_bytes: int
 
 
-class MovedBatches(NamedTuple):
-    """Batches in a new buffer, with their positions int64[batches + 1]."""
-
-    data: Bytes
-    positions: Int64
-
-
 @dataclass(frozen=True, kw_only=True)
 class Appending:
     """Batches with a header of fixed size. Batch b is data[positions[b]:positions[b + 1]].
@@ -66,27 +60,27 @@ class Appending:
         kept = {name: rows[name] for name in PRODUCER_FIELDS}
         return BatchFields(**kept, tagged_fields=columns.make_tags() if columns.make_tags else None)
 
-    def control_sets(self, columns: BatchColumns) -> Flags | None:  # noqa: ARG002
+    def control_sets(self, columns: BatchColumns) -> Flags | None:
         """Return which entries hold control records although no header says so; None: headers say it."""
         return None
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:  # noqa: ARG002
+    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
         """Return which decompressed sets would get a wrong base offset in place; None: no set would."""
         return None
 
-    def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:  # noqa: ARG002
+    def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:
         """Return which batches have room for their maximum timestamp; None: all have."""
         return None
 
-    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:  # noqa: ARG002
+    def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
         """Return by how many bytes setting the times makes each batch longer (negative: shorter); None: no batch."""
         return None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> MovedBatches:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
         """Copy batches data[starts[b]:stops[b]] that grow, with room for their times."""
         raise NotImplementedError
 
-    def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:  # noqa: ARG002
+    def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:
         """Return how many create times the chosen batches lose when an append time is set in place."""
         return 0
 
@@ -116,11 +110,11 @@ class GrowingAppending(Appending):
         growth = np.empty(len(positions) - 1, np.int64)
         return growth if assignment.measure_room(data, positions, *times, growth) else None
 
-    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> MovedBatches:
+    def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
         out = np.empty(int((stops - starts).sum() + growth.sum()), np.uint8)
         positions = np.empty(len(starts) + 1, np.int64)
         assignment.make_room(data, starts, stops, *times, growth, out, positions)
-        return MovedBatches(out, positions)
+        return BatchBytes(out, positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +123,7 @@ class Kip98Appending(Appending):
 
     kind: int = request_checks.KIP98
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:  # noqa: ARG002
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
         def field(at: int, size: int) -> Int64:
             raw = data[positions[:-1, None] + np.arange(at, at + size)]
             return raw.view(f">i{size}").reshape(-1).astype(np.int64)  # type: ignore[no-any-return]
@@ -163,7 +157,7 @@ class ColumnarAppending(Appending):
 class MessageAppending(Appending):
     """v0 and v1: an entry is a message, and a wrapper has the offset of its last inner one."""
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:  # noqa: ARG002
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
         return NO_FIELDS
 
     def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
@@ -179,10 +173,10 @@ class MessageAppending(Appending):
         target: Bytes,
         positions: Int64,
         offsets: Offsets,
-        epoch: int,  # noqa: ARG002
+        epoch: int,
         times: BrokerTimes,
         chosen: Flags,
-        is_moved: bool = False,  # noqa: ARG002
+        is_moved: bool = False,
     ) -> Assignment:
         return Assignment(*assignment.assign_messages(target, positions, self.kind, offsets.ends, *times, chosen))
 
@@ -193,7 +187,7 @@ class EnrichedAppending(MessageAppending):
 
     kind: int = request_checks.ENRICHED
 
-    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:  # noqa: ARG002
+    def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
         return BatchFields(is_control=self.control_sets(columns))
 
     def control_sets(self, columns: BatchColumns) -> Flags:
@@ -202,7 +196,7 @@ class EnrichedAppending(MessageAppending):
         request_checks.find_control(*columns.plain_sets, found)
         return found
 
-    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:  # noqa: ARG002
+    def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
         return None
 
     def assign(
@@ -210,10 +204,10 @@ class EnrichedAppending(MessageAppending):
         target: Bytes,
         positions: Int64,
         offsets: Offsets,
-        epoch: int,  # noqa: ARG002
+        epoch: int,
         times: BrokerTimes,
         chosen: Flags,
-        is_moved: bool = False,  # noqa: ARG002
+        is_moved: bool = False,
     ) -> Assignment:
         return Assignment(
             *assignment.assign_enriched(target, positions, offsets.bases, times.is_append, times.now_ms, chosen)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kfbench import layouts, tagged_fields
 from kfbench.arrays import Bytes, Int64, read_only
-from kfbench.batches import BATCH
+from kfbench.batches import BATCH, DecodedTimes
 from kfbench.codecs import Allowance, codec_of
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Headers, Index, header_room
@@ -109,18 +109,18 @@ class BatchReading(Reading):
         index.cut(n)
         self.index, self.header_bounds, self.bounds = index, header_bounds[: n + 1], bounds
 
-    def read_times(self) -> tuple[Int64, Int64]:
-        """Return timestamps and offsets, and set `bounds`."""
+    def read_times(self) -> DecodedTimes:
+        """Read timestamps and offsets alone, where the layout allows that, and set `bounds`."""
         if self.is_featured:  # headers first has no record lengths to skip by; the others are rare
             self.read_columns()
-            return self.index.timestamps, self.index.offsets
+            return DecodedTimes(self.index.timestamps, self.index.offsets, self.bounds)
         timestamps, offsets = np.empty(self.record_room, np.int64), np.empty(self.record_room, np.int64)
         self.bounds = np.empty(len(self.positions), np.int64)
         batch.times(
             self.data, self.positions, self.magic, self.counts, self.source, self.starts, self.ends, self.damage.state,
             timestamps, offsets, self.bounds,
         )  # fmt: skip
-        return timestamps, offsets
+        return DecodedTimes(timestamps, offsets, self.bounds)
 
     def records(self) -> Records:
         return self.index.records(self.source, self.header_bounds, self._headers())

@@ -18,7 +18,7 @@ from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
-from kfbench.formats.base.sealed import SealedFormat
+from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
 from kfbench.kernels.formats import batch_header, batch_parts, headers_first, rows, shared_headers
 from kfbench.records import Records, Shapes
 
@@ -94,21 +94,13 @@ class BatchedFormat(SealedFormat):
             + shapes.payload_bytes
         )
 
-    def _encode(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: int,
-        out: Bytes,
-        positions: Int64,
-        bodies: Int64,
-    ) -> tuple[int, int]:
-        problem, batch = self._kernels.encode(
-            records.columns, bounds, fields.rows, fields.tags, self._shared(records, bounds),
-            self.magic, self.features, codec, out, positions, bodies,
-        )  # fmt: skip
-        return problem, batch
+    def _encode(self, records: Records, bounds: Int64, fields: BatchFields, codec: int, plain: PlainBatches) -> Outcome:
+        shared = self._shared(records, bounds)
+        return Outcome(
+            *self._kernels.encode(
+                records.columns, bounds, fields.rows, fields.tags, shared, self.magic, self.features, codec, *plain
+            )
+        )
 
     def _sizes(self, records: Records | Shapes, bounds: Int64, fields: BatchFields, out: Int64) -> None:
         columns, shared = shapes_of(records).columns, self._shared(records, bounds)
@@ -128,13 +120,7 @@ class BatchedFormat(SealedFormat):
         return parts
 
     def _read(
-        self,
-        data: Bytes,
-        positions: Int64,
-        on_error: OnError,
-        allowance: Allowance,
-        part: Part = "all",
-        check_crcs: bool = True,
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
         read = BatchReading(data, positions, self.magic, on_error, allowance, check_crcs)
         read.decompress(metadata_only=part != "all")
@@ -146,13 +132,7 @@ class BatchedFormat(SealedFormat):
         return BatchReading(log.data, log.positions, self.magic, "raise", allowance).compressed_bodies()
 
     def _fetch(
-        self,
-        data: Bytes,
-        positions: Int64,
-        indices: Int64,
-        allowance: Allowance,
-        state: NDArray[np.int8],
-        index: Index,
+        self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
     ) -> None:
         if self.features & ~(layouts.NO_RECORD_ATTRIBUTES_BIT | layouts.FIXED_HEADER_BIT):
             super()._fetch(data, positions, indices, allowance, state, index)
@@ -161,6 +141,6 @@ class BatchedFormat(SealedFormat):
     def _read_times(self, data: Bytes, positions: Int64, allowance: Allowance) -> DecodedTimes:
         read = BatchReading(data, positions, self.magic, "raise", allowance, check_crcs=False)
         read.decompress(metadata_only=True)
-        timestamps, offsets = read.read_times()
+        times = read.read_times()
         read.damage.errors()
-        return DecodedTimes(timestamps, offsets, read.bounds)
+        return times

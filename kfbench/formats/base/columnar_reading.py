@@ -165,7 +165,7 @@ class ColumnarReading(Reading):
     def records(self) -> Records:
         return self.index.records(self.source, self.header_bounds, self.headers, self.header_data)
 
-    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:  # noqa: ARG002
+    def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
         """Return one BATCH row per sound batch. The format fills `canonical`, as it knows its encoder."""
         rows = np.zeros(len(self.sound), BATCH)
         describing.describe(

@@ -1,27 +1,36 @@
-"""Compressed bodies of batches, and chunks of a compressed log joined to one."""
+"""Compressed bodies of batches, and pieces of an encoded log joined to one."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from kfbench.arrays import Bytes, Int64, check_buffer
-from kfbench.codecs import Codec, join_payloads
+from kfbench.codecs import Codec, Level, Payloads, join_payloads
 
 
-def gather(pieces: list[tuple[Bytes, Int64]], out: Bytes | None) -> tuple[Bytes, Int64]:
-    """Join chunks of data and positions, in `out` if it is given."""
-    sizes = [len(data) for data, _ in pieces]
+class BatchBytes(NamedTuple):
+    """Encoded batches in one buffer: batch b is data[positions[b]:positions[b + 1]]. positions: int64[batches + 1]."""
+
+    data: Bytes
+    positions: Int64
+
+
+def join_batches(pieces: list[BatchBytes], out: Bytes | None) -> BatchBytes:
+    """Join pieces of a log, in `out` if it is given. Raises InvalidRecords if `out` is too small."""
+    sizes = [len(piece.data) for piece in pieces]
     total = sum(sizes)
     if out is not None:
         check_buffer(out, total)
     data = np.zeros(0, np.uint8)
     if pieces:
-        data = np.concatenate([data for data, _ in pieces], out=None if out is None else out[:total])
+        data = np.concatenate([piece.data for piece in pieces], out=None if out is None else out[:total])
     starts = np.cumsum([0, *sizes])
-    positions = [positions[:-1] + start for (_, positions), start in zip(pieces, starts, strict=False)]
-    return data, np.concatenate([*positions, starts[-1:]]).astype(np.int64)
+    positions = [piece.positions[:-1] + start for piece, start in zip(pieces, starts, strict=False)]
+    return BatchBytes(data, np.concatenate([*positions, starts[-1:]]).astype(np.int64))
 
 
-def compress_bodies(codec: Codec, level: int | None, plain: Bytes, starts: Int64, ends: Int64) -> tuple[Bytes, Int64]:
-    """Compress plain[starts[b]:ends[b]] of each batch: the payload and its bounds. An empty body stays empty."""
+def compress_bodies(codec: Codec, level: Level, plain: Bytes, starts: Int64, ends: Int64) -> Payloads:
+    """Compress plain[starts[b]:ends[b]] of each batch b. An empty body stays empty."""
     return join_payloads(
         [
             codec.compress(plain[start:end], level) if start < end else b""

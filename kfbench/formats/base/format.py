@@ -1,11 +1,11 @@
-"""The interface of a record format, and the laws that each one keeps.
+"""The interface of a record format, and the laws that each format keeps.
 
-1. `size` is exact: equal to the bytes that `encode` writes without a codec, for every batch.
-2. `decode(encode(x)) == x` for all that `capabilities` lists. What a format cannot carry is refused (`WouldLose`). With
-   `lossy=True` it is left out and counted in `EncodedLog.losses`.
-3. `breakdown` names where each byte went and adds up to `size`.
-4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer. Under a codec the decompressed bytes are, and the
-   compressed ones too where the codec's library is Kafka's (docs/adr/0002).
+1. `size` is exact: it equals the bytes that `encode` writes without a codec, for every batch.
+2. `decode(encode(x)) == x` for all that `capabilities` lists. `encode` refuses everything else (`WouldLose`). With
+   `lossy=True` it leaves that out and counts it in `EncodedLog.losses`.
+3. `breakdown` assigns each byte to a field. The fields add up to `size`.
+4. v0, v1 and v2 are byte-identical to Apache Kafka's own writer. Under a codec the decompressed bytes are identical.
+   The compressed bytes are identical too if the codec's library is Kafka's (docs/adr/0002).
 5. No input makes a reader crash, hang, read out of bounds, or allocate past its limit.
 """
 
@@ -21,12 +21,12 @@ from kfbench import codecs
 from kfbench.arrays import Bytes, Int64, as_bytes, check_buffer, integers_of
 from kfbench.batch_plan import chunks, plan
 from kfbench.batches import CREATE_TIME, BatchFields, DecodedLog, DecodedMetadata, DecodedTimes, EncodedLog
-from kfbench.codecs import Allowance, Codec
+from kfbench.codecs import Allowance, Codec, Level
 from kfbench.errors import IllegalCombination, InvalidRecords, WouldLose
 from kfbench.formats.base.appending import Appending
 from kfbench.formats.base.arguments import check_entries, default_fields, shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.compression import gather
+from kfbench.formats.base.compression import BatchBytes, join_batches
 from kfbench.formats.base.damage import Damage, OnError
 from kfbench.formats.base.entries import Entries
 from kfbench.formats.base.index import NO_HEADERS, Index, header_counts
@@ -43,10 +43,12 @@ class Format(ABC):
     Args of several methods:
         batch_size: records per batch, or boundaries int64[batches + 1].
         batch_fields: the header fields to set.
-        codec, level: Kafka's names and levels.
+        codec, level: the codec's name in Kafka, and its level.
+        data: an EncodedLog, or anything with a buffer of bytes.
+        limits: limits of what the bytes may make a reader allocate; None: the defaults of `Limits`.
 
     Attributes:
-        checksum: None if an entry has none.
+        checksum: the checksum of an entry; None: entries have none.
         features: attribute bits that every batch of this format sets.
         bare_parts: prefixes of `breakdown` names that no codec covers.
         holds_messages: True if entries are messages, not batches.
@@ -68,7 +70,7 @@ class Format(ABC):
 
     @property
     def appending(self) -> Appending:
-        """The format's part in a broker's append. Raises IllegalCombination for a format that declares none."""
+        """The steps of a broker's append that depend on the format. Raises IllegalCombination if it declares none."""
         raise IllegalCombination(f"{self.name}: no broker path takes it, because the format declares no `appending`")
 
     @property
@@ -84,15 +86,15 @@ class Format(ABC):
         records: Records,
         batch_size: int | ArrayLike = 100,
         codec: str = "none",
-        level: int | None = None,
+        level: Level = None,
         batch_fields: BatchFields | None = None,
         lossy: bool = False,
         out: Bytes | None = None,
     ) -> EncodedLog:
         """Write the records in batches.
 
-        out: a uint8 buffer to write into, so that a caller can reuse it; it must hold the result. Raises
-        IllegalCombination (a codec that the format does not have), WouldLose, InvalidRecords.
+        out: a uint8 buffer for the result, which a caller can use again. lossy: leave out and count what the format
+        cannot carry. Raises IllegalCombination for a codec that the format does not have, WouldLose, InvalidRecords.
         """
         self.check_codec(codec, level)
         if not isinstance(records, Records):
@@ -116,9 +118,8 @@ class Format(ABC):
             if not self._write(records, bounds, fields, target, positions):
                 needed = int(self.size(records, bounds, fields).sum())
                 raise InvalidRecords(f"out: {len(target)} bytes, {needed} are needed")
-            data = target[: positions[-1]]
-        else:
-            data, positions = self._write_compressed(records, bounds, fields, codecs.find(codec), level, out)
+            return EncodedLog(data=target[: positions[-1]], positions=positions, losses=losses)
+        data, positions = self._write_compressed(records, bounds, fields, codecs.find(codec), level, out)
         return EncodedLog(data=data, positions=positions, losses=losses)
 
     def size(
@@ -126,8 +127,7 @@ class Format(ABC):
     ) -> Int64:
         """Return the exact bytes of each batch without a codec, int64[batches], as `encode(..., lossy=True)` writes it.
 
-        Raises InvalidRecords for Shapes with headers where `capabilities.sizes_from_shapes` is False; so does
-        `breakdown`.
+        `size` and `breakdown` raise InvalidRecords for Shapes with headers unless `capabilities.sizes_from_shapes`.
         """
         self._check_sizeable(records)
         bounds = plan(len(records), batch_size)
@@ -139,7 +139,7 @@ class Format(ABC):
     def first_beyond(
         self, most_bytes: int, records: Records, batch_size: int | ArrayLike, batch_fields: BatchFields
     ) -> int | None:
-        """Return the first batch with which all batches so far exceed `most_bytes` without a codec; None: none does."""
+        """Return the batch at which the log grows beyond `most_bytes` without a codec; None: the whole log fits."""
         bounds = plan(len(records), batch_size)
         if self._bound(records.shapes, len(bounds) - 1, batch_fields) <= most_bytes:
             return None
@@ -150,7 +150,7 @@ class Format(ABC):
     def breakdown(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
-        """Return the bytes of each field over all batches. They add up to `size(...).sum()`."""
+        """Return the bytes of each field, summed over all batches. The fields add up to `size(...).sum()`."""
         self._check_sizeable(records)
         bounds, fields = plan(len(records), batch_size), default_fields(batch_fields)
         fields.over(len(bounds) - 1)
@@ -159,19 +159,18 @@ class Format(ABC):
     def losses(
         self, records: Records | Shapes, batch_size: int | ArrayLike = 100, batch_fields: BatchFields | None = None
     ) -> dict[str, int]:
-        """Return what the format cannot carry, and how many of each. Empty: it can carry all."""
+        """Return the count of each part of the records that the format cannot carry. Empty: it can carry all."""
         shapes, fields = shapes_of(records), default_fields(batch_fields)
         bounds = plan(len(shapes), batch_size)
         fields.over(len(bounds) - 1)
         return self._losses(shapes, bounds, fields)
 
     def decode(self, data: Any, on_error: OnError = "raise", limits: Limits | None = None) -> DecodedLog:
-        """Read a log of this format alone. Keys and values of plain data are views of it.
+        """Read a log that holds only this format. Keys and values of batches without a codec are views of the log.
 
-        on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: what
-        the bytes may make it allocate; None: the defaults of `Limits`.
+        on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`.
         """
-        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        data = _log_bytes(data)
         entries = Entries.of(data)
         log = self.decode_at(data, entries.positions, on_error, Allowance.of(len(data), limits))
         if not entries.broken and not entries.trailing_bytes:
@@ -181,16 +180,16 @@ class Format(ABC):
     def decode_metadata(
         self, data: Any, on_error: OnError = "raise", limits: Limits | None = None, check_crcs: bool = True
     ) -> DecodedMetadata:
-        """Read offsets, timestamps and lengths alone.
+        """Read only offsets, timestamps and lengths.
 
-        Where a format has the headers of a batch first, no more than these is decompressed. Then a payload that is cut
-        short or undecodable goes unseen, and so do control records.
+        In a batch with headers first, this decompresses only the headers. A payload that is cut short or undecodable
+        then goes unseen, and so do control records.
 
-        check_crcs: False takes no checksum and keeps every other check, like Kafka's `check.crcs` of consumers, and
-        like its brokers where they look up offsets by time. A format that has to decode all (v0, v1, enriched, kip98)
-        checks them all the same.
+        check_crcs: False computes no checksum and keeps every other check. Kafka's consumers do so with `check.crcs`
+        off, and its brokers when they look up offsets by time. A format that has to decode everything (v0, v1,
+        enriched, kip98) always checks its checksums.
         """
-        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        data = _log_bytes(data)
         entries = Entries.of(data)
         allowance = Allowance.of(len(data), limits)
         read = self._read(data, entries.positions, on_error, allowance, "metadata", check_crcs)
@@ -210,15 +209,15 @@ class Format(ABC):
     def read_times(self, data: Any, positions: Int64, limits: Limits | None = None) -> DecodedTimes:
         """Read offsets and timestamps of the entries data[positions[i]:positions[i + 1]], to look up offsets by time.
 
-        positions: all or a run of those of `Entries.of`. An entry of v0 and v1 is a message, plain or around a
-        compressed set; the positions of their `EncodedLog` are of batches and do not fit here.
+        positions: all positions of `Entries.of`, or a run of them. An entry of v0 and v1 is one message, which may
+        contain a compressed set. The positions of their `EncodedLog` are those of batches, so they do not fit here.
 
-        columnar, v2, and v3 without tags, unsigned numbers or headers first read nothing else of a record: damage there
-        goes unseen. A compressed body is decompressed; where metadata comes first, the metadata alone. Only the formats
-        that decode all check checksums, as in `decode_metadata`. Raises CorruptLog; InvalidRecords for positions of no
-        entries.
+        columnar, v2, and v3 without tags, unsigned numbers or headers first read nothing else of a record. Damage there
+        goes unseen. A compressed body is decompressed; if its metadata comes first, only the metadata. Only formats
+        that decode everything check checksums, as in `decode_metadata`. Raises CorruptLog, and InvalidRecords for
+        positions that are not those of entries.
         """
-        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        data = _log_bytes(data)
         positions = check_entries(positions, data)
         return self._read_times(data, positions, Allowance.of(len(data), limits))
 
@@ -229,12 +228,14 @@ class Format(ABC):
     def fetch(self, data: Any, positions: Int64, indices: ArrayLike, limits: Limits | None = None) -> Records:
         """Read record indices[b] of each batch data[positions[b]:positions[b + 1]]: one record per batch, no headers.
 
-        positions: as `read_times` takes them. limits: for columnar; v2 and v3 make room for one record per batch,
-        whatever the bytes claim. No other record is decoded, and no checksum is checked. Raises IllegalCombination
-        where the format cannot do that; CorruptLog for a batch that is damaged or has a codec, and in columnar for one
-        with headers; InvalidRecords for positions of no entries, and for indices outside their batch.
+        No other record is decoded, and no checksum is checked. positions: as in `read_times`. limits: only columnar
+        needs them; v2 and v3 make room for one record per batch, whatever the bytes claim.
+
+        Raises IllegalCombination if the format cannot do that. Raises CorruptLog for a batch that is damaged or has a
+        codec, and in columnar for a batch with headers. Raises InvalidRecords for positions that are not those of
+        entries, and for an index outside its batch.
         """
-        data = as_bytes("data", data.data if isinstance(data, EncodedLog) else data)
+        data = _log_bytes(data)
         wanted = integers_of("indices", indices, np.int64, is_kept=False)
         positions = check_entries(positions, data)
         if len(wanted) != len(positions) - 1:
@@ -251,19 +252,13 @@ class Format(ABC):
         return index.records(data, np.zeros(len(wanted) + 1, np.int64), NO_HEADERS)
 
     def _fetch(
-        self,
-        data: Bytes,  # noqa: ARG002
-        positions: Int64,  # noqa: ARG002
-        indices: Int64,  # noqa: ARG002
-        allowance: Allowance,  # noqa: ARG002
-        state: NDArray[np.int8],  # noqa: ARG002
-        index: Index,  # noqa: ARG002
+        self, data: Bytes, positions: Int64, indices: Int64, allowance: Allowance, state: NDArray[np.int8], index: Index
     ) -> None:
         raise IllegalCombination(f"{self.name} cannot read a single record of a batch")
 
     def decode_at(self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance) -> DecodedLog:
         """Read the entries data[positions[i]:positions[i + 1]]."""
-        read = self._read(data, positions, on_error, allowance)
+        read = self._read(data, positions, on_error, allowance, "all", check_crcs=True)
         errors = read.damage.errors()
         records, bounds = read.records(), read.sound_bounds if errors else read.bounds
         return DecodedLog(
@@ -279,72 +274,53 @@ class Format(ABC):
     def read_columns(self, data: Bytes, positions: Int64, allowance: Allowance, with_payload: bool) -> BatchColumns:
         """Read the columns of the entries data[positions[i]:positions[i + 1]], for a broker. Raises CorruptLog.
 
-        with_payload: False decompresses no more than the columns need, and checks all that lies outside the codec.
+        with_payload: False decompresses only what the columns need, and checks everything outside the codec.
         """
-        read = self._read(data, positions, "raise", allowance, "all" if with_payload else "columns")
+        read = self._read(data, positions, "raise", allowance, "all" if with_payload else "columns", check_crcs=True)
         read.damage.errors()
         return BatchColumns.of(read)
 
     @abstractmethod
     def _read(
-        self,
-        data: Bytes,
-        positions: Int64,
-        on_error: OnError,
-        allowance: Allowance,
-        part: Part = "all",
-        check_crcs: bool = True,
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
-        """Read these entries as far as `part` says; damage is noted, not raised."""
+        """Read a part of these entries. Note damage in `Reading.damage` instead of raising it."""
 
     def _rows(self, read: Reading, records: Records, bounds: Int64) -> NDArray[np.void]:
         """Return one BATCH row per sound entry."""
         return read.rows(records, bounds)
 
-    def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:  # noqa: ARG002
-        """Return the bytes that the codec made of each batch. Raises IllegalCombination."""
+    def compressed_bodies(self, log: EncodedLog) -> list[memoryview]:
+        """Return the compressed body of each batch that has records. Raises IllegalCombination."""
         raise IllegalCombination(f"{self.name} has no metadata in front of its payload")
 
     @abstractmethod
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
-        """Return at least the bytes that `_write` needs."""
+        """Return an upper bound of the bytes that `_write` needs."""
 
     @abstractmethod
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
-        """Write plain batches. Return False where `out` is too small."""
+        """Write batches without a codec. Return False if `out` is too small."""
 
     def _write_compressed(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: Codec,
-        level: int | None,
-        out: Bytes | None,
-    ) -> tuple[Bytes, Int64]:
-        """Write compressed batches, a chunk at a time so that memory stays bounded: data and positions."""
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, out: Bytes | None
+    ) -> BatchBytes:
+        """Write compressed batches, one chunk after another so that memory stays bounded."""
         pieces, sizes = [], np.empty(len(bounds) - 1, np.int64)
         self._sizes(records, bounds, fields, sizes)
         for lo, hi in chunks(sizes):
-            plain = np.empty(int(sizes[lo:hi].sum()), np.uint8)
+            room = np.empty(int(sizes[lo:hi].sum()), np.uint8)
             part = bounds[lo : hi + 1], fields.part(lo, hi)
-            pieces.append(self._compress_chunk(records, *part, codec, level, plain, first=lo))
-        return gather(pieces, out)
+            pieces.append(self._compress_chunk(records, *part, codec, level, room, first=lo))
+        return join_batches(pieces, out)
 
     @abstractmethod
     def _compress_chunk(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: Codec,
-        level: int | None,
-        plain: Bytes,
-        first: int,
-    ) -> tuple[Bytes, Int64]:
-        """Write a chunk of compressed batches: data and positions.
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
+    ) -> BatchBytes:
+        """Write some compressed batches.
 
-        plain: room of exactly their plain size. first: the number of the first of them, for messages.
+        room: a buffer of exactly their size without the codec. first: the number of the first batch, for messages.
         """
 
     @abstractmethod
@@ -354,7 +330,7 @@ class Format(ABC):
     def _parts(self, records: Records | Shapes, bounds: Int64, fields: BatchFields) -> dict[str, int]: ...
 
     def _check(self, records: Records, bounds: Int64, fields: BatchFields) -> None:
-        """Raise InvalidRecords for control records that no reader would take."""
+        """Raise InvalidRecords for control records that readers refuse."""
         if "is_control" in fields.set_fields and "is_control" in self.capabilities.batch_fields:
             i = control.first_broken(records.columns, bounds, fields.rows)
             if i >= 0:
@@ -362,12 +338,12 @@ class Format(ABC):
                 raise InvalidRecords(f"record {i} of a control batch: {field}: {promise}")
 
     def _check_sizeable(self, records: Records | Shapes) -> None:
-        """Raise InvalidRecords for shapes with headers where sizes depend on their bytes."""
+        """Raise InvalidRecords for shapes with headers if sizes depend on the bytes of headers."""
         has_headers = shapes_of(records).has_headers
         if has_headers and isinstance(records, Shapes) and not self.capabilities.sizes_from_shapes:
             raise InvalidRecords(f"{self.name}: sizes depend on the bytes of headers: kfbench.Records are wanted")
 
-    def check_codec(self, codec: str, level: int | None = None) -> None:
+    def check_codec(self, codec: str, level: Level = None) -> None:
         """Raise IllegalCombination for a codec or a level that this format cannot have."""
         codecs.find(codec, level)
         if codec not in self.capabilities.codecs:
@@ -391,15 +367,19 @@ class Format(ABC):
             set_in = fields.set_in(name)
             losses[name] = int(np.count_nonzero(np.broadcast_to(set_in, len(bounds) - 1)))
         if "append_time_ms" in fields.set_fields & can.batch_fields and "tagged_fields" not in can.batch_fields:
-            # Only a tag has room for an append time that readers do not see.
+            # Under create time only a tag can hold the append time.
             noted = fields.set_in("append_time_ms") & (fields.rows["timestamp_type"] == CREATE_TIME)
             losses["append_time_ms"] = int(np.count_nonzero(np.broadcast_to(noted, len(bounds) - 1)))
         return {name: number for name, number in losses.items() if number}
 
     @property
     def has_bare_metadata(self) -> bool:
-        """True where no codec covers offsets, times and lengths of the records."""
+        """True if no codec covers offsets, times and lengths of the records."""
         return "key_length" in self.bare_parts
 
     def __repr__(self) -> str:
         return f"<Format {self.name}: {self.summary}>"
+
+
+def _log_bytes(data: Any) -> Bytes:
+    return as_bytes("data", data.data if isinstance(data, EncodedLog) else data)

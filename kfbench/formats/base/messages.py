@@ -8,12 +8,12 @@ import numpy as np
 from kfbench import layouts
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BatchFields
-from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, codec_of
+from kfbench.codecs import LEGACY_LZ4, Allowance, Codec, Level, codec_of
 from kfbench.errors import InvalidRecords
 from kfbench.formats.base.appending import Appending, MessageAppending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.compression import compress_bodies
+from kfbench.formats.base.compression import BatchBytes, compress_bodies
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.format import Format
 from kfbench.formats.base.message_reading import MessageReading
@@ -62,39 +62,24 @@ class MessageFormat(Format):
         parts = dict(zip(legacy.PARTS, legacy.PART_BYTES, strict=True))
         return parts | {"timestamp": parts["timestamp"] * self.magic}
 
-    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:  # noqa: ARG002
+    def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
         return len(shapes) * self._fixed_bytes + shapes.key_bytes + shapes.value_bytes
 
     def _write(self, records: Records, bounds: Int64, fields: BatchFields, out: Bytes, positions: Int64) -> bool:
-        problem, batch = self._kernels.encode(
-            records.columns, bounds, fields.rows, self._variant, False, out, positions
-        )
-        return _fits(problem, batch)
+        given = records.columns, bounds, fields.rows, self._variant
+        return _is_written(self._kernels.encode(*given, False, out, positions))
 
     def _compress_chunk(
-        self,
-        records: Records,
-        bounds: Int64,
-        fields: BatchFields,
-        codec: Codec,
-        level: int | None,
-        plain: Bytes,
-        first: int,
-    ) -> tuple[Bytes, Int64]:
-        positions = np.empty(len(bounds), np.int64)
-        problem, batch = self._kernels.encode(
-            records.columns, bounds, fields.rows, self._variant, True, plain, positions
-        )
-        has_room = _fits(problem, first + batch)
-        assert has_room, "sizes and encode disagree"
+        self, records: Records, bounds: Int64, fields: BatchFields, codec: Codec, level: Level, room: Bytes, first: int
+    ) -> BatchBytes:
+        positions, given = np.empty(len(bounds), np.int64), (records.columns, bounds, fields.rows, self._variant)
+        is_written = _is_written(self._kernels.encode(*given, True, room, positions), first)
+        assert is_written, "sizes and encode disagree"
         codec = self._codec_of(codec.id)
-        payload, payload_bounds = compress_bodies(codec, level, plain, positions[:-1], positions[1:])
-        data = np.empty((len(bounds) - 1) * self._wrapper_bytes + len(payload), np.uint8)
-        problem, batch = self._kernels.wrap(
-            records.columns, bounds, fields.rows, self._variant, codec.id, payload, payload_bounds, data, positions
-        )
-        _fits(problem, first + batch)
-        return data[: positions[-1]], positions
+        payloads = compress_bodies(codec, level, room, positions[:-1], positions[1:])
+        data = np.empty((len(bounds) - 1) * self._wrapper_bytes + len(payloads.data), np.uint8)
+        _is_written(self._kernels.wrap(*given, codec.id, *payloads, data, positions), first)
+        return BatchBytes(data[: positions[-1]], positions)
 
     def _codec_of(self, number: int) -> Codec:
         return LEGACY_LZ4 if self.magic == 0 and number == LEGACY_LZ4.id else codec_of(number)
@@ -115,19 +100,17 @@ class MessageFormat(Format):
         return parts
 
     def _read(
-        self,
-        data: Bytes,
-        positions: Int64,
-        on_error: OnError,
-        allowance: Allowance,
-        part: Part = "all",  # noqa: ARG002
-        check_crcs: bool = True,  # noqa: ARG002
+        self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, part: Part, check_crcs: bool
     ) -> Reading:
         return MessageReading(self._kernels, self._variant, self._codec_of, data, positions, on_error, allowance)
 
 
-def _fits(problem: int, batch: int) -> bool:
-    """Return True unless `out` was too small. Raise InvalidRecords for a message that the format has no room for."""
+def _is_written(outcome: tuple[int, int], first: int = 0) -> bool:
+    """Return False if the buffer was too small. Raise InvalidRecords for a message that the format has no room for.
+
+    outcome: a problem and its batch, from a kernel. first: the number of the kernel's first batch in the whole log.
+    """
+    problem, batch = outcome
     if problem == MESSAGE_TOO_LARGE:
-        raise InvalidRecords(f"batch {batch} holds a message larger than its int32 size can say")
+        raise InvalidRecords(f"batch {first + batch} holds a message larger than its int32 size can say")
     return problem != OUT_TOO_SMALL
