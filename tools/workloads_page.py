@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kfbench.formats import FORMATS
 from kfbench.report.render import plots
-from kfbench.report.render.tables import number
+from kfbench.tables import number
 from kfbench.workloads import WORKLOADS, Sample
 from kfbench.workloads.catalogue import NamedWorkload
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from kfbench.report.render.tables import Column, Table
+from kfbench.tables import Column, Table
 
 Numbers: TypeAlias = Mapping[str, int | float]
 

@@ -11,7 +11,7 @@ from kfbench.cli.options import AsJson, check_names
 from kfbench.cli.output import print_json, print_result, print_rows, table_of
 
 if TYPE_CHECKING:
-    from kfbench.report.render.tables import Table
+    from kfbench.tables import Table
 
 LONGEST_VALUE = 60  # characters of a parameter in a table
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kfbench.report.render.tables import Table
+    from kfbench.tables import Table
 
 
 def complain(message: str) -> None:
@@ -43,7 +43,7 @@ def print_rows(name: str, rows: list[dict[str, Any]], as_json: bool) -> None:
 
 def table_of(caption: str, rows: list[dict[str, Any]], notes: Iterable[str] = ()) -> "Table":
     """Return rows with the same keys as a table; an empty line precedes the notes."""
-    from kfbench.report.render.tables import Column, Table
+    from kfbench.tables import Column, Table
 
     lines = tuple(notes)
     return Table(

@@ -28,8 +28,8 @@ from kfbench.errors import RunError
 from kfbench.measure.environment import HARDWARE
 from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.render.tables import listed
 from kfbench.store import Run, open_run
+from kfbench.tables import listed
 
 NOT_JUDGED: Final = ("error", "codec_version")
 ASKED: Final = ("profile_text", "seed", "filter")  # of a manifest: what the user asked for

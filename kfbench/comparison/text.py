@@ -12,7 +12,7 @@ from kfbench.comparison.change import Estimate
 from kfbench.comparison.compare import Changed, Comparison, Lone, about
 from kfbench.comparison.timed_arms import Row
 from kfbench.report.data.axes import setting
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
+from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
 SHOWN: Final = 20  # cells; --json has all

@@ -9,7 +9,6 @@ from kfbench.report.data import noise
 from kfbench.report.data.named import Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Table, listed
 from kfbench.report.section import Block, Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics import (
     axis,
@@ -38,6 +37,7 @@ from kfbench.report.topics import (
 from kfbench.report.topics.classes import Verdicts
 from kfbench.report.topics.columnar import section as columnar
 from kfbench.report.topics.columnar.measured import NAME
+from kfbench.tables import Table, listed
 
 
 class Views:

@@ -32,10 +32,10 @@ from kfbench.report.data import noise
 from kfbench.report.data.results import Results
 from kfbench.report.page import page as page_of
 from kfbench.report.render import look
-from kfbench.report.render.tables import listed, prose
 from kfbench.report.section import Block, Figure
 from kfbench.report.topics import control
 from kfbench.store import Run, open_run
+from kfbench.tables import listed, prose
 
 TEMPLATES = Path(__file__).parent / "templates"
 UNPUBLISHED = "unpublished"

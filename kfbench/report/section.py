@@ -7,7 +7,7 @@ from typing import Literal
 import pandas as pd
 
 from kfbench.report.data.arms import COLD
-from kfbench.report.render.tables import Table
+from kfbench.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ import pandas as pd
 
 from kfbench.report.publish import html, place
 from kfbench.report.render import look, plots
-from kfbench.report.render.tables import listed
 from kfbench.report.section import Figure
 from kfbench.report.topics import breakdown
+from kfbench.tables import listed
 from kfbench.whatif.answer import WhatIf
 from kfbench.whatif.tables import Section, headline_table, sections, uniform_table
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.records import PAYLOAD
-from kfbench.report.render.tables import Cell, Column, Table, plain_columns
+from kfbench.tables import Cell, Column, Table, plain_columns
 from kfbench.whatif.answer import OWN, PROPOSALS, TODAY, Arm, WhatIf
 from kfbench.whatif.notes import answer_notes, month_notes, source_notes
 from kfbench.whatif.rebatch import Batching

@@ -6,9 +6,9 @@ from typing import Any
 from kfbench.report.data.named import Named
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Table
 from kfbench.report.topics import verdict
 from kfbench.report.topics.classes import Verdicts
+from kfbench.tables import Table
 from tests.report.broker_rows import broker_rows
 from tests.report.columns import row_of
 from tests.report.workload_rows import Row, workload_rows

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
-from kfbench.report.render.tables import Table
 from kfbench.report.section import Block, Section
+from kfbench.tables import Table
 from tests.runs import stored
 
 T = TypeVar("T")

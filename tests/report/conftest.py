@@ -6,10 +6,10 @@ import pytest
 
 from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Table
 from kfbench.report.topics import verdict
 from kfbench.report.topics.classes import Verdicts
 from kfbench.store import Run
+from kfbench.tables import Table
 from tests.report.broker_rows import broker_rows
 from tests.report.class_rows import (
     appended,

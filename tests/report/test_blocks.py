@@ -3,8 +3,8 @@
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Interval
 from kfbench.report.topics import blocks
+from kfbench.tables import Interval
 from tests.report.columns import column
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from kfbench.report.data.paths import WORK, Paths, path_of, work_words
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Interval
 from kfbench.report.section import Block
 from kfbench.report.topics import broker_paths, conversions, proposals
 from kfbench.store import Run
+from kfbench.tables import Interval
 from tests.report.broker_rows import CODECS, broker_rows, changed
 from tests.report.columns import column, results_of, row_of, sections_of, some
 

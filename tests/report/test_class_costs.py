@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kfbench.report.data.arms import ties
-from kfbench.report.render.tables import Interval, Table, number
 from kfbench.report.topics import class_times, verdict
 from kfbench.report.topics.classes import Untimed, Verdicts
+from kfbench.tables import Interval, Table, number
 from tests.report.class_rows import (
     HEADERS,
     ONE,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kfbench.measure.cpu import paired_ratio
-from kfbench.report.render.tables import Interval
 from kfbench.report.topics.class_times import joined
+from kfbench.tables import Interval
 
 ROUNDS = 19
 

@@ -17,12 +17,12 @@ from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
 from kfbench.report.publish import render
-from kfbench.report.render.tables import Table, plain_columns
 from kfbench.report.section import Block, has_cells
 from kfbench.report.topics import verdict
 from kfbench.report.topics.classes import Verdicts
 from kfbench.report.topics.columnar import sentences, tables
 from kfbench.report.topics.columnar.measured import NAME, Columnar
+from kfbench.tables import Table, plain_columns
 from tests.report.columns import column, results_of, row_of, sections_of, some
 from tests.report.workload_rows import Row, workload_rows
 from tests.runs import stored

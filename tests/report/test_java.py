@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kfbench.report.render.tables import Interval
 from kfbench.report.topics import java
 from kfbench.report.topics.java import Pair
+from kfbench.tables import Interval
 from tests.report.columns import some
 from tests.report.peers_file import V0, V1, write_peers
 

@@ -9,9 +9,9 @@ import pytest
 
 from kfbench.migration import bills, plans
 from kfbench.report.data.paths import Paths
-from kfbench.report.render.tables import Interval
 from kfbench.report.section import Missing
 from kfbench.report.topics import migration
+from kfbench.tables import Interval
 from tests.report.broker_rows import SIZES, broker_rows, paths_of
 from tests.report.columns import some
 

@@ -12,10 +12,10 @@ from kfbench.report.data.named import Named
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Interval, Table, number
 from kfbench.report.section import Figure
 from kfbench.report.topics import workloads
 from kfbench.store import Run
+from kfbench.tables import Interval, Table, number
 from tests.report.broker_rows import broker_rows
 from tests.report.test_fleet import model_rows
 from tests.report.test_winners import byte_rows

@@ -8,10 +8,10 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.capability import lacking
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.render.tables import Interval, listed
 from kfbench.report.topics import pareto
 from kfbench.report.topics.pareto import Measured, Place
 from kfbench.store import Run
+from kfbench.tables import Interval, listed
 from tests.report.columns import column, row_of
 from tests.runs import stored
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Interval
 from kfbench.report.topics.prefix import prefix_sentence, prefix_tables, prefix_times
+from kfbench.tables import Interval
 from tests.report.columns import column
 
 

@@ -5,8 +5,8 @@ from kfbench.report.data.arms import ties
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.data.words import batch_words
-from kfbench.report.render.tables import Interval
 from kfbench.report.topics import compressed, control, reference
+from kfbench.tables import Interval
 from tests.report.columns import column, some
 
 

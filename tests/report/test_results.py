@@ -10,7 +10,7 @@ from kfbench.report.data.axes import REFERENCE, level
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import PICTURED, in_order, pictured, worth_a_column
 from kfbench.report.render import look
-from kfbench.report.render.tables import Interval
+from kfbench.tables import Interval
 from tests.report.columns import some
 
 

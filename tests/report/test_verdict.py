@@ -10,9 +10,9 @@ from kfbench.report.data.capability import lacking
 from kfbench.report.data.named import TIE
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
-from kfbench.report.render.tables import Table, listed
 from kfbench.report.topics import verdict
 from kfbench.report.topics.classes import CLASS_ORDER, Verdicts
+from kfbench.tables import Table, listed
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.class_rows import (
     HEADERS,

@@ -12,10 +12,10 @@ from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.page import page
 from kfbench.report.publish import publish
-from kfbench.report.render.tables import Interval
 from kfbench.report.section import Section
 from kfbench.report.topics import broker_paths, cpu, workloads
 from kfbench.store import Run
+from kfbench.tables import Interval
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 from tests.report.broker_rows import broker_rows
 from tests.report.columns import column, row_of

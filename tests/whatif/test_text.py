@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kfbench.codecs import CODECS
-from kfbench.report.render.tables import Cell, Table
 from kfbench.sources import Columns, Skipped
+from kfbench.tables import Cell, Table
 from kfbench.whatif import notes, tables
 from kfbench.whatif.answer import OWN, PROPOSALS, TODAY, Sample, WhatIf
 from kfbench.whatif.ask import what_if

@@ -20,7 +20,7 @@ from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.schema import ARM, IDENTITY, WORKLOAD_COLUMNS, counts_text
 from kfbench.report.data.capability import in_words
 from kfbench.report.data.words import codecs_of
-from kfbench.report.render.tables import Interval
+from kfbench.tables import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
 CPU_DIGITS: Final = 2  # of a ratio of CPU times, printed

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from kfbench.report.data.words import batch_words
-from kfbench.report.render.tables import Cell, Column, number
+from kfbench.tables import Cell, Column, number
 from kfbench.workloads import WORKLOADS
 
 GRID: Final = "grid"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kfbench.formats import FORMATS, PROPOSED, SHIPPED
-from kfbench.report.render.tables import listed
+from kfbench.tables import listed
 
 WORDS: Final[Mapping[str, str]] = {
     "timestamps": "times",

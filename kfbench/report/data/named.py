@@ -17,7 +17,7 @@ from kfbench.report.data.arms import COLD, Arm, arms_of, middle_95, one_per_arm,
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.render.tables import Interval, listed
+from kfbench.tables import Interval, listed
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 

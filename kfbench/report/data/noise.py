@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kfbench.report.render.tables import Table, plain_columns
+from kfbench.tables import Table, plain_columns
 
 Facts = Mapping[str, Any]
 EVERYTHING: Final = "the grid and named workloads, in caches and cold, prefixes and a broker's paths"  # TIMED_KINDS

@@ -17,7 +17,7 @@ from kfbench.report.data.arms import Arm, arms_of, middle_95, one_per_arm, paire
 from kfbench.report.data.axes import AXES, GRID, level, setting
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.render.tables import Cell, Column, Interval, listed, number
+from kfbench.tables import Cell, Column, Interval, listed, number
 
 GIB: Final = 1 << 30
 APPEND: Final = "append"

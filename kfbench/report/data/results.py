@@ -19,7 +19,7 @@ from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import COLD, interval_of, middle_95, one_per_arm
 from kfbench.report.data.axes import GRID, REFERENCE, distance, setting
 from kfbench.report.data.shown_formats import in_order, worth_a_column
-from kfbench.report.render.tables import Cell, Interval
+from kfbench.tables import Cell, Interval
 
 
 def as_cell(value: Any) -> Cell:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from kfbench import text
-from kfbench.report.render.tables import number
+from kfbench.tables import number
 
 
 def percent(share: float) -> str:

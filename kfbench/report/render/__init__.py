@@ -1,1 +1,1 @@
-"""Tables, figures and words as text, Markdown and HTML."""
+"""Figures and the look of formats (colours, marks)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kfbench.measure.floor import FLOOR
-from kfbench.report.render.tables import slug
+from kfbench.tables import slug
 
 INK, GRID, PAPER = "#1c1e21", "#d5d9de", "#fffffe"  # not #ffffff, so that the page can find the paper and drop it
 

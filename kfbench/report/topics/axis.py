@@ -10,8 +10,8 @@ from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Column, Table, listed, number
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.tables import Column, Table, listed, number
 
 
 class AxisEntry(NamedTuple):

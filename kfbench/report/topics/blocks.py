@@ -9,8 +9,8 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.axes import AXES, distance, level
 from kfbench.report.data.results import Results, as_cell, is_absent
 from kfbench.report.data.shown_formats import NEW, worth_a_column
-from kfbench.report.render.tables import Column, Interval, Table, number
 from kfbench.report.section import Block, Section
+from kfbench.tables import Column, Interval, Table, number
 
 SMALL_BLOCK_ROWS = 40  # more than that is read one axis at a time
 CODEC: Final = "with_codec"

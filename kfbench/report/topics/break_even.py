@@ -10,10 +10,10 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, OLD, pictured
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number, plain_columns
 from kfbench.report.section import Figure, Missing, Section, drawn, not_drawn
 from kfbench.report.topics.axis import ends_words, relative_table
 from kfbench.report.topics.reference import NO_BATCH_SIZES
+from kfbench.tables import Cell, Column, Ranked, Table, listed, number, plain_columns
 
 ALONE = {"timestamp_spread_ms": 0, "offset_stride": 1}  # where a batch of one record is stored
 

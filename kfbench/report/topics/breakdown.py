@@ -13,8 +13,8 @@ from kfbench.report.data.shown_formats import in_order, pictured
 from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
 from kfbench.report.render.look import GROUPS
-from kfbench.report.render.tables import Column, Table, listed, number, plain_columns
 from kfbench.report.section import Figure, Missing, Section
+from kfbench.tables import Column, Table, listed, number, plain_columns
 
 
 def fields_section(results: Results) -> Section | Missing:

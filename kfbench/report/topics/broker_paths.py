@@ -25,9 +25,9 @@ from kfbench.report.data.paths import (
 )
 from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, OLD, in_order
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Interval, Table, number, plain_columns
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 from kfbench.report.topics.holes import holes_table
+from kfbench.tables import Cell, Column, Interval, Table, number, plain_columns
 
 SHOWN: Final = (*MAIN, HEADERS_FIRST)  # in pictures and open tables; tables of the others are folded away
 BESIDE_APPEND: Final = "broker-paths"  # a table

@@ -20,7 +20,7 @@ from kfbench.report.data.paths import (
     written_per_batch,
 )
 from kfbench.report.data.shown_formats import HEADERS_FIRST, MAIN, NEW, OLD
-from kfbench.report.render.tables import number
+from kfbench.tables import number
 
 
 @dataclass(frozen=True, kw_only=True)

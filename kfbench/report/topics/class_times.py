@@ -23,8 +23,8 @@ from kfbench.report.data.axes import GRID
 from kfbench.report.data.named import NONE, Named, as_they_stand
 from kfbench.report.data.paths import APPEND, Paths
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Interval
 from kfbench.report.topics.failures import reason
+from kfbench.tables import Interval
 from kfbench.workloads.catalogue import DEFAULT
 
 TIMED: Final = (*OPERATIONS, APPEND)

@@ -19,9 +19,9 @@ from kfbench.report.data.paths import Paths
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, NEW, in_order
 from kfbench.report.data.words import codecs_of
-from kfbench.report.render.tables import Interval, number
 from kfbench.report.topics.class_times import TIMED, ClassTime, Times
 from kfbench.report.topics.failures import reason
+from kfbench.tables import Interval, number
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 

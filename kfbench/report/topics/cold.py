@@ -10,8 +10,8 @@ from kfbench.measure.cpu import OPERATIONS
 from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
-from kfbench.report.render.tables import Column, Interval, Table, listed
 from kfbench.report.section import Missing, Section, Texts
+from kfbench.tables import Column, Interval, Table, listed
 
 AA = f"{BASE_FORMAT} again"
 

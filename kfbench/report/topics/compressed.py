@@ -11,8 +11,8 @@ from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import NEW, PICTURED, worth_a_column
 from kfbench.report.data.words import batch_words, percent
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Column, Table, number, plain_columns
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.tables import Column, Table, number, plain_columns
 
 
 def compressed_section(results: Results) -> Section | Missing:

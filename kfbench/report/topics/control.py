@@ -14,8 +14,8 @@ from kfbench.report.data.arms import ties
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import OLD
 from kfbench.report.data.words import batch_words, percent
-from kfbench.report.render.tables import Column, Interval, Table, listed, number, plain_columns
 from kfbench.report.section import Missing, Section, Texts
+from kfbench.tables import Column, Interval, Table, listed, number, plain_columns
 
 LARGE_PAYLOAD_BYTES: Final = 10_000  # a record that is nearly all payload: the negative control
 CHECKSUMS: Final = dict.fromkeys(OLD, "CRC-32")  # slower than the checksum of the others

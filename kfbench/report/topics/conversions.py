@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import CONVERSION, Paths, growth, s_per_gib, span
 from kfbench.report.data.shown_formats import MAIN, in_order
-from kfbench.report.render.tables import Column, Table, listed, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics.broker_paths import folded_tables, losses_or_reason, path_texts, shown_tables
+from kfbench.tables import Column, Table, listed, plain_columns
 
 
 def conversion_tables(paths: Paths) -> tuple[list[Table], list[Table]]:

@@ -12,9 +12,9 @@ from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results, Slice
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Interval, Table, listed, number
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 from kfbench.report.topics.axis import AxisEntry, axis_table
+from kfbench.tables import Interval, Table, listed, number
 
 ENTRIES: Final = (
     AxisEntry("batch_size", "cpu-batch-size", "CPU by batch", "What does it cost in CPU, by batch size?"),

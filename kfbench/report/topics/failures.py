@@ -7,8 +7,8 @@ import pandas as pd
 
 from kfbench.formats import RESEARCH
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Table, listed, number, plain_columns
 from kfbench.report.section import Missing, Section
+from kfbench.tables import Table, listed, number, plain_columns
 
 OTHER_HOST: Final = "other host"
 

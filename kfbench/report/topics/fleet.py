@@ -14,8 +14,8 @@ from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results, as_cell
 from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Table, number
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
+from kfbench.tables import Cell, Column, Table, number
 from kfbench.text import number_range
 from kfbench.workloads.catalogue import DEFAULT
 

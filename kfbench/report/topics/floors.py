@@ -15,7 +15,7 @@ from kfbench.measure.floor import FLOOR, HEADER_BYTES, PRODUCER_BYTES
 from kfbench.report.data.named import NONE, Named
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
-from kfbench.report.render.tables import Column, Table, listed, number
+from kfbench.tables import Column, Table, listed, number
 from kfbench.workloads.catalogue import DEFAULT
 
 OTHERS: Final = (NEW, HEADERS_FIRST)

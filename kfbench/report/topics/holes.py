@@ -9,7 +9,7 @@ from kfbench.claims.example import KIP_931_WRITTEN_MS
 from kfbench.layouts import NO_TIMESTAMP
 from kfbench.records import Records
 from kfbench.report.data.paths import Paths
-from kfbench.report.render.tables import Cell, Table, plain_columns
+from kfbench.tables import Cell, Table, plain_columns
 
 HOLES: Final = (1, 2, 10, 100)  # one record of so many stays
 DAY_MS: Final = 86_400_000

@@ -7,11 +7,11 @@ from typing import Literal, get_args
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.results import Results
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics import peers
 from kfbench.report.topics.control import NO_TIMES
 from kfbench.report.topics.peers import JAVA, OTHERS, OURS, WORDS, Peers, span
+from kfbench.tables import Cell, Column, Interval, Table, listed, plain_columns
 
 Word = Literal["agree", "differ", "undecided"]
 

@@ -19,10 +19,10 @@ from kfbench.migration.plans import Operation, Plan
 from kfbench.report.data.arms import Arm
 from kfbench.report.data.paths import APPEND, APPEND_CONVERSION, CONVERSION, Paths, key_cells, key_columns
 from kfbench.report.data.shown_formats import NEW
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics.claim_checks import Found
 from kfbench.report.topics.proposals import Claim
+from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 
 TRAFFIC: Final = Traffic()
 PRICES: Final = Prices()

@@ -15,8 +15,8 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, in_order
 from kfbench.report.data.words import batch_words
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed
 from kfbench.report.section import Figure, Missing, Section
+from kfbench.tables import Cell, Column, Interval, Table, listed
 
 Place = Literal["front", "beaten", "lossy"]
 IS_ON_FRONT: Final[dict[Place, str]] = {"front": "yes", "beaten": "no", "lossy": "not compared"}

@@ -18,8 +18,8 @@ from kfbench.formats import BASE_FORMAT
 from kfbench.measure.cpu import paired_ratio
 from kfbench.measure.noise import noise_facts
 from kfbench.measure.schema import table as rows_of
-from kfbench.report.render.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.shipped import DATASETS
+from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 
 FILE: Final = DATASETS / "peers" / "cpu.json"
 OURS: Final = "kfbench"

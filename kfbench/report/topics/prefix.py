@@ -9,8 +9,8 @@ from kfbench.report.data.axes import AXES, level
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import in_order
 from kfbench.report.data.words import percent
-from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.section import Missing, Section, Texts
+from kfbench.tables import Column, Interval, Table, listed, number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import Final
 
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.data.paths import Paths
-from kfbench.report.render.tables import Table, plain_columns
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics import claim_checks
 from kfbench.report.topics.claim_checks import Found
+from kfbench.tables import Table, plain_columns
 
 BY_CONSTRUCTION: Final = "by construction"
 

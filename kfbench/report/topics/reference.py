@@ -13,7 +13,6 @@ from kfbench.report.data.results import Results, Slice, as_cell
 from kfbench.report.data.shown_formats import NEW, pictured
 from kfbench.report.data.words import batch_words, percent
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Column, Interval, Table, listed, number
 from kfbench.report.section import Figure, Missing, Section, Texts
 from kfbench.report.topics.axis import (
     axis_table,
@@ -22,6 +21,7 @@ from kfbench.report.topics.axis import (
     relative_table,
 )
 from kfbench.report.topics.floors import floor_parts
+from kfbench.tables import Column, Interval, Table, listed, number
 
 NO_BATCH_SIZES: Final = "no bytes without a codec at two batch sizes"
 

@@ -9,11 +9,11 @@ from kfbench.report.data.capability import is_our_own, lacking
 from kfbench.report.data.named import NO_WORKLOADS, NONE, TIE, TIE_WITH_BASE, Sizes, codec_words
 from kfbench.report.data.paths import span
 from kfbench.report.data.shown_formats import NEW, OLD, in_order
-from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 from kfbench.report.section import Missing, Section
 from kfbench.report.topics.class_times import TIMED
 from kfbench.report.topics.classes import Untimed, Verdict, Verdicts
 from kfbench.report.topics.workloads import without
+from kfbench.tables import Cell, Column, Ranked, Table, listed, number
 
 READING: Final = (
     "A class is a question that several workloads ask; they need not answer it alike. Bytes and CPU are geometric "

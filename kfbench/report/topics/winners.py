@@ -19,8 +19,8 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import MAIN, in_order
 from kfbench.report.data.words import batch_words, codecs_of
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Ranked, Table, listed, number
 from kfbench.report.section import Figure, Missing, Section, Texts
+from kfbench.tables import Cell, Column, Ranked, Table, listed, number
 
 DOWN, ACROSS = "batch_size", "value_bytes"
 

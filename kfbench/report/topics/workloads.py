@@ -15,9 +15,9 @@ from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import NEW, OLD, in_order
 from kfbench.report.data.words import codecs_of
 from kfbench.report.render import plots
-from kfbench.report.render.tables import Cell, Column, Table, listed, number
 from kfbench.report.section import Figure, Missing, Section, Texts, drawn, not_drawn
 from kfbench.report.topics import floors
+from kfbench.tables import Cell, Column, Table, listed, number
 from kfbench.workloads.catalogue import DEFAULT
 from kfbench.workloads.catalogue import WORKLOADS as CATALOGUE
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec
 import matplotlib as mpl
 
 from kfbench.report.render.look import GRID, INK, PAPER, style
-from kfbench.report.render.tables import number
+from kfbench.tables import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

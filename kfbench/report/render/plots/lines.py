@@ -10,7 +10,7 @@ import pandas as pd
 from kfbench.formats import BASE_FORMAT
 from kfbench.report.render.look import GRID, INK, OTHER, style
 from kfbench.report.render.plots.canvas import DOTTED, as_svg, label_line_ends, new_figure, set_ticks, thinned
-from kfbench.report.render.tables import number
+from kfbench.tables import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

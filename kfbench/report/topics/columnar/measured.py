@@ -23,7 +23,7 @@ from kfbench.report.data.named import BEST_KNOWN, NONE
 from kfbench.report.data.results import Results
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
 from kfbench.report.data.words import batch_words
-from kfbench.report.render.tables import Interval, number
+from kfbench.tables import Interval, number
 
 NAME: Final = "columnar"
 RIVALS: Final = (BASE_FORMAT, NEW, HEADERS_FIRST)

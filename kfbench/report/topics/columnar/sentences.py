@@ -12,7 +12,6 @@ from kfbench.measure.floor import FLOOR
 from kfbench.report.data.arms import CPU_DIGITS
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW
-from kfbench.report.render.tables import listed
 from kfbench.report.topics.columnar.measured import (
     NAME,
     TIMED,
@@ -24,6 +23,7 @@ from kfbench.report.topics.columnar.measured import (
     mean_ratio,
 )
 from kfbench.report.topics.columnar.tables import count_words, few_cells_words, losses_words, under_words
+from kfbench.tables import listed
 
 LAYOUT: Final = (
     f"{NAME} is this project's research format, which no client or broker reads. Its batch is a short header, then a "

@@ -13,7 +13,6 @@ from kfbench.report.data.arms import CPU_DIGITS
 from kfbench.report.data.axes import GRID
 from kfbench.report.data.named import NONE, codec_words
 from kfbench.report.data.shown_formats import HEADERS_FIRST, NEW, in_order
-from kfbench.report.render.tables import Cell, Column, Interval, Ranked, Table, listed, number, plain_columns
 from kfbench.report.topics.columnar.measured import (
     BESIDE,
     NAME,
@@ -28,6 +27,7 @@ from kfbench.report.topics.columnar.measured import (
     is_pictured,
     mean_ratio,
 )
+from kfbench.tables import Cell, Column, Interval, Ranked, Table, listed, number, plain_columns
 
 TO_BASE: Final = f"× {BASE_FORMAT}"
 # Printed beside its times, because a saving that gives up checks is no plain one.

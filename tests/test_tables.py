@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kfbench.report.render.tables import ABSENT, Column, Interval, Ranked, Table, listed, number, prose, slug
+from kfbench.tables import ABSENT, Column, Interval, Ranked, Table, listed, number, prose, slug
 
 INTERVAL = Interval(median=1.25, low=1.0, high=1.5)
 TABLE = Table(
