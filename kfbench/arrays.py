@@ -1,7 +1,7 @@
 """Arrays as kfbench uses them everywhere: read-only, contiguous, one-dimensional."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +56,17 @@ def rows_joined(parts: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
     """Join rows of one structured type, of at least one part, in a new array."""
     # As bytes, because NumPy's concatenate goes field by field, which is 10 times slower.
     return np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
+
+
+class Place(NamedTuple):
+    """The place of an array in memory. Arrays with equal places share all bytes."""
+
+    address: int
+    size_bytes: int
+
+
+def place_of(data: Bytes) -> Place:
+    return Place(data.ctypes.data, len(data))
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -32,9 +32,9 @@ from kfbench.errors import CorruptLog, IllegalCombination, KfbenchError, Refused
 from kfbench.formats import Format
 from kfbench.limits import Limits
 from kfbench.log.pieces import PIECE_BYTES, pieces
+from kfbench.log.segment import LOG_SUFFIX
 
 SUFFIX: Final = ".upgrade"  # a broker ignores it at start-up
-SEGMENT: Final = ".log"
 INDEXES: Final = (".index", ".timeindex")  # in this order: a broker without the first rebuilds all
 MOST_BYTES: Final = 2**31 - 1  # positions in a segment are int32 (`FileRecords`)
 
@@ -171,9 +171,9 @@ def _write(out: int, data: Bytes) -> None:
 def _replace_segment(name: str) -> None:
     folder = os.open(Path(name).parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        if name.endswith(SEGMENT):
+        if name.endswith(LOG_SUFFIX):
             for suffix in INDEXES:
-                _remove(name.removesuffix(SEGMENT) + suffix)
+                _remove(name.removesuffix(LOG_SUFFIX) + suffix)
             os.fsync(folder)  # else a crash may bring the old index back beside the new segment
         Path(name + SUFFIX).replace(name)
         os.fsync(folder)

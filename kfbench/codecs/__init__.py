@@ -1,9 +1,9 @@
-"""Compression as Kafka frames it: gzip, snappy (xerial stream), lz4 (frame), zstd. A file per framing.
+"""Compression with Kafka's framing: gzip, snappy (xerial stream), lz4 (frame), zstd. One file per framing.
 
-`Compression` and `CompressionType` in `org.apache.kafka.common`. Each codec uses the library that is fastest at small
-batches (docs/adr/0002). gzip, lz4 and zstd write Kafka's own bytes where the library's version is Kafka's; the matches
-of snappy-java differ from ours. Runs record `version`, because compressed bytes depend on it; `make oracle` compares
-them with Kafka's. Decompression never allocates much past its limit, whatever the bytes claim.
+Sources: `Compression` and `CompressionType` in `org.apache.kafka.common`. Each codec uses the library that is fastest
+at small batches (docs/adr/0002). gzip, lz4 and zstd write the same bytes as Kafka if the library's version is
+Kafka's. snappy writes other bytes than snappy-java. Runs record `version`, because compressed bytes depend on it;
+`make oracle` compares them with Kafka's. Decompression never allocates much past its limit, whatever the bytes claim.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from kfbench.errors import IllegalCombination
 CODECS: Final[Mapping[str, Codec]] = MappingProxyType(
     {codec.name: codec for codec in (NoCodec(), Gzip(), Snappy(), Lz4(), Zstd())}
 )
-CODEC_NAMES: Final = (*CODECS, "5", "6", "7")  # by the id in the attributes
+CODEC_NAMES: Final = (*CODECS, "5", "6", "7")  # by the number in the attributes
 LEGACY_LZ4: Final = LegacyLz4()
 
 

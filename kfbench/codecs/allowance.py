@@ -1,4 +1,4 @@
-"""The allowance of a log: the bytes, records and headers that a reader may still allocate for it."""
+"""The allowance of a log: the bytes, records and headers that a reader may still allocate."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,15 +10,15 @@ from kfbench.limits import LIMITS, Limits
 
 @dataclass(kw_only=True)
 class Allowance:
-    """The rest of what a reader may allocate for one log. Reading lowers it.
+    """The bytes, records and headers that a reader may still allocate for one log. Reading lowers them.
 
     Attributes:
         limits: the limits of each batch.
-        log_bytes: decompressed bytes.
+        log_bytes: bytes to decompress.
         log_records: records of columnar, where a record may take no byte.
-        log_headers: headers of columnar, and headers of v3 that are stored once for a batch.
-        log_header_bytes: bytes of headers that templates of columnar stand for.
-        built_bytes: plain bytes of batches that are written in another format.
+        log_headers: headers of columnar, and headers of v3 that are stored once per batch.
+        log_header_bytes: bytes of headers that templates of columnar produce.
+        built_bytes: bytes of batches that are written in another format, without the codec.
     """
 
     limits: Limits
@@ -45,12 +45,12 @@ class Allowance:
         )
 
     def read_again(self, before: Self) -> None:
-        """Take back what was read since `before`, a copy of this one: it is read once more and counts once."""
+        """Restore the values of `before`, an earlier copy, so that bytes that are read twice count once."""
         self.log_bytes, self.log_records = before.log_bytes, before.log_records
         self.log_headers, self.log_header_bytes = before.log_headers, before.log_header_bytes
 
     def decompress(self, codec: Codec, payload: Any, most_bytes: int | None = None) -> bytes:
-        """Decompress a payload to at most `most_bytes`, and count it. What was decompressed before an error counts too.
+        """Decompress a payload to at most `most_bytes` and count its bytes, also those before an error.
 
         Raises Undecodable.
         """

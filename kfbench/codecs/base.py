@@ -1,4 +1,4 @@
-"""Codecs as Kafka has them: the base class, streams, and the error for bytes that a codec refuses."""
+"""The base class of codecs, streams, and the error for bytes that a codec refuses."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Buffer: TypeAlias = bytes | memoryview  # bytes are faster to slice; a view copi
 
 
 class Undecodable(KfbenchError):
-    """Bytes that a codec refuses, or that grow past the limit. spent_bytes: plain bytes that were made before that."""
+    """Bytes that a codec refuses, or that grow past the limit. spent_bytes: plain bytes made before the error."""
 
     spent_bytes = 0
     is_past_limit = False
@@ -28,9 +28,9 @@ def check_limit(size: int, limit_bytes: int, spent_bytes: int = 0) -> None:
 
 
 def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
-    """Make an error with these fields, to be raised at once.
+    """Return an error with these fields, to be raised at once.
 
-    Held in a variable of the raising function, its traceback would keep the callers' frames until the collector runs.
+    In a variable of the raising function, its traceback would keep the callers' frames until garbage collection.
     """
     error = Undecodable(why)
     error.spent_bytes, error.is_past_limit = spent_bytes, is_past_limit
@@ -38,7 +38,7 @@ def undecodable(why: str, spent_bytes: int, is_past_limit: bool) -> Undecodable:
 
 
 class Tally:
-    """The bytes that a reader wants next, and those that its codec has taken and made so far."""
+    """The counts of a decompression: bytes wanted next, bytes left below the limit, compressed bytes taken so far."""
 
     __slots__ = ("left_bytes", "limit_bytes", "taken_bytes", "wanted_bytes")
 
@@ -48,17 +48,17 @@ class Tally:
         self.taken_bytes = 0
 
     def note(self, plain_bytes: int, taken_bytes: int) -> None:
-        """Count plain bytes that were made by reading up to `taken_bytes`. Raise Undecodable past the limit."""
+        """Count plain bytes. The compressed bytes taken so far are `taken_bytes`. Raise Undecodable past the limit."""
         check_limit(plain_bytes, self.left_bytes, spent_bytes=self.limit_bytes)
         self.left_bytes -= plain_bytes
         self.taken_bytes = taken_bytes
 
 
 class Stream:
-    """The plain bytes of a payload from its beginning, decompressed only as far as they are asked for.
+    """The plain bytes of a payload from its beginning, decompressed only as far as the caller reads.
 
-    Every codec except gzip decompresses whole blocks: snappy 32 KiB, lz4 64 KiB, zstd 128 KiB as Kafka writes them; a
-    raw snappy payload is one block. Bytes behind the last block that was read are not looked at: damage there goes
+    Every codec except gzip decompresses whole blocks. Kafka writes snappy in blocks of 32 KiB, lz4 64 KiB, zstd 128
+    KiB; a raw snappy payload is one block. Bytes after the last block that was read are ignored. Damage there goes
     unseen, and so does a checksum at the end of the payload. After Undecodable a stream cannot be read further.
     """
 
@@ -69,12 +69,12 @@ class Stream:
 
     @property
     def plain_bytes(self) -> int:
-        """The bytes that were decompressed so far: at least those that were read."""
+        """The number of bytes that were decompressed so far, at least as many as were read."""
         return self._tally.limit_bytes - self._tally.left_bytes
 
     @property
     def taken_bytes(self) -> int:
-        """The bytes of the payload that this took."""
+        """The number of bytes of the payload that were decompressed so far."""
         return self._tally.taken_bytes
 
     def read(self, size_bytes: int) -> bytes:
@@ -96,9 +96,9 @@ class Stream:
 
 
 class Codec(ABC):
-    """A codec by its Kafka name.
+    """A codec with Kafka's framing.
 
-    id: its number in the attributes. levels: what `level` may be; empty: it has none.
+    name: Kafka's name. id: the number in the attributes. levels: the values of `level`; empty: the codec has no levels.
     """
 
     name: ClassVar[str]
@@ -135,12 +135,12 @@ class Codec(ABC):
             raise
 
     def stream(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Stream:
-        """Return the plain bytes as a stream, for callers that need only their beginning."""
+        """Return the plain bytes as a stream, for callers that need only the first of them."""
         return Stream(self, data, limit_bytes)
 
     @abstractmethod
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
-        """Yield the plain bytes, in parts of about the wanted size if the codec can stop. Raises Undecodable."""
+        """Yield the plain bytes, in parts of about `tally.wanted_bytes` if the codec can stop. Raises Undecodable."""
 
 
 class NoCodec(Codec):

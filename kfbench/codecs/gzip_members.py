@@ -1,4 +1,4 @@
-"""gzip as Kafka frames it."""
+"""gzip with Kafka's framing."""
 
 import zlib
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 
 
 class Gzip(Codec):
-    """gzip members as `GZIPOutputStream` writes them: RFC 1952, no name, no time, operating system unknown.
+    """gzip members like those of `GZIPOutputStream`: RFC 1952, no name, no time, operating system unknown.
 
-    The header is that of JDK 16 and newer; older ones wrote operating system 0. Readers take several members.
+    The header is that of JDK 16 and newer; older JDKs wrote operating system 0. Readers take several members.
     """
 
     name, id, levels, default_level = "gzip", 1, range(1, 10), 6
     HEADER: Final = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
-    LEAST_BYTES: Final = 256  # of compressed bytes to read at a time: enough for a header
-    CLASSIC_CRC: Final = 0xD2F216CF  # of the sample's gzip member without its header
+    LEAST_BYTES: Final = 256  # compressed bytes to read at a time: enough for a header
+    CLASSIC_CRC: Final = 0xD2F216CF  # CRC-32 of the sample's gzip member without its header
 
     @property
     def version(self) -> str:
@@ -25,20 +25,22 @@ class Gzip(Codec):
 
     @property
     def is_classic(self) -> bool:
-        """True where zlib deflates a sample as the JDK's classic zlib does. zlib-ng and others write other bytes."""
+        """True if zlib compresses a sample like the JDK's classic zlib. zlib-ng and others write other bytes."""
         sample = b"".join(b'{"user":%d,"page":"/item/%d"}' % (i % 97, i * i % 1009) for i in range(2000))
         return zlib.crc32(self.compress(sample)[len(self.HEADER) :]) == self.CLASSIC_CRC
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         member = zlib.compress(data, self.check_level(level) or 6, wbits=31)
-        return self.HEADER + member[len(self.HEADER) :]  # zlib's names the system and, at some levels, the effort
+        return (
+            self.HEADER + member[len(self.HEADER) :]
+        )  # zlib's header names the system and, at some levels, the effort
 
     def decompress(self, data: Any, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
         member = zlib.decompressobj(wbits=31)
         with suppress(zlib.error):
             plain = member.decompress(data, limit_bytes + 1)
             if member.eof and not member.unused_data and len(plain) <= limit_bytes:
-                return plain  # one member is the rule: reading it in one call is a quarter faster at 1 KiB
+                return plain  # usually there is one member; reading it in one call is a quarter faster at 1 KiB
         return super().decompress(data, limit_bytes)
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
@@ -48,7 +50,8 @@ class Gzip(Codec):
             while not member.eof:
                 if at >= len(data):
                     raise Undecodable("gzip: the stream is cut short")
-                # Deflated bytes are rarely more than plain ones, and zlib copies what it was given and did not use.
+                # zlib copies the input that it does not use, so it gets little more than it needs: compressed bytes are
+                # rarely more than plain ones.
                 piece = data[at : at + min(step, tally.wanted_bytes + self.LEAST_BYTES)]
                 try:
                     part = member.decompress(piece, min(tally.wanted_bytes, tally.left_bytes + 1))
@@ -58,6 +61,6 @@ class Gzip(Codec):
                 at, step = at + len(piece) - len(unused), 2 * step
                 tally.note(len(part), at)
                 yield part
-            if data[at : at + 2] != b"\x1f\x8b":  # as GZIPInputStream: other bytes behind a member are ignored
+            if data[at : at + 2] != b"\x1f\x8b":  # like GZIPInputStream: other bytes after a member are ignored
                 return
-            step = 1024  # the whole rest would be copied for each of many small members
+            step = 1024  # else zlib would copy the rest of the payload for each of many small members

@@ -1,4 +1,4 @@
-"""lz4 as Kafka frames it, and as v0 did."""
+"""lz4 with Kafka's framing, and with that of v0."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,9 +11,9 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 
 
 class Lz4(Codec):
-    """One frame as `Lz4BlockOutputStream` writes it: independent 64 KiB blocks, no content checksum, no content size.
+    """One frame like that of `Lz4BlockOutputStream`: independent 64 KiB blocks, no content checksum, no content size.
 
-    Readers refuse blocks that depend on each other, and stop after the first frame, as Kafka's do.
+    Like Kafka's readers, ours refuse blocks that depend on each other, and stop after the first frame.
     """
 
     name, id, levels, default_level, library = "lz4", 3, range(1, 18), 9, "lz4"
@@ -21,7 +21,7 @@ class Lz4(Codec):
     FLAGS_AT: Final = 4
     HEADER: Final = MAGIC + b"\x60\x40\x82"  # flags, block size, and their checksum
     BLOCK_BYTES: Final = 64 << 10
-    LEAST_FRAME_LEVEL: Final = 3  # at which frames of lz4's C library use the "high" compressor
+    LEAST_FRAME_LEVEL: Final = 3  # the first level at which lz4's C library writes frames with the "high" compressor
     MOST_EXPANSION: Final = 256
     STORED: Final = 1 << 31
 
@@ -41,7 +41,7 @@ class Lz4(Codec):
         return frame
 
     def _high_frame(self, data: memoryview, level: int) -> bytes:
-        """Write a frame with the "high" compressor at a level that the library's frames take for the fast one."""
+        """Write a frame with the "high" compressor at a level at which the library would use the fast one."""
         parts = [self.HEADER]
         for start in range(0, len(data), self.BLOCK_BYTES):
             plain = data[start : start + self.BLOCK_BYTES]
@@ -56,7 +56,7 @@ class Lz4(Codec):
         if len(raw) * self.MOST_EXPANSION > limit_bytes:
             return super().decompress(raw, limit_bytes)
         header_bytes = self._header_bytes(raw, limit_bytes)
-        try:  # in one call, since it cannot grow past the limit: 20 times faster at 1 KiB
+        try:  # in one call, because it cannot grow past the limit: 20 times faster at 1 KiB
             plain: bytes = lz4.frame.decompress(self._readable(raw, header_bytes))
         except (RuntimeError, EOFError, ValueError) as error:
             raise Undecodable(f"lz4: {error}") from None
@@ -79,7 +79,7 @@ class Lz4(Codec):
         return size + 4 if flags & 0x01 else size
 
     def _readable(self, frame: bytes, header_bytes: int) -> bytes:  # noqa: ARG002
-        """Return the frame, or its header alone, as the library takes it."""
+        """Return a frame, or the beginning of a frame, in the form that the library accepts."""
         return frame
 
     def _parts(self, data: Buffer, tally: Tally) -> Iterator[bytes]:
@@ -104,7 +104,7 @@ class Lz4(Codec):
 
 
 class LegacyLz4(Lz4):
-    """lz4 as v0 has it: the header checksum wrongly covers the frame's magic too, and readers ignore it."""
+    """lz4 of v0: the header checksum wrongly covers the frame's magic too, and readers ignore it."""
 
     def compress(self, data: Any, level: int | None = None) -> bytes:
         frame = super().compress(data, level)

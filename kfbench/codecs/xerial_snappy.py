@@ -1,4 +1,4 @@
-"""snappy as Kafka frames it."""
+"""snappy with Kafka's framing."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,9 +10,9 @@ from kfbench.uvarint import get_uvarint
 
 
 class Snappy(Codec):
-    """The xerial stream of snappy-java: a 16-byte header, then blocks of at most 32 KiB, each behind its i32 length.
+    """The xerial stream of snappy-java: a 16-byte header, then blocks of at most 32 KiB, each after its i32 length.
 
-    Readers also take one raw snappy block, as `SnappyInputStream` does.
+    Readers also accept one raw snappy block, like `SnappyInputStream`.
     """
 
     name, id, library = "snappy", 2, "cramjam"
@@ -44,7 +44,6 @@ class Snappy(Codec):
 
     @staticmethod
     def _block(block: Buffer, left_bytes: int) -> bytes:
-        """Decompress one block."""
         try:
             size, _ = get_uvarint(block)
         except ValueError:
@@ -59,7 +58,7 @@ class Snappy(Codec):
             raise Undecodable(f"snappy: {error}") from None
 
     def _blocks(self, data: Buffer) -> Iterator[tuple[int, int]]:
-        """Yield where each block starts and ends."""
+        """Yield the start and the end of each block."""
         if data[:8] != self.MAGIC:
             yield 0, len(data)
             return

@@ -1,4 +1,4 @@
-"""zstd as Kafka frames it."""
+"""zstd with Kafka's framing."""
 
 import threading
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from kfbench.codecs.base import DEFAULT_LIMIT_BYTES, Buffer, Codec, Tally, Undec
 
 
 class Zstd(Codec):
-    """zstd frames as Kafka's stream writes them with zstd-jni. Readers take several frames.
+    """zstd frames like those of Kafka's stream, which uses zstd-jni. Readers accept several frames.
 
-    The stream does not know the size of a batch. So it uses the level's own parameters, where a call with all data
-    would tune them to the size. It writes neither content size nor checksum. Kafka flushes before it closes: the last
-    block with data is not marked as the last, and an empty block of 3 bytes follows.
+    The stream does not know the size of a batch. So it uses the level's default parameters, while a call with all data
+    would tune them to the size. It writes neither content size nor checksum. Kafka flushes before it closes. So the
+    last block with data is not marked as the last, and an empty block of 3 bytes follows.
     """
 
     name, id, levels, default_level, library = "zstd", 4, range(-7, 23), 3, "zstandard"
@@ -32,18 +32,18 @@ class Zstd(Codec):
     def compress(self, data: Any, level: int | None = None) -> bytes:
         stream = self._compressor(self.check_level(level) or 0).compressobj()
         if not len(data):
-            return stream.flush()  # as Kafka's stream where nothing was written before the close
+            return stream.flush()  # like Kafka's stream if nothing was written before it closes
         return b"".join((stream.compress(data), stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK), stream.flush()))
 
     def _compressor(self, level: int) -> zstandard.ZstdCompressor:
-        """Return this thread's context, set up for `level`.
+        """Return this thread's context for `level`.
 
-        Only one level's context is kept, because a large one takes much memory: 90 MiB at level 19, 834 MiB at 22.
+        A thread keeps only one context, because it may be large: 90 MiB at level 19, 834 MiB at level 22.
         """
         contexts = self._contexts.__dict__
         if contexts.get("level") != level:
             contexts.pop("level", None)
-            contexts.pop("compressor", None)  # before the next one takes its memory
+            contexts.pop("compressor", None)  # freed before the next one allocates its memory
             contexts["compressor"] = zstandard.ZstdCompressor(level=level)
             contexts["level"] = level
         return contexts["compressor"]  # type: ignore[no-any-return]
@@ -60,7 +60,7 @@ class Zstd(Codec):
                     check_limit(len(part), left, spent_bytes=limit_bytes)
                     parts.append(part)
                     left -= len(part)
-            for _ in self._blocks(raw):  # zstandard's reader takes a cut frame for a whole one
+            for _ in self._blocks(raw):  # zstandard's reader accepts a frame that is cut short
                 pass
         except (zstandard.ZstdError, Undecodable) as error:
             spent_bytes = max(getattr(error, "spent_bytes", 0), limit_bytes - left)
@@ -88,9 +88,10 @@ class Zstd(Codec):
 
     @staticmethod
     def _blocks(data: Buffer) -> Iterator[tuple[int, int, bool]]:
-        """Yield start, end and is_last of each block. The first of a frame includes its header, the last its checksum.
+        """Yield (start, end, is_last) of each block. Raise Undecodable if a block runs past the end.
 
-        Raises Undecodable where a block runs past the end. No NamedTuple: that takes a tenth of a small batch's time.
+        The first block of a frame includes the frame's header, the last one its checksum. The tuples have no names,
+        because creating a NamedTuple takes a tenth of a small batch's time.
         """
         at = 0
         while at < len(data):

@@ -1,4 +1,4 @@
-"""Record formats by name. Each module here defines FORMATS and is found by itself; `base` has what they share."""
+"""Record formats by name. Each module here defines FORMATS and is found by a scan of this folder. `base` is shared."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,7 +12,7 @@ from kfbench.formats.base.capabilities import Capabilities
 from kfbench.formats.base.damage import OnError
 from kfbench.formats.base.entries import Entries
 from kfbench.formats.base.format import Format
-from kfbench.formats.base.reading import BatchColumns, PlainSets
+from kfbench.formats.base.reading import BatchColumns
 
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
     {
@@ -23,24 +23,20 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
 )
 
 
-def _by_magic() -> dict[int, Format]:
-    """Return the first format of each magic, among those that are told by magic."""
-    first: dict[int, Format] = {}
-    for fmt in FORMATS.values():
-        if fmt.is_told_by_magic:
-            first.setdefault(fmt.magic, fmt)
-    return dict(sorted(first.items()))
-
-
-BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(_by_magic())
-BASE_FORMAT: Final = "v2"  # Kafka writes it today; every ratio is to it
+# The first format of each magic that a reader can recognize by its magic. In a dict the last value of a key stays.
+_FIRST_OF_MAGIC: Final = {fmt.magic: fmt for fmt in reversed(list(FORMATS.values())) if fmt.is_told_by_magic}
+BY_MAGIC: Final[Mapping[int, Format]] = MappingProxyType(dict(sorted(_FIRST_OF_MAGIC.items())))
+BASE_FORMAT: Final = "v2"  # Kafka writes it today; all ratios compare with it
 SHIPPED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "shipped")
 PROPOSED: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "proposed")
 RESEARCH: Final = frozenset(name for name, fmt in FORMATS.items() if fmt.origin == "research")
 
 
 def format_of(magic: int, features: int = 0) -> Format:
-    """Return the format of a batch by its magic and, in v3, its features. An unnamed mixture of features is a v3."""
+    """Return the format of a batch by its magic and, in v3, its features.
+
+    A v3 batch whose mixture of features has no name gets a new format, called v3.
+    """
     if magic != 3:
         return BY_MAGIC[magic]
     named = (fmt for fmt in FORMATS.values() if fmt.magic == 3 and fmt.features == features)
@@ -62,6 +58,5 @@ __all__ = [
     "Format",
     "Offsets",
     "OnError",
-    "PlainSets",
     "format_of",
 ]

@@ -1,4 +1,4 @@
-"""enriched: "Kafka Enriched Message Metadata", v0 with a time and tags. 34 bytes a record without tags, as v1.
+"""enriched: "Kafka Enriched Message Metadata", v0 with a time and tags. 34 bytes per record without tags, as in v1.
 
 | field | type | |
 |---|---|---|
@@ -12,19 +12,19 @@
 | keyLength, key | i32, bytes | -1: null |
 | valueLength, value | i32, bytes | -1: null |
 
-Types 9 to 11 are a transaction's. Ours: type 12 is any other control record; 4-7 and 13-15 are refused.
+Types 9 to 11 belong to transactions. Our additions: type 12 is any other control record; 4-7 and 13-15 are refused.
 
-A tag is an id (i8) and a value whose size its id implies, so what follows an unknown one is not read.
+A tag is an id (i8) and a value. The id implies the value's size, so a reader stops at an unknown id.
 | tag | value | |
 |---|---|---|
 | 0 | i64 | the time in milliseconds |
 | 32 | i32 | number of messages inside |
-| 33 | i8 | ours (the text gives no id): 1 the inner offsets hold, 0 their positions do |
-| 34 | i8 | ours, too: 1 any message inside has a key |
+| 33 | i8 | our id (the text gives none): 1 inner offsets are valid, 0 positions in the set replace them |
+| 34 | i8 | our id too: 1 any message inside has a key |
 
-A compressed set is one message around it, as in v1, but its offset is the first inner message's and inner offsets
-count from it; it has tags 32 to 34. `enriched` has no other tags and so loses milliseconds; `enriched-ms` gives every
-message tag 0. Seconds end in 2038: a later time, or one before 1970, is none there.
+A compressed set lies in one outer message, as in v1. The outer message has tags 32 to 34 and the first inner message's
+offset, from which inner offsets count. `enriched` has no other tags, so it loses milliseconds. `enriched-ms` gives
+every message tag 0. Seconds end in 2038: a later time, or one before 1970, is stored as none.
 """
 
 from dataclasses import dataclass
@@ -71,30 +71,23 @@ class EnrichedFormat(MessageFormat):
         return codec_of(number)
 
 
-def _capabilities(milliseconds: bool) -> Capabilities:
-    return Capabilities(
-        timestamps=True,
-        milliseconds=milliseconds,
-        headers=False,
-        empty_batches=False,
-        batch_fields=frozenset({"base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms", "is_control"}),
-        codecs=("none", "gzip", "snappy", "lz4"),
+FORMATS = tuple(
+    EnrichedFormat(
+        name=name,
+        magic=1,
+        summary=summary,
+        capabilities=Capabilities(
+            timestamps=True,
+            milliseconds=time_tag,
+            headers=False,
+            empty_batches=False,
+            batch_fields=frozenset("base_offset last_offset base_timestamp_ms max_timestamp_ms is_control".split()),
+            codecs=("none", "gzip", "snappy", "lz4"),
+        ),
+        time_tag=time_tag,
     )
-
-
-FORMATS = (
-    EnrichedFormat(
-        name="enriched",
-        magic=1,
-        summary="Kafka Enriched Message Metadata: seconds, tags in compressed sets",
-        capabilities=_capabilities(milliseconds=False),
-        time_tag=False,
-    ),
-    EnrichedFormat(
-        name="enriched-ms",
-        magic=1,
-        summary="enriched with a tag for the milliseconds in every message",
-        capabilities=_capabilities(milliseconds=True),
-        time_tag=True,
-    ),
+    for name, time_tag, summary in (
+        ("enriched", False, "Kafka Enriched Message Metadata: seconds, tags in compressed sets"),
+        ("enriched-ms", True, "enriched with a tag for the milliseconds in every message"),
+    )
 )

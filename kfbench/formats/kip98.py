@@ -1,18 +1,18 @@
-"""kip98: the record batch of KIP-98's text, which never shipped. 53 bytes a batch, 4 to 26 a record.
+"""kip98: the record batch of KIP-98's text, which never shipped. 53 bytes per batch, 4 to 26 per record.
 
 Header: `layouts.KIP98_HEADER`, v2's without partitionLeaderEpoch and count. The CRC-32C covers attributes..end.
-Attributes are v2's bits 0-5: codec, timestamp type, transactional, control batch. Without a count, messages follow
-until `length` is used up. The codec covers the messages only.
+Attributes are v2's bits 0-5: codec, timestamp type, transactional, control batch. There is no count: messages follow
+until `length` is used up. The codec covers only the messages.
 
 Message: `length uvarint, attributes i8, timestampDelta varlong, offsetDelta uvarint, [keyLength uvarint, key],
 [value]`. The value takes the rest of the message. No headers.
-| message attributes bits | ours: the text does not say |
+| message attributes bits | our choice: the text does not say |
 |---|---|
 | 0 | the key is null, and has no length |
 | 1 | the value is null |
 | 2-7 | refused |
 
-An offsetDelta below zero is the two's complement of an int32, 5 bytes: ours, the text has no such case.
+An offsetDelta below zero is the two's complement of an int32, in 5 bytes. That is our choice: the text is silent.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH, FIELD_NAMES, BatchFields
-from kfbench.codecs import CODECS, Allowance, codec_of
+from kfbench.codecs import CODECS, Allowance
 from kfbench.formats.base.appending import Appending, Kip98Appending
 from kfbench.formats.base.arguments import shapes_of
 from kfbench.formats.base.capabilities import Capabilities, Checksum, Origin
-from kfbench.formats.base.damage import Damage, OnError
+from kfbench.formats.base.damage import Bodies, Damage, OnError
 from kfbench.formats.base.index import Index
 from kfbench.formats.base.reading import Part, Reading
 from kfbench.formats.base.sealed import Outcome, PlainBatches, SealedFormat
@@ -55,7 +55,7 @@ class Kip98Reading(Reading):
         self.source, self.starts, self.ends = data, bodies, positions[1:]
         if any_codec:
             stops = np.where(state == status.SOUND, self.ends, bodies)
-            self.source, self.starts, self.ends = self.damage.plain(data, bodies, stops, codecs, codec_of, allowance)
+            self.source, self.starts, self.ends = self.damage.plain(Bodies(data, bodies, stops, codecs), allowance)
         self.counts, limits = np.empty(batches, np.int64), allowance.limits
         record_room = kernels.count(
             data, positions, self.source, self.starts, self.ends, limits.batch_records, state, self.counts
@@ -78,7 +78,7 @@ class Kip98Reading(Reading):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Kip98Format(SealedFormat):
-    """The batch of KIP-98's text. Readers decode everything, whatever part is wanted."""
+    """The batch of KIP-98's text. Readers decode everything, whichever part the caller wants."""
 
     name: str = "kip98"
     magic: int = kernels.THIS_MAGIC

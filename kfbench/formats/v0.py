@@ -1,4 +1,4 @@
-"""v0: the message of Kafka 0.8 and 0.9 (`LegacyRecord`, magic 0). 26 bytes a record beside key and value.
+"""v0: the message of Kafka 0.8 and 0.9 (`LegacyRecord`, magic 0). 26 bytes per record, plus key and value.
 
 | field | type | |
 |---|---|---|
@@ -10,9 +10,9 @@
 | keyLength, key | i32, bytes | -1: null |
 | valueLength, value | i32, bytes | -1: null |
 
-A compressed set is one message with a null key whose value is the compressed set; inner offsets are absolute, and its
-own offset is the last inner one, so a broker that assigns offsets has to recompress. No timestamps, no headers. The
-lz4 frame's header checksum also covers the frame's magic, a fault that v1 mended.
+A compressed set is one message with a null key; its value is the compressed set. Inner offsets are absolute, and the
+outer message has the last inner offset. So a broker that assigns offsets has to recompress. No timestamps, no headers.
+The lz4 frame's header checksum wrongly covers the frame's magic too; v1 fixed that.
 """
 
 from kfbench.formats.base.capabilities import Capabilities

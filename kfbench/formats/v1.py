@@ -1,11 +1,11 @@
-"""v1: v0 with a timestamp (KIP-32) and relative offsets in compressed sets (KIP-31). 34 bytes a record.
+"""v1: v0 with a timestamp (KIP-32) and relative offsets in compressed sets (KIP-31). 34 bytes per record.
 
-As v0, but magic is 1, `timestamp i64` stands between attributes and keyLength, and attributes bit 3 is the timestamp
-type (0 create time, 1 log append time).
+The layout of v0 with three changes. The magic is 1. `timestamp i64` lies between attributes and keyLength. Attributes
+bit 3 is the timestamp type (0 create time, 1 log append time).
 
-Inside a compressed set offsets count from the set's base offset: absolute = wrapper - last inner + inner, so a broker
-sets the wrapper's offset and touches nothing else. The wrapper's timestamp is the largest inner one, or the append
-time, which readers then give for every inner message.
+Inside a compressed set, offsets count from the set's base offset: absolute = wrapper - last inner + inner. So a broker
+sets only the wrapper's offset. The wrapper's timestamp is the largest inner one, or the append time. Readers then
+return the append time for every inner message.
 """
 
 from kfbench.formats.base.capabilities import Capabilities
@@ -21,14 +21,7 @@ FORMATS = (
             headers=False,
             empty_batches=False,
             batch_fields=frozenset(
-                {
-                    "base_offset",
-                    "last_offset",
-                    "base_timestamp_ms",
-                    "max_timestamp_ms",
-                    "timestamp_type",
-                    "append_time_ms",
-                }
+                "base_offset last_offset base_timestamp_ms max_timestamp_ms timestamp_type append_time_ms".split()
             ),
             codecs=("none", "gzip", "snappy", "lz4"),
         ),

@@ -1,4 +1,4 @@
-"""The content of one log segment: batches, damage and, on request, records. The answer of `kfbench inspect`."""
+"""The content of one log segment for `kfbench inspect`: batches, damage and, on request, records."""
 
 import base64
 import os
@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from io import FileIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from kfbench.batches import DecodedLog
-from kfbench.errors import KfbenchError
+from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.log.segment import read_log
-from kfbench.log.tail import CUT_OFF, is_last, names_beside, nothing_in, tail
+from kfbench.log.tail import CUT_OFF, is_last, names_in_folder_of, nothing_in, tail_kind
 from kfbench.text import counted, text_table
 
 # `ControlRecordType`: the second int16 of a control record's key.
@@ -43,33 +43,30 @@ class Damage:
     field: str
     promise: str
 
+    @classmethod
+    def of(cls, error: CorruptLog, size_bytes: int) -> Self:
+        return cls(position=error.position, size_bytes=size_bytes, field=error.field, promise=error.promise)
+
     def words(self, unit: str = "byte") -> str:
-        """Return its place and what is wrong. unit: what positions count."""
+        """Return the place, the field and the broken promise. unit: the unit of positions."""
         where = f"batch at byte {self.position}" if unit == "byte" else f"{unit} {self.position}"
         return f"{where}: {self.field}: {self.promise}"
 
 
 def damage_of(log: DecodedLog, size_bytes: int) -> tuple[Damage, ...]:
-    """Return what was left out of `log`, read with on_error="skip" from `size_bytes` bytes, in the file's order."""
+    """Return the damage of a log of `size_bytes` that was read with on_error="skip", in the file's order."""
     starts = {*log.batch_rows["position"].tolist(), *(error.position for error in log.errors)}
     ends = dict(pairwise([*sorted(starts), size_bytes - log.trailing_bytes]))
-    return tuple(
-        Damage(
-            position=error.position,
-            size_bytes=ends[error.position] - error.position,
-            field=error.field,
-            promise=error.promise,
-        )
-        for error in sorted(log.errors, key=lambda error: error.position)
-    )
+    errors = sorted(log.errors, key=lambda error: error.position)
+    return tuple(Damage.of(error, ends[error.position] - error.position) for error in errors)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """A segment as read. to_text(): a table for people; to_dict(): plain values for JSON.
+    """The content of a segment. to_text(): a table for people; to_dict(): plain values for JSON.
 
-    trailing_bytes: the size of a batch that a broker is about to write. allocated_bytes: the number of zeros behind the
-    last batch. Neither is damage (kfbench.log.tail).
+    trailing_bytes: the size of an incomplete batch that a broker is writing. allocated_bytes: the number of zeros after
+    the last batch. Neither is damage (kfbench.log.tail).
     """
 
     path: str
@@ -82,13 +79,13 @@ class Inspection:
 
     @property
     def unreadable(self) -> str | None:
-        """The reason why there is no batch, unless `damage` says it; None: there is a batch, or damage."""
+        """The reason why the segment has no batch; None: it has a batch, or `damage` gives the reason."""
         if self.damage or len(self.log):
             return None
         return nothing_in(self.size_bytes - self.allocated_bytes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return batches in the file's order. Keys and values: text, or {"base64": ...} if they are not UTF-8."""
+        """Return the batches in the file's order. Keys and values: see `json_value`."""
         batches = self._batches()
         if self.with_records:
             for batch, span in zip(batches, self._record_ranges(), strict=True):
@@ -107,7 +104,10 @@ class Inspection:
         }
 
     def to_text(self) -> str:
-        """Return a summary and a line per batch, damaged ones in their place; below each its records, if asked for."""
+        """Return a summary and one line per batch and per damage, in the file's order.
+
+        with_records: the records of a batch follow its line.
+        """
         rows: list[tuple[int, Sequence[str]]] = []
         for batch, span in zip(self._batches(), self._record_ranges(), strict=True):
             rows.append((batch["position"], self._batch_cells(batch, span)))
@@ -116,7 +116,7 @@ class Inspection:
         for each in self.damage:
             remark = f"DAMAGED, {each.size_bytes:,} bytes left out: {each.field}: {each.promise}"
             rows.append((each.position, (str(each.position), remark)))
-        if rest := self._rest:
+        if rest := self._tail_summary:
             at = self.size_bytes - self.trailing_bytes - self.allocated_bytes
             rows.append((at, (str(at), rest)))
         rows.sort(key=lambda row: row[0])
@@ -127,7 +127,6 @@ class Inspection:
         return [{str(name): value for name, value in row.items()} for row in self.log.batches.to_dict("records")]
 
     def _record_ranges(self) -> Iterator[range]:
-        """Return the record numbers of each batch."""
         return (range(first, last) for first, last in pairwise(self.log.bounds.tolist()))
 
     def _counts(self, column: str) -> dict[Any, int]:
@@ -145,25 +144,25 @@ class Inspection:
         times = self.log.records.timestamps_ms[self.log.records.timestamps_ms >= 0]
         if len(times):
             yield f"times: {utc(int(times.min()))} to {utc(int(times.max()))} UTC"
-        yield f"damage: {self._damage_words}"
-        if rest := self._rest:
+        yield f"damage: {self._damage_summary}"
+        if rest := self._tail_summary:
             yield f"at the end: {rest}"
 
     @property
-    def _damage_words(self) -> str:
+    def _damage_summary(self) -> str:
         if self.damage:
             left_out = counted(sum(each.size_bytes for each in self.damage), "byte")
             return f"{left_out} left out in {counted(len(self.damage), 'place')}"
         if not self.trailing_bytes:
             return "none"
-        # A truncated copy looks like a segment that is being written.
+        # A truncated copy looks the same as a segment that a broker is writing.
         return f"none before byte {self.size_bytes - self.trailing_bytes:,}" if len(self.log) else str(self.unreadable)
 
     @property
-    def _rest(self) -> str:
+    def _tail_summary(self) -> str:
         if self.allocated_bytes:
             return f"{counted(self.allocated_bytes, 'byte')} of zeros, allocated ahead"
-        if self.trailing_bytes == self.size_bytes and self.log.errors:  # no log: `unreadable` tells it
+        if self.trailing_bytes == self.size_bytes and self.log.errors:  # no log: see `unreadable`
             return ""
         if self.trailing_bytes:
             return f"{counted(self.trailing_bytes, 'byte')} of an incomplete batch, being written or cut off"
@@ -205,59 +204,57 @@ class Inspection:
         return {
             "offset": int(records.offsets[i]),
             "timestamp_ms": int(records.timestamps_ms[i]),
-            "key": plain(records.key(i)),
-            "value": plain(records.value(i)),
-            "headers": [[name, plain(value)] for name, value in records.headers(i)],
+            "key": json_value(records.key(i)),
+            "value": json_value(records.value(i)),
+            "headers": [[name, json_value(value)] for name, value in records.headers(i)],
         }
 
     def _record_text(self, i: int) -> str:
         records = self.log.records
         words = [str(records.offsets[i]), utc(int(records.timestamps_ms[i]))]
-        words += [f"key {shown(records.key(i))}", f"value {shown(records.value(i))}"]
+        words += [f"key {preview(records.key(i))}", f"value {preview(records.value(i))}"]
         if headers := records.headers(i):
-            words.append("headers " + ", ".join(f"{name}={shown(value)}" for name, value in headers))
+            words.append("headers " + ", ".join(f"{name}={preview(value)}" for name, value in headers))
         return "  ".join(words)
 
 
 def inspect(path: str | os.PathLike[str], records: bool = False) -> Inspection:
     """Read a segment of any magics, damaged or not. records: show the records too.
 
-    Raises KfbenchError when there is no such file, or it is a folder.
+    Raises KfbenchError if there is no such file, or it is a folder.
     """
     size_bytes = segment_size(path)
     log = read_log(path, on_error="skip")
-    damage, trailing_bytes, allocated_bytes = _ending(path, size_bytes, log)
-    return Inspection(
-        path=os.fspath(path),
-        size_bytes=size_bytes,
-        log=log,
-        with_records=records,
-        damage=damage,
-        trailing_bytes=trailing_bytes,
-        allocated_bytes=allocated_bytes,
-    )
+    ending = _ending(path, size_bytes, log)
+    return Inspection(path=os.fspath(path), size_bytes=size_bytes, log=log, with_records=records, **ending._asdict())
 
 
-def _ending(path: str | os.PathLike[str], size_bytes: int, log: DecodedLog) -> tuple[tuple[Damage, ...], int, int]:
-    """Return the damage, the bytes of a batch that is being written, and the zeros at the end."""
+class _Ending(NamedTuple):
+    """The damage of a segment and the bytes after its last batch. The fields are those of `Inspection`."""
+
+    damage: tuple[Damage, ...]
+    trailing_bytes: int = 0
+    allocated_bytes: int = 0
+
+
+def _ending(path: str | os.PathLike[str], size_bytes: int, log: DecodedLog) -> _Ending:
     trailing_bytes = log.trailing_bytes
-    damage = (
-        damage_of(log, size_bytes) if trailing_bytes < size_bytes else ()
-    )  # none of it readable: `Inspection.unreadable`
+    # If no byte is readable, `Inspection.unreadable` gives the reason.
+    damage = damage_of(log, size_bytes) if trailing_bytes < size_bytes else ()
     is_lost = bool(damage) and damage[-1].position + damage[-1].size_bytes == size_bytes
     end = damage[-1].position if is_lost else size_bytes - trailing_bytes
     if end == size_bytes:
-        return damage, 0, 0
+        return _Ending(damage)
     try:
         with FileIO(os.fspath(path)) as file:
-            kind = tail(file, end, size_bytes - end, is_last(Path(path).name, names_beside(path)))
+            kind = tail_kind(file, end, size_bytes - end, is_last(Path(path).name, names_in_folder_of(path)))
     except OSError as error:
         raise KfbenchError(f"{os.fspath(path)}: {error.strerror}") from None
     if kind == "zeros":
-        return damage[:-1] if is_lost else damage, 0, size_bytes - end
+        return _Ending(damage[:-1] if is_lost else damage, allocated_bytes=size_bytes - end)
     if is_lost or kind == "open" or not end:
-        return damage, trailing_bytes, 0
-    return (*damage, Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)), 0, 0
+        return _Ending(damage, trailing_bytes)
+    return _Ending((*damage, Damage(position=end, size_bytes=trailing_bytes, field="length", promise=CUT_OFF)))
 
 
 def segment_size(path: str | os.PathLike[str]) -> int:
@@ -271,8 +268,8 @@ def segment_size(path: str | os.PathLike[str]) -> int:
     return status.st_size
 
 
-def plain(data: bytes | None) -> str | dict[str, str] | None:
-    """Return bytes as JSON can hold them, without loss."""
+def json_value(data: bytes | None) -> str | dict[str, str] | None:
+    """Return bytes as a JSON value, without loss: text, or {"base64": ...} if they are not UTF-8."""
     if data is None:
         return None
     try:
@@ -281,8 +278,8 @@ def plain(data: bytes | None) -> str | dict[str, str] | None:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def shown(data: bytes | None) -> str:
-    """Return bytes for a person: the size, and as much of the text or hexadecimal as fits a line."""
+def preview(data: bytes | None) -> str:
+    """Return the size of bytes, and the first SHOWN_CHARACTERS of their text or hexadecimal form."""
     if data is None:
         return "null"
     try:
@@ -295,7 +292,7 @@ def shown(data: bytes | None) -> str:
 
 
 def utc(timestamp_ms: int) -> str:
-    """Return milliseconds since the epoch as a date, or as they are if they are beyond the range of dates."""
+    """Return milliseconds since 1970 as a date in UTC, or as a number beyond the range of dates. -1 is "-"."""
     if timestamp_ms == -1:
         return "-"
     try:

@@ -1,4 +1,4 @@
-"""A segment file in pieces that end where a batch ends, so that one piece at a time is in memory."""
+"""A segment file in pieces of whole batches, so that only one piece at a time is in memory."""
 
 import os
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from kfbench.formats import Entries
 from kfbench.kernels.wire.frames import LENGTH_AT, START
 
 PIECE_BYTES: Final = 8 << 20
-HEADERS_BYTES: Final = 256 << 10  # read at a time where batches are skipped
+HEADERS_BYTES: Final = 256 << 10  # read at a time while batches are skipped
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """Whole batches: positions int64[batches + 1] in data uint8, which begins at byte `at` of the file.
+    """Whole batches of a file. Batch b is data[positions[b]:positions[b + 1]]; data begins at byte `at` of the file.
 
-    trailing_bytes: the size of an incomplete last batch, which follows the last piece and is not in it.
+    trailing_bytes: the size of an incomplete last batch, which follows the last piece and is not part of it.
     """
 
     data: Bytes
@@ -33,7 +33,7 @@ class Piece:
 
     @classmethod
     def of(cls, data: Bytes, entries: Entries, batches: int, at: int, trailing_bytes: int = 0) -> "Piece":
-        """Return the first batches of data that was read from byte `at` on."""
+        """Return the first batches of `data`, which begins at byte `at` of the file."""
         return cls(
             data=data[: entries.positions[batches]],
             positions=entries.positions[: batches + 1],
@@ -50,13 +50,15 @@ def pieces(
     start: int = 0,
     end: int | None = None,
 ) -> Iterator[Piece]:
-    """Yield the batches of a file, or of an open descriptor whatever its position, about `piece_bytes` at a time.
+    """Yield the batches of a file or of an open descriptor, about `piece_bytes` at a time.
 
-    start: the byte where a batch begins (see `first_batch`). end: no batch that begins there or behind it is given.
+    start: the first byte of a batch (see `first_batch`). end: leave out batches that begin at this byte or after it.
+    most_bytes: the largest batch to read; None: any size.
 
-    A batch that is larger than a piece is a piece of its own, up to most_bytes; None: whatever size it claims. If the
-    first batch of a file claims more, the file has no batch: all its bytes are trailing ones. The last piece may be
-    empty. Raises CorruptLog for a length that cannot be skipped or is above most_bytes, after all batches before it;
+    A batch that is larger than piece_bytes is one piece. If the first batch of a file claims more than most_bytes, the
+    file has no batch, and all its bytes are trailing bytes. The last piece may be empty.
+
+    Raises CorruptLog for a length that cannot be skipped or is above most_bytes, after all batches before it. Raises
     InvalidRecords, OSError.
     """
     if piece_bytes < START:
@@ -64,7 +66,7 @@ def pieces(
     with open(source, "rb", buffering=0, closefd=not isinstance(source, int)) as file:
         size, at = os.fstat(file.fileno()).st_size, start
         file.seek(start)
-        kept = np.zeros(0, np.uint8)  # the beginning of a batch that did not end in the piece before
+        kept = np.zeros(0, np.uint8)  # the beginning of a batch that does not end in the previous piece
         while True:
             room = min(max(piece_bytes, _claimed_bytes(kept)), size - at)
             data = _fill(file, kept, max(room, len(kept)))
@@ -91,7 +93,7 @@ def pieces(
 
 
 def _fill(file: FileIO, kept: Bytes, size_bytes: int) -> Bytes:
-    """Return `kept` and what follows in the file: `size_bytes` in all, fewer if the file ends."""
+    """Return `kept` and the bytes that follow in the file: `size_bytes` together, or fewer if the file ends."""
     data = np.empty(size_bytes, np.uint8)
     data[: len(kept)] = kept
     filled = len(kept)
@@ -101,9 +103,9 @@ def _fill(file: FileIO, kept: Bytes, size_bytes: int) -> Bytes:
 
 
 def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
-    """Return where the first batch at byte `wanted` or behind it begins, or the file's end; go from length to length.
+    """Return the position of the first batch at byte `wanted` or after it, or the file's end.
 
-    None: a batch before it is incomplete, or has a length that cannot be skipped or is above most_bytes.
+    None: an earlier batch is incomplete, or its length cannot be skipped or is above most_bytes.
     """
     at, size = 0, os.fstat(descriptor).st_size
     while at < wanted:
@@ -120,7 +122,7 @@ def first_batch(descriptor: int, wanted: int, most_bytes: int) -> int | None:
 
 
 def _claimed_bytes(start: Bytes) -> int:
-    """Return the size that a batch claims in its first bytes; 0: too few bytes for a length."""
+    """Return the size that the first bytes of a batch claim; 0: too few bytes for a length."""
     if len(start) < START:
         return 0
     return START + int.from_bytes(start[LENGTH_AT:START].tobytes(), "big", signed=True)

@@ -1,17 +1,17 @@
-"""Reading a log segment: the magic byte of each batch picks its format."""
+"""Reading a log segment: the magic byte of each batch selects its format."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kfbench.arrays import Bytes, as_bytes, rows_joined
-from kfbench.batches import BATCH, DecodedLog, EncodedLog
+from kfbench.arrays import Bytes, as_bytes, place_of, rows_joined
+from kfbench.batches import DecodedLog, EncodedLog
 from kfbench.codecs import Allowance
 from kfbench.errors import CorruptLog, KfbenchError
 from kfbench.formats import BASE_FORMAT, BY_MAGIC, FORMATS, Entries, OnError
@@ -21,19 +21,20 @@ from kfbench.log.writing import chained, runs
 from kfbench.records import PAYLOAD, Records, Shapes
 
 IS_LOG: Final = "is this a log segment?"
+LOG_SUFFIX: Final = ".log"
 
 
 def read_log(
     source: str | os.PathLike[str] | Any, on_error: OnError = "raise", limits: Limits | None = None
 ) -> DecodedLog:
-    """Read a log segment, from a path or from bytes: magics 0 to 4, mixed, any codec. No bytes are an empty log.
+    """Read a log segment from a path or from bytes: magics 0 to 4, mixed, any codec. No bytes are an empty log.
 
-    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: what the bytes
-    may make it allocate (None: the defaults). Raises KfbenchError for a file that cannot be read.
+    on_error: "raise" the first CorruptLog, or "skip" damaged batches and list them in `.errors`. limits: limits of what
+    the bytes may make it allocate; None: the defaults. Raises KfbenchError for a file that cannot be read.
 
-    An incomplete last batch is no error: `.trailing_bytes`. If nothing comes before it, it has to begin as a batch
-    does; otherwise the bytes are no log, which is an error. Zeros at the end (log.preallocate) are an error too, as in
-    Kafka; `inspect` tells them apart.
+    An incomplete last batch is no error: its size is in `.trailing_bytes`. If no batch comes before it, it has to begin
+    like a batch; otherwise the bytes are no log, which is an error. Zeros at the end (log.preallocate) are an error
+    too, as in Kafka. `inspect` tells them from damage.
     """
     name = None
     if isinstance(source, EncodedLog):
@@ -52,10 +53,15 @@ def read_log(
     return replace(_join_logs(parts), errors=errors, trailing_bytes=entries.trailing_bytes)
 
 
-def _read_runs(
-    data: Bytes, entries: Entries, on_error: OnError, allowance: Allowance
-) -> tuple[list[DecodedLog], list[CorruptLog]]:
-    """Read each run of entries with one magic: its log, and all errors. Raise the first with on_error="raise"."""
+class _Runs(NamedTuple):
+    """The log of each run of entries with one magic, and the errors of all runs."""
+
+    parts: list[DecodedLog]
+    errors: list[CorruptLog]
+
+
+def _read_runs(data: Bytes, entries: Entries, on_error: OnError, allowance: Allowance) -> _Runs:
+    """Read each run of entries with one magic. With on_error="raise" raise the first error."""
     parts: list[DecodedLog] = []
     errors: list[CorruptLog] = []
     for first, end in runs(entries.magics):
@@ -74,16 +80,16 @@ def _read_runs(
         errors.append(CorruptLog(0, "magic", f"no batch begins like these {len(data):,} bytes: {IS_LOG}"))
         if on_error == "raise":
             raise errors[-1]
-    return parts, errors
+    return _Runs(parts, errors)
 
 
 def _begins_batch(data: Bytes) -> bool:
-    """Return True where these bytes may begin a batch: the magic is known, or the first byte of the offset is 0."""
+    """Return True if a batch may begin like these bytes: the magic is known, or the first byte of the offset is 0."""
     return int(data[MAGIC_AT]) in BY_MAGIC if len(data) > MAGIC_AT else data[0] == 0
 
 
 def _read(path: Path) -> Bytes:
-    # Not mapped: a broker may truncate a live segment, and reading a page that is gone kills the process.
+    # Not mapped into memory: a broker may truncate a live segment, and reading a missing page kills the process.
     try:
         return np.frombuffer(path.read_bytes(), np.uint8)
     except (OSError, ValueError) as error:
@@ -105,7 +111,7 @@ def _join_logs(parts: list[DecodedLog]) -> DecodedLog:
 
 
 def _joined_rows(parts: list[DecodedLog]) -> NDArray[np.void]:
-    return rows_joined([part.batch_rows for part in parts]) if parts else np.zeros(0, BATCH)
+    return rows_joined([part.batch_rows for part in parts])
 
 
 def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
@@ -113,24 +119,20 @@ def _joined_tags(parts: list[DecodedLog]) -> Sequence[Mapping[int, bytes]]:
 
 
 def join_records(parts: Sequence[Records]) -> Records:
-    """Return the records of all parts, one after another; buffers that parts share are kept once."""
+    """Return the records of all parts, one after another. A buffer that parts share is stored once."""
     columns: dict[str, Any] = {}
     for field in fields(Shapes):
         arrays = [getattr(part.shapes, field.name) for part in parts]
         columns[field.name] = chained(arrays) if field.name == "header_bounds" else np.concatenate(arrays)
-    # Mostly the parts share one buffer, the log.
-    distinct = {_place(data): data for part in parts for data in part.buffers}
+    # Usually the parts share one buffer: the log.
+    distinct = {place_of(data): data for part in parts for data in part.buffers}
     places = dict(zip(distinct, np.cumsum([0, *map(len, distinct.values())]).tolist(), strict=False))
     buffers = list(distinct.values())
     data = buffers[0] if len(buffers) == 1 else np.concatenate([np.zeros(0, np.uint8), *buffers])
     for name in PAYLOAD:
         starts = [
-            getattr(part, f"{name}_starts") + places.get(_place(getattr(part, f"{name}_data")), 0) for part in parts
+            getattr(part, f"{name}_starts") + places.get(place_of(getattr(part, f"{name}_data")), 0) for part in parts
         ]
         columns[f"{name}_data"], columns[f"{name}_starts"] = data, np.concatenate(starts)
     shapes = Shapes(**{field.name: columns.pop(field.name) for field in fields(Shapes)})
     return Records(shapes=shapes, **columns)
-
-
-def _place(data: Bytes) -> tuple[int, int]:
-    return data.ctypes.data, len(data)

@@ -1,8 +1,8 @@
-"""The tail of a segment file: the bytes behind its last whole batch. One rule for all readers (docs/what-if.md).
+"""The tail of a segment file: the bytes after its last whole batch. One rule for all readers (docs/what-if.md).
 
-Zeros up to the end are space that a broker allocated ahead (log.preallocate), as if the file ended before them. An
-incomplete batch is one that a broker is about to write, and no damage, if it is in the last segment of its folder, has
-up to OPEN_BYTES, and no sound batch lies behind its beginning. All else is damage.
+Zeros up to the end are space that a broker allocated ahead (log.preallocate); the file counts as if it ended before
+them. An incomplete batch counts as a batch that a broker is writing if three conditions hold: it is in the last segment
+of its folder, it has up to OPEN_BYTES, and no sound batch begins inside it. Everything else is damage.
 """
 
 import os
@@ -18,39 +18,40 @@ from kfbench.arrays import Bytes
 from kfbench.formats import BY_MAGIC
 from kfbench.kernels.wire.frames import LENGTH_AT, MAGIC_AT, MIN_LENGTH, START
 from kfbench.limits import LIMITS, Limits
+from kfbench.log.pieces import PIECE_BYTES
 from kfbench.log.segment import IS_LOG, read_log
+from kfbench.text import counted
 
 Tail = Literal["zeros", "open", "damaged"]
 
-PIECE_BYTES: Final = 8 << 20
 OPEN_BYTES: Final = 1 << 20  # the largest batch that a broker takes by default
-TRIES: Final = 1000
-BASE_OFFSET: Final = re.compile(r"[0-9]{20}\.log")
+TRIES: Final = 1000  # positions that are read as a batch
+SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")  # the base offset
 CUT_OFF: Final = "the batch would end after the file does: it is cut off here, or its length is damaged"
 EMPTY: Final = "the file is empty"
 
 
-def tail(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Limits = LIMITS) -> Tail:
-    """Return what the size_bytes from byte `end` on are, where no whole batch begins. is_last: see `is_last`."""
+def tail_kind(file: FileIO, end: int, size_bytes: int, is_last: bool, limits: Limits = LIMITS) -> Tail:
+    """Return the kind of the size_bytes from byte `end` on, where no whole batch begins. is_last: see `is_last`."""
     if is_zero(file, end, size_bytes):
         return "zeros"
-    if is_last and size_bytes <= OPEN_BYTES and not _has_batch(read(file, end, size_bytes), limits):
+    if is_last and size_bytes <= OPEN_BYTES and not _has_batch(read_bytes(file, end, size_bytes), limits):
         return "open"
     return "damaged"
 
 
 def is_last(name: str, names: Iterable[str]) -> bool:
-    """Return True unless a segment with a higher base offset is among the folder's names: a broker may be writing it.
+    """Return True if a broker may be writing this segment: no name in its folder has a higher base offset.
 
     True for a name that is no base offset.
     """
-    if not BASE_OFFSET.fullmatch(name):
+    if not SEGMENT_NAME.fullmatch(name):
         return True
-    return not any(BASE_OFFSET.fullmatch(other) and other > name for other in names)
+    return not any(SEGMENT_NAME.fullmatch(other) and other > name for other in names)
 
 
-def names_beside(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names in a file's folder; none if the folder cannot be read."""
+def names_in_folder_of(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names in a file's folder, or no names if the folder cannot be read."""
     try:
         return [each.name for each in Path(path).absolute().parent.iterdir()]
     except OSError:
@@ -58,14 +59,12 @@ def names_beside(path: str | os.PathLike[str]) -> list[str]:
 
 
 def nothing_in(size_bytes: int) -> str:
-    """Return why a file without a whole batch has no answer. size_bytes: without zeros allocated ahead."""
-    if not size_bytes:
-        return EMPTY
-    return f"no whole batch in {size_bytes:,} byte{'s' * (size_bytes != 1)}: {IS_LOG}"
+    """Return the message about a file without a whole batch. size_bytes: without zeros allocated ahead."""
+    return f"no whole batch in {counted(size_bytes, 'byte')}: {IS_LOG}" if size_bytes else EMPTY
 
 
-def read(file: FileIO, start: int, size_bytes: int) -> Bytes:
-    """Return up to size_bytes bytes, as many as there are."""
+def read_bytes(file: FileIO, start: int, size_bytes: int) -> Bytes:
+    """Return size_bytes bytes of a file from `start` on, or fewer if the file ends."""
     file.seek(start)
     parts = []
     while size_bytes > 0 and (part := file.read(size_bytes)):
@@ -77,18 +76,18 @@ def read(file: FileIO, start: int, size_bytes: int) -> Bytes:
 def is_zero(file: FileIO, start: int, size_bytes: int) -> bool:
     """Return True if these bytes of the file are all zero."""
     end = start + size_bytes
-    return all(not read(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
+    return all(not read_bytes(file, at, min(PIECE_BYTES, end - at)).any() for at in range(start, end, PIECE_BYTES))
 
 
 def _has_batch(tail: Bytes, limits: Limits) -> bool:
-    """Return True if a sound batch lies behind the beginning of these bytes, which claim to be one incomplete batch."""
+    """Return True if a sound batch begins inside these bytes, which claim to be one incomplete batch."""
     n = len(tail) - MAGIC_AT
     if n < 1:
         return False
     at = np.arange(1, n)
     lengths = tail[at[:, None] + LENGTH_AT + np.arange(4)].view(">i4").ravel().astype(np.int64)
     fits = (lengths >= MIN_LENGTH) & (at + START + lengths <= len(tail)) & (tail[at + MAGIC_AT] <= max(BY_MAGIC))
-    for i in range(3):  # the offsets of neighbours have the same first bytes
+    for i in range(3):  # neighbouring offsets begin with the same bytes
         fits &= tail[at + i] == tail[i]
     starts = at[fits][:TRIES]
     ends = starts + START + lengths[fits][:TRIES]

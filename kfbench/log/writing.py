@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Int64, ranges
 from kfbench.batches import BatchFields, DecodedLog, EncodedLog
-from kfbench.codecs import CODEC_NAMES, Allowance
+from kfbench.codecs import CODEC_NAMES, Allowance, Level
 from kfbench.errors import CorruptLog
 from kfbench.formats import FORMATS, Format, format_of
 from kfbench.kernels.wire import frames
@@ -21,30 +21,36 @@ from kfbench.records import Records
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """The way to write a batch: its format, its codec by name, and the codec's level (None: the codec's default)."""
+    """The format, the codec's name and the codec's level of a batch to write."""
 
     fmt: Format
     codec: str = "none"
-    level: int | None = None
+    level: Level = None
+
+
+class BatchKinds(NamedTuple):
+    """The kinds of n batches: batch b is of kinds[number[b]]. number: int64[n]."""
+
+    number: Int64
+    kinds: list[Kind]
 
 
 def write_log(log: DecodedLog) -> EncodedLog:
-    """Encode a log that was read, each batch in its own format and codec.
+    """Encode a decoded log. Each batch keeps its format and codec.
 
-    Batches that were plain and canonical (`.batches` tells) come out byte for byte the same. Canonical: no over-long
-    varints, unused bits or record attributes.
+    Canonical batches without a codec get the same bytes again. Canonical: no over-long varints, unused bits or record
+    attributes (column `canonical` of `.batches`).
     """
-    number, kinds = kinds_of(log)
-    return write_batches(log.source_records, log.bounds, log.batch_fields, number, kinds)
+    return write_batches(log.source_records, log.bounds, log.batch_fields, *kinds_of(log))
 
 
-def kinds_of(log: DecodedLog) -> tuple[Int64, list[Kind]]:
-    """Return the kind of each batch of a log that was read: its number int64[batches] in the list of kinds."""
+def kinds_of(log: DecodedLog) -> BatchKinds:
+    """Return the kind of each batch of a decoded log."""
     rows = log.batch_rows
     features = np.where(rows["magic"] == 3, rows["attributes"].astype(np.int64) & V3_FEATURES_MASK, 0)
     features = np.where(rows["shared_headers"] > 0, features | SHARED_HEADERS, features)
     codecs = np.where(rows["count"] > 0, rows["codec"], 0)
-    # One number per batch, because np.unique takes 25 times as long over rows. Bits 0-2: magic; 3-5: codec.
+    # One number per batch, because np.unique takes 25 times as long with rows. Bits 0-2: magic; 3-5: codec.
     packed = features | codecs.astype(np.int64) << 3 | rows["magic"]
     distinct, number = np.unique(packed, return_inverse=True)
     named = FORMATS[log.format_name] if log.format_name else None
@@ -52,7 +58,7 @@ def kinds_of(log: DecodedLog) -> tuple[Int64, list[Kind]]:
         Kind(fmt=named or format_of(each & 7, each & ~0x3F), codec=CODEC_NAMES[each >> 3 & 7])
         for each in distinct.tolist()
     ]
-    return number.astype(np.int64), kinds
+    return BatchKinds(number.astype(np.int64), kinds)
 
 
 def write_batches(
@@ -63,9 +69,9 @@ def write_batches(
     kinds: Sequence[Kind],
     lossy: bool = False,
 ) -> EncodedLog:
-    """Write batch b as kinds[number[b]]. All batches of a kind are written together, and then put in order.
+    """Write batch b as kinds[number[b]]. Write all batches of a kind together, then put the batches in order.
 
-    bounds int64[batches + 1] and fields as `Format.encode` takes them. Losses of all kinds are added up.
+    bounds: int64[batches + 1]. fields: as in `Format.encode`. The losses of all kinds are added up.
     """
     pieces: list[tuple[Int64, EncodedLog]] = []
     losses: Counter[str] = Counter()
@@ -91,9 +97,10 @@ def write_batches(
 def check_room(
     fmt: Format, records: Records, bounds: Int64, fields: BatchFields, positions: Int64, allowance: Allowance
 ) -> None:
-    """Raise CorruptLog before batches are written that take more bytes than `allowance` has for them.
+    """Raise CorruptLog if these batches would take more bytes in `fmt` than the allowance has left.
 
-    A record that took no byte in its own format may take some in `fmt`. positions: where each batch was read.
+    A record that takes no byte in its own format may take some in `fmt`. positions: the position of each batch in the
+    log that was read.
     """
     batch = fmt.first_beyond(allowance.built_bytes, records, bounds, fields)
     if batch is not None:
@@ -102,7 +109,7 @@ def check_room(
 
 
 def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: Int64, kinds: Sequence[Kind]) -> int:
-    """Return how many plain bytes the codecs take in when `write_batches` writes these batches."""
+    """Return the number of bytes that codecs compress when `write_batches` writes these batches."""
     total = 0
     for part in _by_kind(records, bounds, fields, number):
         fmt = kinds[part.kind].fmt
@@ -113,7 +120,7 @@ def codec_bytes(records: Records, bounds: Int64, fields: BatchFields, number: In
 
 
 class _KindPart(NamedTuple):
-    """The batches of one kind: its number, theirs, and what they hold."""
+    """The batches of one kind. kind: its number. batches: their numbers. bounds and fields: of these batches only."""
 
     kind: int
     batches: Int64
@@ -134,13 +141,13 @@ def _by_kind(records: Records, bounds: Int64, fields: BatchFields, number: Int64
 
 
 def runs(numbers: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the end of each run of the same number."""
+    """Yield the first index and the end of each run of equal numbers."""
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else []
     return pairwise(cuts)
 
 
 def chained(bounds: Sequence[Int64]) -> Int64:
-    """Join boundaries, each of which begins at 0, one after another."""
+    """Join the boundaries of several parts to those of all. Each part's boundaries begin at 0."""
     starts = np.cumsum([0, *(int(part[-1]) for part in bounds)])
     parts = [part[:-1] + start for part, start in zip(bounds, starts, strict=False)]
     return np.concatenate([*parts, starts[-1:]]).astype(np.int64)

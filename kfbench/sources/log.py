@@ -1,6 +1,6 @@
-"""Log segments, one by one or as a broker keeps them: topic-partition folders, log dirs, a broker's data dir.
+"""Log segments: single files, topic-partition folders, log dirs, a broker's data dir.
 
-A folder is walked to its end; links are not followed. Names are those of Kafka's `LogFileUtils` and `LocalLog`.
+All folders below a folder are searched; links are not followed. Kafka's `LogFileUtils` and `LocalLog` define the names.
 """
 
 import errno
@@ -24,25 +24,24 @@ from kfbench.kernels.wire.frames import START
 from kfbench.limits import Limits
 from kfbench.log import read_log
 from kfbench.log.inspect import Damage, damage_of, segment_size
-from kfbench.log.pieces import first_batch, pieces
-from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_beside, read, tail
+from kfbench.log.pieces import PIECE_BYTES, first_batch, pieces
+from kfbench.log.segment import LOG_SUFFIX
+from kfbench.log.tail import CUT_OFF, is_last, is_zero, names_in_folder_of, read_bytes, tail_kind
 from kfbench.sources.folder import GONE, OTHER_FILES, unreadable, walk
 from kfbench.sources.part import CHUNK_BYTES, Chunk, Found, Skipped, spans
 
-PIECE_BYTES: Final = 8 << 20  # read at a time
-COLUMN_BYTES: Final = 48  # of a record or a header in memory, beside its bytes
+COLUMN_BYTES: Final = 48  # of a record or a header in memory, in addition to its payload
 FIRST_BYTES: Final = 64 << 10  # decompressed first, to learn how much the batches of a file grow
-# A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While it is read, a
-# record takes about 300 bytes of memory, even if it is empty.
+# A batch may decompress to 64 times a broker's default limit. A larger run of batches is split. While a record is read,
+# it takes about 300 bytes of memory, even if it is empty.
 LIMITS: Final = Limits(batch_bytes=64 << 20, log_expansion=8, batch_records=1 << 20)
-RUN_BYTES: Final = 32 << 20  # of several batches, decompressed
-RUN_RECORDS: Final = 1 << 19  # of several batches, by their headers' counts
+RUN_BYTES: Final = 32 << 20  # decompressed bytes of several batches
+RUN_RECORDS: Final = 1 << 19  # records of several batches, by their headers
 OVER_A_RUN: Final = tuple(
     status.PROMISES[state][1]
     for state in (status.LIMIT_LOG_RECORDS, status.LIMIT_LOG_HEADERS, status.LIMIT_LOG_HEADER_BYTES)
 )
 
-SEGMENT: Final = ".log"
 NO_DATA: Final[Mapping[str, str]] = {
     ".index": "offset indexes",
     ".timeindex": "time indexes",
@@ -60,18 +59,18 @@ FOLDERS: Final[Mapping[str, str]] = {
     "future": "replicas that move to another log dir, and are there twice",
     "stray": "stray partitions",
 }
-# `LocalLog` shortens the part before the point so that the name fits a file system.
+# `LocalLog` shortens the part before the point, so that file systems accept the name.
 FOLDER: Final = re.compile(r"\S+\.[0-9a-f]{32}-(?P<why>delete|future|stray)")
 PARTITION: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """One segment file, or its batches that begin at byte `start` or after it and before byte `end`: a `Part`.
+    """One segment file or a share of it: a `Part`. A share has the batches that begin in bytes `start` to `end` - 1.
 
-    topic "" and partition None: the folder is no partition's. written_bytes: the file's size without the zeros that a
-    broker allocated ahead. is_last: the last segment of its folder, which a broker may be writing. end None: the file's
-    end, which may move until it is read.
+    topic "" and partition None: the folder has no name of a partition. written_bytes: the file's size without the zeros
+    that a broker allocated ahead. is_last: the last segment of its folder, which a broker may be writing. end None: the
+    file's end, which may move until it is read.
     """
 
     name: str
@@ -95,7 +94,7 @@ class Segment:
 
     def shares(self) -> list["Segment"]:
         """Split the segment into shares of about SHARE_BYTES."""
-        return [replace(self, start=start, end=end) for start, end in spans(self.written_bytes)]
+        return [replace(self, start=span.start, end=span.end) for span in spans(self.written_bytes)]
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the batches. Raises OSError, and KfbenchError(GONE) if a broker has deleted or renamed the file."""
@@ -106,7 +105,7 @@ class Segment:
         budget = FIRST_BYTES
         with FileIO(descriptor) as file:
             end = first_batch(file.fileno(), self.start, LIMITS.batch_bytes)
-            if end is None:  # damage, which the share before reports
+            if end is None:  # the previous share reports this damage
                 return
             try:
                 for piece in pieces(file.fileno(), PIECE_BYTES, LIMITS.batch_bytes, end, self.end):
@@ -118,8 +117,8 @@ class Segment:
                 yield from self._chunks_before(file, error, end, budget)
 
     def _tail_chunks(self, file: FileIO, end: int, trailing_bytes: int) -> Iterator[Chunk]:
-        """Yield what follows the last whole batch, which ends at byte `end`."""
-        kind = tail(file, end, trailing_bytes, self.is_last, LIMITS)
+        """Yield the trailing bytes or the damage after the last whole batch, which ends at byte `end`."""
+        kind = tail_kind(file, end, trailing_bytes, self.is_last, LIMITS)
         if kind == "zeros":
             return
         if kind == "open" or not end:
@@ -129,19 +128,12 @@ class Segment:
         yield _empty_chunk(damage=(lost,))
 
     def _chunks_before(self, file: FileIO, error: CorruptLog, start: int, budget: int) -> Iterator[Chunk]:
-        """Yield the batches from byte `start` to the length that cannot be skipped; the rest of the file is damage."""
-        size_bytes = os.fstat(file.fileno()).st_size
-        data = read(file, start, error.position - start)
+        """Yield the batches from byte `start` to a length that cannot be skipped. The rest of the file is damage."""
+        lost_bytes = os.fstat(file.fileno()).st_size - error.position
+        data = read_bytes(file, start, error.position - start)
         yield from _chunks(data, Entries.of(data).positions, start, budget)
-        if is_zero(file, error.position, size_bytes - error.position):
-            return
-        lost = Damage(
-            position=error.position,
-            size_bytes=size_bytes - error.position,
-            field=error.field,
-            promise=error.promise,
-        )
-        yield _empty_chunk(damage=(lost,))
+        if not is_zero(file, error.position, lost_bytes):
+            yield _empty_chunk(damage=(Damage.of(error, lost_bytes),))
 
 
 def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Chunk:
@@ -152,7 +144,7 @@ def _empty_chunk(damage: tuple[Damage, ...] = (), trailing_bytes: int = 0) -> Ch
 def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Chunk, None, int]:
     """Yield the batches of `data`, which begins at byte `at` of the file, about `budget` bytes at a time.
 
-    Each chunk adjusts the budget to the growth of its batches. Return the budget for the batches after these.
+    Each chunk adjusts the budget to the growth of its batches. Return the budget for the next batches.
     """
     first, batches = 0, len(positions) - 1
     records = np.append(0, np.cumsum(_record_counts(data, positions)))
@@ -168,14 +160,14 @@ def _chunks(data: Bytes, positions: Int64, at: int, budget: int) -> Generator[Ch
 
 
 def _record_counts(data: Bytes, positions: Int64) -> Int64:
-    """Return each batch's number of records by its header; 1 if the header has no count."""
+    """Return the number of records in each batch's header, or 1 if the header has no count."""
     counts = np.empty(len(positions) - 1, np.int64)
     scan.counts(data, positions, LIMITS.batch_records, counts)
     return counts
 
 
 def _is_run_limit(promise: str) -> bool:
-    """Return True for a limit that several batches may exceed together though none does alone."""
+    """Return True for a limit that applies to a whole run of batches, so that fewer batches may keep it."""
     return promise in OVER_A_RUN or "past the limit" in promise
 
 
@@ -184,7 +176,7 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
     most_bytes = LIMITS.batch_bytes if len(positions) == 2 else min(RUN_BYTES, LIMITS.batch_bytes)
     log = read_log(run, on_error="skip", limits=replace(LIMITS, batch_bytes=most_bytes))
     if len(positions) > 2 and any(_is_run_limit(error.promise) for error in log.errors):
-        middle = len(positions) // 2  # the run is too large, perhaps none of its batches
+        middle = len(positions) // 2  # the run is too large, but each batch may fit
         del log
         yield from _chunk(data, positions[: middle + 1], at)
         yield from _chunk(data, positions[middle:], at)
@@ -202,7 +194,9 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
                 position=start + each.position,
                 size_bytes=each.size_bytes,
                 field=each.field,
-                promise=each.promise.replace("limits.batch_records", f"{LIMITS.batch_records:,}, which is read of one"),
+                promise=each.promise.replace(
+                    "limits.batch_records", f"{LIMITS.batch_records:,}, the limit of one batch"
+                ),
             )
             for each in damage_of(log, len(run))
         ),
@@ -210,7 +204,7 @@ def _chunk(data: Bytes, positions: Int64, at: int) -> Iterator[Chunk]:
 
 
 def _budget(chunk: Chunk, budget: int) -> int:
-    """Return the bytes of batches that decompress to CHUNK_BYTES, if they grow like those of `chunk`."""
+    """Return the bytes of batches that decompress to CHUNK_BYTES if they grow like the batches of `chunk`."""
     shapes = chunk.records.shapes
     plain_bytes = shapes.payload_bytes + COLUMN_BYTES * (len(shapes) + shapes.header_count)
     if not plain_bytes:
@@ -226,10 +220,10 @@ def find(path: str | os.PathLike[str]) -> Found:
     root = Path(path)
     if not root.is_dir():
         size_bytes = segment_size(root)
-        if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # that one has records: the cluster's metadata
+        if root.suffix in NO_DATA and root.suffix != ".checkpoint":  # a checkpoint has records: the cluster's metadata
             reason = NO_DATA[root.suffix]
             return Found(parts=(), skipped=(Skipped(path=os.fspath(root), size_bytes=size_bytes, reason=reason),))
-        return Found(parts=(_segment(root, is_last(root.name, names_beside(root))),))
+        return Found(parts=(_segment(root, is_last(root.name, names_in_folder_of(root))),))
     files: list[Path] = []
     skipped: list[Skipped] = []
     for each in walk(root, is_segment, _why_left_out):
@@ -248,19 +242,18 @@ def find(path: str | os.PathLike[str]) -> Found:
     for file in files:
         try:
             segments.append(_segment(file, is_last(file.name, names_of[file.parent])))
-        except (KfbenchError, OSError) as error:  # a broker deletes and renames while we look
+        except (KfbenchError, OSError) as error:  # a broker deletes and renames files at any time
             skipped.append(unreadable(file, error))
     if not segments:
         if lost := next((each for each in skipped if each.is_data), None):
             raise KfbenchError(f"{lost.path}: {lost.reason}")
-        what = "; ".join(_counted(skipped)) or "nothing"
-        raise KfbenchError(f"{root}: no segment in this folder or below it ({SEGMENT}); there is: {what}")
+        found = "; ".join(_counted_reasons(skipped)) or "nothing"
+        raise KfbenchError(f"{root}: no segment in this folder or below it ({LOG_SUFFIX}); there is: {found}")
     return Found(parts=tuple(segments), skipped=tuple(skipped))
 
 
 def is_segment(path: Path) -> bool:
-    """Return True for the name of a segment."""
-    return path.suffix == SEGMENT
+    return path.suffix == LOG_SUFFIX
 
 
 def _why_left_out(folder: str) -> str | None:
@@ -282,26 +275,26 @@ def _segment(path: Path, may_be_written: bool) -> Segment:
 
 
 def _written_bytes(path: Path, size_bytes: int) -> int:
-    """Return the size without zeros at the end. Up to 11 zeros count as part of the last batch."""
+    """Return the size without zeros at the end. Up to 11 zeros belong to the last batch."""
     try:
         with path.open("rb", buffering=0) as file:
             end = size_bytes
-            if not read(file, max(end - START, 0), min(end, START)).any():
+            if not read_bytes(file, max(end - START, 0), min(end, START)).any():
                 end = _first_hole(file, end)
             while end:
                 start = max(end - (1 << 20), 0)
-                held = np.flatnonzero(read(file, start, end - start))
-                if len(held):
-                    end = start + int(held[-1]) + 1
+                written = np.flatnonzero(read_bytes(file, start, end - start))
+                if len(written):
+                    end = start + int(written[-1]) + 1
                     break
                 end = start
-    except OSError:  # the reader reports it
+    except OSError:  # reported when the file is read
         return size_bytes
     return end if size_bytes - end >= START else size_bytes
 
 
 def _first_hole(file: FileIO, size_bytes: int) -> int:
-    """Return where a hole at the end of a file begins; the size if there is none, or data after it."""
+    """Return the position of the hole at the end of a sparse file, or the file's size if it has no such hole."""
     try:
         hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
     except (AttributeError, OSError):  # no holes on this system
@@ -313,5 +306,5 @@ def _first_hole(file: FileIO, size_bytes: int) -> int:
     return size_bytes
 
 
-def _counted(skipped: list[Skipped]) -> list[str]:
+def _counted_reasons(skipped: list[Skipped]) -> list[str]:
     return [f"{number:,} × {reason}" for reason, number in Counter(each.reason for each in skipped).items()]

@@ -1,17 +1,17 @@
 """Parts of a source of records. One worker reads a part from beginning to end, in chunks.
 
-1. A part is small enough to be pickled for a worker: a path or offsets, never records. A large file is split into
-   several parts of one name, if its kind can be split.
-2. `chunks` yields the same chunks every time and on every host, in the source's order. So a sample drawn from them does
-   not depend on the reader.
-3. A chunk's keys, values and headers take about CHUNK_BYTES at most, whatever the source's size.
-4. Damage is left out and stated in a chunk's `damage`. Damage that makes the rest of a part unreadable is raised:
-   KfbenchError or OSError. The chunks before it count.
+1. A part is small enough to be pickled for a worker: it has a path or offsets, never records. A large file is split
+   into several parts with the same name, if its kind can be split.
+2. `chunks` yields the same chunks every time and on every host, in the source's order. So a sample of them does not
+   depend on the reader.
+3. A chunk's keys, values and headers take at most about CHUNK_BYTES, whatever the source's size.
+4. A chunk's `damage` lists the damage that was left out. Damage that makes the rest of a part unreadable is raised as
+   KfbenchError or OSError, after the chunks before it.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,18 @@ from kfbench.log.inspect import Damage
 from kfbench.records import Records
 
 CHUNK_BYTES: Final = 16 << 20
-SHARE_BYTES: Final = 64 << 20  # a part of a file that is split: a few seconds of one worker
+SHARE_BYTES: Final = 64 << 20  # of a large file; a worker reads a share in a few seconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk:
-    """Records of a part, in its order, with their producers' timestamps.
+    """Records of a part, in its order, with the timestamps that producers wrote.
 
-    bounds int64[batches + 1] and fields: the batches; bounds None: the source has no batches, and the caller assumes
-    some. size_bytes: the bytes of these records in the source. kinds: the number of batches by format and codec, such
-    as "v2 lz4". damage: left out since the previous chunk; positions in the part's unit. trailing_bytes: the size of an
-    incomplete batch at the end of a log, which is no damage.
+    bounds int64[batches + 1] and fields: the batches; bounds None: the source has no batches, so the caller has to
+    assume some. size_bytes: the bytes of these records in the source. partitions: int32[records]; None: all records are
+    of the part's partition. kinds: the number of batches by format and codec, such as "v2 lz4". damage: the damage
+    since the previous chunk, with positions in the part's unit. trailing_bytes: the size of an incomplete batch at the
+    end of a log, which is no damage.
     """
 
     records: Records
@@ -48,10 +49,10 @@ class Chunk:
 class Part(Protocol):
     """One file, a share of a file, or one partition of a topic.
 
-    name: the path or topic partition, as the user knows it; shares of a file have the same. topic and partition: the
-    origin of the records, "" and None if unknown. size_bytes: the bytes in the source. unit: the unit of positions
+    name: the path or topic partition, as the user knows it; shares of a file have the same name. topic and partition:
+    the origin of the records, "" and None if unknown. size_bytes: the bytes in the source. unit: the unit of positions
     ("byte", "row", "line", "offset"), which count from the beginning of the whole file. key: identifies the part
-    wherever the source lies, so that a copy of it is sampled alike.
+    independently of the source's place, so that a copy gets the same sample.
     """
 
     @property
@@ -77,7 +78,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """A file or folder that is not read. is_data: it holds records that are missing in the result."""
+    """A file or folder that is not read. is_data: it has records, which are missing in the result."""
 
     path: str
     size_bytes: int
@@ -93,7 +94,14 @@ class Found:
     skipped: tuple[Skipped, ...] = ()
 
 
-def spans(size_bytes: int) -> list[tuple[int, int | None]]:
-    """Return the first byte and the end of each share of a file; None: the file's end."""
+class Span(NamedTuple):
+    """A share of a file: bytes `start` to `end` - 1. end None: the file's end."""
+
+    start: int
+    end: int | None
+
+
+def spans(size_bytes: int) -> list[Span]:
+    """Return the shares of a file, of about SHARE_BYTES each."""
     starts = range(0, max(size_bytes - SHARE_BYTES // 2, 1), SHARE_BYTES)
-    return list(zip(starts, [*starts[1:], None], strict=True))
+    return list(map(Span, starts, [*starts[1:], None]))

@@ -12,7 +12,7 @@ import pytest
 from kfbench import Records
 from kfbench.errors import KfbenchError
 from kfbench.formats import FORMATS
-from kfbench.log.inspect import Inspection, inspect, shown, utc
+from kfbench.log.inspect import Inspection, inspect, preview, utc
 from tests.recorded import FOLDER, NAMES, content_hash, facts
 
 
@@ -183,13 +183,13 @@ def test_a_path_that_is_no_segment_file_is_refused_in_one_line(tmp_path: Path) -
         (b"\xff\xfe", "2 B fffe"),
     ],
 )
-def test_bytes_are_shown_on_one_line(data: bytes | None, wanted: str) -> None:
-    assert shown(data) == wanted
+def test_bytes_are_preview_on_one_line(data: bytes | None, wanted: str) -> None:
+    assert preview(data) == wanted
 
 
 def test_long_bytes_are_cut_but_counted() -> None:
-    assert shown(b"x" * 500).startswith("500 B 'xxx") and len(shown(b"x" * 500)) < 60
-    assert shown(b"\xff" * 500).startswith("500 B ffff") and len(shown(b"\xff" * 500)) < 60
+    assert preview(b"x" * 500).startswith("500 B 'xxx") and len(preview(b"x" * 500)) < 60
+    assert preview(b"\xff" * 500).startswith("500 B ffff") and len(preview(b"\xff" * 500)) < 60
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_a_batch_of_too_many_records_is_damage_and_runs_of_many_are_split(tmp_pa
     chunks = chunks_of(path)
     assert sum(len(chunk.records) for chunk in chunks) == 400_000
     assert damage_of(chunks) == [(0, len(many), "count")]
-    assert chunks[0].damage[0].promise == "more records than 1,048,576, which is read of one"
+    assert "more records than 1,048,576" in chunks[0].damage[0].promise
 
 
 def test_a_length_that_no_batch_has_is_not_read(tmp_path: Path) -> None:

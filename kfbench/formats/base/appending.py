@@ -1,6 +1,6 @@
-"""Appending: the part of a format in a broker's append. A broker checks batches and sets fields in them in place.
+"""The steps of a broker's append that depend on the format. A broker checks batches and sets fields in place.
 
-The default is a batch with a header of fixed size, as v2 has it. Other layouts override what differs.
+The default is a batch with a header of fixed size, as in v2. Other layouts override some steps.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,11 @@ PRODUCER_FIELDS = ("producer_id", "producer_epoch", "base_sequence", "is_transac
 
 
 class BrokerTimes(NamedTuple):
-    """The times that a broker sets, in ms. latest_ms int64[batches]: the largest of each batch, no less than -1."""
+    """The times that a broker sets, in ms.
+
+    is_append: the topic has log append time, and now_ms is the broker's clock. latest_ms: int64[batches], the largest
+    timestamp of each batch, at least -1.
+    """
 
     is_append: bool
     now_ms: int
@@ -30,14 +34,14 @@ class BrokerTimes(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """The offsets that a broker gives to batches: the first of each, and the one behind its last; int64[batches]."""
+    """The offsets that a broker assigns: the first offset of each batch, and the last one plus 1; int64[batches]."""
 
     bases: Int64
     ends: Int64
 
 
 class Assignment(NamedTuple):
-    """The result of setting fields in place. checksum_bytes: read again for checksums."""
+    """The work of setting fields in place. checksum_bytes: bytes that were read again for checksums."""
 
     written_bytes: int
     checksum_bytes: int
@@ -47,41 +51,42 @@ class Assignment(NamedTuple):
 class Appending:
     """Batches with a header of fixed size. Batch b is data[positions[b]:positions[b + 1]].
 
-    kind: the layout's number in `kernels.broker`. has_absolute_offsets: a compressed set has to be built anew.
+    kind: the layout's number in `kernels.broker`. has_absolute_offsets: inner offsets are absolute, so a broker has to
+    build a compressed set anew.
     """
 
     kind: int
     has_absolute_offsets: bool = False
 
     def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
-        """Return the header fields that a producer sets. A broker keeps them in a batch that it builds anew."""
+        """Return the header fields that producers set. A broker keeps them in a batch that it builds anew."""
         rows = np.zeros(len(positions) - 1, FIELDS)
         header_fields.read(data, positions, self.kind, rows)
         kept = {name: rows[name] for name in PRODUCER_FIELDS}
         return BatchFields(**kept, tagged_fields=columns.make_tags() if columns.make_tags else None)
 
     def control_sets(self, columns: BatchColumns) -> Flags | None:
-        """Return which entries hold control records although no header says so; None: headers say it."""
+        """Return bool[entries], True for entries with control records; None: only headers tell control batches."""
         return None
 
     def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
-        """Return which decompressed sets would get a wrong base offset in place; None: no set would."""
+        """Return bool[entries], True for sets whose base offset cannot be set in place; None: all can."""
         return None
 
     def settable(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Flags | None:
-        """Return which batches have room for their maximum timestamp; None: all have."""
+        """Return bool[batches], True for batches with room for their maximum timestamp; None: all have room."""
         return None
 
     def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
-        """Return by how many bytes setting the times makes each batch longer (negative: shorter); None: no batch."""
+        """Return the bytes that setting the times adds to each batch (negative: removes); None: no batch changes."""
         return None
 
     def moved(self, data: Bytes, starts: Int64, stops: Int64, times: BrokerTimes, growth: Int64) -> BatchBytes:
-        """Copy batches data[starts[b]:stops[b]] that grow, with room for their times."""
+        """Copy the batches data[starts[b]:stops[b]] and make room for their times."""
         raise NotImplementedError
 
     def hidden_times(self, data: Bytes, positions: Int64, columns: BatchColumns, chosen: Flags) -> int:
-        """Return how many create times the chosen batches lose when an append time is set in place."""
+        """Return the number of create times that the chosen batches lose when an append time is set in place."""
         return 0
 
     def assign(
@@ -96,7 +101,7 @@ class Appending:
     ) -> Assignment:
         """Set offsets, leader epoch, times and checksum of the chosen batches in `target`.
 
-        is_moved: the batches come from `moved`.
+        positions: int64[batches + 1]; chosen: bool[batches]; is_moved: the batches come from `moved`.
         """
         done = assignment.assign_batches(target, positions, self.kind, offsets.ends, epoch, *times, chosen, is_moved)
         return Assignment(*done)
@@ -104,7 +109,7 @@ class Appending:
 
 @dataclass(frozen=True, kw_only=True)
 class GrowingAppending(Appending):
-    """v3: the maximum timestamp may be a varlong, which changes its size with its value."""
+    """v3: the maximum timestamp may be a varlong, whose size depends on its value."""
 
     def growth(self, data: Bytes, positions: Int64, times: BrokerTimes) -> Int64 | None:
         growth = np.empty(len(positions) - 1, np.int64)
@@ -119,7 +124,7 @@ class GrowingAppending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class Kip98Appending(Appending):
-    """kip98: no leader epoch and no count."""
+    """kip98: batches have no leader epoch and no count."""
 
     kind: int = request_checks.KIP98
 
@@ -155,7 +160,7 @@ class ColumnarAppending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAppending(Appending):
-    """v0 and v1: an entry is a message, and a wrapper has the offset of its last inner one."""
+    """v0 and v1: an entry is a message, and a wrapper has the offset of its last inner message."""
 
     def producer_fields(self, data: Bytes, positions: Int64, columns: BatchColumns) -> BatchFields:
         return NO_FIELDS
@@ -163,7 +168,7 @@ class MessageAppending(Appending):
     def misplaced_sets(self, columns: BatchColumns) -> Flags | None:
         if self.has_absolute_offsets or columns.plain_sets is None:
             return None
-        # The wrapper's offset stands for the last inner one. Inner offsets that do not begin at 0 may exceed a new one.
+        # The wrapper has the last inner offset. If inner offsets do not begin at 0, they may exceed a new one.
         source, starts, _ = columns.plain_sets
         found: Flags = source[starts[:, None] + np.arange(8)].any(axis=1)
         return found
@@ -183,7 +188,7 @@ class MessageAppending(Appending):
 
 @dataclass(frozen=True, kw_only=True)
 class EnrichedAppending(MessageAppending):
-    """enriched: a wrapper has the offset of its first inner message, and only messages say that they are control."""
+    """enriched: a wrapper has the offset of its first inner message. Only inner messages tell that they are control."""
 
     kind: int = request_checks.ENRICHED
 

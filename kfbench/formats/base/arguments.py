@@ -11,12 +11,12 @@ from kfbench.records import Records, Shapes
 
 
 def check_entries(positions: ArrayLike, data: Bytes) -> Int64:
-    """Return the positions as int64. Raise InvalidRecords unless they are of entries."""
+    """Return the positions as int64. Raise InvalidRecords unless they are the positions of entries in `data`."""
     checked: Int64 = integers_of("positions", positions, np.int64, is_kept=False)
     if not frames.are_entries(data, checked):
         raise InvalidRecords(
-            "positions: must be of entries, one after another, each as long as it says: `Entries.of(data)` finds them "
-            "(in v0 and v1 each message is one)"
+            "positions: must be those of neighbouring entries, as `Entries.of(data)` returns them "
+            "(in v0 and v1 each message is an entry)"
         )
     return checked
 

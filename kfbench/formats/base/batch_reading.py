@@ -1,4 +1,4 @@
-"""Reading batches of v2 and v3: headers, then the codec, then the columns of records."""
+"""Reading batches of v2 and v3 in three steps: headers, codec, columns of records."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from kfbench import layouts, tagged_fields
 from kfbench.arrays import Bytes, Int64, read_only
 from kfbench.batches import BATCH, DecodedTimes
-from kfbench.codecs import Allowance, codec_of
-from kfbench.formats.base.damage import Damage, OnError
+from kfbench.codecs import Allowance
+from kfbench.formats.base.damage import Bodies, Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Headers, Index, header_room
 from kfbench.formats.base.reading import Reading
 from kfbench.kernels.formats import batch, batch_description, batch_header, shared_headers
@@ -20,7 +20,7 @@ from kfbench.records import Records
 
 
 class SharedHeaders(NamedTuple):
-    """The position of tag 1 of each batch in the source. A batch without it has equal bounds."""
+    """Tag 1 of each batch: its bytes are source[starts[b]:stops[b]], none if the batch has no tag 1."""
 
     starts: Int64
     stops: Int64
@@ -30,7 +30,7 @@ NONE_SHARED: Final = SharedHeaders(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class BatchReading(Reading):
-    """Batches of magic 2 or 3 while they are read: first `decompress`, then `read_columns` or `read_times`."""
+    """Batches of magic 2 or 3 while they are read. Call `decompress`, then `read_columns` or `read_times`."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class BatchReading(Reading):
         allowance: Allowance,
         check_crcs: bool = True,
     ) -> None:
-        if positions.flags.writeable:  # an encoder's own; kernels that read are compiled for read-only ones
+        if positions.flags.writeable:  # from an encoder; kernels that read are compiled for read-only arrays
             positions = read_only(positions)
         self.data, self.positions, self.magic, self.allowance = data, positions, magic, allowance
         self.check_crcs = check_crcs
@@ -63,18 +63,18 @@ class BatchReading(Reading):
         self.any_shared = bool(self.is_featured and np.any(self.shared.starts != self.shared.stops))
 
     def decompress(self, metadata_only: bool = False) -> None:
-        """Decompress the bodies. metadata_only: decompress the metadata alone, in batches that have headers first."""
+        """Decompress the bodies. metadata_only: decompress only the metadata of batches with headers first."""
         if not self.any_codec:
             return
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.starts)
         appendix = self.data if self.any_shared else None  # tag 1 lies outside the codec
-        bodies = self.data, self.starts, stops, self.codecs, codec_of, self.allowance
+        bodies = Bodies(self.data, self.starts, stops, self.codecs)
         if metadata_only:
             self.source, self.starts, self.ends, self.payload_ends, self.made_bytes = self.damage.metadata(
-                *bodies, self._headers_first, appendix
+                bodies, self.allowance, self._headers_first, appendix
             )
         else:
-            self.source, self.starts, self.ends = self.damage.plain(*bodies, appendix)
+            self.source, self.starts, self.ends = self.damage.plain(bodies, self.allowance, appendix)
             self.payload_ends = self.ends
         too_many = self.counts > (self.ends - self.starts) // layouts.MIN_RECORD_BYTES
         self.damage.state[(self.damage.state == status.SOUND) & too_many] = status.COUNT
@@ -85,7 +85,6 @@ class BatchReading(Reading):
 
     @cached_property
     def _headers_first(self) -> NDArray[np.bool_]:
-        """True for batches with headers first: bool[batches]."""
         if self.magic != 3:
             return np.zeros(len(self.codecs), np.bool_)
         attributes = self.data[self.positions[:-1] + batch_header.ATTRIBUTES].astype(np.int64) << 8
@@ -95,7 +94,7 @@ class BatchReading(Reading):
         return is_first
 
     def read_columns(self) -> None:
-        """Read `index`, `header_bounds` and `bounds`; the headers of records are left to `records`."""
+        """Read `index`, `header_bounds` and `bounds`. `records` reads the headers of records."""
         index = Index(self.record_room, two_clocks=self.two_clocks)
         header_bounds, bounds = np.empty(self.record_room + 1, np.int64), np.empty(len(self.positions), np.int64)
         limits = self.allowance.limits
@@ -111,7 +110,7 @@ class BatchReading(Reading):
 
     def read_times(self) -> DecodedTimes:
         """Read timestamps and offsets alone, where the layout allows that, and set `bounds`."""
-        if self.is_featured:  # headers first has no record lengths to skip by; the others are rare
+        if self.is_featured:  # with headers first, records have no length to skip; the other features are rare
             self.read_columns()
             return DecodedTimes(self.index.timestamps, self.index.offsets, self.bounds)
         timestamps, offsets = np.empty(self.record_room, np.int64), np.empty(self.record_room, np.int64)
@@ -171,6 +170,6 @@ class BatchReading(Reading):
         return int((self.ends - self.starts).sum()) if self.made_bytes is None else self.made_bytes
 
     def compressed_bodies(self) -> list[memoryview]:
-        """Return the compressed body of each batch that has records. Call it before `decompress`."""
+        """Return the compressed body of each batch that has records. Call this before `decompress`."""
         view = self.data.data
         return [view[start:end] for start, end in zip(self.starts, self.ends, strict=True) if start < end]

@@ -24,7 +24,7 @@ from kfbench.records import Records, Shapes
 
 EVERY_FIELD: Final = FIELD_NAMES - {"tagged_fields"}
 APPENDING: Final[Mapping[int, Appending]] = {2: Appending(kind=2), 3: GrowingAppending(kind=3)}  # by magic
-ONE_SHARED: Final = np.zeros(1, np.int64)  # no batch shares headers in tag 1
+NONE_SHARED: Final = np.zeros(1, np.int64)  # no batch has headers in tag 1
 
 
 def _capabilities(features: int) -> Capabilities:
@@ -54,7 +54,7 @@ def _kernels_for(features: int) -> _Kernels:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchedFormat(SealedFormat):
-    """v2, or v3 with its features: attribute bits that are set in every batch, and `layouts.SHARED_HEADERS`."""
+    """v2 or v3. features: attribute bits that every batch sets, and `layouts.SHARED_HEADERS`."""
 
     name: str
     magic: int
@@ -75,19 +75,17 @@ class BatchedFormat(SealedFormat):
         return APPENDING.get(self.magic) or super().appending
 
     def _shared(self, records: Records | Shapes, bounds: Int64) -> Int64:
-        """Return how many headers of each batch go into tag 1: int64[batches], or one item for all."""
+        """Return the number of headers that go into tag 1 of each batch: int64[batches], or one item for all."""
         if self.capabilities.sizes_from_shapes or not shapes_of(records).has_headers:
-            return ONE_SHARED
+            return NONE_SHARED
         shared = np.empty(len(bounds) - 1, np.int64)
         shared_headers.count(records.columns, bounds, shared)
-        return shared if len(shared) else ONE_SHARED
+        return shared if len(shared) else NONE_SHARED
 
     def _bound(self, shapes: Shapes, batches: int, fields: BatchFields) -> int:
-        own_tags = 0
-        if len(fields.tags):
-            own_tags = int(fields.rows["tags_bytes"].sum()) * (batches if len(fields.rows) == 1 else 1)
+        tags_bytes = int(fields.rows["tags_bytes"].sum()) if len(fields.tags) else 0
         return (
-            own_tags
+            tags_bytes * (batches if len(fields.rows) == 1 else 1)
             + batches * layouts.MAX_BATCH_OVERHEAD
             + len(shapes) * layouts.MAX_RECORD_OVERHEAD
             + shapes.header_count * layouts.MAX_HEADER_OVERHEAD

@@ -1,4 +1,4 @@
-"""Declarations of a format: capabilities, checksum, origin."""
+"""Declarations of a format: capabilities, checksum and origin."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from kfbench.batches import FIELD_DEFAULTS
 
-# In some Kafka; in a proposal's text; kfbench's change of a proposal; kfbench's research, apart from all proposals.
+# In Kafka releases; in the text of a proposal; a proposal that kfbench changed; research of kfbench alone.
 Origin = Literal["shipped", "proposed", "own", "research"]
 
 
@@ -20,7 +20,7 @@ class Capabilities:
     empty_batches: bool
     batch_fields: frozenset[str]
     codecs: tuple[str, ...]
-    sizes_from_shapes: bool = True  # False: the bytes of headers decide too, so sizes of headers take Records
+    sizes_from_shapes: bool = True  # False: sizes depend on the bytes of headers, so they need Records
 
     @cached_property
     def every_record(self) -> bool:
@@ -34,7 +34,7 @@ class Capabilities:
 
 
 class Checksum(NamedTuple):
-    """The checksum of an entry: stored as u32 at its byte `position`, over its bytes from `covers_from` to its end."""
+    """The checksum of an entry: a u32 at byte `position` of the entry. It covers byte `covers_from` to the end."""
 
     algorithm: Literal["CRC-32", "CRC-32C"]
     position: int

@@ -1,4 +1,4 @@
-"""Reading columnar batches: columns outside the codec, then the codec, then the places of keys and values."""
+"""Reading columnar batches in three steps: columns outside the codec, codec, positions of keys and values."""
 
 from functools import cached_property
 from typing import Final
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH
-from kfbench.codecs import Allowance, codec_of
-from kfbench.formats.base.damage import Damage, OnError
+from kfbench.codecs import Allowance
+from kfbench.formats.base.damage import Bodies, Damage, OnError
 from kfbench.formats.base.index import NO_HEADERS, Index, header_room
 from kfbench.formats.base.reading import Reading
 from kfbench.kernels.formats.columnar import (
@@ -27,7 +27,7 @@ NOTHING: Final = np.zeros(0, np.uint8)
 
 
 class ColumnarReading(Reading):
-    """Batches of magic 4 while they are read: `read`, `read_columns` or `read_metadata`."""
+    """Batches of magic 4 while they are read. Call `read`, `read_columns` or `read_metadata`."""
 
     def __init__(
         self, data: Bytes, positions: Int64, on_error: OnError, allowance: Allowance, check_crcs: bool = True
@@ -55,16 +55,16 @@ class ColumnarReading(Reading):
 
     @cached_property
     def header_totals(self) -> Int64:
-        """The bytes of all headers of each batch."""
+        """The bytes of all headers of each batch, int64[batches]."""
         return np.zeros(len(self.counts), np.int64)
 
     @cached_property
     def template_bytes(self) -> Int64:
-        """The bytes of header values of each batch that templates stand for and no byte of the log holds."""
+        """The bytes of header values of each batch that templates produce and the log does not hold, int64[batches]."""
         return np.zeros(len(self.counts), np.int64)
 
     def _read_index(self, with_payload: bool) -> None:
-        """Read all that is outside the codec, except for the columns of headers."""
+        """Read everything outside the codec, except for the columns of headers."""
         limits = self.allowance.limits
         most = limits.field_bytes, limits.batch_headers, self.allowance.log_headers
         self.index_bytes = reading.index(
@@ -74,7 +74,7 @@ class ColumnarReading(Reading):
         )  # fmt: skip
 
     def read(self) -> None:
-        """Read all. Columns come before the codec, so that the payload of damaged batches is not decompressed."""
+        """Read everything. Columns are read first, so that the payload of a damaged batch is not decompressed."""
         self.has_payload = True
         self._read_index(with_payload=True)
         if self.any_headers or np.count_nonzero(self.codecs):
@@ -87,7 +87,7 @@ class ColumnarReading(Reading):
         if np.count_nonzero(self.codecs):
             self._decompress()
         self._place_payload()
-        if len(self.damage) > damaged_before:  # their rows lie among the others: read all again without them
+        if len(self.damage) > damaged_before:  # rows of damaged batches lie among the others: read again without them
             self._read_index(with_payload=False)
             self._read_headers()
             self._place_payload()
@@ -101,21 +101,14 @@ class ColumnarReading(Reading):
         self.allowance.log_header_bytes = self.header_bytes_left
 
     def _decompress(self) -> None:
-        """Decompress the payloads. None may grow beyond the sum of its batch's lengths."""
+        """Decompress the payloads. A payload may not grow beyond the sum of its batch's lengths."""
         stops = np.where(self.damage.state == status.SOUND, self.ends, self.bodies)
-        self.source, self.plain_starts, self.ends = self.damage.plain(
-            self.data,
-            self.bodies,
-            stops,
-            self.codecs,
-            codec_of,
-            self.allowance,
-            limit_bytes=self.totals + self.header_totals,
-        )
+        bodies, limit_bytes = Bodies(self.data, self.bodies, stops, self.codecs), self.totals + self.header_totals
+        self.source, self.plain_starts, self.ends = self.damage.plain(bodies, self.allowance, limit_bytes=limit_bytes)
 
     @property
     def starts(self) -> Int64:  # type: ignore[override]
-        """Return where the plain payload of each batch begins in `source`, int64[batches]."""
+        """The position in `source` at which the plain payload of each batch begins, int64[batches]."""
         return self.bodies if self.plain_starts is None else self.plain_starts
 
     def read_metadata(self) -> None:
@@ -124,7 +117,7 @@ class ColumnarReading(Reading):
         self._cut()
 
     def read_columns(self) -> None:
-        """Read all that lies outside the codec. Check the size of a plain payload and the padding of its templates."""
+        """Read everything outside the codec. Check the size of a plain payload and the padding of its templates."""
         self._read_index(with_payload=False)
         self._read_headers()
         self._cut()
@@ -143,7 +136,7 @@ class ColumnarReading(Reading):
             )  # fmt: skip
 
     def _place_payload(self) -> None:
-        """Find where keys, values and headers lie."""
+        """Find the positions of keys, values and headers."""
         reading.place(
             self.data, self.positions, self.source, self.starts, self.ends, self.bounds, self.totals,
             self.header_totals, self.damage.state, self.index.columns,
@@ -151,7 +144,7 @@ class ColumnarReading(Reading):
         if not self.any_headers:
             return
         self.header_data, out, digits = self.source, NOTHING, NOTHING
-        if size := self.out_bytes:  # values made from templates: those of the whole log go into one buffer
+        if size := self.out_bytes:  # one buffer for all values of the log that templates produce
             if self.damage:  # damaged batches may claim more than there is room for
                 size = int((self.header_totals + self.template_bytes)[self.damage.state == status.SOUND].sum())
             out = np.empty(size + header_forms.SLACK, np.uint8)
@@ -166,7 +159,7 @@ class ColumnarReading(Reading):
         return self.index.records(self.source, self.header_bounds, self.headers, self.header_data)
 
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """Return one BATCH row per sound batch. The format fills `canonical`, as it knows its encoder."""
+        """Return one BATCH row per sound batch. `ColumnarFormat` fills `canonical`, because it knows the encoder."""
         rows = np.zeros(len(self.sound), BATCH)
         describing.describe(
             self.data, self.positions, self.starts, self.ends, bounds, self.index.created, self.sound, rows

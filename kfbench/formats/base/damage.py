@@ -1,4 +1,4 @@
-"""The damage of a log while it is read: the state of each batch, its errors, and bodies that a codec refuses."""
+"""The damage of a log while it is read: the state of each batch, and its errors. Codecs run here too."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,19 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int64, freeze
-from kfbench.codecs import Allowance, Codec, Undecodable, join_payloads
+from kfbench.codecs import Allowance, Codec, Undecodable, codec_of, join_payloads
 from kfbench.errors import CorruptLog, InvalidRecords
 from kfbench.kernels.wire import status
 from kfbench.kernels.wire.sealing import NEVER
 from kfbench.uvarint import MOST_BYTES, get_uvarint
 
 OnError = Literal["raise", "skip"]
-FindCodec = Callable[[int], Codec]  # by its number in the attributes
 ON_ERROR: Final = ("raise", "skip")
 
 
+class Bodies(NamedTuple):
+    """Bodies of batches in a log: the body of batch b is data[starts[b]:ends[b]].
+
+    codecs: int8[batches], the codec numbers of the attributes. find_codec: returns the codec with a number.
+    """
+
+    data: Bytes
+    starts: Int64
+    ends: Int64
+    codecs: NDArray[np.int8]
+    find_codec: Callable[[int], Codec] = codec_of
+
+
 class PlainBodies(NamedTuple):
-    """Bodies of batches without their codec: that of batch b is source[starts[b]:ends[b]]."""
+    """Bodies of batches or message sets without their codec: body b is source[starts[b]:ends[b]]."""
 
     source: Bytes
     starts: Int64
@@ -28,15 +40,22 @@ class PlainBodies(NamedTuple):
 
 
 class PlainMetadata(NamedTuple):
-    """Bodies of batches, of some no more than the metadata, which comes first.
+    """Bodies without their codec. Some end after the metadata, because their payload was not decompressed.
 
-    payload_ends: where the payload ends, or NEVER where it was not decompressed. made_bytes: plain bytes made in all.
+    payload_ends: the end of each payload, or NEVER if it was not decompressed. made_bytes: plain bytes made in all.
     """
 
     source: Bytes
     starts: Int64
     ends: Int64
     payload_ends: Int64
+    made_bytes: int
+
+
+class MetadataHead(NamedTuple):
+    """The metadata of one body with its length in front, and the number of plain bytes made to get it."""
+
+    head: bytes
     made_bytes: int
 
 
@@ -47,7 +66,7 @@ def check_on_error(on_error: str) -> None:
 
 
 class Damage:
-    """The damage of some batches. state: int8 per batch, one of `kernels.wire.status`."""
+    """The damage of some batches. state: int8[batches], one of `kernels.wire.status` per batch."""
 
     def __init__(self, positions: Int64, on_error: OnError) -> None:
         check_on_error(on_error)
@@ -60,69 +79,47 @@ class Damage:
         return int(np.count_nonzero(self.state))
 
     def plain(
-        self,
-        data: Bytes,
-        starts: Int64,
-        ends: Int64,
-        codecs: NDArray[np.int8],
-        find: FindCodec,
-        allowance: Allowance,
-        appendix: Bytes | None = None,
-        limit_bytes: Int64 | None = None,
+        self, bodies: Bodies, allowance: Allowance, appendix: Bytes | None = None, limit_bytes: Int64 | None = None
     ) -> PlainBodies:
-        """Decompress data[starts[b]:ends[b]] of each batch that has a codec.
+        """Decompress the body of each batch that has a codec.
 
-        A body that its codec refuses becomes empty, and the batch's state says so. appendix: bytes to put behind the
-        last body. limit_bytes: int64[batches], the largest plain size of each body, where it is known.
+        If its codec refuses a body, the body becomes empty and the batch's state says so. appendix: bytes to put after
+        the last body. limit_bytes: int64[batches], the largest plain size of each body; None: unknown.
         """
 
-        def plain_body(b: int, codec: int, body: Bytes) -> bytes:
-            most_bytes = None if limit_bytes is None else int(limit_bytes[b])
-            return self._decompress(find(codec), body, b, allowance, most_bytes)
+        def plain_body(b: int, codec: Codec, body: Bytes) -> bytes:
+            return self._decompress(codec, body, b, allowance, None if limit_bytes is None else int(limit_bytes[b]))
 
-        return self._replace_bodies(data, starts, ends, codecs, plain_body, appendix)
+        return self._replace_bodies(bodies, plain_body, appendix)
 
     def metadata(
-        self,
-        data: Bytes,
-        starts: Int64,
-        ends: Int64,
-        codecs: NDArray[np.int8],
-        find: FindCodec,
-        allowance: Allowance,
-        headers_first: NDArray[np.bool_],
-        appendix: Bytes | None = None,
+        self, bodies: Bodies, allowance: Allowance, headers_first: NDArray[np.bool_], appendix: Bytes | None = None
     ) -> PlainMetadata:
-        """Decompress as `plain` does, but of batches in `headers_first` no more than the metadata."""
-        is_prefix, surplus_bytes = headers_first & (codecs != 0) & (self.state == status.SOUND), 0
+        """Decompress as `plain` does, but only the metadata of batches in `headers_first`."""
+        is_prefix, surplus_bytes = headers_first & (bodies.codecs != 0) & (self.state == status.SOUND), 0
 
-        def plain_body(b: int, codec: int, body: Bytes) -> bytes:
+        def plain_body(b: int, codec: Codec, body: Bytes) -> bytes:
             nonlocal surplus_bytes
             if not is_prefix[b]:
-                return self._decompress(find(codec), body, b, allowance)
-            head, made_bytes = self._decompress_metadata(find(codec), body, b, allowance)
+                return self._decompress(codec, body, b, allowance)
+            head, made_bytes = self._decompress_metadata(codec, body, b, allowance)
             surplus_bytes += made_bytes - len(head)
             return head
 
-        source, starts, ends = self._replace_bodies(data, starts, ends, codecs, plain_body, appendix)
+        source, starts, ends = self._replace_bodies(bodies, plain_body, appendix)
         payload_ends = np.where(is_prefix, NEVER, ends)
         freeze(payload_ends)
         return PlainMetadata(source, starts, ends, payload_ends, int((ends - starts).sum()) + surplus_bytes)
 
     def _replace_bodies(
-        self,
-        data: Bytes,
-        starts: Int64,
-        ends: Int64,
-        codecs: NDArray[np.int8],
-        plain_body: Callable[[int, int, Bytes], bytes],
-        appendix: Bytes | None,
+        self, bodies: Bodies, plain_body: Callable[[int, Codec, Bytes], bytes], appendix: Bytes | None
     ) -> PlainBodies:
-        """Copy all bodies, those of sound batches with a codec as plain_body(batch, codec, body)."""
+        """Copy all bodies. Replace those of sound batches with a codec by plain_body(batch, codec, body)."""
         parts = []
-        for b, (codec, start, end) in enumerate(zip(codecs.tolist(), starts.tolist(), ends.tolist(), strict=True)):
-            body = data[start:end]
-            parts.append(plain_body(b, codec, body) if codec and self.state[b] == status.SOUND else body.tobytes())
+        columns = (bodies.codecs.tolist(), bodies.starts.tolist(), bodies.ends.tolist())
+        for b, (codec, start, end) in enumerate(zip(*columns, strict=True)):
+            body, is_compressed = bodies.data[start:end], codec and self.state[b] == status.SOUND
+            parts.append(plain_body(b, bodies.find_codec(codec), body) if is_compressed else body.tobytes())
         source, cuts = join_payloads(parts if appendix is None else [*parts, appendix.tobytes()])
         ends = cuts[1 : len(parts) + 1]
         freeze(ends)  # positions of a plain log are read-only too: kernels that read are compiled once
@@ -131,26 +128,25 @@ class Damage:
     def _decompress(
         self, codec: Codec, body: Bytes, batch: int, allowance: Allowance, limit_bytes: int | None = None
     ) -> bytes:
-        is_bound = limit_bytes is not None and limit_bytes <= allowance.next_bytes
+        has_own_limit = limit_bytes is not None and limit_bytes <= allowance.next_bytes
         try:
             return allowance.decompress(codec, body, limit_bytes)
         except Undecodable as error:
-            problem = status.PAYLOAD if is_bound and error.is_past_limit else status.COMPRESSED
+            problem = status.PAYLOAD if has_own_limit and error.is_past_limit else status.COMPRESSED
             self.state[batch], self._reasons[batch] = problem, str(error)
             return b""
 
-    def _decompress_metadata(self, codec: Codec, body: Bytes, batch: int, allowance: Allowance) -> tuple[bytes, int]:
-        """Return the metadata with its length in front, and the number of bytes that were decompressed for it."""
+    def _decompress_metadata(self, codec: Codec, body: Bytes, batch: int, allowance: Allowance) -> MetadataHead:
         stream, spent = codec.stream(body, allowance.next_bytes), 0
         try:
             head = stream.read(MOST_BYTES)
-            with suppress(ValueError):  # no length: the kernel finds that
+            with suppress(ValueError):  # the length is missing, which the kernel reports
                 size, at = get_uvarint(head)
                 head += stream.read(max(0, at + size - len(head)))
-            return head, stream.plain_bytes
+            return MetadataHead(head, stream.plain_bytes)
         except Undecodable as error:
             self.state[batch], self._reasons[batch], spent = status.COMPRESSED, str(error), error.spent_bytes
-            return b"", stream.plain_bytes
+            return MetadataHead(b"", stream.plain_bytes)
         finally:
             allowance.log_bytes -= max(spent, stream.plain_bytes)
 

@@ -1,4 +1,4 @@
-"""The entries of a log: the bytes from one length to the next, in any format."""
+"""The entries of a log: batches in v2 and later formats, messages in v0 and v1."""
 
 from typing import NamedTuple, Self
 
@@ -12,13 +12,13 @@ from kfbench.kernels.wire import frames
 
 
 class Entries(NamedTuple):
-    """positions int64[entries + 1], magics int8[entries], and how the walk over the log ended.
+    """The entries of a log, found by going from length to length. Entry i is data[positions[i]:positions[i + 1]].
 
-    In v2 and later an entry is a batch. In v0 and v1 it is a message: a plain message holds one record, a message with
-    a codec holds the compressed set of a whole batch.
+    In v2 and later an entry is a batch. In v0 and v1 it is a message. A message without a codec holds one record, and a
+    message with a codec holds the compressed set of a whole batch.
 
-    broken: a length that cannot be skipped; nothing after it can be found. trailing_bytes: the size of an incomplete
-    last entry, which is no error (`LogInputStream`).
+    positions: int64[entries + 1]. magics: int8[entries]. broken: a length that cannot be skipped; nothing after it can
+    be found. trailing_bytes: the size of an incomplete last entry, which is no error (`LogInputStream`).
     """
 
     positions: Int64
@@ -29,16 +29,15 @@ class Entries(NamedTuple):
     @classmethod
     def of(cls, data: Bytes) -> Self:
         room = _guess_entries(data)
-        while True:  # at most twice; counting first would cost a walk, which waits on memory for each length
+        while True:  # at most twice; counting first would be slower, because each length is read from memory
             positions, magics = np.empty(room + 1, np.int64), np.empty(room, np.int8)
             entries, stop, stopped = frames.walk(data, positions, magics)
             if entries <= room:
                 break
             room = entries
         positions, magics = read_only(positions[: entries + 1]), magics[:entries]
-        broken = (
-            CorruptLog(stop, "length", "too small to be skipped: nothing after it can be found") if stopped else None
-        )
+        promise = "too small to be skipped: nothing after it can be found"
+        broken = CorruptLog(stop, "length", promise) if stopped else None
         trailing_bytes = 0 if broken else len(data) - stop
         return cls(positions=positions, magics=magics, broken=broken, trailing_bytes=trailing_bytes)
 
@@ -51,6 +50,6 @@ class Entries(NamedTuple):
 
 
 def _guess_entries(data: Bytes) -> int:
-    """Return a number of entries that is enough unless they are more than an eighth smaller than the first."""
+    """Return an estimate of the number of entries: an eighth more than fit if all are as long as the first."""
     first = frames.START + max(int.from_bytes(data[frames.LENGTH_AT : frames.START], "big"), frames.MIN_LENGTH)
     return len(data) * 9 // (8 * first)

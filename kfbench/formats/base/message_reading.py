@@ -1,4 +1,4 @@
-"""Reading messages of v0, v1 and enriched: plain ones, and wrappers around compressed sets."""
+"""Reading messages of v0, v1 and enriched: plain messages, and wrappers around compressed sets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from kfbench.arrays import Bytes, Int64
 from kfbench.batches import BATCH
 from kfbench.codecs import Allowance, Codec
-from kfbench.formats.base.damage import Damage, OnError
+from kfbench.formats.base.damage import Bodies, Damage, OnError, PlainBodies
 from kfbench.formats.base.index import Index
-from kfbench.formats.base.reading import PlainSets, Reading
+from kfbench.formats.base.reading import Reading
 from kfbench.records import Records
 
 
 class MessageReading(Reading):
     """Messages and compressed sets of one format while they are read.
 
-    kernels: the module whose kernels read this format; variant: the number by which they tell formats apart.
+    kernels: the module whose kernels read this format. variant: the number by which these kernels tell formats apart.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class MessageReading(Reading):
         self.source, self.starts, self.ends = data, positions[:-1], positions[1:]
         any_codec = kernels.survey(data, positions, variant, codecs, bodies, stops, state)
         if any_codec:
-            plain = self.damage.plain(data, bodies, stops, codecs, find_codec, allowance)
-            self.source, self.starts, self.ends = plain
+            compressed = Bodies(data, bodies, stops, codecs, find_codec)
+            self.source, self.starts, self.ends = self.damage.plain(compressed, allowance)
         counts = np.empty(entries, np.int64)
         limits = allowance.limits.batch_records, allowance.limits.field_bytes
         kernels.count(self.source, self.starts, self.ends, codecs, limits, state, counts)
@@ -62,5 +62,5 @@ class MessageReading(Reading):
         return rows
 
     @property
-    def plain_sets(self) -> PlainSets:
-        return PlainSets(self.source, self.starts, self.ends)
+    def plain_sets(self) -> PlainBodies:
+        return PlainBodies(self.source, self.starts, self.ends)

@@ -25,7 +25,11 @@ from kfbench.records import Records, Shapes
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MessageFormat(Format):
-    """v0 or v1, and the base of others. `_kernels`: a module with kernels of the same names, which take `_variant`."""
+    """v0 or v1, and the base class of `EnrichedFormat`.
+
+    _kernels: the module with the kernels of this format. Such modules have functions of the same names. _variant: the
+    number by which these kernels tell formats apart.
+    """
 
     name: str
     magic: int

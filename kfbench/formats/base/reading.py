@@ -1,37 +1,29 @@
-"""Reading batches of one format into columns: what the readers of all formats share."""
+"""Reading entries of one format into columns: the base class of all readers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kfbench.arrays import Bytes, Int32, Int64
-from kfbench.formats.base.damage import Damage
+from kfbench.formats.base.damage import Damage, PlainBodies
 from kfbench.formats.base.index import NO_HEADERS, Index
 from kfbench.kernels.wire import status
 from kfbench.records import Records
 
-# How far to read: "all" records; "columns": all that can be read and checked without the payload of records;
-# "metadata": offsets, times and lengths alone.
+# "all": read everything. "columns": read and check everything except the payload of records.
+# "metadata": read only offsets, times and lengths.
 Part = Literal["all", "columns", "metadata"]
-
-
-class PlainSets(NamedTuple):
-    """Message sets without their codec: set b is source[starts[b]:ends[b]]. A plain message is a set of its own."""
-
-    source: Bytes
-    starts: Int64
-    ends: Int64
 
 
 class Reading(ABC):
     """Entries of one format while they are read.
 
     Entry b is data[positions[b]:positions[b + 1]]. Its plain body is source[starts[b]:ends[b]]. `index` has the columns
-    of the records of sound entries, and bounds int64[entries + 1] says where those of each entry begin.
+    of the records of sound entries. Entry b has the records bounds[b] to bounds[b + 1] - 1, bounds int64[entries + 1].
     """
 
     data: Bytes
@@ -50,25 +42,25 @@ class Reading(ABC):
 
     @abstractmethod
     def rows(self, records: Records, bounds: Int64) -> NDArray[np.void]:
-        """Return one BATCH row per sound entry. bounds: the sound entries' int64[n + 1]."""
+        """Return one BATCH row per sound entry. bounds: int64[n + 1], the bounds of the n sound entries."""
 
     @property
     def has_tags(self) -> bool:
-        """True where an entry may have tagged fields."""
+        """True if an entry may have tagged fields."""
         return False
 
     @property
     def is_metadata(self) -> bool:
-        """True where some payload was not decompressed, so that `records` would miss it."""
+        """True if some payload was not decompressed, so that `records` cannot return it."""
         return False
 
     def tags(self) -> Sequence[Mapping[int, bytes]]:
-        """Return the tagged fields of each sound entry that are not the format's own."""
+        """Return the caller's tagged fields of each sound entry."""
         raise NotImplementedError
 
     @property
     def sound(self) -> Int64:
-        """The numbers of the entries that are not damaged."""
+        """The numbers of the entries without damage."""
         return np.flatnonzero(self.damage.state == status.SOUND)
 
     @property
@@ -78,12 +70,12 @@ class Reading(ABC):
 
     @property
     def plain_bytes(self) -> int:
-        """The bytes of plain bodies that this reading needed."""
+        """The bytes of all bodies that were read, without their codec."""
         return int((self.ends - self.starts)[self.sound].sum())
 
     @property
-    def plain_sets(self) -> PlainSets | None:
-        """The message sets, in a format of messages."""
+    def plain_sets(self) -> PlainBodies | None:
+        """The message sets without their codec, where a plain message is a set too; None: entries are batches."""
         return None
 
 
@@ -91,9 +83,9 @@ class Reading(ABC):
 class BatchColumns:
     """Columns of the records of some batches, for a broker that validates them. bounds: int64[batches + 1].
 
-    timestamps_ms are what a consumer sees, create_timestamps_ms what the producer wrote: the same array unless a batch
-    has log append time. is_metadata: some payload was not decompressed, so `make_records` would miss it. make_tags:
-    None where no batch can have tagged fields. plain_sets: of a format of messages.
+    timestamps_ms: the times that a consumer sees. create_timestamps_ms: the times that the producer wrote; the same
+    array unless a batch has log append time. make_tags: None if no batch can have tagged fields. is_metadata,
+    plain_sets: see `Reading`.
     """
 
     timestamps_ms: Int64
@@ -104,7 +96,7 @@ class BatchColumns:
     make_records: Callable[[], Records]
     make_tags: Callable[[], Sequence[Mapping[int, bytes]]] | None
     is_metadata: bool
-    plain_sets: PlainSets | None
+    plain_sets: PlainBodies | None
 
     @classmethod
     def of(cls, read: Reading) -> "BatchColumns":
