@@ -1,1 +1,1 @@
-"""Figures that Kafka's proposals publish, each beside the bytes of the real formats."""
+"""Figures that Kafka's proposals publish, compared with the bytes of the real formats."""

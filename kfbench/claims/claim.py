@@ -1,13 +1,13 @@
-"""Published figures beside the real ones, and all those of a document as a table.
+"""Published figures compared with the real ones, and a table of them per document.
 
 No pandas and no matplotlib: `kfbench table kip98` must answer in under two seconds.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
-from kfbench.tables import Column, Table
+from kfbench.tables import Table, plain_columns
 
 Numbers: TypeAlias = Mapping[str, int | float]
 
@@ -18,10 +18,10 @@ class Claim:
 
     Args:
         real: the real figure in words.
-        holds: the published figure is right.
-        why: the reason for a difference, or a remark; or empty.
+        holds: True if the published figure is right.
+        why: the reason for a difference, or a remark; may be empty.
         values: the real figure in numbers.
-        shipped: for a layout that never shipped, the figure of the layout that did. It does not decide `holds`.
+        shipped: the figure of the layout that shipped, if the published one never did. It does not decide `holds`.
     """
 
     claim: str
@@ -40,7 +40,7 @@ class ClaimsTable:
     name: str
     source: str
     rows: tuple[Claim, ...]
-    remarks: tuple[str, ...] = ()  # errors in the document's words, not in a figure
+    remarks: tuple[str, ...] = ()  # errors in the document's text, not in a figure
 
     @property
     def differing(self) -> tuple[Claim, ...]:
@@ -57,7 +57,7 @@ class ClaimsTable:
         return Table(
             name=self.name,
             caption=f"{self.source}: {self.summary}",
-            columns=tuple(Column(name=name) for name in (*names, "because")),
+            columns=plain_columns(*names, "because"),
             rows=tuple(
                 (row.claim, row.published, row.real, "yes" if row.holds else "NO")
                 + ((row.shipped,) if has_shipped else ())
@@ -68,13 +68,10 @@ class ClaimsTable:
         )
 
     def to_text(self) -> str:
-        """Return the figures as a table, and beneath it one line per reason."""
+        """Return the figures as a table, and below it one line per reason."""
         table = self.to_table()
-        without_reasons = Table(
-            name=table.name,
-            caption=table.caption,
-            columns=table.columns[:-1],
-            rows=tuple(row[:-1] for row in table.rows),
+        without_reasons = replace(
+            table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows), notes=()
         )
         reasons: dict[str, list[str]] = {}
         for row in self.rows:
@@ -88,16 +85,7 @@ class ClaimsTable:
             "name": self.name,
             "source": self.source,
             "rows": [
-                {
-                    "claim": row.claim,
-                    "published": row.published,
-                    "real": row.real,
-                    "holds": row.holds,
-                    "why": row.why,
-                    "values": dict(row.values),
-                    **({"shipped": row.shipped} if row.shipped else {}),
-                }
-                for row in self.rows
+                {name: value for name, value in asdict(row).items() if name != "shipped" or value} for row in self.rows
             ],
             "remarks": list(self.remarks),
         }
@@ -105,14 +93,14 @@ class ClaimsTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A published figure and the way to the real one. real, shipped, because and remark are templates.
+    """A published figure, and how its real value is measured. real, shipped, because and remark are templates.
 
     Args:
         numbers: measures the values of the claim.
-        because: printed when the claim does not hold.
-        remark: printed when it does.
-        words: makes further fields of the templates from the values.
-        holds: decides by the values; None where the claim holds if `real` reads like `published`.
+        because: printed if the claim does not hold.
+        remark: printed if the claim holds.
+        words: returns more fields of the templates, computed from the values.
+        holds: decides by the values. None: the claim holds if `real` equals `published`.
     """
 
     claim: str
@@ -126,7 +114,7 @@ class Published:
     holds: Callable[[Numbers], bool] | None = None
 
     def check(self) -> Claim:
-        """Measure the real figure and compare."""
+        """Measure the real figure and compare it with the published one."""
         values = self.numbers()
         fields = {**values, **(self.words(values) if self.words else {})}
         real = self.real.format_map(fields)

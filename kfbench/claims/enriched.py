@@ -1,4 +1,4 @@
-"""The text "Kafka Enriched Message Metadata": its words about the old format, and the bytes of its own layout."""
+"""The proposal "Kafka Enriched Message Metadata": its claims about the old format, and the bytes of its layout."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ ENTRY_FIELD: Final = {True: "Offset, then MessageSize", False: "MessageSize, the
 
 
 def _first_field() -> int:
-    """The first 8 bytes of an entry with offset 7."""
+    """Return the first 8 bytes of an entry with offset 7."""
     return stored_offset(FORMATS["v0"].encode(numbered(7, 1)).data[:8].tobytes())
 
 
@@ -34,7 +34,7 @@ def _tags_bytes(wrapper: bytes) -> int:
 
 
 def _wrapper_value() -> bytes:
-    """The compressed set of an enriched wrapper. It follows the fixed fields, the tags and two lengths."""
+    """Return the compressed set of an enriched wrapper. It follows the fixed fields, the tags and two lengths."""
     wrapper = compressed_set("enriched")
     return wrapper[ENRICHED_MESSAGE.itemsize + _tags_bytes(wrapper) + 8 :]
 

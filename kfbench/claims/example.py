@@ -1,4 +1,4 @@
-"""The example records of KIP-98 and KIP-931, and the bytes that formats take for them beside the payload."""
+"""The example records of KIP-98 and KIP-931, and their overhead: the bytes besides keys and values."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -14,11 +14,11 @@ VALUE_BYTES: Final = 1024  # KIP-98: "a fixed message size of 1K with 100 byte k
 KEY_BYTES: Final = 100
 LARGEST_BATCH: Final = 100
 KIP_931_WRITTEN_MS: Final = int(datetime(2023, 5, 15, tzinfo=UTC).timestamp()) * 1000
-STEPS_MS: Final = (1, 64)  # "reasonably close timestamps": deltas of 1 byte, and of 1 then 2
+STEPS_MS: Final = (1, 64)  # "reasonably close timestamps": deltas of 1 byte; deltas of 1 byte, then of 2
 
 
 class Extremes(NamedTuple):
-    """The fewest and the most bytes of something."""
+    """The fewest and the most bytes of a field or record."""
 
     least: int
     most: int
@@ -41,7 +41,7 @@ def shapes(timestamps_ms: list[int], key_bytes: int = KEY_BYTES, value_bytes: in
 
 
 def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
-    """Return the bytes beside keys and values that `encode` writes for one batch of KIP-98's example records."""
+    """Return the overhead that `encode` writes for one batch of KIP-98's example records."""
     key, value = b"k" * KEY_BYTES, b"v" * VALUE_BYTES
     records = Records.from_lists([value] * count, keys=[key] * count, timestamps_ms=steps(count, step_ms))
     log = FORMATS[name].encode(records, batch_size=count)
@@ -49,12 +49,12 @@ def encoded_overhead_bytes(name: str, count: int, step_ms: int) -> int:
 
 
 def overhead_bytes(name: str, records: Shapes) -> int:
-    """Return the bytes beside keys and values when all records go into one batch."""
+    """Return the overhead when all records go into one batch."""
     return int(FORMATS[name].size(records, batch_size=len(records)).sum()) - records.payload_bytes
 
 
 def batch_header_bytes(name: str) -> int:
-    """Return the overhead of the batch alone: what one record takes, less what a second record like it adds."""
+    """Return the overhead of the batch alone: that of one record, less the overhead that an equal record adds."""
     one, two = (overhead_bytes(name, shapes(steps(count, 0))) for count in (1, 2))
     return 2 * one - two
 
@@ -70,7 +70,7 @@ def added_bytes(name: str) -> Extremes:
 
 
 def record_bytes(name: str) -> Extremes:
-    """Return the overhead of a record without headers: with every field at its narrowest, and at its widest."""
+    """Return the least and the most overhead of a record without headers, by the widths of its fields."""
     first = overhead_bytes(name, shapes([0], key_bytes=-1, value_bytes=0))
     narrow = shapes([0, 0], key_bytes=-1, value_bytes=0)
     wide = Shapes(

@@ -9,7 +9,7 @@ from kfbench.layouts import LEGACY_FIXED_BYTES
 
 
 def _wrapper_value() -> bytes:
-    """The compressed set of a v1 wrapper. Its key is null, so its value starts behind the fixed fields."""
+    """Return the compressed set of a v1 wrapper. The key is null, so the value starts after the fixed fields."""
     return compressed_set("v1")[LEGACY_FIXED_BYTES[1] :]
 
 

@@ -1,9 +1,9 @@
-"""KIP-931, "Public Interfaces": what the compact batch header of v3 saves."""
+"""KIP-931, "Public Interfaces": the bytes that the compact batch header of v3 saves."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from kfbench.claims.claim import ClaimsTable, Numbers, Published
 from kfbench.claims.example import (
@@ -26,10 +26,18 @@ SEARCH_END_MS: Final = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * 1000
 SPAN_MS: Final = 16_000  # of the KIP's example batch
 
 
+class HeaderVarints(NamedTuple):
+    """The widths of a header's varints, in the order of the layout, in bytes."""
+
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp_delta: int
+
+
 def _header_varint_bytes(
     timestamps_ms: list[int], offsets: list[int] | None = None, name: Literal["v3", "v3-unsigned"] = "v3"
-) -> list[int]:
-    """Return the widths of lastOffsetDelta, baseTimestamp and maxTimestampDelta, read from one encoded batch."""
+) -> HeaderVarints:
+    """Return the widths of the header's varints, read from one encoded batch."""
     records = Records.from_lists([b""] * len(timestamps_ms), timestamps_ms=timestamps_ms, offsets=offsets)
     log = FORMATS[name].encode(records)
     widths, at = [], V3_HEADER.itemsize
@@ -39,22 +47,21 @@ def _header_varint_bytes(
             width += 1
         widths.append(width)
         at += width
-    return widths
+    return HeaderVarints(*widths)
 
 
 def _base_timestamp_bytes(timestamp_ms: int) -> int:
-    return _header_varint_bytes([timestamp_ms])[1]
+    return _header_varint_bytes([timestamp_ms]).base_timestamp
 
 
 def _max_delta_bytes(span_ms: int) -> int:
-    """Return the bytes of the max timestamp delta of a batch that spans `span_ms`."""
-    return _header_varint_bytes([KIP_931_WRITTEN_MS, KIP_931_WRITTEN_MS + span_ms])[2]
+    return _header_varint_bytes([KIP_931_WRITTEN_MS, KIP_931_WRITTEN_MS + span_ms]).max_timestamp_delta
 
 
 def last_where(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the largest integer in [low, high) where the predicate holds.
+    """Return the largest integer in [low, high) for which the predicate holds.
 
-    It must hold at `low`, and nowhere after it first fails.
+    The predicate must hold at `low`. After the first integer for which it fails it must always fail.
     """
     while high - low > 1:
         middle = (low + high) // 2
@@ -70,12 +77,16 @@ def _largest_delta(width: int) -> int:
 
 def _largest_unsigned(width: int) -> int:
     """Return the largest offset delta of v3-unsigned in a varint of `width` bytes."""
-    return last_where(lambda delta: _header_varint_bytes([0, 0], [0, delta], "v3-unsigned")[0] <= width, 0, 2**31 - 1)
+
+    def fits(delta: int) -> bool:
+        return _header_varint_bytes([0, 0], [0, delta], "v3-unsigned").last_offset_delta <= width
+
+    return last_where(fits, 0, 2**31 - 1)
 
 
 @cache
 def _last_short_ms() -> int:
-    """Return the last time for which the base timestamp takes as few bytes as in 2023."""
+    """Return the last time whose base timestamp takes as few bytes as in 2023."""
     width = _base_timestamp_bytes(KIP_931_WRITTEN_MS)
     return last_where(lambda ms: _base_timestamp_bytes(ms) <= width, KIP_931_WRITTEN_MS, SEARCH_END_MS)
 
@@ -93,7 +104,7 @@ def _saved_on_header() -> dict[str, int]:
 
 
 def _saved_share(records: Shapes) -> float:
-    """Return the share of all bytes, payload included, that v3 saves over v2 with all records in one batch."""
+    """Return the share of all bytes, including the payload, that v3 saves over v2 with all records in one batch."""
     v2, v3 = (int(FORMATS[name].size(records, batch_size=len(records)).sum()) for name in ("v2", "v3"))
     return (v2 - v3) / v2
 
@@ -130,7 +141,7 @@ def _largest_varint(width: int, published: int) -> Published:
 
 
 def _record_count_bytes() -> int:
-    """Return the header bytes of v3 beside the fields that the KIP lists."""
+    """Return the header bytes of v3 besides the fields that the KIP lists."""
     listed = V3_HEADER.itemsize + sum(_header_varint_bytes([KIP_931_WRITTEN_MS] * 2))
     return batch_header_bytes("v3") - listed
 
@@ -210,7 +221,7 @@ PUBLISHED: Final = (
         published="18 %",
         numbers=_saved_on_header_shares,
         words=_header_share_words,
-        real="{example_share} (one record a batch: {one_record_share})",
+        real="{example_share} (one record per batch: {one_record_share})",
         holds=lambda values: round(100 * values["example"]) == 18,
         because="{v3_header_only} of {header} bytes in the KIP's example, {v3_header_only_one_record} with one record "
         "per batch",

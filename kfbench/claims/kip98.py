@@ -1,6 +1,6 @@
 """KIP-98, "Space Comparison": the overhead of the old and the new format for 1 KiB values with 100-byte keys.
 
-The figures are compared with the layout in the KIP's text (`kip98`). What shipped (`v2`) stands beside them.
+The figures are compared with the layout in the KIP's text (`kip98`). Those of the shipped layout (`v2`) are listed too.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from kfbench.claims.example import (
 )
 from kfbench.text import counted, number_range
 
-BATCHES: Final = {1: 60, 3: 74, 10: 123, 50: 403, 100: 745}  # records a batch -> overhead as published
+BATCHES: Final = {1: 60, 3: 74, 10: 123, 50: 403, 100: 745}  # records per batch -> overhead as published
 
 
 def _old_format(count: int) -> Published:

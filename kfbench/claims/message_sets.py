@@ -17,7 +17,7 @@ def numbered(first_offset: int, count: int) -> Records:
 
 
 def compressed_set(name: str, first_offset: int = FIRST_OFFSET) -> bytes:
-    """Return three messages as one wrapper under gzip."""
+    """Return three messages as one wrapper compressed with gzip."""
     return bytes(FORMATS[name].encode(numbered(first_offset, 3), codec="gzip").data)
 
 
@@ -37,7 +37,7 @@ def inner_offsets(compressed: bytes) -> dict[str, int]:
 
 
 def changed_bytes(name: str) -> int:
-    """Return the number of bytes after the offset field in which a set at offset 1000 differs from one at 0."""
+    """Return how many bytes after the offset field differ between a set at offset 1,000 and one at offset 0."""
     a, b = (compressed_set(name, first)[8:] for first in (0, FIRST_OFFSET))
     return sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b))
 

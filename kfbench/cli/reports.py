@@ -44,8 +44,8 @@ def compare(
     if as_json:
         print_json(comparison.to_dict())
     else:
-        from kfbench.comparison.text import text
+        from kfbench.comparison.text import comparison_text
 
-        print_result(text(comparison))
+        print_result(comparison_text(comparison))
     if comparison.is_regression:
         raise typer.Exit(3)

@@ -1,8 +1,10 @@
-"""The agreement of two runs on CPU time: the ratio of every arm to its base in both, and how far it moved.
+"""The agreement of two runs on CPU time: the ratio of every arm to its base in both runs, and the change.
 
-Ratios are of the same rounds, so a slower day does not move them. Another host does: formats gain differently from
-another core or cache. Arms of two hosts are therefore not compared; the ratios of BESIDE are shown side by side. A base
-that got slower makes all other arms look faster, so the base's own time is judged too.
+- A cell is one workload with its axes and codec. A group is all cells of one kind, operation and format.
+- A ratio and its base come from the same rounds, so a slower day does not change it.
+- Another host does: formats gain differently from another core or cache. So arms of two hosts are not compared. The
+  ratios of SIDE_BY_SIDE are shown side by side.
+- A base that got slower makes all other arms look faster, so the base's own time is judged too.
 """
 
 from collections import Counter, defaultdict
@@ -17,17 +19,21 @@ import pyarrow as pa
 from scipy.special import bdtrc
 
 from kfbench.comparison.change import OUTSIDE, Estimate, Verdict, change, together, verdict
-from kfbench.comparison.timed_arms import GroupKey, Hosts, Matched, Operation, Pair, Row, arms_of, match
+from kfbench.comparison.timed_arms import FormatKey, GroupKey, Hosts, Matched, Operation, Pair, arms_of, match
 from kfbench.measure.cpu import paired_ratio
+from kfbench.measure.schema import StoredRow
 
-LEAST_CELLS: Final = 6  # the median of fewer may lie outside all of them in more than 5 of 100
-USUAL: Final = 95  # of 100 A/A arms moved no further; a change within that is noise
+LEAST_CELLS: Final = 6  # with fewer, the interval of a median misses more often than 5 times in 100
+USUAL: Final = 95  # percentile of the changes of A/A arms: a smaller change is noise
 
 
 class Moved(NamedTuple):
-    """An arm of both runs: its ratio to the base of its rounds in each, and after / before. row: of the first run."""
+    """An arm that both runs have. before, after: its ratio to its base in each run. change: after / before.
 
-    row: Row
+    row: the arm's row in the first run.
+    """
+
+    row: StoredRow
     before: Estimate
     after: Estimate
     change: Estimate
@@ -43,9 +49,9 @@ class Group:
     """The arms of one kind, operation and format, the least change first.
 
     Args:
-        change: of the median cell; None where there are too few cells.
-        verdict: slower where the median cell is (among few cells: each of them). Also slower where many more cells are
-            slower than faster, of those that moved further than A/A arms do.
+        change: of the median cell; None for fewer than LEAST_CELLS cells.
+        verdict: "slower" if the median cell is slower. Among fewer than LEAST_CELLS cells each must be slower. Also
+            "slower" if far more cells are slower than faster. Only cells that moved further than A/A arms count here.
     """
 
     kind: str
@@ -70,7 +76,7 @@ class Group:
 
 
 class Unmoved(NamedTuple):
-    """Arms that read faster against a base although they took as long as before."""
+    """The arms of a format and operation whose ratio got smaller although they took as long as before."""
 
     format: str
     operation: str
@@ -82,10 +88,10 @@ class Base:
 
     Args:
         change: ns per record, after / before, the median cell.
-        yardstick: the same of the host's yardstick; None unless both runs have it.
-        unmoved: arms that show that the base, not the machine, changed.
-        verdict: slower where change / yardstick is and there are unmoved arms. Without these it may be the machine's
-            day: a busy neighbour slows one format more than another.
+        yardstick: the same ratio of the host's yardstick; None unless both runs have it.
+        unmoved: arms that show that the base changed, not the machine.
+        verdict: "slower" if change / yardstick is slower and there are unmoved arms. Without unmoved arms a busy
+            neighbour may be the cause: it slows one format more than another.
     """
 
     kind: str
@@ -97,7 +103,7 @@ class Base:
     verdict: Verdict
 
 
-class Beside(NamedTuple):
+class HostRatio(NamedTuple):
     """A format's time over v2's on two hosts, shown and not judged. before, after: the median cell in each run."""
 
     kind: str
@@ -110,14 +116,14 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """The result.
+    """The result of `agreement`.
 
     Args:
-        groups: A/A arms last.
-        arms: the number of arms in each run, bases and A/A among them.
+        groups: groups with a verdict; A/A arms come last.
+        arms: the number of arms in each run, including bases and A/A arms.
         hosts: the number of arms that are not compared, by pair of hosts.
         resized: the number of arms with another number of records, which are not compared.
-        beside: ratios of arms of two hosts.
+        host_ratios: ratios of arms of two hosts.
     """
 
     groups: tuple[Group, ...]
@@ -125,7 +131,7 @@ class Agreement:
     hosts: Mapping[Hosts, int]
     resized: int
     bases: tuple[Base, ...]
-    beside: tuple[Beside, ...]
+    host_ratios: tuple[HostRatio, ...]
 
     @property
     def judged(self) -> Iterator[Group]:
@@ -133,7 +139,7 @@ class Agreement:
 
 
 def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
-    """Compare the rows of two runs (kfbench.measure.schema.SCHEMA). threshold: of a ratio's change, .03 for 3 %."""
+    """Compare the rows of two runs (kfbench.measure.schema.SCHEMA). threshold: change that counts, 0.03 for 3 %."""
     matched = match(arms_of(before), arms_of(after))
     groups = _groups(matched, threshold)
     return Agreement(
@@ -142,7 +148,7 @@ def agreement(before: pa.Table, after: pa.Table, threshold: float) -> Agreement:
         hosts=matched.hosts,
         resized=matched.resized,
         bases=_bases(matched, groups, threshold),
-        beside=tuple(_beside(*key, pairs) for key, pairs in matched.of_two_hosts.items()),
+        host_ratios=tuple(_host_ratio(key, pairs) for key, pairs in matched.of_two_hosts.items()),
     )
 
 
@@ -173,7 +179,7 @@ def _base_operation(matched: Matched, key: GroupKey) -> Operation:
 
 
 def _moved(pair: Pair, arms: int, threshold: float) -> Moved:
-    """Judge one of so many arms."""
+    """Judge one arm. arms: the number of arms that are judged together."""
     before, after = pair.before.ratio, pair.after.ratio
     found = change(before, after)
     return Moved(pair.before.arm.row, before, after, found, verdict(together(found, arms), threshold))
@@ -185,7 +191,7 @@ def _median_cell(cells: Sequence[Moved]) -> Estimate:
 
 
 def _noise(matched: Matched, cells: Mapping[GroupKey, Sequence[Moved]]) -> dict[Operation, float]:
-    """Return by operation of the base how far all but a few of its A/A arms moved at most, as a logarithm."""
+    """Return the USUAL percentile of the changes of A/A arms, as a logarithm, by operation of the base."""
     distances: dict[Operation, list[float]] = defaultdict(list)
     for key, moved in cells.items():
         if key.is_aa:
@@ -198,10 +204,14 @@ def _distance(each: Moved) -> float:
 
 
 def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise: float | None) -> Verdict:
-    """Judge one of so many groups.
+    """Judge one group.
 
-    A single cell decides only where there are few: between two runs of the same code some cells move far, in both
-    directions. noise: see `_noise`; None: there is no A/A arm to count cells by.
+    Between two runs of the same code some cells move far, in both directions. So single cells decide only if there are
+    fewer than LEAST_CELLS.
+
+    Args:
+        groups: the number of groups that are judged together.
+        noise: see `_noise`; None: there is no A/A arm, so cells are not counted.
     """
     verdicts = Counter(each.verdict for each in cells)
     if len(cells) < LEAST_CELLS:
@@ -211,22 +221,22 @@ def _group_verdict(cells: Sequence[Moved], groups: int, threshold: float, noise:
         far = Counter(each.verdict for each in cells if _distance(each) > noise)
         directions: tuple[tuple[Verdict, Verdict], ...] = (("slower", "faster"), ("faster", "slower"))
         for one, other in directions:
-            # If both were as likely, chance would give so many of one and so few of the other once in so many groups.
+            # Sign test: if both directions were equally likely, chance would give these counts rarely enough.
             if bdtrc(far[one] - 1, far[one] + far[other], 0.5) < OUTSIDE / 2 / groups:
                 return one
     return found
 
 
-def _beside(kind: str, operation: str, name: str, pairs: Sequence[Pair]) -> Beside:
+def _host_ratio(key: FormatKey, pairs: Sequence[Pair]) -> HostRatio:
     before = float(np.median([pair.before.median_ratio for pair in pairs]))
     after = float(np.median([pair.after.median_ratio for pair in pairs]))
-    return Beside(kind, operation, name, len(pairs), before, after)
+    return HostRatio(*key, len(pairs), before, after)
 
 
 def _bases(matched: Matched, groups: Sequence[Group], threshold: float) -> tuple[Base, ...]:
     faster: dict[Operation, dict[Unmoved, Sequence[Pair]]] = defaultdict(dict)
     for group in groups:
-        if group.verdict == "faster" and not group.is_aa:  # an A/A arm cannot tell the base from the machine's day
+        if group.verdict == "faster" and not group.is_aa:  # an A/A arm repeats the base, so it shows no other change
             key = GroupKey(group.is_aa, group.kind, group.operation, group.format)
             faster[_base_operation(matched, key)][Unmoved(group.format, group.operation)] = matched.pairs[key]
     return tuple(
@@ -242,15 +252,15 @@ def _base(
     groups: int,
     threshold: float,
 ) -> Base:
-    """Judge a base by its own time. faster: the arms that read faster against it."""
+    """Judge a base by its own time. faster: the arms whose ratio to it got smaller."""
     yardstick = _yardstick_change(pairs)
-    # An arm whose interval is too wide does not count: on a noisy day it slowed down as well, if by less.
+    # An arm with a wide interval does not count: on a noisy day it may have slowed down too.
     unmoved = [name for name, arms in faster.items() if _own_verdict(arms, yardstick, groups, threshold) == "within"]
     found = _own_verdict(pairs, yardstick, groups, threshold)
     return Base(
         kind=operation.kind,
         operation=operation.operation,
-        formats=tuple(sorted({pair.before.arm.format for pair in pairs})),
+        formats=tuple(sorted({pair.before.arm.row.format for pair in pairs})),
         change=float(np.median([pair.after.arm.median_ns / pair.before.arm.median_ns for pair in pairs])),
         yardstick=yardstick,
         unmoved=tuple(unmoved),
@@ -259,9 +269,9 @@ def _base(
 
 
 def _yardstick_change(pairs: Sequence[Pair]) -> float | None:
-    """Return the host's yardstick before the cells, after / before; None unless both runs have it."""
-    before = [ns for pair in pairs if (ns := pair.before.arm.yardstick_ns) is not None]
-    after = [ns for pair in pairs if (ns := pair.after.arm.yardstick_ns) is not None]
+    """Return the median yardstick of the hosts, after / before; None unless both runs have it."""
+    before = [ns for pair in pairs if (ns := pair.before.arm.row.yardstick_ns) is not None]
+    after = [ns for pair in pairs if (ns := pair.after.arm.row.yardstick_ns) is not None]
     return float(np.median(after) / np.median(before)) if before and after else None
 
 

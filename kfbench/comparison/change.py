@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from kfbench.measure.cpu import CONFIDENCE
 
 Verdict = Literal["slower", "faster", "within", "unclear"]
-OUTSIDE: Final = 1 - CONFIDENCE  # of an interval
+OUTSIDE: Final = 1 - CONFIDENCE  # how often the true value lies outside an interval
 
 
 class Estimate(NamedTuple):
@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
 
 
 def change(before: Estimate, after: Estimate) -> Estimate:
-    """Return after / before. Their errors are independent, so its interval follows from theirs without a bootstrap.
+    """Return after / before. The errors are independent, so the interval follows from both intervals.
 
     The limits of a difference (here of logarithms) lie as far from it as the root of the summed squares of the two
     distances. Source: Zou and Donner, Construction of confidence limits about effect measures: a general approach,
@@ -33,7 +33,7 @@ def change(before: Estimate, after: Estimate) -> Estimate:
 
 
 def together(found: Estimate, number: int) -> Estimate:
-    """Return an interval so wide that `number` of them hold together with CONFIDENCE (Bonferroni, normal tails)."""
+    """Widen an interval so that `number` of them hold together with CONFIDENCE (Bonferroni, normal tails)."""
     factor = _quantile(number) / _quantile(1)
     low, high = (found.median * (end / found.median) ** factor for end in (found.low, found.high))
     return Estimate(found.median, low, high)
@@ -45,7 +45,10 @@ def _quantile(number: int) -> float:
 
 
 def verdict(found: Estimate, threshold: float) -> Verdict:
-    """Judge an interval: slower or faster where all of it is beyond the threshold, within where all of it is inside."""
+    """Judge an interval. threshold: 0.03 for 3 %.
+
+    "slower" or "faster": all of it is beyond the threshold. "within": all of it is inside. "unclear": neither.
+    """
     least, most = 1 / (1 + threshold), 1 + threshold
     if found.low > most:
         return "slower"

@@ -2,20 +2,20 @@
 
 Laws (tests/comparison/test_compare.py):
 1. Exact columns (kfbench.measure.schema.DETERMINISTIC) must be equal in both runs. Any other number is a regression,
-   even a smaller one. The words of an error and the version of a codec library are not judged.
-2. A row that was a number and is an error now is a regression. The reverse is not.
-3. CPU is compared as ratios to the base of the same rounds, on one host. A host's name with other hardware in the
-   second run is another host. Ratios of two hosts are shown, not judged. A change counts where its whole interval lies
-   beyond the threshold. Operations of a format are judged, not single cells. The base is judged by its own time, where
-   other arms show that the machine did not change.
-4. Cells of only one run are listed. They are a regression where both runs asked the same and the second lacks them.
+   even a smaller one. The text of an error and the version of a codec library are not judged.
+2. A row that was a number and is now an error is a regression. The reverse is not.
+3. CPU is compared as ratios to the base of the same rounds, on one host (see `agreement`). A host with the same name
+   and other hardware is another host. A change counts if its whole interval lies beyond the threshold. Operations of a
+   format are judged, not single cells. The base is judged by its own time, if other arms show that the machine did not
+   change.
+4. Cells of only one run are listed. A cell that the second run lacks is a regression if both have the same request.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,64 +23,75 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.comparison.agreement import Agreement, Base, Group, Moved, agreement
-from kfbench.comparison.timed_arms import Key, Row, keys
+from kfbench.comparison.timed_arms import Key, keys
 from kfbench.errors import RunError
 from kfbench.measure.environment import HARDWARE
-from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS
+from kfbench.measure.schema import CELL, DETERMINISTIC, IDENTITY, WORKLOAD_COLUMNS, StoredRow, stored_rows
 from kfbench.report.data.shown_formats import in_order
 from kfbench.store import Run, open_run
 from kfbench.tables import listed
 
+AXES: Final = tuple(column.name for column in WORKLOAD_COLUMNS)
 NOT_JUDGED: Final = ("error", "codec_version")
-ASKED: Final = ("profile_text", "seed", "filter")  # of a manifest: what the user asked for
-TRANSIENT: Final = ("load_1_min", "host")  # of its environment; hosts are compared row by row
+REQUEST: Final = ("profile_text", "seed", "filter")  # the fields of a manifest with the user's request
+TRANSIENT: Final = ("load_1_min", "host")  # facts of the environment; hosts are compared row by row
+
+Value: TypeAlias = str | int | float | Sequence[int] | None  # of a column
 
 
-class Changed(NamedTuple):
-    """A value that must be the same in both runs and is not."""
+class Fact(NamedTuple):
+    """A fact of code, libraries or host that differs, such as `packages.numpy`."""
 
-    row: Row
-    column: str
-    before: Any
+    name: str
+    before: Any  # as JSON stores it
     after: Any
 
 
-class Lone(NamedTuple):
-    """The formats of a cell that only one of the runs has."""
+class Changed(NamedTuple):
+    """A value that differs although it must be the same in both runs. row: of the second run."""
 
-    row: Row
+    row: StoredRow
+    column: str
+    before: Value
+    after: Value
+
+
+class LoneCell(NamedTuple):
+    """A cell, or some of its formats, that only one run has. row: one of its rows; rows: their number."""
+
+    row: StoredRow
     formats: tuple[str, ...]
     rows: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The result.
+    """The result of `compare`.
 
     Args:
-        rows: the number of rows that both runs have and that are compared.
-        asked_the_same: profile, seed and filter are equal.
-        mended: rows that were errors and are numbers now.
+        rows: the number of rows that are compared. Both runs have them.
+        has_same_request: profile, seed and filter are equal.
+        mended: rows that were errors in the first run and are numbers in the second.
         lone: cells of only the first run, and of only the second.
-        resized: the number of rows with another number of records.
+        resized: the number of rows with another number of records, which are not compared.
         facts: differences in code, libraries and hosts.
     """
 
     runs: tuple[Run, Run]
     threshold: float
     rows: int
-    asked_the_same: bool
+    has_same_request: bool
     changed: tuple[Changed, ...]
-    mended: tuple[Row, ...]
-    lone: tuple[tuple[Lone, ...], tuple[Lone, ...]]
+    mended: tuple[StoredRow, ...]
+    lone: tuple[tuple[LoneCell, ...], tuple[LoneCell, ...]]
     resized: int
-    facts: Mapping[str, tuple[Any, Any]]
+    facts: tuple[Fact, ...]
     cpu: Agreement
 
     @property
-    def missing(self) -> tuple[Lone, ...]:
+    def missing(self) -> tuple[LoneCell, ...]:
         """The cells that the second run should have and lacks."""
-        return self.lone[0] if self.asked_the_same else ()
+        return self.lone[0] if self.has_same_request else ()
 
     @property
     def cpu_left_out(self) -> str | None:
@@ -113,17 +124,20 @@ class Comparison:
         return bool(self.changed or self.missing or self.slower_groups or self.slower_bases)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it in plain values, for --json."""
+        """Return values for --json."""
         return {
             "runs": [about(run) for run in self.runs],
             "is_regression": self.is_regression,
-            "asked_the_same": self.asked_the_same,
-            "facts": {name: list(both) for name, both in self.facts.items()},
+            "asked_the_same": self.has_same_request,
+            "facts": {fact.name: [fact.before, fact.after] for fact in self.facts},
             "rows": self.rows,
-            "changed": [_place(each.row) | _values(each) for each in self.changed],
+            "changed": [
+                _place(each.row) | {"column": each.column, "before": each.before, "after": each.after}
+                for each in self.changed
+            ],
             "mended": [_place(row) for row in self.mended],
-            "only_in_first": [_place(each.row, CELL) | _counts(each) for each in self.lone[0]],
-            "only_in_second": [_place(each.row, CELL) | _counts(each) for each in self.lone[1]],
+            "only_in_first": [_lone_cell(each) for each in self.lone[0]],
+            "only_in_second": [_lone_cell(each) for each in self.lone[1]],
             "resized_rows": self.resized,
             "unrecorded_columns": [],  # all runs that are read have all columns
             "cpu": {
@@ -132,7 +146,7 @@ class Comparison:
                 "arms": list(self.cpu.arms),
                 "resized_arms": self.cpu.resized,
                 "arms_of_two_hosts": [{"hosts": list(hosts), "arms": arms} for hosts, arms in self.cpu.hosts.items()],
-                "ratios_of_two_hosts": [each._asdict() for each in self.cpu.beside],
+                "ratios_of_two_hosts": [each._asdict() for each in self.cpu.host_ratios],
                 "bases": [asdict(base) for base in self.cpu.bases],
                 "groups": [_group(group) for group in self.cpu.groups],
             },
@@ -140,9 +154,9 @@ class Comparison:
 
 
 def compare(first: str | Path, second: str | Path, threshold: float) -> Comparison:
-    """Compare two runs. threshold: the growth of a CPU ratio that counts, .03 for 3 %.
+    """Compare two runs. threshold: the growth of a CPU ratio that counts, 0.03 for 3 %.
 
-    Raises RunError for a run that is unfinished, of another schema or not whole, and for two without a common cell.
+    Raises RunError for a run that is unfinished, incomplete or of another schema, and for two without a common cell.
     """
     runs = open_run(first), open_run(second)
     first_rows, second_rows = map(_row_numbers, runs)
@@ -153,10 +167,10 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         run.table.take(pa.array([rows[key] for key in common]))
         for run, rows in zip(runs, (first_rows, second_rows), strict=True)
     )
-    asked_the_same = runs[0].manifest.get("profile_text") is not None and all(
-        runs[0].manifest.get(name) == runs[1].manifest.get(name) for name in ASKED
+    has_same_request = runs[0].manifest.get("profile_text") is not None and all(
+        runs[0].manifest.get(name) == runs[1].manifest.get(name) for name in REQUEST
     )
-    compared = np.ones(len(common), np.bool_) if asked_the_same else ~_resized(before, after)
+    compared = np.ones(len(common), np.bool_) if has_same_request else ~_resized(before, after)
     mended = compared & _is_ok(after) & ~_is_ok(before)
     judged = [name for name in DETERMINISTIC if name not in (*IDENTITY, *NOT_JUDGED)]
     lone = (
@@ -167,12 +181,12 @@ def compare(first: str | Path, second: str | Path, threshold: float) -> Comparis
         runs=runs,
         threshold=threshold,
         rows=int(np.count_nonzero(compared)),
-        asked_the_same=asked_the_same,
+        has_same_request=has_same_request,
         changed=(*_changed(before, after, judged, compared & ~mended), *_broken(runs[0].table, lone[1])),
-        mended=tuple(after.filter(pa.array(mended)).to_pylist()),
+        mended=tuple(stored_rows(after.filter(pa.array(mended)))),
         lone=(_cells(lone[0]), _cells(lone[1])),
         resized=int(np.count_nonzero(~compared)),
-        facts=dict(_differing(*runs)),
+        facts=tuple(_differing_facts(*runs)),
         cpu=agreement(runs[0].table, _with_hosts_renamed(*runs), threshold),
     )
 
@@ -236,7 +250,7 @@ def _changed(before: pa.Table, after: pa.Table, names: Sequence[str], rows: NDAr
     for name in names:
         places = pa.array(np.flatnonzero(_differs(before, after, name) & rows))
         values = before[name].take(places).to_pylist(), after[name].take(places).to_pylist()
-        for row, *both in zip(after.take(places).to_pylist(), *values, strict=True):
+        for row, *both in zip(stored_rows(after.take(places)), *values, strict=True):
             yield Changed(row, name, *both)
 
 
@@ -245,24 +259,23 @@ def _broken(before: pa.Table, lone: pa.Table) -> Iterator[Changed]:
     unit = (*CELL, "to_format", "format")
     sound = set(keys(before.filter(pa.array(_is_ok(before))), unit))
     failed = lone.filter(pa.array(~_is_ok(lone)))
-    for key, row in zip(keys(failed, unit), failed.to_pylist(), strict=True):
+    for key, row in zip(keys(failed, unit), stored_rows(failed), strict=True):
         if key in sound:
-            yield Changed(row, "status", "ok", row["status"])
+            yield Changed(row, "status", "ok", row.status)
 
 
-def _cells(rows: pa.Table) -> tuple[Lone, ...]:
-    found: dict[Key, list[Row]] = defaultdict(list)
-    for key, row in zip(keys(rows, CELL), rows.to_pylist(), strict=True):
+def _cells(rows: pa.Table) -> tuple[LoneCell, ...]:
+    found: dict[Key, list[StoredRow]] = defaultdict(list)
+    for key, row in zip(keys(rows, CELL), stored_rows(rows), strict=True):
         found[key].append(row)
-    return tuple(Lone(each[0], tuple(in_order(row["format"] for row in each)), len(each)) for each in found.values())
+    return tuple(LoneCell(each[0], tuple(in_order(row.format for row in each)), len(each)) for each in found.values())
 
 
-def _differing(first: Run, second: Run) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the facts of code, libraries and host that differ between the manifests, such as `packages.numpy`."""
+def _differing_facts(first: Run, second: Run) -> Iterator[Fact]:
     one, other = (dict(_flat("", run.manifest["environment"])) for run in (first, second))
     for name in sorted(one.keys() | other.keys()):
         if name.rpartition(".")[2] not in TRANSIENT and one.get(name) != other.get(name):
-            yield name, (one.get(name), other.get(name))
+            yield Fact(name, one.get(name), other.get(name))
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -273,18 +286,18 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _place(row: Row, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
+def filled(row: StoredRow, names: Iterable[str] = AXES) -> dict[str, Any]:
+    """Return the values of these columns by name, without nulls."""
+    return {name: value for name in names if (value := getattr(row, name)) is not None}
+
+
+def _place(row: StoredRow, names: Iterable[str] = IDENTITY) -> dict[str, Any]:
     """Return the columns that identify a row, and its workload's axes; without nulls."""
-    wanted = (*names, "workload", "variant", *(column.name for column in WORKLOAD_COLUMNS))
-    return {name: row[name] for name in wanted if row.get(name) is not None}
+    return filled(row, (*names, "workload", "variant", *AXES))
 
 
-def _values(each: Changed) -> dict[str, Any]:
-    return {"column": each.column, "before": each.before, "after": each.after}
-
-
-def _counts(each: Lone) -> dict[str, Any]:
-    return {"formats": list(each.formats), "rows": each.rows}
+def _lone_cell(each: LoneCell) -> dict[str, Any]:
+    return _place(each.row, CELL) | {"formats": list(each.formats), "rows": each.rows}
 
 
 def _group(group: Group) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from kfbench.comparison.agreement import Group, Moved
 from kfbench.comparison.change import Estimate
-from kfbench.comparison.compare import Changed, Comparison, Lone, about
-from kfbench.comparison.timed_arms import Row
-from kfbench.report.data.axes import setting
+from kfbench.comparison.compare import Changed, Comparison, Fact, LoneCell, Value, about, filled
+from kfbench.comparison.timed_arms import operation_words
+from kfbench.measure.schema import StoredRow
+from kfbench.report.data.axes import GRID, setting
 from kfbench.tables import Cell, Column, Interval, Table, listed, number, plain_columns
 from kfbench.text import percent
 
@@ -19,7 +20,8 @@ SHOWN: Final = 20  # cells; --json has all
 LONGEST: Final = 60
 
 
-def text(found: Comparison) -> str:
+def comparison_text(found: Comparison) -> str:
+    """Return facts, tables and, in the last lines, the verdict."""
     return "\n\n".join([*_paragraphs(found), "\n".join(_verdict(found))])
 
 
@@ -28,7 +30,7 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
     if noisy := [line for name, run in zip("AB", found.runs, strict=True) for line in _noisy(name, run.manifest)]:
         yield "\n".join(noisy)
     if found.facts:
-        yield "\n".join(["A and B also differ in", *(_fact(name, *both) for name, both in found.facts.items())])
+        yield "\n".join(["A and B also differ in", *map(_fact, found.facts)])
     yield "\n".join(_exact(found))
     if found.changed:
         yield _changes(found.changed).to_text()
@@ -37,8 +39,8 @@ def _paragraphs(found: Comparison) -> Iterator[str]:
     if found.cpu.hosts:
         pairs = [f"{a} in A and {b} in B ({number(arms)} arms)" for (a, b), arms in sorted(found.cpu.hosts.items())]
         yield f"CPU times are not compared where they are of two hosts: {listed(pairs)}."
-        if found.cpu.beside:
-            yield _beside(found).to_text()
+        if found.cpu.host_ratios:
+            yield _host_ratios(found).to_text()
     if found.cpu.groups:
         yield _operations(found).to_text()
         yield _formats(found).to_text()
@@ -56,12 +58,12 @@ def _noisy(name: str, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name} is noisy: {seen}"
 
 
-def _fact(name: str, before: Any, after: Any) -> str:
-    return f"  {name}: {_short(before)} -> {_short(after)}"
+def _fact(fact: Fact) -> str:
+    return f"  {fact.name}: {_short(fact.before)} -> {_short(fact.after)}"
 
 
 def _exact(found: Comparison) -> Iterator[str]:
-    rows = {_identity(each.row) for each in found.changed}
+    rows = {repr(each.row) for each in found.changed}
     if rows:
         yield f"Exact columns: {number(len(found.changed))} values of {number(len(rows))} rows are not the same."
     else:
@@ -72,20 +74,16 @@ def _exact(found: Comparison) -> Iterator[str]:
         yield f"{number(found.resized)} rows have another number of records in B and are not compared."
 
 
-def _identity(row: Row) -> tuple[Any, ...]:
-    return tuple(str(value) for value in row.values())
-
-
 def _changes(changed: Sequence[Changed]) -> Table:
-    """Return a line per block and column, with the row whose value changed most."""
+    """Return a line per block of the sweep and column, with the row whose value changed most."""
     groups: dict[tuple[str, str, str], list[Changed]] = defaultdict(list)
     for each in changed:
-        groups[each.row["kind"], each.row["grid"], each.column].append(each)
+        groups[each.row.kind, each.row.grid, each.column].append(each)
 
     def line(name: tuple[str, str, str], each: list[Changed]) -> tuple[Cell, ...]:
         most = max(each, key=_distance)
-        before, after = _differing(most.before, most.after)
-        return (*name, len(each), cell(most.row), most.row["format"], _arm(most.row), before, after)
+        values = map(_shown, _differing_parts([most.before, most.after]))
+        return (*name, len(each), cell_words(most.row), most.row.format, _arm(most.row), *values)
 
     names = ("kind", "block", "column", "rows", "the row that changed most", "format", "codec, operation", "A", "B")
     return Table(
@@ -97,22 +95,23 @@ def _changes(changed: Sequence[Changed]) -> Table:
 
 
 def _distance(each: Changed) -> float:
-    """Return the change of a number as a share of it; 1 for anything else."""
+    """Return the change as a share of the first value; 1 for anything but numbers."""
     if isinstance(each.before, int) and isinstance(each.after, int):
         return abs(each.after - each.before) / max(abs(each.before), 1)
     return 1.0
 
 
-def _differing(before: Any, after: Any) -> tuple[Cell, Cell]:
-    """Return both values; of columns that hold JSON, the entries that differ."""
-    if isinstance(before, str) and isinstance(after, str) and before[:1] == after[:1] == "{":
-        one, other = (msgspec.json.decode(each, type=dict[str, int]) for each in (before, after))
-        names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-        before, after = (", ".join(f"{name} {each.get(name, 0)}" for name in names) for each in (one, other))
-    return _shown(before), _shown(after)
+def _differing_parts(values: list[Value]) -> list[Value]:
+    """Return two values of a column. If both are JSON objects, only their entries that differ are left."""
+    texts = [value for value in values if isinstance(value, str) and value.startswith("{")]
+    if len(texts) < 2:
+        return values
+    one, other = (msgspec.json.decode(text, type=dict[str, int]) for text in texts)
+    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    return [", ".join(f"{name} {counts.get(name, 0)}" for name in names) for counts in (one, other)]
 
 
-def _shown(value: Any) -> Cell:
+def _shown(value: Value) -> Cell:
     return value if value is None or isinstance(value, int | float) else _short(value)
 
 
@@ -121,28 +120,27 @@ def _short(value: Any) -> str:
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
 
-def cell(row: Row) -> str:
-    """Return a cell in words: its workload, or the axes of the grid."""
-    if row["workload"] != "grid":
-        return f"{row['workload']} ({row['variant']})" if row["variant"] else str(row["workload"])
-    return setting({name: value for name, value in row.items() if value is not None})
+def cell_words(row: StoredRow) -> str:
+    """Return the workload of a row, or its axes in the grid."""
+    if row.workload != GRID:
+        return f"{row.workload} ({row.variant})" if row.variant else row.workload
+    return setting(filled(row))
 
 
-def _arm(row: Row) -> str:
-    codec = row["codec"] if row["level"] is None else f"{row['codec']} {row['level']}"
-    operation = [row["operation"] + (f" to {row['to_format']}" if row["to_format"] else "")] if row["operation"] else []
-    return ", ".join([codec, *operation])
+def _arm(row: StoredRow) -> str:
+    codec = row.codec if row.level is None else f"{row.codec} {row.level}"
+    return f"{codec}, {operation_words(row)}" if row.operation else codec
 
 
-def _lone_cells(lone: tuple[Sequence[Lone], Sequence[Lone]]) -> Table:
+def _lone_cells(lone: tuple[Sequence[LoneCell], Sequence[LoneCell]]) -> Table:
     lines: list[tuple[Cell, ...]] = []
     for run, cells in zip("AB", lone, strict=True):
-        blocks: dict[tuple[str, str], list[Lone]] = defaultdict(list)
+        blocks: dict[tuple[str, str], list[LoneCell]] = defaultdict(list)
         for each in cells:
-            blocks[each.row["kind"], each.row["grid"]].append(each)
+            blocks[each.row.kind, each.row.grid].append(each)
         for name, found in sorted(blocks.items()):
             formats = {name for each in found for name in each.formats}
-            one = f"{cell(found[0].row)}; {_arm(found[0].row)}"
+            one = f"{cell_words(found[0].row)}; {_arm(found[0].row)}"
             lines.append((run, *name, len(found), sum(each.rows for each in found), len(formats), one))
     names = ("only in", "kind", "block", "cells", "rows", "formats", "one of them")
     return Table(
@@ -153,19 +151,18 @@ def _lone_cells(lone: tuple[Sequence[Lone], Sequence[Lone]]) -> Table:
     )
 
 
-def _beside(found: Comparison) -> Table:
-    """Return the ratios on two hosts."""
+def _host_ratios(found: Comparison) -> Table:
     names = ("kind", "operation", "format", "cells")
     return Table(
-        name="beside",
+        name="host-ratios",
         caption="CPU on two hosts: ratio to v2 on each, the median cell, not judged",
         columns=(*plain_columns(*names), Column(name="A", digits=3), Column(name="B", digits=3)),
-        rows=tuple(tuple(each) for each in found.cpu.beside),
+        rows=tuple(tuple(each) for each in found.cpu.host_ratios),
     )
 
 
 def _operations(found: Comparison) -> Table:
-    """Return a line per kind and operation, all formats together, beside its A/A arms."""
+    """Return a line per kind and operation, all formats together, with its A/A arms."""
     judged: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for group in found.cpu.judged:
         judged[group.kind, group.operation].append(group)
@@ -179,8 +176,8 @@ def _operations(found: Comparison) -> Table:
         noise = 100 * aa[name].median_difference if name in aa else None
         median, most = (float(each) for each in np.percentile(differences, [50, 95]))
         base = bases.get(name)
-        took = (base.change, base.yardstick) if base else (None, None)
-        return (*name, len(arms), *counts, median, most, noise, *took)
+        base_change = (base.change, base.yardstick) if base else (None, None)
+        return (*name, len(arms), *counts, median, most, noise, *base_change)
 
     resized = found.cpu.resized
     columns = (
@@ -235,7 +232,7 @@ def _slower(found: Comparison) -> Table:
 
     def line(each: Moved) -> tuple[Cell, ...]:
         found = map(_interval, (each.before, each.after, each.change))
-        return (cell(each.row), _arm(each.row), each.row["format"], *found)
+        return (cell_words(each.row), _arm(each.row), each.row.format, *found)
 
     ratios = (Column(name="A", digits=3), Column(name="B", digits=3), Column(name="B / A", digits=3))
     return Table(

@@ -1,10 +1,14 @@
-"""The timed arms of two runs, matched: those that can be compared, and the number of those that cannot."""
+"""The timed arms of two runs, matched: the pairs that can be compared, and the numbers of those that cannot.
+
+An arm is one timed operation in one format. All arms of a cell are timed in the same rounds. One of them is the base,
+and the A/A arm times the base a second time (see kfbench.measure.cpu).
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,16 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kfbench.comparison.change import Estimate
-from kfbench.formats import BASE_FORMAT
+from kfbench.formats import BASE_FORMAT, RESEARCH
 from kfbench.measure.cpu import paired_ratio
-from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX
+from kfbench.measure.schema import ARM, ROUNDS, ROUNDS_PREFIX, StoredRow, stored_rows
+from kfbench.report.data.shown_formats import NEW
 
-Key: TypeAlias = tuple[Any, ...]
-Row: TypeAlias = Mapping[str, Any]  # of kfbench.measure.schema.SCHEMA
+Key: TypeAlias = tuple[object, ...]  # the values of some columns of a row
 
 RESIDENT: Final = "resident"  # the caches of runs from before the column `cache`
 AA: Final = "aa"
-BESIDE: Final = ("v3", "columnar")  # formats whose ratios on two hosts are shown side by side
+SIDE_BY_SIDE: Final = frozenset({NEW, *RESEARCH})  # formats whose ratios on two hosts are shown side by side
 
 
 class Operation(NamedTuple):
@@ -40,33 +44,39 @@ class GroupKey(NamedTuple):
     format: str
 
 
+class FormatKey(NamedTuple):
+    """The arms of one kind, operation and format."""
+
+    kind: str
+    operation: str
+    format: str
+
+
 class Hosts(NamedTuple):
     """The hosts of an arm in both runs."""
 
-    first: str
-    second: str
+    first: str | None
+    second: str | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arm:
-    """A timed arm. ns_per_record: float64[rounds]. yardstick_ns: the host's, None where it was not measured."""
+    """A timed arm. ns_per_record: CPU time, float64[rounds]."""
 
-    row: Row
-    kind: str
-    operation: str
-    format: str
-    is_aa: bool
-    host: str
-    records: int
+    row: StoredRow
     ns_per_record: NDArray[np.float64]
-    yardstick_ns: float | None
 
     @property
     def key(self) -> Operation:
-        return Operation(self.kind, self.operation)
+        return Operation(self.row.kind, operation_words(self.row))
+
+    @property
+    def is_aa(self) -> bool:
+        return self.row.arm == AA
 
     @property
     def median_ns(self) -> float:
+        """The median CPU time per record."""
         return float(np.median(self.ns_per_record))
 
 
@@ -101,7 +111,7 @@ class Matched:
     Args:
         pairs: A/A and other arms, to be judged against their base.
         bases: the bases themselves.
-        of_two_hosts: arms of BESIDE that were measured on two hosts, by kind, operation and format.
+        of_two_hosts: arms of SIDE_BY_SIDE that were measured on two hosts.
         arms: the number of arms in each run.
         hosts: the number of arms by pair of different hosts.
         resized: the number of arms with another number of records.
@@ -109,18 +119,19 @@ class Matched:
 
     pairs: Mapping[GroupKey, Sequence[Pair]]
     bases: Mapping[Operation, Sequence[Pair]]
-    of_two_hosts: Mapping[tuple[str, str, str], Sequence[Pair]]
+    of_two_hosts: Mapping[FormatKey, Sequence[Pair]]
     arms: tuple[int, int]
     hosts: Mapping[Hosts, int]
     resized: int
 
     @property
     def judged_groups(self) -> int:
-        """The number of groups that get a verdict, at least 1; chance is allowed for."""
+        """The number of groups that get a verdict, at least 1. Intervals are widened for it (`together`)."""
         return max(sum(not key.is_aa for key in self.pairs), 1)
 
     @property
     def judged_arms(self) -> int:
+        """The number of arms in these groups, at least 1."""
         return max(sum(len(pairs) for key, pairs in self.pairs.items() if not key.is_aa), 1)
 
 
@@ -130,21 +141,20 @@ def match(first: Mapping[Key, Timed], second: Mapping[Key, Timed]) -> Matched:
     resized = 0
     pairs: dict[GroupKey, list[Pair]] = defaultdict(list)
     bases: dict[Operation, list[Pair]] = defaultdict(list)
-    of_two_hosts: dict[tuple[str, str, str], list[Pair]] = defaultdict(list)
-    for key in [key for key in first if key in second]:
-        pair = Pair(first[key], second[key])
-        then, now = pair.before.arm, pair.after.arm
-        if then.host != now.host:
-            hosts[Hosts(then.host, now.host)] += 1
-            has_base = pair.before.base.format == pair.after.base.format == BASE_FORMAT
-            if has_base and then.format in BESIDE and not then.is_aa and then.records == now.records:
-                of_two_hosts[*then.key, then.format].append(pair)
-        elif then.records != now.records:
+    of_two_hosts: dict[FormatKey, list[Pair]] = defaultdict(list)
+    for pair in (Pair(first[key], second[key]) for key in first if key in second):
+        arm, before, after = pair.before.arm, pair.before.arm.row, pair.after.arm.row
+        if before.host != after.host:
+            hosts[Hosts(before.host, after.host)] += 1
+            has_base = pair.before.base.row.format == pair.after.base.row.format == BASE_FORMAT
+            if has_base and before.format in SIDE_BY_SIDE and not arm.is_aa and before.records == after.records:
+                of_two_hosts[FormatKey(*arm.key, before.format)].append(pair)
+        elif before.records != after.records:
             resized += 1
-        elif pair.before.base is then:
-            bases[then.key].append(pair)
+        elif pair.before.base is arm:
+            bases[arm.key].append(pair)
         else:
-            pairs[GroupKey(then.is_aa, *then.key, then.format)].append(pair)
+            pairs[GroupKey(arm.is_aa, *arm.key, before.format)].append(pair)
     return Matched(
         pairs=dict(sorted(pairs.items(), key=itemgetter(0))),
         bases=dict(sorted(bases.items(), key=itemgetter(0))),
@@ -167,47 +177,38 @@ def keys(table: pa.Table, names: Sequence[str]) -> list[Key]:
 def arms_of(table: pa.Table) -> dict[Key, Timed]:
     """Return every timed arm once, with its base. Arms without a base are left out."""
     rows = table.filter(pc.and_(pc.equal(table["status"], "ok"), pc.is_valid(table["arm"])))
-    arms = dict(zip(keys(rows, ARM), map(_arm, rows.to_pylist()), strict=True))
+    arms = dict(zip(keys(rows, ARM), map(_arm, stored_rows(rows)), strict=True))
     rounds: dict[Key, list[Arm]] = defaultdict(list)
     for arm in arms.values():
-        rounds[_rounds_key(arm)].append(arm)
-    bases = {key: base for key, together in rounds.items() if (base := _base_of(together)) is not None}
-    return {key: Timed(arm, bases[_rounds_key(arm)]) for key, arm in arms.items() if _rounds_key(arm) in bases}
+        rounds[_rounds_key(arm.row)].append(arm)
+    bases = {key: base for key, arms_together in rounds.items() if (base := _base_of(arms_together)) is not None}
+    return {key: Timed(arm, base) for key, arm in arms.items() if (base := bases.get(_rounds_key(arm.row)))}
 
 
-def _arm(row: Row) -> Arm:
-    return Arm(
-        row=row,
-        kind=row["kind"],
-        operation=operation_words(row),
-        format=row["format"],
-        is_aa=row["arm"] == AA,
-        host=row["host"],
-        records=row["records"],
-        ns_per_record=np.asarray(row["cpu_ns"], np.float64) / row["inner_loops"] / row["records"],
-        yardstick_ns=row["yardstick_ns"],
-    )
+def _arm(row: StoredRow) -> Arm:
+    assert row.cpu_ns is not None and row.inner_loops and row.records  # a timed row has them
+    return Arm(row=row, ns_per_record=np.asarray(row.cpu_ns, np.float64) / row.inner_loops / row.records)
 
 
-def _rounds_key(arm: Arm) -> Key:
+def _rounds_key(row: StoredRow) -> Key:
     """Return the key that arms of the same rounds share."""
-    return tuple(arm.row[name] for name in (ROUNDS_PREFIX if arm.kind == "prefix" else ROUNDS))
+    return tuple(getattr(row, name) for name in (ROUNDS_PREFIX if row.kind == "prefix" else ROUNDS))
 
 
-def _base_of(together: Sequence[Arm]) -> Arm | None:
+def _base_of(arms: Sequence[Arm]) -> Arm | None:
     """Return the last arm with the format and operation of the A/A arm, which repeats the base."""
-    repeated = next((arm.row for arm in together if arm.is_aa), None)
+    repeated = next((arm.row for arm in arms if arm.is_aa), None)
     if repeated is None:
         return None
-    same = [arm for arm in together if not arm.is_aa and _is_same(arm.row, repeated)]
+    same = [arm for arm in arms if not arm.is_aa and _is_same(arm.row, repeated)]
     return same[-1] if same else None
 
 
-def _is_same(row: Row, other: Row) -> bool:
-    return (row["format"], row["operation"]) == (other["format"], other["operation"])
+def _is_same(row: StoredRow, other: StoredRow) -> bool:
+    return (row.format, row.operation) == (other.format, other.operation)
 
 
-def operation_words(row: Row) -> str:
-    """Return an operation with its target and caches: encode; convert to v1; encode, cold."""
-    words = row["operation"] + (f" to {row['to_format']}" if row["to_format"] else "")
-    return words if row["cache"] in (None, RESIDENT) else f"{words}, {row['cache']}"
+def operation_words(row: StoredRow) -> str:
+    """Return an operation with its target and caches: "encode", "convert to v1", "encode, cold"; "" without one."""
+    words = (row.operation or "") + (f" to {row.to_format}" if row.to_format else "")
+    return words if row.cache in (None, RESIDENT) else f"{words}, {row.cache}"

@@ -1,4 +1,4 @@
-"""Published figures: what is claimed is quoted, what is real is computed, and each difference has its reason."""
+"""Published figures: claims are quoted, real values are computed, and each difference has its reason."""
 
 import json
 import subprocess
@@ -149,7 +149,7 @@ def test_enriched_sets_count_from_their_first_offset(checked: dict[str, ClaimsTa
 
 
 @pytest.mark.parametrize("name", documents.CLAIMS)
-def test_what_differs_says_why_and_every_view_shows_it(name: str, checked: dict[str, ClaimsTable]) -> None:
+def test_every_difference_has_a_reason_in_each_view(name: str, checked: dict[str, ClaimsTable]) -> None:
     table = checked[name]
     assert table.differing
     for row in table.differing:

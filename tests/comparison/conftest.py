@@ -1,4 +1,4 @@
-"""A small run for all tests of comparisons, and the run against itself with edits."""
+"""A small run for all tests of comparisons, and its comparison with an edited copy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def quiet(rows: list[Row]) -> list[Row]:
-    """The rows, timed on a machine that nothing disturbs: 0.3 % from round to round."""
+    """The rows with CPU times as from an idle machine: 0.3 % standard deviation between rounds."""
     random, found = np.random.default_rng(5), [dict(row) for row in rows]
     for row in found:
         if row.get("cpu_ns"):
@@ -29,7 +29,7 @@ def quiet(rows: list[Row]) -> list[Row]:
 
 @pytest.fixture
 def against(quiet: list[Row], tmp_path: Path) -> Against:
-    """The run against itself with some rows edited; an edit that returns False drops the row."""
+    """Compare the run with itself after edits of rows. An edit that returns False drops the row."""
 
     def found(
         *edits: Edit,

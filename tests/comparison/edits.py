@@ -6,11 +6,7 @@ from typing import Any
 from kfbench.comparison.compare import Comparison
 
 Row = dict[str, Any]
-
-
-Edit = Callable[[Row], object]
-
-
+Edit = Callable[[Row], object]  # changes a row; returns False to drop it
 Against = Callable[..., Comparison]
 
 
@@ -19,7 +15,7 @@ def of(**wanted: Any) -> Callable[[Row], bool]:
 
 
 def each(matches: Callable[[Row], bool], **changes: Any) -> Edit:
-    """An edit of the rows that match: new values, or functions of the old ones."""
+    """Return an edit of the rows that match. changes: new values, or functions of the old ones."""
 
     def edit(row: Row) -> None:
         if matches(row):
@@ -37,6 +33,4 @@ def times(factor: float) -> Callable[[list[int]], list[int]]:
 
 
 ONE = of(kind="bytes", grid="batch", batch_size=5, format="v3")
-
-
 V3 = of(kind="cpu", format="v3", arm="measure", operation="encode")

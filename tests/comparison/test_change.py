@@ -20,7 +20,7 @@ def test_the_lower_end_is_of_the_later_ones_lower_and_the_earlier_ones_upper() -
 
 
 def test_intervals_hold_what_did_not_change_about_as_often_as_they_say() -> None:
-    """Two measurements of 19 rounds each of the same arm, 2,000 times; a nominal 95 %."""
+    """Two measurements of the same arm, 19 rounds each, 2,000 times. The nominal coverage is 95 %."""
     rounds = np.random.default_rng(3).normal(1.2, 0.03, (2_000, 2, 19))
     pairs = [[Estimate(*paired_ratio(each, np.ones(19))) for each in both] for both in rounds]
     changes = [change(before, after) for before, after in pairs]
@@ -36,7 +36,7 @@ def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "said"),
+    ("interval", "expected"),
     [
         ((1.031, 1.5), "slower"),
         ((1.029, 1.5), "unclear"),
@@ -46,5 +46,5 @@ def test_intervals_that_hold_together_are_wider_in_one_proportion() -> None:
         ((0.5, 1.5), "unclear"),
     ],
 )
-def test_the_whole_interval_counts(interval: tuple[float, float], said: str) -> None:
-    assert verdict(Estimate(1.0, *interval), 0.03) == said
+def test_the_whole_interval_counts(interval: tuple[float, float], expected: str) -> None:
+    assert verdict(Estimate(1.0, *interval), 0.03) == expected

@@ -1,4 +1,4 @@
-"""Two runs side by side: what is a regression, what is named, what is refused."""
+"""The comparison of two runs: regressions, listed differences and refused runs."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from kfbench.comparison.agreement import agreement
 from kfbench.comparison.compare import compare
-from kfbench.comparison.text import text
+from kfbench.comparison.text import comparison_text
 from kfbench.errors import RunError
 from kfbench.measure.environment import host
 from kfbench.measure.schema import table
@@ -22,8 +22,8 @@ from tests.runs import MANIFEST, stored
 def test_a_run_is_no_regression_of_itself(against: Against, rows: list[Row]) -> None:
     found = against()
     assert not found.is_regression and found.rows == len(rows)
-    said = text(found)
-    assert f"the same in all {len(rows):,} rows" in said and said.endswith("\n\nNo regression.")
+    printed = comparison_text(found)
+    assert f"the same in all {len(rows):,} rows" in printed and printed.endswith("\n\nNo regression.")
     assert json.loads(json.dumps(found.to_dict()))["is_regression"] is False
 
 
@@ -31,22 +31,23 @@ def test_a_run_is_no_regression_of_itself(against: Against, rows: list[Row]) -> 
 def test_one_byte_is_a_regression_in_either_direction(against: Against, by: int) -> None:
     found = against(each(ONE, size_bytes=lambda size: size + by))
     (change,) = found.changed
-    assert (change.column, change.after - change.before, change.row["format"]) == ("size_bytes", by, "v3")
+    assert isinstance(change.before, int) and isinstance(change.after, int)
+    assert (change.column, change.after - change.before, change.row.format) == ("size_bytes", by, "v3")
     assert found.is_regression
-    said = text(found)
-    assert f"{change.before:,}" in said and f"{change.after:,}" in said and "5 records per batch" in said
-    assert "exact columns are not the same" in said
-    (told,) = found.to_dict()["changed"]
-    assert (told["batch_size"], told["before"], told["after"]) == (5, change.before, change.after)
+    printed = comparison_text(found)
+    assert f"{change.before:,}" in printed and f"{change.after:,}" in printed and "5 records per batch" in printed
+    assert "exact columns are not the same" in printed
+    (entry,) = found.to_dict()["changed"]
+    assert (entry["batch_size"], entry["before"], entry["after"]) == (5, change.before, change.after)
 
 
 def test_a_floor_is_as_exact_as_a_byte(against: Against, rows: list[Row]) -> None:
     one = of(kind="floor", batch_size=5)
     found = against(each(one, overhead_bytes=lambda size: size + 1))
     (change,) = found.changed
-    assert found.is_regression and (change.column, change.row["format"]) == ("overhead_bytes", "floor")
-    assert "floor" in text(found)
-    older = against(first=(without(of(kind="floor")),))  # a run from before there were floors
+    assert found.is_regression and (change.column, change.row.format) == ("overhead_bytes", "floor")
+    assert "floor" in comparison_text(found)
+    older = against(first=(without(of(kind="floor")),))  # a run from a version without floors
     assert not older.is_regression and {each.formats for each in older.lone[1]} == {("floor",)}
     assert against(without(one)).is_regression
 
@@ -55,7 +56,7 @@ def test_only_the_fields_of_a_breakdown_that_differ_are_shown(against: Against) 
     def moved(old: str) -> str:
         return json.dumps(json.loads(old) | {"value": json.loads(old)["value"] + 7})
 
-    words = text(against(each(ONE, field_bytes=moved)))
+    words = comparison_text(against(each(ONE, field_bytes=moved)))
     assert "value 20007" in words and "base_offset" not in words
 
 
@@ -64,8 +65,8 @@ def test_a_number_that_becomes_an_error_is_a_regression_and_the_reverse_is_none(
     found = against(broken)
     assert found.is_regression and {each.column for each in found.changed} == {"status", "size_bytes"}
     found = against(first=(broken,))
-    assert not found.is_regression and [row["format"] for row in found.mended] == ["v3"]
-    assert "1 rows are numbers in B" in text(found)
+    assert not found.is_regression and [row.format for row in found.mended] == ["v3"]
+    assert "1 rows are numbers in B" in comparison_text(found)
 
 
 def test_an_error_that_stands_for_all_operations_of_a_cell_is_a_regression(against: Against, rows: list[Row]) -> None:
@@ -89,7 +90,7 @@ def test_an_error_that_stands_for_all_operations_of_a_cell_is_a_regression(again
         (of(kind="cpu", arm="aa"), {"cpu_ns": times(1.5)}),
     ],
 )
-def test_what_is_not_judged(against: Against, rows_of: Callable[[Row], bool], changes: Row) -> None:
+def test_columns_and_rows_that_are_not_judged(against: Against, rows_of: Callable[[Row], bool], changes: Row) -> None:
     assert not against(each(rows_of, **changes)).is_regression
 
 
@@ -98,20 +99,20 @@ def test_other_libraries_and_noise_are_named(against: Against) -> None:
     other = environment | {"packages": environment["packages"] | {"numpy": "9.9"}, "load_1_min": 77.0}
     noise = {"noisy": True, "seen": ["host-1: 30 % of the time was stolen"], "hosts": {}}
     found = against(environment=other, noise=noise)
-    assert list(found.facts) == ["packages.numpy"]
-    words = text(found)
+    assert [fact.name for fact in found.facts] == ["packages.numpy"]
+    words = comparison_text(found)
     assert f"packages.numpy: {environment['packages']['numpy']} -> 9.9" in words
     assert "B is noisy: host-1: 30 %" in words and "A is noisy" not in words
 
 
-def test_slower_and_faster_are_told_apart_from_the_same(against: Against) -> None:
+def test_slower_and_faster_are_distinguished_from_the_same(against: Against) -> None:
     slower = against(each(V3, cpu_ns=times(1.5)))
     assert slower.is_regression and not slower.changed
-    assert {(each.row["format"], each.row["operation"]) for each in slower.slower_cells} == {("v3", "encode")}
+    assert {(each.row.format, each.row.operation) for each in slower.slower_cells} == {("v3", "encode")}
     assert slower.slower_cells[0].change.median == pytest.approx(1.5, rel=1e-3)
     assert [(group.format, group.operation) for group in slower.slower_groups] == [("v3", "encode")]
-    said = text(slower)
-    assert "Regression: slower by more than 3 %: v3 (encode)." in said and "Cells slower by more than 3 %" in said
+    printed = comparison_text(slower)
+    assert "Regression: slower by more than 3 %: v3 (encode)." in printed and "Cells slower by more than 3 %" in printed
     faster = against(each(V3, cpu_ns=times(0.6)))
     assert not faster.is_regression
     assert {group.verdict for group in faster.cpu.judged if (group.format, group.operation) == ("v3", "encode")} == {
@@ -122,12 +123,12 @@ def test_slower_and_faster_are_told_apart_from_the_same(against: Against) -> Non
 def test_one_slow_cell_is_shown_and_no_regression_of_its_format(against: Against) -> None:
     one = lambda row: V3(row) and row["batch_size"] == 100  # noqa: E731
     found = against(each(one, cpu_ns=times(2.0)))
-    assert not found.is_regression and [each.row["batch_size"] for each in found.slower_cells] == [100]
-    assert "100 records per batch" in text(found).partition("Cells slower")[2]
+    assert not found.is_regression and [each.row.batch_size for each in found.slower_cells] == [100]
+    assert "100 records per batch" in comparison_text(found).partition("Cells slower")[2]
 
 
 def verdict_of_forty(quiet: list[Row], factor: Callable[[Row, int], float]) -> str:
-    """The verdict on v3's encode over 40 copies of a cell. factor: the growth of a row of copy i."""
+    """Return the verdict on v3's encode over 40 copies of a cell. factor: growth of a row's time in copy i."""
     cell = next(row["cell_id"] for row in quiet if V3(row))
     arms = [row for row in quiet if (row["cell_id"], row.get("operation")) == (cell, "encode")]
     before = [row | {"cell_id": f"{i}"} for i in range(40) for row in arms]
@@ -163,25 +164,25 @@ def test_times_of_two_hosts_are_not_compared_but_sizes_are(against: Against) -> 
     moved = each(lambda row: True, host="host-elsewhere")
     found = against(moved, each(V3, cpu_ns=times(3.0)))
     assert not found.is_regression and not found.cpu.groups
-    said = text(found)
-    assert f"{host()} in A and host-elsewhere in B" in said
-    assert said.endswith(
+    printed = comparison_text(found)
+    assert f"{host()} in A and host-elsewhere in B" in printed
+    assert printed.endswith(
         "\n\nNo regression in the exact columns.\nCPU was not compared: those of A and of B are of two hosts."
     )
-    told = found.to_dict()["cpu"]
-    assert told["left_out"] == "those of A and of B are of two hosts" and min(told["arms"]) > 0
+    entry = found.to_dict()["cpu"]
+    assert entry["left_out"] == "those of A and of B are of two hosts" and min(entry["arms"]) > 0
     assert against(moved, each(ONE, size_bytes=1)).is_regression
 
 
 def test_ratios_to_v2_of_two_hosts_stand_side_by_side_without_a_verdict(against: Against) -> None:
-    """All takes longer on another host, and v3's encode by more than v2's."""
+    """Everything takes longer on the other host, v3's encode by more than v2's."""
     moved = each(lambda row: True, host="host-elsewhere")
     slower = each(lambda row: bool(row.get("cpu_ns")), cpu_ns=times(5.0))
     columnar = each(of(kind="cpu", format="v0"), format="columnar")  # as if the run had it
     here = against(columnar, first=(columnar,))
     found = against(columnar, moved, slower, each(V3, cpu_ns=times(3.0)), first=(columnar,))
-    assert not found.is_regression and not here.cpu.beside
-    ratios = {(each.kind, each.operation, each.format): each for each in found.cpu.beside}
+    assert not found.is_regression and not here.cpu.host_ratios
+    ratios = {(each.kind, each.operation, each.format): each for each in found.cpu.host_ratios}
     assert {name for _, _, name in ratios} == {"v3", "columnar"}
     both = {("cpu", operation, name) for operation in ("encode", "decode") for name in ("v3", "columnar")}
     assert both <= ratios.keys()
@@ -192,11 +193,11 @@ def test_ratios_to_v2_of_two_hosts_stand_side_by_side_without_a_verdict(against:
             factor = 3.0 if (group.kind, group.operation, group.format) == ("cpu", "encode", "v3") else 1.0
             assert each_of.after == pytest.approx(factor * each_of.before, rel=1e-3)
     encode = ratios["cpu", "encode", "v3"]
-    (line,) = (line for line in text(found).splitlines() if re.match(r"\W*cpu\W+encode\W+v3\b", line))
+    (line,) = (line for line in comparison_text(found).splitlines() if re.match(r"\W*cpu\W+encode\W+v3\b", line))
     assert f"{encode.before:.3f}" in line and f"{encode.after:.3f}" in line
     assert encode._asdict() in found.to_dict()["cpu"]["ratios_of_two_hosts"]
     resized = each(V3, records=lambda records: records + 1)
-    assert "encode" not in {each.operation for each in against(moved, resized, profile_text="else").cpu.beside}
+    assert "encode" not in {each.operation for each in against(moved, resized, profile_text="else").cpu.host_ratios}
 
 
 def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
@@ -204,41 +205,41 @@ def test_one_name_of_two_machines_is_two_hosts(against: Against) -> None:
     here: Row = {"machine": "x86_64", "cpu": "one", "cores": 2, "cache": {"L3": "1K"}, "load_1_min": 0.1}
     quiet, busy = {host(): here}, {host(): here | {"load_1_min": 9.0}}
     assert against(slower, first_facts={"host_facts": quiet}, host_facts=busy).is_regression
-    newer = {host(): here | {"cpu_model": "family 6, model 1"}}  # than what an older run knew to ask
+    newer = {host(): here | {"cpu_model": "family 6, model 1"}}  # a fact that an older run lacks
     assert against(slower, first_facts={"host_facts": quiet}, host_facts=newer).is_regression
     moved = {host(): here | {"cache": {"L3": "2K"}}}
     found = against(slower, first_facts={"host_facts": quiet}, host_facts=moved)
     assert not found.is_regression and not found.cpu.groups
-    assert f"{host()} in A and {host()}, of another cache in B" in text(found)
+    assert f"{host()} in A and {host()}, of another cache in B" in comparison_text(found)
 
 
-def test_a_run_without_cpu_times_is_said_to_have_none(against: Against) -> None:
+def test_a_run_without_cpu_times_is_reported_as_such(against: Against) -> None:
     sizes = without(lambda row: row["kind"] != "bytes")
-    for edits, first, said in (
+    for edits, first, reason in (
         ((sizes,), (), "B has none"),
         ((), (sizes,), "A has none"),
         ((sizes,), (sizes,), "neither run has any"),
     ):
         found = against(*edits, first=first, profile_text="else")
-        assert not found.is_regression and text(found).endswith(f"CPU was not compared: {said}.")
-        assert found.to_dict()["cpu"]["left_out"] == said
+        assert not found.is_regression and comparison_text(found).endswith(f"CPU was not compared: {reason}.")
+        assert found.to_dict()["cpu"]["left_out"] == reason
     assert against().cpu_left_out is None and against().to_dict()["cpu"]["left_out"] is None
     resized = each(lambda row: row["kind"] != "bytes", records=lambda n: n and n + 1)
     assert against(resized, profile_text="else").cpu_left_out == "not one arm is of the same records in both"
 
 
-def test_what_a_repetition_lacks_is_a_regression(against: Against) -> None:
+def test_a_cell_that_a_repetition_lacks_is_a_regression(against: Against) -> None:
     found = against(without(ONE))
     assert found.is_regression and found.missing[0].formats == ("v3",)
-    assert "are missing in B" in text(found)
+    assert "are missing in B" in comparison_text(found)
 
 
-def test_what_another_sweep_does_not_ask_for_is_listed(against: Against) -> None:
+def test_cells_that_another_sweep_does_not_request_are_listed(against: Against) -> None:
     found = against(without(of(kind="bytes", grid="key")), first=(without(of(grid="spread")),), profile_text="else")
     assert not found.is_regression
-    assert {each.row["grid"] for each in found.lone[0]} == {"key"}
-    assert {each.row["grid"] for each in found.lone[1]} == {"spread"}
-    listed = [line.split()[:3] for line in text(found).splitlines() if line.startswith(("A  ", "B  "))]
+    assert {each.row.grid for each in found.lone[0]} == {"key"}
+    assert {each.row.grid for each in found.lone[1]} == {"spread"}
+    listed = [line.split()[:3] for line in comparison_text(found).splitlines() if line.startswith(("A  ", "B  "))]
     assert ["A", "bytes", "key"] in listed and ["B", "bytes", "spread"] in listed
 
 
@@ -247,8 +248,8 @@ def test_rows_of_other_records_are_counted_and_not_compared(against: Against, ro
     found = against(other, profile_text="else")
     assert not found.is_regression
     assert found.resized == sum(row["kind"] == "bytes" and row.get("records") is not None for row in rows)
-    assert f"{found.resized:,} rows have another number of records in B" in text(found)
-    assert against(other).is_regression  # the same sweep has no business with other records
+    assert f"{found.resized:,} rows have another number of records in B" in comparison_text(found)
+    assert against(other).is_regression  # the same sweep must measure the same records
 
 
 def test_a_run_from_before_the_column_cache_measured_resident_ones(rows: list[Row], tmp_path: Path) -> None:
@@ -272,7 +273,7 @@ def test_a_run_of_two_seeds_is_compared_with_its_repetition_seed_by_seed(against
     )
     edited = tuple(row | {"size_bytes": row["size_bytes"] + 1} if ONE(row) else row for row in other)
     found = against(first_more=other, more=edited)
-    assert [(each.column, each.row["seed"]) for each in found.changed] == [("size_bytes", 7)]
+    assert [(each.column, each.row.seed) for each in found.changed] == [("size_bytes", 7)]
 
 
 @pytest.mark.parametrize(
