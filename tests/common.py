@@ -5,11 +5,12 @@ decode to the same records and header fields. 3. `breakdown` adds up to `size` a
 bytes equal the reference's. Under a codec, the decompressed bytes and all bytes around the payload do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,11 +24,46 @@ from tests.reference import log as reference_log
 from tests.reference.model import UNSET, Batch, Fields, Message
 from tests.strategies import Case
 
-LEGACY = {"v0": 0, "v1": 1}
-ENRICHED = ("enriched", "enriched-ms")
-MESSAGES = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages)  # plain records read as batches of one
+LEGACY = {name: fmt.magic for name, fmt in FORMATS.items() if fmt.holds_messages and fmt.is_told_by_magic}
+ENRICHED = tuple(name for name, fmt in FORMATS.items() if fmt.holds_messages and not fmt.is_told_by_magic)
+MESSAGES = (*LEGACY, *ENRICHED)  # plain records read as batches of one
 ON_BROKERS = {name: fmt for name, fmt in FORMATS.items() if fmt.has_broker_paths}
-REFERENCED = (*LEGACY, *ENRICHED, "kip98", "columnar", *v23.FEATURES)  # formats that tests/reference/ has
+
+
+class Reference(NamedTuple):
+    """The reference codec of a format. `encode`, `plain` and `around` take the names of `reference_encode`."""
+
+    encode: Callable[..., bytes]
+    plain: Callable[..., bytes]
+    """Return the bytes that a codec compresses."""
+    around: Callable[..., bytes]
+    """Return the batch with `payload` as its compressed bytes."""
+    decode_one: Callable[[bytes, int], Batch] = reference_log.decode_by_magic
+
+
+REFERENCES = (
+    {
+        name: Reference(partial(v01.encode, magic), partial(v01.inner_set, magic), partial(v01.wrapper, magic))
+        for name, magic in LEGACY.items()
+    }
+    | {
+        name: Reference(
+            partial(enriched.encode, name),
+            partial(enriched.inner_set, name),
+            partial(enriched.wrapper, name),
+            enriched.decode_one,
+        )
+        for name in ENRICHED
+    }
+    | {
+        name: Reference(partial(v23.encode, name), partial(v23.records_section, name), partial(v23.batch, name))
+        for name in v23.FEATURES
+    }
+    | {
+        "kip98": Reference(kip98.encode, kip98.messages_section, kip98.batch, kip98.decode_one),
+        "columnar": Reference(columnar.encode, columnar.payload_section, columnar.batch),
+    }
+)
 
 
 def records_of(messages: Sequence[Message]) -> Records:
@@ -76,48 +112,16 @@ def _absent(name: str) -> int:
     return -1 if name in ("append_time_ms", "delete_horizon_ms") else int(np.iinfo(np.int64).min)
 
 
-# The reference codecs by the names of formats
-
-
 def reference_encode(name: str, messages: Sequence[Message], fields: Fields, codec: str = "none") -> bytes:
-    if name in LEGACY:
-        return v01.encode(LEGACY[name], messages, fields, codec)
-    if name in ENRICHED:
-        return enriched.encode(name, messages, fields, codec)
-    if name == "columnar":
-        return columnar.encode(messages, fields, codec)
-    return kip98.encode(messages, fields, codec) if name == "kip98" else v23.encode(name, messages, fields, codec)
-
-
-def reference_plain(name: str, messages: Sequence[Message], fields: Fields) -> bytes:
-    """Return the bytes that a codec compresses."""
-    if name in LEGACY:
-        return v01.inner_set(LEGACY[name], messages, fields)
-    if name in ENRICHED:
-        return enriched.inner_set(name, messages, fields)
-    if name == "columnar":
-        return columnar.payload_section(messages)
-    return kip98.messages_section(messages, fields) if name == "kip98" else v23.records_section(name, messages, fields)
-
-
-def reference_around(name: str, messages: Sequence[Message], fields: Fields, codec: str, payload: bytes) -> bytes:
-    """Return the batch with `payload` as its compressed bytes."""
-    if name in LEGACY:
-        return v01.wrapper(LEGACY[name], codec, messages, payload, fields)
-    if name in ENRICHED:
-        return enriched.wrapper(name, codec, messages, payload, fields)
-    if name == "columnar":
-        return columnar.batch(messages, fields, codec, payload)
-    if name == "kip98":
-        return kip98.batch(messages, fields, codec, payload)
-    return v23.batch(name, messages, fields, codec, payload)
+    return REFERENCES[name].encode(messages, fields, codec)
 
 
 def reference_decode(name: str, data: bytes) -> tuple[list[Batch], int]:
-    """Return the batches, and the bytes of an incomplete last batch. Raises RefusedError."""
-    if name in ENRICHED:
-        return reference_log.decode(data, enriched.decode_one)
-    return reference_log.decode(data, kip98.decode_one) if name == "kip98" else reference_log.decode(data)
+    """Return the batches, and the bytes of an incomplete last batch. Raises RefusedError.
+
+    name: empty if the magic of each batch tells its format.
+    """
+    return reference_log.decode(data, REFERENCES[name].decode_one if name else reference_log.decode_by_magic)
 
 
 # The laws
@@ -250,9 +254,9 @@ def check_compressed(name: str, case: Case, codec: str, level: int | None = None
             continue
         (batch,), _ = reference_decode(name, part)
         assert batch.codec == codec
-        assert batch.raw == reference_plain(name, messages, fields)
-        header = len(reference_around(name, messages, fields, codec, b""))
-        assert part == reference_around(name, messages, fields, codec, part[header:])
+        assert batch.raw == REFERENCES[name].plain(messages=messages, fields=fields)
+        around = partial(REFERENCES[name].around, messages=messages, fields=fields, codec=codec)
+        assert part == around(payload=part[len(around(payload=b"")) :])
 
 
 def check_decoded(back: DecodedLog, batches: Sequence[Batch]) -> None:

@@ -245,11 +245,17 @@ def _content_of(name: str) -> dict[str, bool]:
 
 @st.composite
 def batches_of(draw: st.DrawFn, name: str, max_size: int = 3, min_size: int = 0) -> tuple[tuple[Message, ...], Fields]:
-    """Draw one batch of magic 2 or above, and its fields."""
+    """Draw one batch and its fields. Only batches of magic 2 or above can be empty."""
     content = _content_of(name)
     falling, headers = name in FALLING_NAMES, content.pop("headers")
-    messages = draw(message_lists(min_size=min_size, max_size=max_size, headers=headers, falling=falling))
-    return messages, draw(v2_fields(messages, 0, **content))
+    if not FORMATS[name].holds_messages:
+        messages = draw(message_lists(min_size=min_size, max_size=max_size, headers=headers, falling=falling))
+        return messages, draw(v2_fields(messages, 0, **content))
+    can = FORMATS[name].capabilities
+    messages = draw(message_lists(min_size=1, max_size=max_size, headers=headers, timestamped=can.timestamps))
+    if "is_control" in can.batch_fields:
+        return messages, Fields(is_control=all(map(is_control_record, messages)) and draw(st.booleans()))
+    return messages, Fields(append_time_ms=draw(st.sampled_from([None, NOW_MS])) if can.timestamps else None)
 
 
 def legacy_fields(timestamped: bool, messages: Sequence[Message]) -> st.SearchStrategy[Fields]:

@@ -62,6 +62,11 @@ def test_a_callers_bounds_are_not_shared() -> None:
         ({"producer_id": [[1]]}, "each column"),
         ({"timestamp_type": 2}, "timestamp_type"),
         ({"timestamp_type": -1}, "timestamp_type"),
+        ({"producer_id": [[1], [1, 2]]}, "producer_id"),
+        ({"is_control": "no"}, "is_control: True or False"),
+        ({"is_transactional": [1.5]}, "is_transactional: True or False"),
+        ({"tagged_fields": 7}, "tagged_fields"),
+        ({"base_timestamp_ms": 5, "delete_horizon_ms": 10}, "base_timestamp_ms"),
     ],
 )
 def test_fields_that_are_refused(columns: dict[str, Any], names: str) -> None:
@@ -146,20 +151,6 @@ def test_each_batchs_records() -> None:
     assert len(log) == 2
     assert log.bounds.tolist() == [0, 2, 3]
     assert [message.value for message in messages_of(log.records)] == [b"a", b"b", b"c"]
-
-
-@pytest.mark.parametrize(
-    ("column", "reason"),
-    [
-        ({"producer_id": [[1], [1, 2]]}, "producer_id"),
-        ({"is_control": "no"}, "is_control: True or False"),
-        ({"is_transactional": [1.5]}, "is_transactional: True or False"),
-        ({"tagged_fields": 7}, "tagged_fields"),
-    ],
-)
-def test_columns_that_are_none(column: dict[str, Any], reason: str) -> None:
-    with pytest.raises(InvalidRecords, match=reason):
-        BatchFields(**column)
 
 
 def test_losses_want_a_field_for_each_batch() -> None:

@@ -17,8 +17,10 @@ from kfbench.layouts import HEADERS_FIRST_BIT
 from kfbench.records import Records
 from tests.common import ENRICHED, MESSAGES, ON_BROKERS, batch_fields_of, bounds_of, records_of, reference_decode
 from tests.recorded import FOLDER, NAMES, facts
+from tests.reference import log as reference_log
 from tests.reference.model import Batch
 from tests.strategies import NOW_MS, cases_of
+from tests.test_golden import OURS, index, vector
 
 NAMED = sorted(ON_BROKERS)
 TIMED = [name for name in NAMED if name != "v0"]
@@ -269,3 +271,22 @@ def test_recorded_segments(name: str) -> None:
             assert found is not None
             assert (found.offset, found.timestamp_ms) == (offsets[first], stamps[first])
     assert seek_time(log, max(stamps) + 1) is None
+
+
+SEGMENTS = [
+    entry["name"] for entry in index(OURS) if entry["category"] in ("segment", "compaction") and entry["error"] is None
+]
+
+
+@pytest.mark.sampled(24)
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_segments_of_mixed_magics(name: str) -> None:
+    """Kafka's classes wrote these: v0, v1 and v2 in one log, and what its broker left after compaction."""
+    log, _ = vector(OURS, name)
+    batches, _ = reference_log.decode(log)
+    lasts, stamps = [batch.last_offset for batch in batches], [batch.max_timestamp_ms for batch in batches]
+    for offset in {0, *lasts, *(last + 1 for last in lasts)}:
+        expected, found = batch_of_offset(batches, offset), seek_offset(log, offset)
+        assert (None if found is None else found.position) == (None if expected is None else expected.position)
+    for stamp in {stamp + step for stamp in stamps for step in (0, 1) if stamp >= 0}:
+        assert place(seek_time(log, stamp)) == record_of_time(batches, stamp, 0)

@@ -1,4 +1,4 @@
-"""Damage that a checksum does not catch: bytes changed inside a batch, and its checksum made to fit again."""
+"""Damage that a checksum does not catch: change bytes of a batch, then write the length and checksum that they need."""
 
 import struct
 import zlib
@@ -19,7 +19,7 @@ INTERESTING = [0, 1, 2, 3, 4, 7, 0x14, 0x16, 0x7E, 0x7F, 0x80, 0x81, 0xFE, 0xFF]
 
 
 def sealed(batch: bytes, name: str = "") -> bytes:
-    """One batch with length and checksum as its bytes ask for; kip98 has v2's magic and needs to be named."""
+    """Return the batch with a correct length and checksum. name: needed for kip98, which has the magic of v2."""
     magic = batch[16]
     batch = batch[:8] + struct.pack(">i", len(batch) - 12) + batch[12:]
     if name == "kip98":
@@ -31,7 +31,7 @@ def sealed(batch: bytes, name: str = "") -> bytes:
 
 @st.composite
 def mutations(draw: st.DrawFn, batch: bytes, name: str = "") -> bytes:
-    """`batch` with some bytes changed, put in or taken out, all of it behind the magic byte, and sealed."""
+    """Change, insert and remove bytes after the magic byte, then make length and checksum correct."""
     data = bytearray(batch)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(17, len(data) - 1)) if len(data) > 18 else 17
@@ -49,10 +49,12 @@ def mutations(draw: st.DrawFn, batch: bytes, name: str = "") -> bytes:
 
 
 def check_agrees_with_reference(data: bytes, name: str = "") -> None:
-    """Either both refuse the batch, or both read the same; a canonical one is written back byte for byte.
+    """Check that kfbench and the reference both refuse the batch or read the same.
 
-    name: of a format that no log is read as, since its magic is another's.
+    A canonical batch is written again with the same bytes. name: needed for a format that no magic tells.
     """
+    if name and FORMATS[name].is_told_by_magic:
+        name = ""
     batches, trailing, back, refusal = None, 0, None, None
     with suppress(RefusedError):
         batches, trailing = reference_decode(name, data)
@@ -73,7 +75,7 @@ def check_agrees_with_reference(data: bytes, name: str = "") -> None:
 
 
 def check_metadata_without_checksums(data: bytes, name: str) -> None:
-    """A checksum that nobody takes may be wrong: the rest is read, or refused, as where it is right."""
+    """Check that a wrong checksum changes nothing for a reader that skips checksums."""
     broken = data[:17] + bytes([data[17] ^ 1]) + data[18:]
     whole = FORMATS[name].decode_metadata(data, on_error="skip")
     seen = FORMATS[name].decode_metadata(broken, on_error="skip", check_crcs=False)

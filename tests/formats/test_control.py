@@ -8,19 +8,21 @@ from kfbench import FORMATS, BatchFields
 from kfbench.errors import CorruptLog, InvalidRecords
 from tests.common import (
     ENRICHED,
-    REFERENCED,
+    REFERENCES,
     check_against_reference,
     check_codec_against_reference,
     messages_of,
     one_batch,
     records_of,
+    reference_decode,
+    reference_encode,
 )
 from tests.formats.fuzz import sealed
 from tests.reference import codecs, enriched
-from tests.reference.model import Fields, Message
+from tests.reference.model import Fields, Message, RefusedError
 from tests.strategies import NOW_MS
 
-NAMES = [name for name in REFERENCED if "is_control" in FORMATS[name].capabilities.batch_fields]
+NAMES = [name for name in REFERENCES if "is_control" in FORMATS[name].capabilities.batch_fields]
 every_name = pytest.mark.parametrize("name", NAMES)
 MARKER = struct.pack(">hi", 0, 15)
 
@@ -49,6 +51,9 @@ def test_control_records_of_every_type(name: str, kind: int) -> None:
     ):
         check_against_reference(name, one_batch(message, is_control=True))
         check_codec_against_reference(name, one_batch(message, is_control=True), "gzip")
+        if "producer_id" in FORMATS[name].capabilities.batch_fields:
+            producer = {"producer_id": 4711, "producer_epoch": 3, "is_transactional": kind < 2}
+            check_against_reference(name, one_batch(message, is_control=True, **producer))
     if kind not in (0, 1):
         for value in (None, b"", b"\xff\xff"):
             check_against_reference(name, one_batch(control(kind, value), is_control=True))
@@ -132,9 +137,6 @@ def test_v0_and_v1_leave_control_batches_out() -> None:
 
 def test_the_reference_refuses_the_same() -> None:
     """The tests of changed bytes rely on its verdict."""
-    from tests.common import reference_decode, reference_encode
-    from tests.reference.model import RefusedError
-
     for name in NAMES:
         for bad in BAD:
             with pytest.raises(RefusedError):

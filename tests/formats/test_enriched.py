@@ -25,20 +25,6 @@ WRAPPER_TAGS = {32: 3, 33: 1, 34: 1}
 MESSAGES = [Message(offset=i, timestamp_ms=NOW_MS, key=b"k%d" % i, value=b"value-%d" % i) for i in range(3)]
 
 
-@every_name
-@given(data=st.data())
-def test_the_bytes_are_the_references(name: str, data: st.DataObject) -> None:
-    check_against_reference(name, data.draw(strategies.cases_of(name)))
-
-
-@pytest.mark.compiled_only
-@pytest.mark.parametrize("codec", CODECS)
-@every_name
-@given(data=st.data())
-def test_the_decompressed_bytes_are_the_references(name: str, codec: str, data: st.DataObject) -> None:
-    check_codec_against_reference(name, data.draw(strategies.cases_of(name, max_batches=2)), codec)
-
-
 @pytest.mark.parametrize(
     ("name", "size", "tags"),
     [("enriched", "00000017", "ffffffff"), ("enriched-ms", "00000020", "00000009 00 0000018bcfe56800")],
@@ -82,18 +68,6 @@ def test_the_wrapper_says_whether_there_are_keys(keys: list[bytes | None], flag:
         data = bytes(FORMATS[name].encode(Records.from_lists([b"v"] * 2, keys=keys), codec="gzip"))
         at = data.index(b"\x21\x01\x22")
         assert data[at + 3] == flag
-
-
-@every_name
-def test_34_bytes_a_record(name: str) -> None:
-    """As v1; 8 over v0, as the text has it. 9 more for tag 0."""
-    for key, value in [(None, None), (b"", b""), (b"k", None), (b"key" * 40, b"v" * 1000)]:
-        records = Records.from_lists([value] * 5, keys=[key] * 5)
-        payload = len(key or b"") + len(value or b"")
-        for each in (records, records.shapes):
-            assert FORMATS[name].size(each, 2).tolist() == [n * (OVERHEAD[name] + payload) for n in (2, 2, 1)]
-    v0, v1 = (int(FORMATS[each].size(records, 2).sum()) for each in ("v0", "v1"))
-    assert FORMATS["enriched"].size(records, 2).sum() == v1 == v0 + 5 * 8
 
 
 # Time
@@ -196,14 +170,6 @@ def test_offsets_count_from_the_wrappers(offset: int, inner: list[int], honoured
     row = FORMATS["enriched"].decode(data).batches.iloc[0]
     assert (row["base_offset"], row["last_offset"], row["count"]) == (offset, absolute[-1], 3)
     assert canonical("enriched", data) == [bool(honoured)]
-
-
-def test_a_broker_sets_the_wrapper_alone() -> None:
-    """KAFKA-527: assigning offsets changes 8 bytes and no checksum."""
-    for name in ENRICHED:
-        data = bytearray(FORMATS[name].encode(Records.from_lists([b"a", b"b", b"c"]), codec="lz4").data)
-        data[:8] = struct.pack(">q", 5000)
-        assert FORMATS[name].decode(data).records.offsets.tolist() == [5000, 5001, 5002]
 
 
 @pytest.mark.parametrize(
@@ -321,17 +287,6 @@ def test_the_start_of_a_transaction_is_a_control_message() -> None:
     check_agrees_with_reference(data, "enriched")
 
 
-@pytest.mark.parametrize("bits", [0x10, 0x20, 0x40, 0x80])
-def test_unused_attribute_bits_are_read_and_told(bits: int) -> None:
-    for name in ENRICHED:
-        data = bytearray(enriched.plain(name, MESSAGES[:1]))
-        data[17] |= bits
-        back = FORMATS[name].decode(sealed(bytes(data)))
-        assert messages_of(back.records) == MESSAGES[:1]
-        assert back.batches["canonical"].tolist() == [False]
-        check_agrees_with_reference(sealed(bytes(data)), name)
-
-
 # Wrappers
 
 
@@ -411,22 +366,7 @@ def test_lengths_that_do_not_add_up() -> None:
             FORMATS["enriched"].decode(data)
 
 
-def test_lz4_frames_are_correct_ones() -> None:
-    payload = codecs.compress("lz4", inner_of("enriched"), 0)  # with v0's wrong header checksum
-    data = enriched.entry(0, 3, -1, None, payload, enriched.tags_field(WRAPPER_TAGS))
-    with pytest.raises(CorruptLog, match="lz4"):
-        FORMATS["enriched"].decode(data)
-
-
 # Damage that keeps the checksum whole
-
-
-@every_name
-@given(data=st.data())
-def test_changed_bytes_read_as_the_reference_reads_them(name: str, data: st.DataObject) -> None:
-    messages = data.draw(strategies.message_lists(min_size=1, max_size=1, headers=False))
-    fields = Fields(is_control=strategies.is_control_record(messages[0]) and data.draw(st.booleans()))
-    check_agrees_with_reference(data.draw(mutations(enriched.plain(name, messages, fields))), name)
 
 
 @every_name
@@ -439,13 +379,3 @@ def test_changed_wrappers(name: str, data: st.DataObject) -> None:
     whole = enriched.wrapper(name, codec, messages, payload)
     changed = data.draw(mutations(whole[: len(whole) - len(payload)]))
     check_agrees_with_reference(sealed(changed + payload), name)
-
-
-@every_name
-@given(data=st.data())
-def test_changed_bytes_inside_a_codec(name: str, data: st.DataObject) -> None:
-    messages = data.draw(strategies.message_lists(min_size=1, max_size=3, headers=False))
-    inner = enriched.inner_set(name, messages)
-    first = int.from_bytes(inner[8:12], "big") + 12
-    changed = data.draw(mutations(inner[:first])) + inner[first:]
-    check_agrees_with_reference(enriched.wrapper(name, "gzip", messages, codecs.compress("gzip", changed, 1)), name)

@@ -415,17 +415,3 @@ def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
     given: dict[str, Any] = {"records": Records.from_lists([b"v"] * 3)} | arguments
     with pytest.raises(InvalidRecords, match=f"^{next(iter(arguments))}: "):
         FORMATS["v2"].encode(**given)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if FORMATS[name].magic > 1])
-def test_offsets_too_far_apart_are_named_whatever_the_room(name: str) -> None:
-    records = Records.from_lists([b"v"])
-    far = BatchFields(base_offset=0, last_offset=2**40)
-    for out in (None, np.zeros(66, np.uint8), np.zeros(4096, np.uint8)):
-        with pytest.raises(InvalidRecords, match="int32"):
-            FORMATS[name].encode(records, batch_fields=far, out=out)
-
-
-def test_a_horizon_and_another_base_timestamp_contradict_each_other() -> None:
-    with pytest.raises(InvalidRecords, match="base_timestamp_ms"):
-        BatchFields(base_timestamp_ms=5, delete_horizon_ms=10)

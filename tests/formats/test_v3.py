@@ -10,11 +10,11 @@ from kfbench import FORMATS, BatchFields, Records
 from kfbench.errors import CorruptLog
 from tests import strategies
 from tests.common import check_against_reference, check_codec_against_reference, messages_of, one_batch, records_of
-from tests.formats.fuzz import check_agrees_with_reference, check_metadata_without_checksums, mutations, sealed
-from tests.reference import codecs, v23
-from tests.reference.model import Fields, Message
+from tests.formats.fuzz import check_agrees_with_reference, mutations, sealed
+from tests.reference import v23
+from tests.reference.model import Message
 from tests.reference.varint import unsigned, zigzag
-from tests.strategies import INT32, INT64, NOW_MS, Case
+from tests.strategies import INT32, INT64, NOW_MS
 
 CODECS = ["gzip", "snappy", "lz4", "zstd"]
 BITS = {
@@ -32,20 +32,6 @@ KIP_NAMES = ["v3", "v3-attributes-only", "v3-header-only"]
 COMPACT_NAMES = [name for name in NAMES if name != "v3-attributes-only"]
 ATTRIBUTES_AT, COMPACT_AT = 21, 37
 every_name = pytest.mark.parametrize("name", NAMES)
-
-
-@every_name
-@given(data=st.data())
-def test_the_bytes_are_the_references(name: str, data: st.DataObject) -> None:
-    check_against_reference(name, data.draw(strategies.cases_of(name)))
-
-
-@pytest.mark.compiled_only
-@every_name
-@given(data=st.data())
-def test_the_decompressed_bytes_are_the_references(name: str, data: st.DataObject) -> None:
-    case, codec = data.draw(strategies.cases_of(name, max_batches=2)), data.draw(st.sampled_from(CODECS))
-    check_codec_against_reference(name, case, codec)
 
 
 FIXED = "00000004 00000000000003e8 00000000000003e9 00000002"
@@ -265,17 +251,6 @@ def test_append_time_may_lie_far_from_the_records(name: str, append: int) -> Non
     check_against_reference(name, one_batch(*messages, append_time_ms=append))
 
 
-@every_name
-def test_empty_and_control_batches(name: str) -> None:
-    empty = Fields(base_offset=50, last_offset=59, base_timestamp_ms=-1, max_timestamp_ms=NOW_MS, producer_id=9)
-    control = Fields(is_control=True, is_transactional=True, producer_id=9, producer_epoch=0)
-    marker = Message(offset=60, timestamp_ms=NOW_MS, key=bytes(4), value=bytes(6))
-    case = Case(batches=((), (marker,)), fields=(empty, control))
-    check_against_reference(name, case)
-    for codec in CODECS:
-        check_codec_against_reference(name, case, codec)
-
-
 @pytest.mark.parametrize("name", COMPACT_NAMES)
 def test_a_header_that_runs_past_the_batch(name: str) -> None:
     data = v23.encode(name, [Message(offset=0, timestamp_ms=NOW_MS, value=b"v")])
@@ -298,28 +273,6 @@ def test_an_over_long_header_is_read_but_not_canonical(name: str) -> None:
 
 
 # Damage that keeps the checksum whole
-
-
-@every_name
-@given(data=st.data())
-def test_changed_bytes_read_as_the_reference_reads_them(name: str, data: st.DataObject) -> None:
-    messages, fields = data.draw(strategies.batches_of(name))
-    changed = data.draw(mutations(v23.encode(name, messages, fields)))
-    check_agrees_with_reference(changed)
-    check_metadata_without_checksums(changed, name)
-
-
-@every_name
-@given(data=st.data())
-def test_changed_bytes_inside_a_codec(name: str, data: st.DataObject) -> None:
-    messages, fields = data.draw(strategies.batches_of(name, min_size=1))
-    codec = data.draw(st.sampled_from(CODECS))
-    plain = v23.encode(name, messages, fields)
-    header = len(plain) - len(v23.records_section(name, messages, fields))
-    changed = data.draw(mutations(plain))
-    batch = bytearray(plain[:header] + codecs.compress(codec, changed[header:], 2))
-    batch[ATTRIBUTES_AT + 1] |= CODECS.index(codec) + 1
-    check_agrees_with_reference(sealed(bytes(batch)))
 
 
 @given(data=st.data(), features=st.integers(0, 31))

@@ -14,14 +14,14 @@ from kfbench.formats import BY_MAGIC
 from kfbench.formats.base.batched import BatchedFormat
 from kfbench.layouts import MAGIC_AT, SHARED_HEADERS, UNSET, V2_HEADER, position
 from tests import strategies
-from tests.common import LEGACY, REFERENCED, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
+from tests.common import LEGACY, REFERENCES, batch_fields_of, bounds_of, check_decoded, messages_of, records_of
 from tests.formats.fuzz import sealed
 from tests.reference import log as reference_log
 from tests.reference import v01, v23
 from tests.reference.model import Fields, Message
 from tests.strategies import NOW_MS
 
-NAMES = sorted((name for name in REFERENCED if FORMATS[name].is_told_by_magic), key=lambda name: FORMATS[name].magic)
+NAMES = sorted((name for name in REFERENCES if FORMATS[name].is_told_by_magic), key=lambda name: FORMATS[name].magic)
 SAMPLE = [Message(offset=i, timestamp_ms=NOW_MS + i, key=b"k%d" % i, value=b"value-%d" % i) for i in range(4)]
 AGELESS = [Message(offset=i, key=b"k%d" % i, value=b"value-%d" % i) for i in range(4)]
 

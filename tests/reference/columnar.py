@@ -78,8 +78,8 @@ def _latest(messages: Sequence[Message]) -> int:
     return max((message.timestamp_ms for message in messages), default=NO_TIMESTAMP)
 
 
-def payload_section(messages: Sequence[Message]) -> bytes:
-    """Return the bytes that a codec covers: all keys, all values, all header bytes."""
+def payload_section(messages: Sequence[Message], fields: Fields = UNSET) -> bytes:
+    """Return the bytes that a codec covers: all keys, all values, all header bytes. They do not depend on `fields`."""
     keys = b"".join(message.key or b"" for message in messages)
     values = b"".join(message.value or b"" for message in messages)
     return keys + values + (encode_headers(messages)[1] if any(message.headers for message in messages) else b"")

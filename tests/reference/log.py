@@ -7,7 +7,7 @@ from tests.reference import columnar, v01, v23
 from tests.reference.model import Batch, RefusedError
 
 
-def _by_magic(data: bytes, at: int) -> Batch:
+def decode_by_magic(data: bytes, at: int) -> Batch:
     magic = data[at + 16]
     if magic > columnar.MAGIC:
         raise RefusedError(f"magic {magic}")
@@ -16,7 +16,7 @@ def _by_magic(data: bytes, at: int) -> Batch:
     return v01.decode_one(data, at) if magic < 2 else v23.decode_one(data, at)
 
 
-def decode(data: bytes, decode_one: Callable[[bytes, int], Batch] = _by_magic) -> tuple[list[Batch], int]:
+def decode(data: bytes, decode_one: Callable[[bytes, int], Batch] = decode_by_magic) -> tuple[list[Batch], int]:
     """Return the batches, and how many bytes of an incomplete last one are left."""
     batches = []
     at = 0

@@ -1,0 +1,307 @@
+"""v0 and v1: messages, and wrappers around compressed sets of messages (KIP-31, KIP-32)."""
+
+import struct
+import zlib
+from itertools import product
+from typing import Any
+
+import pytest
+
+from kfbench import FORMATS, BatchFields, Records, read_log
+from kfbench.errors import CorruptLog
+from tests.common import (
+    ENRICHED,
+    LEGACY,
+    MESSAGES,
+    REFERENCES,
+    check_codec_against_reference,
+    messages_of,
+    one_batch,
+    reference_encode,
+)
+from tests.formats.fuzz import check_agrees_with_reference, sealed
+from tests.reference import codecs, lz4, v01
+from tests.reference.model import Fields, Message
+from tests.strategies import NOW_MS
+
+V0, V1 = FORMATS["v0"], FORMATS["v1"]
+OVERHEAD_BYTES = {"v0": 26, "v1": 34, "enriched": 34, "enriched-ms": 43}
+every_name = pytest.mark.parametrize("name", LEGACY)
+
+
+def small(name: str, n: int = 3, first_offset: int = 0) -> list[Message]:
+    stamp = NOW_MS if name == "v1" else -1
+    return [
+        Message(offset=first_offset + i, timestamp_ms=stamp, key=b"k%d" % i, value=b"value-%d" % i) for i in range(n)
+    ]
+
+
+def wrapped(name: str, messages: list[Message], codec: str = "gzip", raw: bytes | None = None) -> bytes:
+    """A wrapper around `raw`, or around the inner set of `messages`."""
+    magic = LEGACY[name]
+    inner = v01.inner_set(magic, messages) if raw is None else raw
+    return v01.wrapper(magic, codec, messages, codecs.compress(codec, inner, magic))
+
+
+def test_a_message_by_hand() -> None:
+    old = V0.encode(Records.from_lists([None], keys=[b"k"], offsets=[5]))
+    assert bytes(old) == bytes.fromhex("0000000000000005 0000000f 908204f6 00 00 00000001 6b ffffffff")
+    new = V1.encode(Records.from_lists([b"v"], timestamps_ms=[NOW_MS], offsets=[5]))
+    assert bytes(new) == bytes.fromhex("0000000000000005 00000017 c1672ac5 01 00 0000018bcfe56800 ffffffff 00000001 76")
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_bytes_per_record(name: str) -> None:
+    """enriched takes what v1 takes, which is 8 bytes more than v0. enriched-ms takes 9 more for tag 0."""
+    for key, value in [(None, None), (b"", b""), (b"k", None), (b"key" * 40, b"v" * 1000)]:
+        records = Records.from_lists([value] * 5, keys=[key] * 5)
+        record_bytes = OVERHEAD_BYTES[name] + len(key or b"") + len(value or b"")
+        for given in (records, records.shapes):
+            assert FORMATS[name].size(given, 2).tolist() == [count * record_bytes for count in (2, 2, 1)]
+
+
+@every_name
+def test_a_wrapper_of_one(name: str) -> None:
+    for codec in FORMATS[name].capabilities.codecs[1:]:
+        check_codec_against_reference(name, one_batch(*small(name, 1, first_offset=321)), codec)
+
+
+@every_name
+def test_wrappers_that_are_refused(name: str) -> None:
+    messages, magic = small(name), LEGACY[name]
+    nested = v01.inner_set(magic, messages[:1]) + wrapped(name, messages[1:])
+    flipped = bytearray(v01.inner_set(magic, messages))
+    flipped[-1] ^= 1
+    other = bytearray(v01.inner_set(magic, messages))
+    other[16] = 2
+    for data, field, promise in [
+        (wrapped(name, messages, raw=b""), "value", "holds no message"),
+        (wrapped(name, messages, raw=nested), "attributes", "inside a compressed message"),
+        (wrapped(name, messages, raw=bytes(flipped)), "crc", "inner message"),
+        (wrapped(name, messages, raw=bytes(other)), "magic", "."),
+        (wrapped(name, messages, raw=bytes(8) + struct.pack(">i", 13) + bytes(30)), "record length", "."),
+        (v01.entry(magic, 2, 1, NOW_MS, None, None), "value", "needs a value"),
+        (v01.entry(magic, 2, 4, NOW_MS, None, b"\x28\xb5\x2f\xfd"), "attributes", "codec"),
+        (v01.entry(magic, 2, 7, NOW_MS, None, b""), "attributes", "codec"),
+        (v01.entry(magic, 2, 1, NOW_MS, None, b"not gzip"), "records", "gzip"),
+    ]:
+        with pytest.raises(CorruptLog, match=promise) as refusal:
+            FORMATS[name].decode(data)
+        assert (refusal.value.position, refusal.value.field) == (0, field)
+
+
+@every_name
+def test_lengths_that_do_not_add_up(name: str) -> None:
+    magic = LEGACY[name]
+    sound = v01.entry(magic, 0, 0, NOW_MS, b"key", b"value")
+    key_at = 26 if magic else 18
+    for at, new, field in [
+        (key_at, 2**31 - 1, "key length"),
+        (key_at, 12, "key length"),
+        (key_at, 2, "value length"),
+        (key_at + 7, 6, "value length"),
+        (key_at + 7, 2**31 - 1, "value length"),
+    ]:
+        data = sealed(sound[:at] + struct.pack(">i", new) + sound[at + 4 :])
+        with pytest.raises(CorruptLog) as refusal:
+            FORMATS[name].decode(data)
+        assert refusal.value.field == field
+    for new, value in [(-2, None), (4, b"valu")]:  # Kafka reads on: null, and bytes after the value
+        back = read_log(sealed(sound[: key_at + 7] + struct.pack(">i", new) + sound[key_at + 11 :]))
+        assert back.records.value(0) == value
+        assert not back.batches["canonical"].any()
+    for size in range(14, 14 + (8 if magic else 0) + 8):
+        cut = sound[:8] + struct.pack(">i", size) + sound[12 : 12 + size]
+        cut = cut[:12] + struct.pack(">I", zlib.crc32(cut[16:])) + cut[16:]
+        with pytest.raises(CorruptLog):
+            FORMATS[name].decode(cut)
+
+
+@every_name
+def test_an_inner_set_that_is_cut_short(name: str) -> None:
+    """Like Kafka, leave out a message that the set cuts short."""
+    messages = small(name)
+    raw = v01.inner_set(LEGACY[name], messages)
+    last = len(v01.inner_set(LEGACY[name], messages[2:]))
+    for cut in (1, 5, last - 1):
+        back = FORMATS[name].decode(wrapped(name, messages[:2], raw=raw[: len(raw) - cut]))
+        assert messages_of(back.records) == messages[:2]
+
+
+# v0
+
+
+def test_inner_offsets_are_absolute_whatever_the_wrapper_says() -> None:
+    records = Records.from_lists([b"a", b"b"], offsets=[100, 103])
+    back = V0.decode(V0.encode(records, codec="gzip", batch_fields=BatchFields(last_offset=5000)))
+    assert back.records.offsets.tolist() == [100, 103]
+    assert back.batches["last_offset"].tolist() == [5000]
+
+
+def test_the_lz4_header_checksum_is_wrong_as_kafkas_was() -> None:
+    data = V0.encode(Records.from_lists([b"x" * 500] * 3), codec="lz4").data.tobytes()
+    frame = lz4.read_frame(data[26:])
+    assert frame.header_checksum == lz4.header_checksum(frame.descriptor, magic=0)
+
+
+@pytest.mark.parametrize("magic", [0, 2])
+def test_either_lz4_header_checksum_is_read(magic: int) -> None:
+    messages = small("v0")
+    payload = lz4.compress(v01.inner_set(0, messages), magic)
+    assert messages_of(V0.decode(v01.wrapper(0, "lz4", messages, payload)).records) == messages
+
+
+# v1
+
+
+def with_wrapper_offset(offset: int, inner: list[int]) -> bytes:
+    """Return a wrapper at `offset`. inner: the offsets that its messages are written with."""
+    raw = b"".join(v01.entry(1, at, 0, NOW_MS, None, b"v") for at in inner)
+    return v01.entry(1, offset, 1, NOW_MS, None, codecs.compress("gzip", raw, 1))
+
+
+@pytest.mark.parametrize(
+    ("offset", "inner", "absolute"),
+    [
+        (102, [0, 1, 2], [100, 101, 102]),
+        (250, [0, 3, 4, 150], [100, 103, 104, 250]),
+        (2, [0, 1, 2], [0, 1, 2]),
+        (0, [0], [0]),
+        (0, [0, 1, 2], [0, 1, 2]),
+        (41, [40, 41], [40, 41]),
+        (5, [0, 0, 0], [5, 5, 5]),
+        (2**40, [0, 1], [2**40 - 1, 2**40]),
+    ],
+)
+def test_absolute_offsets_count_back_from_the_wrapper(offset: int, inner: list[int], absolute: list[int]) -> None:
+    back = V1.decode(with_wrapper_offset(offset, inner))
+    assert back.records.offsets.tolist() == absolute
+    row = back.batches.iloc[0]
+    assert (row["base_offset"], row["last_offset"], row["count"]) == (absolute[0], offset, len(inner))
+
+
+@pytest.mark.parametrize(("offset", "inner"), [(3, [0, 5]), (1, [0, 1, 2]), (-1, [0])])
+def test_a_wrapper_below_its_last_inner_message(offset: int, inner: list[int]) -> None:
+    with pytest.raises(CorruptLog, match="wrapper's offset") as refusal:
+        V1.decode(with_wrapper_offset(offset, inner))
+    assert refusal.value.field == "offset"
+    sound = with_wrapper_offset(12, [0, 1])
+    kept = V1.decode(sound + with_wrapper_offset(offset, inner) + sound, on_error="skip")
+    assert kept.records.offsets.tolist() == [11, 12, 11, 12]
+    assert kept.bounds.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize(("name", "first"), [("v1", 4998), *((name, 5000) for name in ENRICHED)])
+def test_a_broker_sets_the_wrapper_alone(name: str, first: int) -> None:
+    """KIP-31, KAFKA-527: assigning offsets changes 8 bytes and no checksum."""
+    for codec in ("gzip", "lz4"):
+        data = bytearray(FORMATS[name].encode(Records.from_lists([b"a", b"b", b"c"]), codec=codec).data)
+        data[:8] = struct.pack(">q", 5000)
+        assert FORMATS[name].decode(data).records.offsets.tolist() == [first, first + 1, first + 2]
+
+
+def test_the_wrappers_timestamp_is_the_largest() -> None:
+    stamps = [NOW_MS, NOW_MS + 50, -1, NOW_MS + 7]
+    back = V1.decode(V1.encode(Records.from_lists([b""] * 4, timestamps_ms=stamps), codec="gzip"))
+    assert back.batches["max_timestamp_ms"].tolist() == [NOW_MS + 50]
+    assert back.records.timestamps_ms.tolist() == stamps
+
+
+def test_append_time_on_a_wrapper_stands_for_all_and_leaves_the_producers() -> None:
+    stamps = [NOW_MS, NOW_MS - 5]
+    records = Records.from_lists([b"a", b"b"], timestamps_ms=stamps)
+    back = V1.decode(V1.encode(records, codec="snappy", batch_fields=BatchFields(append_time_ms=NOW_MS + 99)))
+    assert back.records.timestamps_ms.tolist() == [NOW_MS + 99] * 2
+    assert back.create_timestamps_ms.tolist() == stamps
+    assert back.batches["timestamp_type"].tolist() == ["append"]
+
+
+def test_append_time_on_plain_messages_takes_the_producers_place() -> None:
+    records = Records.from_lists([b"a", b"b"], timestamps_ms=[1, 2])
+    back = V1.decode(V1.encode(records, batch_fields=BatchFields(append_time_ms=NOW_MS)))
+    assert back.records.timestamps_ms.tolist() == back.create_timestamps_ms.tolist() == [NOW_MS] * 2
+    assert back.batches["timestamp_type"].tolist() == ["append"] * 2
+
+
+def test_a_message_of_v0_inside_a_wrapper_of_v1() -> None:
+    """KAFKA-4298: old producers' messages inside a newer wrapper."""
+    raw = v01.entry(1, 0, 0, NOW_MS, None, b"new") + v01.entry(0, 1, 0, -1, None, b"old")
+    data = v01.entry(1, 11, 2, NOW_MS, None, codecs.compress("snappy", raw, 1))
+    back = V1.decode(data)
+    assert messages_of(back.records) == [
+        Message(offset=10, timestamp_ms=NOW_MS, value=b"new"),
+        Message(offset=11, timestamp_ms=-1, value=b"old"),
+    ]
+    assert back.batches["mixed_magic"].tolist() == [True]
+    assert not back.batches["canonical"].any()
+
+
+@pytest.mark.parametrize("name", ["v1", *ENRICHED])
+def test_the_lz4_header_checksum_is_right_and_checked(name: str) -> None:
+    data = bytes(FORMATS[name].encode(Records.from_lists([b"x" * 500] * 3), codec="lz4"))
+    frame = lz4.read_frame(data[data.index(lz4.MAGIC) :])
+    assert frame.header_checksum == lz4.header_checksum(frame.descriptor, magic=1)
+    given = {"messages": small("v1"), "fields": Fields()}
+    payload = lz4.compress(REFERENCES[name].plain(**given), magic=0)
+    with pytest.raises(CorruptLog, match="lz4"):
+        FORMATS[name].decode(REFERENCES[name].around(**given, codec="lz4", payload=payload))
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [*(("v1", bits) for bits in (0x10, 0x40, 0x80)), *product(ENRICHED, (0x10, 0x20, 0x40, 0x80))],
+)
+def test_unused_attribute_bits_are_read_but_not_canonical(name: str, bits: int) -> None:
+    messages = small("v1", 1)
+    data = bytearray(reference_encode(name, messages, Fields()))
+    data[17] |= bits
+    back = FORMATS[name].decode(sealed(bytes(data)))
+    assert [message.value for message in messages_of(back.records)] == [message.value for message in messages]
+    assert back.batches["canonical"].tolist() == [False]
+    check_agrees_with_reference(sealed(bytes(data)), name)
+
+
+def test_a_v0_message_inside_a_wrapper_has_no_append_time() -> None:
+    # LegacyRecord.timestamp: magic 0 has none, whatever the wrapper says (KAFKA-4298 made such sets readable).
+    inner = b"".join(
+        bytes(FORMATS[name].encode(Records.from_lists([b"v"], timestamps_ms=[time], offsets=[offset])))
+        for name, time, offset in (("v0", -1, 0), ("v1", NOW_MS, 1))
+    )
+    wrapper = FORMATS["v1"].encode(
+        Records.from_lists([codecs.compress("gzip", inner, 1)], timestamps_ms=[NOW_MS], offsets=[1]),
+        batch_fields=BatchFields(append_time_ms=NOW_MS + 5),
+    )
+    data = bytearray(bytes(wrapper))
+    data[17] |= 1
+    data[12:16] = zlib.crc32(data[16:]).to_bytes(4, "big")
+    log = FORMATS["v1"].decode(bytes(data))
+    assert log.records.timestamps_ms.tolist() == [-1, NOW_MS + 5]
+    assert log.create_timestamps_ms.tolist() == [-1, NOW_MS]
+
+
+@pytest.mark.parametrize(
+    ("inner", "canonical"),
+    [
+        ({}, True),
+        ({"attributes": 0x70}, False),
+        ({"key_length": -7}, False),
+        ({"behind": b"junk"}, False),
+        ({"cut": True}, False),
+        ({"first_offset": 3}, True),  # the first messages are gone; offsets count from the first one left
+    ],
+)
+def test_a_wrapper_is_canonical_if_its_messages_are(inner: dict[str, Any], canonical: bool) -> None:
+    """Kafka reads all of these. An encoder writes only the canonical ones."""
+
+    def message(offset: int, attributes: int = 0, key_length: int = -1, behind: bytes = b"") -> bytes:
+        body = struct.pack(">bbqi", 1, attributes, NOW_MS, key_length) + struct.pack(">i", 1) + b"v" + behind
+        return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+    first = inner.pop("first_offset", 0)
+    tail = b"\0" * 5 if inner.pop("cut", False) else b""
+    plain = message(first) + message(first + 1, **inner) + tail
+    data = v01.wrapper(1, "gzip", [Message(offset=first + i, timestamp_ms=NOW_MS) for i in range(2)],
+                       codecs.compress("gzip", plain, 1), Fields())  # fmt: skip
+    log = V1.decode(data)
+    assert len(log.records) == 2
+    assert log.batches["canonical"].tolist() == [canonical]
